@@ -1,0 +1,24 @@
+//! The routines, by architecture. Rows reach the outside only through [`crate::table`].
+
+use crate::table::Kernel;
+
+pub mod scalar;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86_64;
+
+/// Every file's rows, in the order `list kernels` prints them.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const ROWS: &[&[Kernel]] = &[
+    scalar::ROWS,
+    x86_64::rep::ROWS,
+    x86_64::gpr::ROWS,
+    x86_64::x87::ROWS,
+    x86_64::mmx::ROWS,
+    x86_64::sse::ROWS,
+    x86_64::sse2::ROWS,
+    x86_64::avx::ROWS,
+    x86_64::avx512::ROWS,
+    x86_64::clzero::ROWS,
+];
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const ROWS: &[&[Kernel]] = &[scalar::ROWS];

@@ -1,0 +1,168 @@
+//! Reference semantics: one byte at a time, in order. The oracle of every test, and the fallback
+//! on a CPU for which nothing else is known. Clarity is the only goal here; each loop runs through
+//! an optimisation barrier so that it stays the loop it is read as.
+
+use crate::PAGE_SIZE;
+use crate::isa::Features;
+use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+
+/// Copies byte by byte, ascending. Contract of [`CopyFn`](crate::table::CopyFn).
+///
+/// # Safety
+/// As [`CopyFn`](crate::table::CopyFn).
+pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    for i in 0..n {
+        // SAFETY: i < n, and the caller vouches for n bytes at src.
+        let byte = unsafe { src.add(i).read_volatile() };
+        // SAFETY: i < n, and the caller vouches for n bytes at dst.
+        unsafe { dst.add(i).write_volatile(byte) };
+    }
+    dst
+}
+
+/// Copies byte by byte, descending when the destination starts inside the source. Contract of
+/// [`MoveFn`](crate::table::MoveFn).
+///
+/// # Safety
+/// As [`MoveFn`](crate::table::MoveFn).
+pub unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    if dst.addr().wrapping_sub(src.addr()) >= n {
+        // SAFETY: the destination does not start inside the source, so ascending order reads every
+        // byte before it is overwritten.
+        return unsafe { copy(dst, src, n) };
+    }
+    for i in (0..n).rev() {
+        // SAFETY: i < n, and the caller vouches for n bytes at src.
+        let byte = unsafe { src.add(i).read_volatile() };
+        // SAFETY: i < n, and the caller vouches for n bytes at dst.
+        unsafe { dst.add(i).write_volatile(byte) };
+    }
+    dst
+}
+
+/// Stores the low byte of `byte` in every place. Contract of [`FillFn`](crate::table::FillFn).
+///
+/// # Safety
+/// As [`FillFn`](crate::table::FillFn).
+pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+    for i in 0..n {
+        // SAFETY: i < n, and the caller vouches for n bytes at dst.
+        unsafe { dst.add(i).write_volatile(byte as u8) };
+    }
+    dst
+}
+
+/// Stores zero in every place. Contract of [`ZeroFn`](crate::table::ZeroFn).
+///
+/// # Safety
+/// As [`ZeroFn`](crate::table::ZeroFn).
+pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { fill(dst, 0, n) }
+}
+
+/// The difference of the first pair of bytes that differ, or 0. Contract of
+/// [`CompareFn`](crate::table::CompareFn).
+///
+/// # Safety
+/// As [`CompareFn`](crate::table::CompareFn).
+pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    for i in 0..n {
+        // SAFETY: i < n, and the caller vouches for n bytes at a.
+        let left = unsafe { a.add(i).read_volatile() };
+        // SAFETY: i < n, and the caller vouches for n bytes at b.
+        let right = unsafe { b.add(i).read_volatile() };
+        if left != right {
+            return i32::from(left) - i32::from(right);
+        }
+    }
+    0
+}
+
+/// 1 when no byte differs, else 0. Contract of [`EqualFn`](crate::table::EqualFn).
+///
+/// # Safety
+/// As [`EqualFn`](crate::table::EqualFn).
+pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise is the callee's.
+    i32::from(unsafe { compare(a, b, n) } == 0)
+}
+
+/// Copies a block of pages. Contract of [`CopyPagesFn`](crate::table::CopyPagesFn).
+///
+/// # Safety
+/// As [`CopyPagesFn`](crate::table::CopyPagesFn).
+pub unsafe extern "C" fn copy_pages(dst: *mut u8, src: *const u8, order: u32) {
+    // SAFETY: the caller vouches for PAGE_SIZE << order bytes at both.
+    unsafe { copy(dst, src, PAGE_SIZE << order) };
+}
+
+/// Zeroes a block of pages. Contract of [`ZeroPagesFn`](crate::table::ZeroPagesFn).
+///
+/// # Safety
+/// As [`ZeroPagesFn`](crate::table::ZeroPagesFn).
+pub unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
+    // SAFETY: the caller vouches for PAGE_SIZE << order bytes.
+    unsafe { fill(dst, 0, PAGE_SIZE << order) };
+}
+
+const ROW: Kernel = Kernel {
+    name: "",
+    requires: Features::NONE,
+    store: StoreKind::Temporal,
+    prefetch: Prefetch::None,
+    grouping: 1,
+    registers: RegisterClass::Gpr,
+    deploy: true,
+    aliases: &[],
+    about: "",
+    function: Function::Copy(copy),
+};
+
+pub(crate) const ROWS: &[Kernel] = &[
+    Kernel { name: "copy.bytes", about: "one byte at a time, ascending: the reference", ..ROW },
+    Kernel {
+        name: "move.bytes",
+        about: "one byte at a time, in the direction that overlap allows: the reference",
+        function: Function::Move(r#move),
+        ..ROW
+    },
+    Kernel {
+        name: "fill.bytes",
+        about: "one byte at a time: the reference",
+        function: Function::Fill(fill),
+        ..ROW
+    },
+    Kernel {
+        name: "zero.bytes",
+        about: "one byte at a time: the reference",
+        function: Function::Zero(zero),
+        ..ROW
+    },
+    Kernel {
+        name: "compare.bytes",
+        store: StoreKind::None,
+        about: "one pair of bytes at a time: the reference",
+        function: Function::Compare(compare),
+        ..ROW
+    },
+    Kernel {
+        name: "equal.bytes",
+        store: StoreKind::None,
+        about: "one pair of bytes at a time: the reference",
+        function: Function::Equal(equal),
+        ..ROW
+    },
+    Kernel {
+        name: "copy-pages.bytes",
+        about: "one byte at a time: the reference",
+        function: Function::CopyPages(copy_pages),
+        ..ROW
+    },
+    Kernel {
+        name: "zero-pages.bytes",
+        about: "one byte at a time: the reference",
+        function: Function::ZeroPages(zero_pages),
+        ..ROW
+    },
+];

@@ -1,0 +1,16 @@
+//! x86-64, one file per technique.
+//!
+//! `family.rs` holds the loops that the vector files (`sse2`, `avx`, `avx512`) instantiate; the
+//! others are written out, because their instruction sequence is the point of them.
+
+mod family;
+
+pub(crate) mod avx;
+pub(crate) mod avx512;
+pub(crate) mod clzero;
+pub(crate) mod gpr;
+pub(crate) mod mmx;
+pub(crate) mod rep;
+pub(crate) mod sse;
+pub(crate) mod sse2;
+pub(crate) mod x87;

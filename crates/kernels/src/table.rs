@@ -1,0 +1,440 @@
+//! THE table: one row per kernel, whatever its architecture, technique or age.
+//!
+//! Tests, fuzz targets, the laboratory, the documentation and the library's dispatch all iterate
+//! [`TABLE`], so a new kernel is one function and one row in its technique's file, and can then be
+//! neither untested nor unmeasured.
+//!
+//! A kernel is *complete*: it takes any length and any alignment and never touches a byte outside
+//! its buffers. Kernels that store around the cache fence before they return; those that use MMX
+//! registers end in `emms`; those that use ymm or zmm registers end in `vzeroupper`.
+//!
+//! Names follow `operation.technique[.nt][.prefetch][.shape]`. The names that the source documents
+//! gave their routines are aliases ([`resolve`], [`resolve_pair`]).
+
+use crate::isa::Features;
+use core::fmt;
+
+/// `memcpy`'s contract: copies `n` bytes between buffers that do not overlap, returns `dst`.
+///
+/// # Safety
+/// `src` is readable and `dst` writable for `n` bytes, they do not overlap, and the CPU has the
+/// kernel's required features.
+pub type CopyFn = unsafe extern "C" fn(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
+
+/// `memmove`'s contract: as [`CopyFn`], but the buffers may overlap.
+///
+/// # Safety
+/// As [`CopyFn`], overlap allowed.
+pub type MoveFn = CopyFn;
+
+/// `memset`'s contract: stores the low byte of `byte` in `n` bytes, returns `dst`.
+///
+/// # Safety
+/// `dst` is writable for `n` bytes, and the CPU has the kernel's required features.
+pub type FillFn = unsafe extern "C" fn(dst: *mut u8, byte: i32, n: usize) -> *mut u8;
+
+/// Zeroes `n` bytes, returns `dst`.
+///
+/// # Safety
+/// As [`FillFn`].
+pub type ZeroFn = unsafe extern "C" fn(dst: *mut u8, n: usize) -> *mut u8;
+
+/// `memcmp`'s contract: negative, zero or positive by the first differing byte, unsigned.
+///
+/// # Safety
+/// `a` and `b` are readable for `n` bytes, and the CPU has the kernel's required features.
+pub type CompareFn = unsafe extern "C" fn(a: *const u8, b: *const u8, n: usize) -> i32;
+
+/// 1 when the `n` bytes are equal, 0 when they are not.
+///
+/// # Safety
+/// As [`CompareFn`].
+pub type EqualFn = CompareFn;
+
+/// Copies a block of `PAGE_SIZE << order` bytes (seed 003.2).
+///
+/// # Safety
+/// Both blocks are valid for that many bytes, aligned to `PAGE_SIZE`, and do not overlap; the CPU
+/// has the kernel's required features.
+pub type CopyPagesFn = unsafe extern "C" fn(dst: *mut u8, src: *const u8, order: u32);
+
+/// Zeroes a block of `PAGE_SIZE << order` bytes (seed 003.2).
+///
+/// # Safety
+/// `dst` is writable for that many bytes and aligned to `PAGE_SIZE`; the CPU has the kernel's
+/// required features.
+pub type ZeroPagesFn = unsafe extern "C" fn(dst: *mut u8, order: u32);
+
+/// What is done to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Operation {
+    /// Copy between buffers that do not overlap.
+    Copy,
+    /// Copy between buffers that may overlap.
+    Move,
+    /// Store one byte value everywhere.
+    Fill,
+    /// Store zero everywhere.
+    Zero,
+    /// Ordered comparison.
+    Compare,
+    /// Equality.
+    Equal,
+    /// Copy a block of 2^order pages.
+    CopyPages,
+    /// Zero a block of 2^order pages.
+    ZeroPages,
+}
+
+impl Operation {
+    /// Every operation, in declaration order.
+    pub const ALL: [Operation; 8] = [
+        Operation::Copy,
+        Operation::Move,
+        Operation::Fill,
+        Operation::Zero,
+        Operation::Compare,
+        Operation::Equal,
+        Operation::CopyPages,
+        Operation::ZeroPages,
+    ];
+
+    /// The first part of a kernel's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operation::Copy => "copy",
+            Operation::Move => "move",
+            Operation::Fill => "fill",
+            Operation::Zero => "zero",
+            Operation::Compare => "compare",
+            Operation::Equal => "equal",
+            Operation::CopyPages => "copy-pages",
+            Operation::ZeroPages => "zero-pages",
+        }
+    }
+
+    /// The operation of that [name](Operation::name).
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Operation> {
+        Operation::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How a kernel's main loop stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoreKind {
+    /// It stores nothing (comparisons).
+    None,
+    /// Through the cache.
+    Temporal,
+    /// Around the cache; a store fence ends the kernel.
+    NonTemporal,
+    /// A string instruction, which chooses for itself.
+    String,
+    /// A whole zeroed cache line at once, around the cache; a store fence ends the kernel.
+    CacheLineZero,
+}
+
+impl StoreKind {
+    /// The word used in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            StoreKind::None => "-",
+            StoreKind::Temporal => "temporal",
+            StoreKind::NonTemporal => "nt",
+            StoreKind::String => "string",
+            StoreKind::CacheLineZero => "clzero",
+        }
+    }
+}
+
+/// How the source is brought near before it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Prefetch {
+    /// Not at all; the hardware's own prefetcher remains.
+    None,
+    /// `prefetchnta`, this many bytes ahead.
+    Nta(u32),
+    /// `prefetcht0`, this many bytes ahead.
+    T0(u32),
+    /// `prefetcht1`, this many bytes ahead.
+    T1(u32),
+    /// Real loads, one per line, of a block of this many bytes before the block is copied.
+    Block(u32),
+}
+
+impl fmt::Display for Prefetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Prefetch::None => f.write_str("-"),
+            Prefetch::Nta(distance) => write!(f, "nta+{distance}"),
+            Prefetch::T0(distance) => write!(f, "t0+{distance}"),
+            Prefetch::T1(distance) => write!(f, "t1+{distance}"),
+            Prefetch::Block(bytes) => write!(f, "block {bytes}"),
+        }
+    }
+}
+
+/// The registers that hold the data on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegisterClass {
+    /// General-purpose integer registers.
+    Gpr,
+    /// The x87 stack.
+    X87,
+    /// 8-byte MMX registers.
+    Mmx,
+    /// 16-byte SSE registers.
+    Xmm,
+    /// 32-byte AVX registers.
+    Ymm,
+    /// 64-byte AVX-512 registers.
+    Zmm,
+}
+
+impl RegisterClass {
+    /// The word used in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RegisterClass::Gpr => "gpr",
+            RegisterClass::X87 => "x87",
+            RegisterClass::Mmx => "mmx",
+            RegisterClass::Xmm => "xmm",
+            RegisterClass::Ymm => "ymm",
+            RegisterClass::Zmm => "zmm",
+        }
+    }
+
+    /// Bytes one register carries.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            RegisterClass::Gpr | RegisterClass::X87 | RegisterClass::Mmx => 8,
+            RegisterClass::Xmm => 16,
+            RegisterClass::Ymm => 32,
+            RegisterClass::Zmm => 64,
+        }
+    }
+}
+
+/// A kernel's entry point; the variant is the operation's calling contract.
+#[derive(Clone, Copy, Debug)]
+pub enum Function {
+    /// See [`CopyFn`].
+    Copy(CopyFn),
+    /// See [`MoveFn`].
+    Move(MoveFn),
+    /// See [`FillFn`].
+    Fill(FillFn),
+    /// See [`ZeroFn`].
+    Zero(ZeroFn),
+    /// See [`CompareFn`].
+    Compare(CompareFn),
+    /// See [`EqualFn`].
+    Equal(EqualFn),
+    /// See [`CopyPagesFn`].
+    CopyPages(CopyPagesFn),
+    /// See [`ZeroPagesFn`].
+    ZeroPages(ZeroPagesFn),
+}
+
+impl Function {
+    /// The operation this entry point performs.
+    #[must_use]
+    pub const fn operation(&self) -> Operation {
+        match self {
+            Function::Copy(_) => Operation::Copy,
+            Function::Move(_) => Operation::Move,
+            Function::Fill(_) => Operation::Fill,
+            Function::Zero(_) => Operation::Zero,
+            Function::Compare(_) => Operation::Compare,
+            Function::Equal(_) => Operation::Equal,
+            Function::CopyPages(_) => Operation::CopyPages,
+            Function::ZeroPages(_) => Operation::ZeroPages,
+        }
+    }
+
+    /// The address of the entry point, for disassembly and symbol look-up.
+    #[must_use]
+    pub fn address(&self) -> *const u8 {
+        match *self {
+            Function::Copy(f) | Function::Move(f) => f as *const u8,
+            Function::Fill(f) => f as *const u8,
+            Function::Zero(f) => f as *const u8,
+            Function::Compare(f) | Function::Equal(f) => f as *const u8,
+            Function::CopyPages(f) => f as *const u8,
+            Function::ZeroPages(f) => f as *const u8,
+        }
+    }
+}
+
+/// One row of the [table](TABLE).
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Canonical name, `operation.technique[.nt][.prefetch][.shape]`.
+    pub name: &'static str,
+    /// What the CPU must offer.
+    pub requires: Features,
+    /// How the main loop stores.
+    pub store: StoreKind,
+    /// How the source is brought near.
+    pub prefetch: Prefetch,
+    /// Loads before the matching stores, in registers; 0 where the notion does not apply.
+    pub grouping: u8,
+    /// The registers that carry the data.
+    pub registers: RegisterClass,
+    /// Whether the library may choose it; the others exist to be measured.
+    pub deploy: bool,
+    /// Names from the source documents.
+    pub aliases: &'static [&'static str],
+    /// One line of prose.
+    pub about: &'static str,
+    /// The routine.
+    pub function: Function,
+}
+
+impl Kernel {
+    /// What it does to memory.
+    #[must_use]
+    pub const fn operation(&self) -> Operation {
+        self.function.operation()
+    }
+
+    /// The name without its operation, which the same technique shares across operations.
+    #[must_use]
+    pub fn technique(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, technique)| technique)
+    }
+
+    /// Whether a CPU with these features can run it.
+    #[must_use]
+    pub const fn runs_on(&self, available: Features) -> bool {
+        available.contains(self.requires)
+    }
+
+    /// Whether it writes around the cache by its own instructions.
+    #[must_use]
+    pub const fn is_non_temporal(&self) -> bool {
+        matches!(self.store, StoreKind::NonTemporal | StoreKind::CacheLineZero)
+    }
+
+    /// Whether `name` is its canonical name or one of its aliases.
+    #[must_use]
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+const PARTS: &[&[Kernel]] = crate::arch::ROWS;
+
+const LENGTH: usize = {
+    let mut total = 0;
+    let mut part = 0;
+    while part < PARTS.len() {
+        total += PARTS[part].len();
+        part += 1;
+    }
+    total
+};
+
+static ROWS: [Kernel; LENGTH] = {
+    let mut rows = [crate::arch::scalar::ROWS[0]; LENGTH];
+    let (mut part, mut at) = (0, 0);
+    while part < PARTS.len() {
+        let mut row = 0;
+        while row < PARTS[part].len() {
+            rows[at] = PARTS[part][row];
+            at += 1;
+            row += 1;
+        }
+        part += 1;
+    }
+    rows
+};
+
+/// Every kernel of this architecture, those this CPU cannot run included.
+pub static TABLE: &[Kernel] = &ROWS;
+
+/// The kernel of that canonical name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Kernel> {
+    TABLE.iter().find(|kernel| kernel.name == name)
+}
+
+/// Every kernel whose name or alias is `name`: `slow` is a copy and a zero.
+pub fn resolve(name: &str) -> impl Iterator<Item = &'static Kernel> {
+    TABLE.iter().filter(move |kernel| kernel.answers_to(name))
+}
+
+/// The zero and the copy kernel that a seed-000 name stands for: `slow`, `mmx_APN`, or, with the
+/// two chosen apart, `mmx_APn/APN` (the copy's part inherits the prefix of the zero's).
+#[must_use]
+pub fn resolve_pair(name: &str) -> Option<(&'static Kernel, &'static Kernel)> {
+    let of = |wanted: Operation, matches: &dyn Fn(&str) -> bool| {
+        TABLE.iter().find(|kernel| {
+            kernel.operation() == wanted
+                && (matches(kernel.name) || kernel.aliases.iter().any(|alias| matches(alias)))
+        })
+    };
+    let (zero, copy) = name.split_once('/').unwrap_or((name, name));
+    let inherited = zero.split_once('_').map_or("", |(prefix, _)| prefix);
+    let zero_row = of(Operation::Zero, &|candidate| candidate == zero)?;
+    let copy_row = of(Operation::Copy, &|candidate| candidate == copy).or_else(|| {
+        of(Operation::Copy, &|candidate| candidate.split_once('_') == Some((inherited, copy)))
+    })?;
+    Some((zero_row, copy_row))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_carry_their_operation() {
+        let mut seen = BTreeSet::new();
+        for kernel in TABLE {
+            assert!(seen.insert(kernel.name), "{} stands twice", kernel.name);
+            let (operation, technique) = kernel.name.split_once('.').expect("operation.technique");
+            assert_eq!(
+                Operation::from_name(operation),
+                Some(kernel.operation()),
+                "{}",
+                kernel.name
+            );
+            assert!(!technique.is_empty() && !kernel.about.is_empty(), "{}", kernel.name);
+            let says_nt = kernel.name.split('.').any(|part| part == "nt");
+            assert_eq!(says_nt, kernel.store == StoreKind::NonTemporal, "{}", kernel.name);
+        }
+    }
+
+    #[test]
+    fn an_alias_names_one_kernel_per_operation() {
+        let mut seen = BTreeSet::new();
+        for kernel in TABLE {
+            for alias in kernel.aliases {
+                assert!(seen.insert((kernel.operation(), *alias)), "{alias} is ambiguous");
+                assert!(find(alias).is_none(), "{alias} is also a canonical name");
+            }
+        }
+    }
+
+    #[test]
+    fn every_deployable_copy_has_its_move() {
+        for copy in TABLE.iter().filter(|k| k.operation() == Operation::Copy && k.deploy) {
+            let twin = std::format!("move.{}", copy.technique());
+            assert!(find(&twin).is_some_and(|k| k.deploy), "{twin} is missing");
+        }
+    }
+}

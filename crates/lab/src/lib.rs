@@ -1,0 +1,1 @@
+//! The experiments, and the tuner that turns their records into a profile

@@ -1,0 +1,1 @@
+//! Honest timing: machine, clock, residency, paired sampling, statistics, records

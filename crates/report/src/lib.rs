@@ -1,0 +1,1 @@
+//! Records drawn as terminal tables, CSV and Markdown
