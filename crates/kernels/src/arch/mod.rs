@@ -16,8 +16,14 @@ pub(crate) const ROWS: &[&[Kernel]] = &[
     x86_64::mmx::ROWS,
     x86_64::sse::ROWS,
     x86_64::sse2::ROWS,
+    #[cfg(feature = "lab")]
+    x86_64::sse2::LAB_ROWS,
     x86_64::avx::ROWS,
+    #[cfg(feature = "lab")]
+    x86_64::avx::LAB_ROWS,
     x86_64::avx512::ROWS,
+    #[cfg(feature = "lab")]
+    x86_64::avx512::LAB_ROWS,
     x86_64::clzero::ROWS,
 ];
 #[cfg(not(target_arch = "x86_64"))]

@@ -4,6 +4,9 @@
 //! others are written out, because their instruction sequence is the point of them.
 
 mod family;
+#[macro_use]
+mod member;
+mod vector;
 
 pub(crate) mod avx;
 pub(crate) mod avx512;
