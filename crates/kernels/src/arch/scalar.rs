@@ -13,9 +13,9 @@ use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
 pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     for i in 0..n {
         // SAFETY: i < n, and the caller vouches for n bytes at src.
-        let byte = unsafe { src.add(i).read_volatile() };
+        let byte = unsafe { src.wrapping_add(i).read_volatile() };
         // SAFETY: i < n, and the caller vouches for n bytes at dst.
-        unsafe { dst.add(i).write_volatile(byte) };
+        unsafe { dst.wrapping_add(i).write_volatile(byte) };
     }
     dst
 }
@@ -27,15 +27,15 @@ pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 /// As [`MoveFn`](crate::table::MoveFn).
 pub unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     if dst.addr().wrapping_sub(src.addr()) >= n {
-        // SAFETY: the destination does not start inside the source, so ascending order reads every
-        // byte before it is overwritten.
+        // SAFETY: the caller's promise is the callee's, but for overlap: the destination does not
+        // start inside the source, so ascending order reads every byte before it is overwritten.
         return unsafe { copy(dst, src, n) };
     }
     for i in (0..n).rev() {
         // SAFETY: i < n, and the caller vouches for n bytes at src.
-        let byte = unsafe { src.add(i).read_volatile() };
+        let byte = unsafe { src.wrapping_add(i).read_volatile() };
         // SAFETY: i < n, and the caller vouches for n bytes at dst.
-        unsafe { dst.add(i).write_volatile(byte) };
+        unsafe { dst.wrapping_add(i).write_volatile(byte) };
     }
     dst
 }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut 
 pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     for i in 0..n {
         // SAFETY: i < n, and the caller vouches for n bytes at dst.
-        unsafe { dst.add(i).write_volatile(byte as u8) };
+        unsafe { dst.wrapping_add(i).write_volatile(byte as u8) };
     }
     dst
 }
@@ -69,9 +69,9 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
     for i in 0..n {
         // SAFETY: i < n, and the caller vouches for n bytes at a.
-        let left = unsafe { a.add(i).read_volatile() };
+        let left = unsafe { a.wrapping_add(i).read_volatile() };
         // SAFETY: i < n, and the caller vouches for n bytes at b.
-        let right = unsafe { b.add(i).read_volatile() };
+        let right = unsafe { b.wrapping_add(i).read_volatile() };
         if left != right {
             return i32::from(left) - i32::from(right);
         }
@@ -85,7 +85,8 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
 /// As [`EqualFn`](crate::table::EqualFn).
 pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise is the callee's.
-    i32::from(unsafe { compare(a, b, n) } == 0)
+    let difference = unsafe { compare(a, b, n) };
+    i32::from(difference == 0)
 }
 
 /// Copies a block of pages. Contract of [`CopyPagesFn`](crate::table::CopyPagesFn).
