@@ -1,0 +1,236 @@
+//! Every verb and flag, in one place; clap draws `--help` from it.
+
+use cachewise::Reuse;
+use cachewise_kernels::Operation;
+use cachewise_report::units::parse_bytes;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Measure how this machine copies, zeroes and compares memory, decide, and act on it.
+///
+/// Tables and data go to stdout, progress and warnings to stderr. Exit status: 0 ok, 1 error,
+/// 2 usage, 3 regression, 4 inconclusive, 5 wrong bytes, 130 interrupted (finished rows kept).
+#[derive(Debug, Parser)]
+#[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What the tool can do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Measure this machine, decide, and write the profile the library follows
+    Tune(Tune),
+    /// Say what this machine is, what will disturb measurements on it, and the fix
+    Doctor(Doctor),
+    /// Every kernel or experiment by name, with its aliases and a line of meaning
+    List(List),
+    /// Run one experiment
+    Run(Run),
+    /// The decision for one call, and the figures behind it
+    Explain(Explain),
+    /// The decisions in other forms
+    Export(Export),
+    /// Time the C library's own operations in this process (used by `export`)
+    #[command(hide = true, name = "time-libc")]
+    TimeLibc(TimeLibc),
+}
+
+/// `cachewise tune`
+#[derive(Debug, Args)]
+pub struct Tune {
+    /// About a minute: one size per octave, up to 64 MiB
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// About a quarter of an hour: finer sizes, more rounds, several fresh processes
+    #[arg(long)]
+    pub thorough: bool,
+    /// Where to write the profile [default: this CPU's place in the user's configuration directory]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where to write the record [default: beside the profile]
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Seed of every random choice [default: drawn, and recorded]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory: Option<usize>,
+}
+
+/// `cachewise doctor`
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// One JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `cachewise list`
+#[derive(Debug, Args)]
+pub struct List {
+    /// What to list
+    #[arg(value_enum, default_value_t = Listing::Kernels)]
+    pub what: Listing,
+    /// Only kernels that do this
+    #[arg(long, value_name = "OPERATION", value_parser = operation)]
+    pub op: Option<Operation>,
+    /// Only kernels whose name or an alias matches this regular expression
+    #[arg(long, visible_alias = "kernel", value_name = "REGEX")]
+    pub kernels: Option<String>,
+    /// How to write it
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    pub format: Form,
+}
+
+/// What `list` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listing {
+    /// Kernels
+    Kernels,
+    /// Experiments
+    Experiments,
+}
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Columns for a terminal
+    Table,
+    /// Comma-separated values
+    Csv,
+    /// A Markdown table
+    Markdown,
+    /// JSON lines
+    Json,
+}
+
+/// `cachewise run`
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Its name (`cachewise list experiments`)
+    pub experiment: String,
+    /// Only kernels whose name or an alias matches this regular expression as a whole
+    #[arg(long, visible_alias = "kernel", value_name = "REGEX")]
+    pub kernels: Option<String>,
+    /// Bytes per operation, comma-separated: 4K,1M [default: the experiment's own]
+    #[arg(long, visible_alias = "sizes", value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes)]
+    pub size: Vec<usize>,
+    /// Where the operands lie: L1, L2, LLC, DRAM, or source:destination [default: the experiment's own]
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = placement)]
+    pub residency: Vec<Placement>,
+    /// Fewer sizes and rounds
+    #[arg(long)]
+    pub quick: bool,
+    /// Rounds, at least 15
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(15..=100_000))]
+    pub rounds: Option<u32>,
+    /// Seed of every random choice [default: drawn, and recorded]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory: Option<usize>,
+    /// Write the record as JSON lines; `-` is stdout, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the rows as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+}
+
+/// `cachewise explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// copy, move, fill, zero, compare or equal
+    #[arg(long, value_name = "OPERATION", value_parser = operation)]
+    pub op: Operation,
+    /// Bytes
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub size: usize,
+    /// What happens to the destination next: unknown, soon or never
+    #[arg(long, value_name = "REUSE", value_parser = reuse, default_value = "unknown")]
+    pub reuse: Reuse,
+    /// Explain this profile instead of the one in force
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+}
+
+/// `cachewise export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Which form
+    #[arg(value_enum)]
+    pub form: ExportForm,
+    /// Export this profile instead of the one in force
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Print the setting without trying it in a child process
+    #[arg(long)]
+    pub untried: bool,
+}
+
+/// What `export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportForm {
+    /// A GLIBC_TUNABLES setting, tried in a child process
+    Glibc,
+    /// The profile's text
+    Profile,
+    /// A C header with the ranges as an array
+    C,
+    /// One JSON object
+    Json,
+}
+
+/// `cachewise time-libc`
+#[derive(Debug, Args)]
+pub struct TimeLibc {
+    /// The operation
+    #[arg(long, value_parser = operation)]
+    pub op: Operation,
+    /// Bytes, comma-separated
+    #[arg(long, value_delimiter = ',', value_parser = parse_bytes)]
+    pub size: Vec<usize>,
+}
+
+/// Source and destination residency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Where the source's lines are.
+    pub source: cachewise_measure::residency::Level,
+    /// Where the destination's lines are.
+    pub destination: cachewise_measure::residency::Level,
+}
+
+fn placement(text: &str) -> Result<Placement, String> {
+    let level = |part: &str| {
+        part.parse().map_err(|_| {
+            format!("found \"{text}\", accepted L1, L2, LLC, DRAM or two of them as source:destination")
+        })
+    };
+    let (source, destination) = text.split_once(':').unwrap_or((text, text));
+    Ok(Placement { source: level(source)?, destination: level(destination)? })
+}
+
+fn operation(text: &str) -> Result<Operation, String> {
+    Operation::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
+        format!("found \"{text}\", accepted {}", names.join(", "))
+    })
+}
+
+fn reuse(text: &str) -> Result<Reuse, String> {
+    match text {
+        "unknown" => Ok(Reuse::Unknown),
+        "soon" => Ok(Reuse::Soon),
+        "never" => Ok(Reuse::Never),
+        _ => Err(format!("found \"{text}\", accepted unknown, soon, never")),
+    }
+}

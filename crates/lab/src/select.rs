@@ -1,0 +1,101 @@
+//! Which kernels a user means: names, aliases, regular expressions; and the nearest names when none
+//! answers.
+
+use crate::LabError;
+use cachewise_kernels::{Features, Kernel, Operation, TABLE};
+use regex::Regex;
+
+/// Kernels of `operation` whose canonical name or alias matches `pattern` (a regular expression
+/// that has to match a whole name, or a plain part of one), in table order; all of them when
+/// `pattern` is `None`.
+///
+/// # Errors
+/// When the pattern is not a regular expression, or nothing answers to it; the error then carries
+/// the nearest names.
+pub fn kernels(
+    operations: &[Operation],
+    pattern: Option<&str>,
+) -> Result<Vec<&'static Kernel>, LabError> {
+    let of_operations = || TABLE.iter().filter(|kernel| operations.contains(&kernel.operation()));
+    let Some(pattern) = pattern else { return Ok(of_operations().collect()) };
+    let whole = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| LabError::Pattern {
+        found: pattern.to_owned(),
+        why: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    })?;
+    let names = |kernel: &Kernel| {
+        std::iter::once(kernel.name).chain(kernel.aliases.iter().copied()).collect::<Vec<_>>()
+    };
+    let chosen: Vec<_> = of_operations()
+        .filter(|kernel| names(kernel).into_iter().any(|name| whole.is_match(name)))
+        .collect();
+    if chosen.is_empty() {
+        return Err(LabError::UnknownKernel {
+            found: pattern.to_owned(),
+            nearest: nearest(pattern, of_operations().flat_map(names)),
+        });
+    }
+    Ok(chosen)
+}
+
+/// The three names most like `wanted`, best first.
+pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut scored: Vec<(f64, &str)> =
+        names.map(|name| (strsim::jaro_winkler(wanted, name), name)).collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    scored.dedup_by_key(|entry| entry.1);
+    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Splits kernels into those this CPU can run and those it cannot, the latter with the reason.
+#[must_use]
+pub fn runnable(
+    kernels: Vec<&'static Kernel>,
+    available: Features,
+) -> (Vec<&'static Kernel>, Vec<(&'static Kernel, String)>) {
+    let (here, absent): (Vec<_>, Vec<_>) =
+        kernels.into_iter().partition(|kernel| kernel.runs_on(available));
+    let absent = absent
+        .into_iter()
+        .map(|kernel| (kernel, format!("this CPU lacks {}", kernel.requires.missing_from(available))))
+        .collect();
+    (here, absent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names_and_aliases() {
+        let copies = kernels(&[Operation::Copy], Some(r"copy\.avx(\.nt)?")).expect("two");
+        assert_eq!(
+            copies.iter().map(|kernel| kernel.name).collect::<Vec<_>>(),
+            ["copy.avx", "copy.avx.nt"]
+        );
+        let period = kernels(&[Operation::Copy], Some("copy[A-Z0]")).expect("seed 002");
+        assert!(period.iter().all(|kernel| !kernel.aliases.is_empty()));
+    }
+
+    #[test]
+    fn an_unknown_name_brings_the_nearest() {
+        let error = kernels(&[Operation::Copy], Some("copy.avx.mt")).expect_err("no such kernel");
+        let LabError::UnknownKernel { nearest, .. } = error else { panic!("{error}") };
+        assert!(nearest.contains(&"copy.avx.nt".to_owned()), "{nearest:?}");
+    }
+
+    #[test]
+    fn a_broken_pattern_is_refused() {
+        assert!(matches!(
+            kernels(&[Operation::Copy], Some("copy(")),
+            Err(LabError::Pattern { .. })
+        ));
+    }
+
+    #[test]
+    fn what_the_cpu_lacks_is_named() {
+        let all = kernels(&[Operation::Copy], None).expect("all");
+        let (_, absent) = runnable(all, Features::SSE2);
+        let (_, reason) = absent.iter().find(|(k, _)| k.name == "copy.avx").expect("avx is absent");
+        assert_eq!(reason, "this CPU lacks avx");
+    }
+}

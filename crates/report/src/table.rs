@@ -1,0 +1,178 @@
+//! One table, three ways to write it: for a terminal, as CSV, as Markdown.
+
+use comfy_table::{CellAlignment, ContentArrangement, presets};
+
+/// Where a column's text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Figures.
+    Right,
+}
+
+/// A table with a caption above and remarks below. Every row has one text per column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What the table shows, in a line.
+    pub caption: String,
+    /// Column heads with their alignment.
+    pub columns: Vec<(String, Align)>,
+    /// The cells.
+    pub rows: Vec<Vec<String>>,
+    /// What a reader has to know to read it right.
+    pub remarks: Vec<String>,
+}
+
+impl Table {
+    /// An empty table; a column head that starts with `>` is right-aligned.
+    #[must_use]
+    pub fn new(caption: impl Into<String>, columns: &[&str]) -> Table {
+        let columns = columns
+            .iter()
+            .map(|column| match column.strip_prefix('>') {
+                Some(name) => (name.to_owned(), Align::Right),
+                None => ((*column).to_owned(), Align::Left),
+            })
+            .collect();
+        Table { caption: caption.into(), columns, rows: Vec::new(), remarks: Vec::new() }
+    }
+
+    /// Appends a row; missing cells are empty, superfluous ones are dropped.
+    pub fn push(&mut self, mut row: Vec<String>) {
+        row.resize(self.columns.len(), String::new());
+        self.rows.push(row);
+    }
+
+    /// For a terminal that is `width` columns wide (`None`: no limit, nothing is wrapped).
+    #[must_use]
+    pub fn terminal(&self, width: Option<u16>) -> String {
+        let mut drawn = comfy_table::Table::new();
+        drawn.load_preset(presets::NOTHING);
+        drawn.set_header(self.columns.iter().map(|(name, _)| name.as_str()));
+        for row in &self.rows {
+            drawn.add_row(row);
+        }
+        for (index, (_, align)) in self.columns.iter().enumerate() {
+            if let Some(column) = drawn.column_mut(index) {
+                column.set_cell_alignment(match align {
+                    Align::Left => CellAlignment::Left,
+                    Align::Right => CellAlignment::Right,
+                });
+            }
+        }
+        match width {
+            Some(width) => {
+                drawn.set_content_arrangement(ContentArrangement::Dynamic);
+                drawn.set_width(width);
+            }
+            None => {
+                drawn.set_content_arrangement(ContentArrangement::Disabled);
+            }
+        }
+        let mut text = String::new();
+        if !self.caption.is_empty() {
+            text.push_str(&self.caption);
+            text.push('\n');
+        }
+        for line in drawn.to_string().lines() {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        for remark in &self.remarks {
+            text.push_str(&format!("  {remark}\n"));
+        }
+        text
+    }
+
+    /// RFC 4180, heads in the first line; caption and remarks have no place in it.
+    ///
+    /// # Errors
+    /// Only what writing to `out` can return.
+    pub fn csv(&self, out: impl std::io::Write) -> Result<(), std::io::Error> {
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(self.columns.iter().map(|(name, _)| name.as_str()))?;
+        for row in &self.rows {
+            writer.write_record(row)?;
+        }
+        writer.flush()
+    }
+
+    /// A Markdown table, the caption in bold above, remarks as a list below.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let escape = |text: &str| text.replace('|', "\\|");
+        let mut text = String::new();
+        if !self.caption.is_empty() {
+            text.push_str(&format!("**{}**\n\n", self.caption));
+        }
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        text.push_str(&line(self.columns.iter().map(|(name, _)| escape(name)).collect()));
+        let rules = self.columns.iter().map(|(_, align)| match align {
+            Align::Left => "---".to_owned(),
+            Align::Right => "---:".to_owned(),
+        });
+        text.push_str(&line(rules.collect()));
+        for row in &self.rows {
+            text.push_str(&line(row.iter().map(|cell| escape(cell)).collect()));
+        }
+        if !self.remarks.is_empty() {
+            text.push('\n');
+        }
+        for remark in &self.remarks {
+            text.push_str(&format!("- {remark}\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new("copy, DRAM to DRAM", &["name", ">GB/s", "verdict"]);
+        table.push(vec!["copy.avx".into(), "12.34".into(), "faster".into()]);
+        table.push(vec!["a|b, \"c\"".into(), "5.6".into()]);
+        table.remarks.push("ratio to libc".into());
+        table
+    }
+
+    #[test]
+    fn terminal_aligns_figures_right_and_trims_lines() {
+        insta::assert_snapshot!(sample().terminal(None), @r#"
+        copy, DRAM to DRAM
+        name       GB/s  verdict
+        copy.avx  12.34  faster
+        a|b, "c"    5.6
+          ratio to libc
+        "#);
+    }
+
+    #[test]
+    fn a_narrow_terminal_wraps_instead_of_overflowing() {
+        let text = sample().terminal(Some(24));
+        let body = text.lines().skip(1).take_while(|line| !line.starts_with("  ratio"));
+        assert!(body.clone().all(|line| line.chars().count() <= 24), "{text}");
+        assert!(text.contains("12.34"));
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        let mut out = Vec::new();
+        sample().csv(&mut out).expect("a vector takes it");
+        assert_eq!(
+            String::from_utf8(out).expect("text"),
+            "name,GB/s,verdict\ncopy.avx,12.34,faster\n\"a|b, \"\"c\"\"\",5.6,\n"
+        );
+    }
+
+    #[test]
+    fn markdown_escapes_pipes() {
+        assert_eq!(
+            sample().markdown(),
+            "**copy, DRAM to DRAM**\n\n| name | GB/s | verdict |\n| --- | ---: | --- |\n\
+             | copy.avx | 12.34 | faster |\n| a\\|b, \"c\" | 5.6 |  |\n\n- ratio to libc\n"
+        );
+    }
+}
