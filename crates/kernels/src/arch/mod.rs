@@ -11,10 +11,19 @@ pub(crate) mod x86_64;
 pub(crate) const ROWS: &[&[Kernel]] = &[
     scalar::ROWS,
     x86_64::rep::ROWS,
+    #[cfg(feature = "lab")]
+    x86_64::rep::LAB_ROWS,
     x86_64::gpr::ROWS,
+    #[cfg(feature = "lab")]
+    x86_64::gpr_period::ROWS,
+    #[cfg(feature = "lab")]
     x86_64::x87::ROWS,
+    #[cfg(feature = "lab")]
     x86_64::mmx::ROWS,
+    #[cfg(feature = "lab")]
     x86_64::sse::ROWS,
+    #[cfg(feature = "lab")]
+    x86_64::sse2_period::ROWS,
     x86_64::sse2::ROWS,
     #[cfg(feature = "lab")]
     x86_64::sse2::LAB_ROWS,

@@ -1,3 +1,71 @@
-//! to be written
-use crate::table::Kernel;
-pub(crate) const ROWS: &[Kernel] = &[];
+//! AMD's `clzero`: zeroes the cache line that `rax` points into, around the cache.
+//!
+//! The line is 64 bytes on every CPU that has the instruction (Zen and later). It is as weakly
+//! ordered as a non-temporal store, hence the fence.
+
+use super::edge::fill_around;
+use crate::PAGE_SIZE;
+use crate::isa::Features;
+use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
+use core::arch::asm;
+
+/// Zeroes `lines` cache lines and fences.
+///
+/// # Safety
+/// `dst` is 64-byte aligned and writable for `lines` * 64 bytes, `lines` >= 1, and the CPU has
+/// CLZERO.
+#[inline(always)]
+unsafe fn clear(dst: *mut u8, lines: usize) {
+    // SAFETY: each round zeroes one whole aligned line of the caller's buffer.
+    unsafe {
+        asm!(
+            ".p2align 4",
+            "2:",
+            "clzero",
+            "add rax, 64",
+            "dec rcx",
+            "jnz 2b",
+            "sfence",
+            inout("rax") dst => _,
+            inout("rcx") lines => _,
+            options(nostack),
+        );
+    }
+}
+
+unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+    let body = |dst: *mut u8, lines: usize| {
+        // SAFETY: the body gets one or more whole lines of the buffer from a 64-aligned address on.
+        unsafe { clear(dst, lines) }
+    };
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { fill_around::<64, 64>(dst, 0, n, body) }
+}
+
+unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
+    // SAFETY: a block of pages is 64-aligned and a whole number of lines.
+    unsafe { clear(dst, (PAGE_SIZE << order) / 64) };
+}
+
+const ZERO: Kernel = Kernel {
+    name: "zero.clzero",
+    requires: Features::CLZERO,
+    store: StoreKind::CacheLineZero,
+    prefetch: Prefetch::None,
+    grouping: 0,
+    registers: RegisterClass::Gpr,
+    deploy: true,
+    aliases: &[],
+    about: "clzero a line at a time, ordinary stores at unaligned edges, sfence (seed 000.15)",
+    function: Function::Zero(zero),
+};
+
+pub(crate) const ROWS: &[Kernel] = &[
+    ZERO,
+    Kernel {
+        name: "zero-pages.clzero",
+        about: "clzero a line at a time, sfence",
+        function: Function::ZeroPages(zero_pages),
+        ..ZERO
+    },
+];

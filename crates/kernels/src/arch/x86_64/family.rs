@@ -152,9 +152,13 @@ unsafe fn put<V: Vector, S: Shaped>(to: *mut u8, value: V) {
     }
 }
 
-/// Copies `COUNT` vectors at consecutive places, `group` loads before the matching stores.
+/// Copies `COUNT` vectors at consecutive places, `group` loads before the matching stores; the
+/// groups go from the last to the first when `DOWN`, as a backward pass over overlap demands.
 #[inline(always)]
-unsafe fn step<V: Vector, S: Shaped, const COUNT: usize>(d: *mut u8, s: *const u8) {
+unsafe fn step<V: Vector, S: Shaped, const COUNT: usize, const DOWN: bool>(
+    d: *mut u8,
+    s: *const u8,
+) {
     /// Loads into as many named registers as it is given names, then stores them.
     macro_rules! group {
         ($at:ident, $($register:ident $index:literal),+) => {{
@@ -163,8 +167,9 @@ unsafe fn step<V: Vector, S: Shaped, const COUNT: usize>(d: *mut u8, s: *const u
         }};
     }
     let group = if S::SHAPE.group < COUNT { S::SHAPE.group } else { COUNT };
-    let mut at = 0;
-    while at < COUNT {
+    let mut done = 0;
+    while done < COUNT {
+        let at = if DOWN { COUNT - group - done } else { done };
         // SAFETY: the caller vouches for COUNT vectors at both places; at + group <= COUNT.
         unsafe {
             match group {
@@ -174,7 +179,7 @@ unsafe fn step<V: Vector, S: Shaped, const COUNT: usize>(d: *mut u8, s: *const u
                 _ => group!(at, a 0, b 1, c 2, e 3, f 4, g 5, h 6, i 7),
             }
         }
-        at += group;
+        done += group;
     }
 }
 
@@ -223,7 +228,7 @@ unsafe fn forward_steps<V: Vector, S: Shaped, const STEP: usize>(
                     let offset = stream * span + at;
                     // SAFETY: offset + bytes <= streams * span <= what is left; span is a multiple
                     // of a page and so of a step.
-                    unsafe { step::<V, S, STEP>(d.add(offset), s.add(offset)) };
+                    unsafe { step::<V, S, STEP, false>(d.add(offset), s.add(offset)) };
                 }
                 at += bytes;
             }
@@ -243,7 +248,7 @@ unsafe fn forward_steps<V: Vector, S: Shaped, const STEP: usize>(
             let mut at = 0;
             while at < block {
                 // SAFETY: at + bytes <= block; a block is a multiple of a step.
-                unsafe { step::<V, S, STEP>(d.add(at), s.add(at)) };
+                unsafe { step::<V, S, STEP, false>(d.add(at), s.add(at)) };
                 at += bytes;
             }
             // SAFETY: block bytes were left.
@@ -254,7 +259,7 @@ unsafe fn forward_steps<V: Vector, S: Shaped, const STEP: usize>(
         prefetch_ahead::<S>(s, bytes);
         // SAFETY: a whole step is left.
         (d, s) = unsafe {
-            step::<V, S, STEP>(d, s);
+            step::<V, S, STEP, false>(d, s);
             (d.add(bytes), s.add(bytes))
         };
     }
@@ -315,7 +320,7 @@ unsafe fn forward_temporal<V: Vector, S: Shaped, const STEP: usize>(
             // A step may overshoot `end` by less than four vectors: still inside.
             while d < end {
                 prefetch_ahead::<S>(s, 4 * V::BYTES);
-                step::<V, S, 4>(d, s);
+                step::<V, S, 4, false>(d, s);
                 (d, s) = (d.add(4 * V::BYTES), s.add(4 * V::BYTES));
             }
         }
@@ -338,7 +343,7 @@ unsafe fn backward_temporal<V: Vector, S: Shaped>(dst: *mut u8, src: *const u8, 
         let (mut d, mut s) = (dst.add(n - keep), src.add(n - keep));
         while d > begin {
             (d, s) = (d.sub(4 * V::BYTES), s.sub(4 * V::BYTES));
-            step::<V, S, 4>(d, s);
+            step::<V, S, 4, true>(d, s);
         }
         store_4::<V>(dst, first);
         V::store(dst.add(n - V::BYTES), last);
@@ -385,7 +390,7 @@ unsafe fn backward_nt<V: Vector, S: Shaped>(dst: *mut u8, src: *const u8, n: usi
         let (mut d, mut s) = (dst.add(n - keep), src.add(n - keep));
         while d.addr() - begin.addr() >= 4 * V::BYTES {
             (d, s) = (d.sub(4 * V::BYTES), s.sub(4 * V::BYTES));
-            step::<V, S, 4>(d, s);
+            step::<V, S, 4, true>(d, s);
         }
         while d > begin {
             (d, s) = (d.sub(V::BYTES), s.sub(V::BYTES));

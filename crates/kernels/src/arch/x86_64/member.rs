@@ -198,7 +198,8 @@ pub(super) const fn measured(kernel: Kernel) -> Kernel {
 /// The whole of a vector file: every ISA has the same members, so that they can be compared.
 macro_rules! vector_file {
     ($vector:ty, $enable:literal, $isa:literal, $compare_requires:expr, $compare_enable:literal, $compare_isa:literal) => {
-        use super::member::*;
+        #[cfg(feature = "lab")]
+        use super::member::measured;
         use super::vector::*;
         use crate::table::Kernel;
 

@@ -56,9 +56,9 @@ impl Ymm {
     pub(super) const COMPARE_REQUIRES: Features = Features::AVX.and(Features::AVX2);
 }
 impl Zmm {
-    pub(super) const REQUIRES: Features = Features::AVX.and(Features::AVX512F);
-    pub(super) const COMPARE_REQUIRES: Features =
-        Ymm::COMPARE_REQUIRES.and(Features::AVX512F).and(Features::AVX512BW);
+    /// AVX-512F implies AVX2, and the compiler uses both once it is enabled.
+    pub(super) const REQUIRES: Features = Ymm::COMPARE_REQUIRES.and(Features::AVX512F);
+    pub(super) const COMPARE_REQUIRES: Features = Zmm::REQUIRES.and(Features::AVX512BW);
 }
 
 macro_rules! vector {
