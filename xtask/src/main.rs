@@ -1,1 +1,59 @@
-fn main() {}
+//! The project's own chores: `cargo run -p xtask -- <chore>`.
+
+mod emulate;
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+use emulate::{Options, Outcome};
+use std::time::Duration;
+
+/// Chores of the Cachewise workspace.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
+    EmulateAvx512 {
+        /// Kernels whose name contains one of these, separated by commas.
+        #[arg(long, default_value = "avx512")]
+        kernels: String,
+        /// How much of the case space is visited: small, normal, thorough.
+        #[arg(long, default_value = "small")]
+        effort: String,
+        /// Give up after this many minutes.
+        #[arg(long, default_value_t = 20)]
+        limit: u64,
+        /// Fail where packages are missing, rather than skip.
+        #[arg(long)]
+        required: bool,
+    },
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().chore {
+        Chore::EmulateAvx512 { kernels, effort, limit, required } => {
+            let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
+            match emulate::emulate_avx512(&options)? {
+                Outcome::Passed(summary) => println!(
+                    "emulated AVX-512: {} kernels, {} calls checked; test result: {}",
+                    summary.kernels, summary.calls, summary.result
+                ),
+                Outcome::Failed { summary, log } => {
+                    bail!("emulated AVX-512 failed ({summary:?}): see {}", log.display())
+                }
+                Outcome::Skipped { missing } => {
+                    let packages = missing.join(" ");
+                    if required {
+                        bail!("emulated AVX-512 needs the Debian packages {packages}");
+                    }
+                    println!("emulated AVX-512: skipped, install the Debian packages {packages}");
+                }
+            }
+        }
+    }
+    Ok(())
+}

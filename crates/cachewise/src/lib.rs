@@ -1,1 +1,69 @@
-//! Copy, zero and compare memory the way this machine's measured profile says
+//! Copy, zero and compare memory the way this machine's measured profile says.
+//!
+//! Whether the fastest way goes through the cache or around it depends on the CPU, on the size and
+//! on what happens to the data next. This library looks all three up: the CPU in a *profile* that
+//! `cachewise tune` measured on this machine, the size in a table made from it, and the future in
+//! the caller's [`Reuse`] hint.
+//!
+//! ```
+//! use cachewise::Reuse;
+//!
+//! let source = vec![1u8; 1 << 20];
+//! let mut destination = vec![0u8; 1 << 20];
+//! cachewise::copy(&mut destination, &source);
+//! cachewise::copy_with(Reuse::Never, &mut destination, &source);
+//! assert!(cachewise::equal(&destination, &source));
+//! ```
+//!
+//! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
+//!   takes pointers.
+//! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
+//!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
+//!   ([`profile::user_path`]); one shipped for this CPU model. A missing, unreadable, damaged or
+//!   foreign one is passed over with one line on stderr, which `CACHEWISE_QUIET=1` silences; that
+//!   line is all this library ever prints. Set-user-id programs ignore the environment.
+//! - [`decision`] says what a call would do and who decided; [`install`] follows a profile that
+//!   the program brings itself.
+//! - Nothing allocates or locks; the first call may come from any thread, from a signal handler,
+//!   before `main` or in a forked child.
+//! - Without the `std` feature the crate needs no operating system.
+//! # Under a preload library
+//!
+//! Its `memcpy` is made of this crate, so this crate must not call `memcpy` on the way (DTO PR 35).
+//! The loops are all in the kernels, whose crate is `no_builtins`; what precedes them here has none
+//! left after unrolling, and a test reads the machine code for calls. `no_builtins` is not set for
+//! this crate, because such a crate takes no part in link-time optimisation and then cannot link
+//! against a standard library that does. What runs once, to fill the table, may well call `memcpy`:
+//! its calls are served by a baseline kernel.
+#![no_std]
+#![warn(missing_docs)]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+pub mod cpu;
+pub mod profile;
+pub mod raw;
+
+mod cursor;
+mod defaults;
+mod dispatch;
+mod ops;
+#[cfg(all(feature = "std", target_os = "linux"))]
+mod os;
+mod reuse;
+mod shipped;
+mod small;
+mod source;
+
+pub use dispatch::size_class;
+pub use ops::{
+    compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
+    zero_with,
+};
+pub use reuse::Reuse;
+#[cfg(feature = "std")]
+pub use source::load;
+pub use source::{
+    Decided, InstallError, ProfilePath, Source, decision, init, install, profile_source,
+};

@@ -59,6 +59,9 @@ pub struct Tune {
     /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<usize>,
+    /// Measure the grid into the record and decide nothing (a launch of --thorough)
+    #[arg(long, hide = true, requires = "record")]
+    pub grid_only: bool,
 }
 
 /// `cachewise doctor`
@@ -212,7 +215,9 @@ pub struct Placement {
 fn placement(text: &str) -> Result<Placement, String> {
     let level = |part: &str| {
         part.parse().map_err(|_| {
-            format!("found \"{text}\", accepted L1, L2, LLC, DRAM or two of them as source:destination")
+            format!(
+                "found \"{text}\", accepted L1, L2, LLC, DRAM or two of them as source:destination"
+            )
         })
     };
     let (source, destination) = text.split_once(':').unwrap_or((text, text));

@@ -1,1 +1,65 @@
-fn main() {}
+//! `cachewise`: flags and glue. What is measured is the laboratory's business, what is drawn the
+//! report's; here are the verbs, the exit codes, the progress bar and Ctrl-C.
+
+mod args;
+mod output;
+mod progress;
+mod verbs;
+
+use args::{Cli, Verb};
+use cachewise_lab::LabError;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Exit statuses, as `--help` lists them.
+pub mod status {
+    /// All went well.
+    pub const OK: u8 = 0;
+    /// Something failed.
+    pub const ERROR: u8 = 1;
+    /// The command line was wrong.
+    pub const USAGE: u8 = 2;
+    /// A routine produced wrong bytes.
+    pub const WRONG_BYTES: u8 = 5;
+    /// The user stopped it; finished rows were kept.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.verb {
+        Verb::Tune(args) => verbs::tune::run(&args),
+        Verb::Doctor(args) => verbs::doctor::run(&args),
+        Verb::List(args) => verbs::list::run(&args),
+        Verb::Run(args) => verbs::run::run(&args),
+        Verb::Explain(args) => verbs::explain::run(&args),
+        Verb::Export(args) => verbs::export::run(&args),
+        Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+    };
+    match outcome {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            if output::is_closed_pipe(&error) {
+                // Whoever read us has seen enough.
+                return ExitCode::from(status::OK);
+            }
+            anstream::eprintln!("cachewise: {error:#}");
+            ExitCode::from(status_of(&error))
+        }
+    }
+}
+
+/// The exit status an error stands for.
+fn status_of(error: &anyhow::Error) -> u8 {
+    match error.chain().find_map(|cause| cause.downcast_ref::<LabError>()) {
+        Some(lab) if lab.is_wrong_bytes() => status::WRONG_BYTES,
+        Some(
+            LabError::UnknownKernel { .. }
+            | LabError::Pattern { .. }
+            | LabError::UnknownExperiment { .. }
+            | LabError::TooLarge { .. }
+            | LabError::Nothing { .. },
+        ) => status::USAGE,
+        _ => status::ERROR,
+    }
+}

@@ -80,3 +80,39 @@ unsafe extern "C" fn libc_zero_pages(dst: *mut u8, order: u32) {
     // SAFETY: the caller's promise (`ZeroPagesFn`).
     unsafe { libc::memset(dst.cast(), 0, cachewise_kernels::PAGE_SIZE << order) };
 }
+
+/// The name under which the library itself stands in records.
+pub const LIBRARY: &str = "cachewise";
+
+/// The library's own entry point for an operation: what a program that links it calls, decision
+/// included. Page operations have none; they get the byte operation's.
+#[must_use]
+pub fn library(operation: Operation) -> Routine {
+    use cachewise::raw;
+    let function = match operation {
+        Operation::Copy => Function::Copy(raw::copy_nonoverlapping),
+        Operation::Move => Function::Move(raw::copy),
+        Operation::Fill => Function::Fill(raw::fill),
+        Operation::Zero => Function::Zero(raw::zero),
+        Operation::Compare => Function::Compare(raw::compare),
+        Operation::Equal => Function::Equal(library_equal),
+        Operation::CopyPages => Function::CopyPages(library_copy_pages),
+        Operation::ZeroPages => Function::ZeroPages(library_zero_pages),
+    };
+    Routine { name: LIBRARY.to_owned(), function }
+}
+
+unsafe extern "C" fn library_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise (`EqualFn`).
+    i32::from(unsafe { cachewise::raw::equal(a, b, n) })
+}
+
+unsafe extern "C" fn library_copy_pages(dst: *mut u8, src: *const u8, order: u32) {
+    // SAFETY: the caller's promise (`CopyPagesFn`).
+    unsafe { cachewise::raw::copy_nonoverlapping(dst, src, cachewise_kernels::PAGE_SIZE << order) };
+}
+
+unsafe extern "C" fn library_zero_pages(dst: *mut u8, order: u32) {
+    // SAFETY: the caller's promise (`ZeroPagesFn`).
+    unsafe { cachewise::raw::zero(dst, cachewise_kernels::PAGE_SIZE << order) };
+}

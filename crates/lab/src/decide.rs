@@ -67,15 +67,12 @@ pub fn sequence(grid: &[AtSize]) -> Vec<(usize, String)> {
     }
     // A kernel that was dropped in screening at a size was far off there.
     const ABSENT: f64 = 10.0;
-    let here = |at: &AtSize, kernel: &str| {
-        at.of(kernel).map_or(ABSENT, |cost| penalised(cost, at))
-    };
+    let here = |at: &AtSize, kernel: &str| at.of(kernel).map_or(ABSENT, |cost| penalised(cost, at));
     let mut total: Vec<f64> = kernels.iter().map(|kernel| here(measured[0], kernel)).collect();
     let mut back: Vec<Vec<usize>> = Vec::new();
     for at in &measured[1..] {
-        let cheapest = (0..kernels.len())
-            .min_by(|&a, &b| total[a].total_cmp(&total[b]))
-            .unwrap_or_default();
+        let cheapest =
+            (0..kernels.len()).min_by(|&a, &b| total[a].total_cmp(&total[b])).unwrap_or_default();
         let from: Vec<usize> = (0..kernels.len())
             .map(|k| if total[k] <= total[cheapest] + SWITCH_COST { k } else { cheapest })
             .collect();
@@ -87,9 +84,8 @@ pub fn sequence(grid: &[AtSize]) -> Vec<(usize, String)> {
             .collect();
         back.push(from);
     }
-    let mut at = (0..kernels.len())
-        .min_by(|&a, &b| total[a].total_cmp(&total[b]))
-        .unwrap_or_default();
+    let mut at =
+        (0..kernels.len()).min_by(|&a, &b| total[a].total_cmp(&total[b])).unwrap_or_default();
     let mut reversed = vec![(measured[measured.len() - 1].size, kernels[at].to_owned())];
     for (position, from) in back.iter().enumerate().rev() {
         at = from[at];

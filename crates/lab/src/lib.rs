@@ -1,1 +1,109 @@
-//! The experiments, and the tuner that turns their records into a profile
+//! The laboratory: experiments, one file per question, and the tuner that turns their records into
+//! a profile.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
+//! | [`contestants`] | kernels, libc and the library behind the same function pointers |
+//! | [`select`] | which kernels a user means |
+//! | [`experiments`] | every experiment by name |
+//! | [`decide`] | costs to decisions, pure |
+//! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
+//! | [`tunables`] | the decisions as glibc understands them |
+//!
+//! Nothing here prints.
+#![warn(missing_docs)]
+
+pub mod bench;
+pub mod contestants;
+pub mod decide;
+pub mod experiments;
+pub mod select;
+pub mod tunables;
+pub mod tune;
+pub mod watch;
+
+use cachewise_measure::{MeasureError, RecordError};
+
+/// What the laboratory can refuse.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// No kernel answers to a name.
+    #[error("kernels: found \"{found}\", which no kernel answers to; nearest: {}", nearest.join(", "))]
+    UnknownKernel {
+        /// The pattern.
+        found: String,
+        /// Names most like it.
+        nearest: Vec<String>,
+    },
+    /// A pattern is not a regular expression.
+    #[error("kernels: found \"{found}\", accepted a regular expression ({why})")]
+    Pattern {
+        /// The pattern.
+        found: String,
+        /// What the parser said.
+        why: String,
+    },
+    /// No experiment has that name.
+    #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]
+    UnknownExperiment {
+        /// The name.
+        found: String,
+        /// Those there are.
+        accepted: Vec<String>,
+    },
+    /// A size is beyond what the memory budget allows.
+    #[error(
+        "size: found {found}, accepted 1 to {most} bytes here (two operands, twice each, in {budget} bytes; --memory raises it up to a quarter of RAM)"
+    )]
+    TooLarge {
+        /// Bytes asked for.
+        found: usize,
+        /// Bytes possible.
+        most: usize,
+        /// Bytes of the budget.
+        budget: usize,
+    },
+    /// None of the chosen kernels can be measured as asked.
+    #[error("nothing to measure: {why}")]
+    Nothing {
+        /// Why not.
+        why: String,
+    },
+    /// Timings of an emulated CPU mean nothing.
+    #[error("this CPU is emulated by {by}: its timings would mean nothing, so none are taken")]
+    Emulated {
+        /// The emulator.
+        by: String,
+    },
+    /// A routine produced wrong bytes.
+    #[error("wrong bytes: {what}")]
+    WrongBytes {
+        /// Who, where, what.
+        what: String,
+    },
+    /// The measurement was refused or stopped.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A child process that was to be timed failed.
+    #[error("child process: {what}")]
+    Child {
+        /// What happened.
+        what: String,
+    },
+}
+
+impl LabError {
+    /// Whether it means that some routine produced wrong bytes (exit status 5).
+    #[must_use]
+    pub fn is_wrong_bytes(&self) -> bool {
+        matches!(
+            self,
+            LabError::WrongBytes { .. } | LabError::Measure(MeasureError::WrongBytes { .. })
+        )
+    }
+}

@@ -2,7 +2,7 @@
 //! answers.
 
 use crate::LabError;
-use cachewise_kernels::{Features, Kernel, Operation, TABLE};
+use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
 use regex::Regex;
 
 /// Kernels of `operation` whose canonical name or alias matches `pattern` (a regular expression
@@ -52,13 +52,50 @@ pub fn runnable(
     kernels: Vec<&'static Kernel>,
     available: Features,
 ) -> (Vec<&'static Kernel>, Vec<(&'static Kernel, String)>) {
-    let (here, absent): (Vec<_>, Vec<_>) =
+    let (here, absent): (Vec<&Kernel>, Vec<&Kernel>) =
         kernels.into_iter().partition(|kernel| kernel.runs_on(available));
     let absent = absent
         .into_iter()
-        .map(|kernel| (kernel, format!("this CPU lacks {}", kernel.requires.missing_from(available))))
+        .map(|kernel| {
+            (kernel, format!("this CPU lacks {}", kernel.requires.missing_from(available)))
+        })
         .collect();
     (here, absent)
+}
+
+/// Below this many bytes no kernel that stores around the cache is a candidate: what so few lines
+/// evict cannot be told from noise, and a fence costs as much as the whole operation.
+pub const NON_TEMPORAL_FROM: usize = 4096;
+
+/// The deployable kernels worth measuring for an operation of `size` bytes on this CPU.
+///
+/// The byte-wise reference never is; integer registers are not where vectors are; members of the
+/// vector families that study one parameter compete at the widest vector alone, since width and
+/// parameter are independent as far as anybody has seen.
+#[must_use]
+pub fn candidates(operation: Operation, size: usize, available: Features) -> Vec<&'static Kernel> {
+    let deployable = || {
+        TABLE.iter().filter(move |kernel| {
+            kernel.operation() == operation && kernel.deploy && kernel.runs_on(available)
+        })
+    };
+    let is_family = |kernel: &Kernel| {
+        matches!(kernel.registers, RegisterClass::Xmm | RegisterClass::Ymm | RegisterClass::Zmm)
+    };
+    let widest = deployable().filter(|k| is_family(k)).map(|k| k.registers.bytes()).max();
+    deployable()
+        .filter(|kernel| {
+            let technique = kernel.technique();
+            if technique == "bytes" || (technique.starts_with("gpr") && widest.is_some()) {
+                return false;
+            }
+            if kernel.is_non_temporal() && size < NON_TEMPORAL_FROM {
+                return false;
+            }
+            let is_member = is_family(kernel) && technique.contains('.');
+            !is_member || Some(kernel.registers.bytes()) == widest
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -97,5 +134,18 @@ mod tests {
         let (_, absent) = runnable(all, Features::SSE2);
         let (_, reason) = absent.iter().find(|(k, _)| k.name == "copy.avx").expect("avx is absent");
         assert_eq!(reason, "this CPU lacks avx");
+    }
+
+    #[test]
+    fn candidates_are_few_deployable_and_runnable() {
+        let here = Features::SSE2.and(Features::AVX).and(Features::AVX2);
+        let small: Vec<_> = candidates(Operation::Copy, 512, here).iter().map(|k| k.name).collect();
+        assert!(small.contains(&"copy.avx") && small.contains(&"copy.sse2"), "{small:?}");
+        assert!(small.iter().all(|name| !name.contains(".nt") && !name.contains("512")));
+        let large: Vec<_> =
+            candidates(Operation::Copy, 1 << 25, here).iter().map(|k| k.name).collect();
+        assert!(large.contains(&"copy.avx.nt") && !large.contains(&"copy.sse2.nt"), "{large:?}");
+        let bare = candidates(Operation::Compare, 512, Features::NONE);
+        assert!(bare.iter().any(|kernel| kernel.technique() == "gpr64"), "{bare:?}");
     }
 }

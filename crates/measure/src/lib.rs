@@ -1,1 +1,62 @@
-//! Honest timing: machine, clock, residency, paired sampling, statistics, records
+//! How a figure is obtained: the machine it was obtained on, a calibrated clock, operands whose
+//! place in the cache hierarchy is made and proved, contestants that take turns, paired statistics,
+//! named noise, and records that outlive the run.
+//!
+//! | module | question it answers |
+//! |---|---|
+//! | [`machine`], [`caches`] | what is this computer? |
+//! | [`clock`] | how long did that take? |
+//! | [`arena`], [`residency`], [`latency`] | where were the lines when the operation started? |
+//! | [`bystander`] | what did the operation cost those who ran after it? |
+//! | [`sampler`] | which contestant spent how long, round by round? |
+//! | [`verify`] | did it move the right bytes? |
+//! | [`stats`] | is the difference real? |
+//! | [`noise`] | what disturbed the measurement, and how is it removed? |
+//! | [`record`] | how is it written down? |
+//! | [`peak`] | how much memory did measuring take? |
+//!
+//! Nothing here prints, and nothing here decides what to measure: experiments belong to the
+//! laboratory crate, tables and plots to the report crate.
+#![warn(missing_docs)]
+
+pub mod arena;
+pub mod bystander;
+pub mod caches;
+pub mod clock;
+mod error;
+pub mod latency;
+pub mod machine;
+pub mod noise;
+mod order;
+pub mod peak;
+pub mod record;
+pub mod residency;
+mod rounded;
+pub mod sampler;
+pub mod stats;
+mod tree;
+pub mod verify;
+
+pub use arena::{Arena, MemoryBudget, PagePolicy};
+pub use bystander::{Bystander, Reader};
+pub use caches::{CacheLevel, Caches};
+pub use clock::{Clock, ClockFacts, Ticks};
+pub use error::MeasureError;
+pub use latency::Latencies;
+pub use machine::{Cpu, Libc, Machine};
+pub use noise::{NoiseSnapshot, Warning, warnings};
+pub use record::{
+    CellKey, End, Header, Line, Note, Record, RecordError, Row, SCHEMA_VERSION, Writer,
+};
+pub use residency::{Level, Operand, Proof, ProofVerdict};
+pub use sampler::{
+    Cell, CellResult, Contents, Contestant, Delay, Place, Plan, Progress, ReaderSpec, Samples,
+    Unwatched, Watch,
+};
+pub use stats::{DriftVerdict, PairedRatio, Verdict};
+pub use verify::WrongBytes;
+
+/// Bytes of a cache line as this crate counts them: the line of every x86-64 and nearly every
+/// aarch64 CPU. POWER's 128-byte lines are two of these, which makes walks there touch each line
+/// twice and changes nothing else.
+pub const LINE: usize = cachewise_kernels::CACHE_LINE;

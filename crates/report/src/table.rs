@@ -76,7 +76,7 @@ impl Table {
             text.push('\n');
         }
         for line in drawn.to_string().lines() {
-            text.push_str(line.trim_end());
+            text.push_str(line.strip_prefix(' ').unwrap_or(line).trim_end());
             text.push('\n');
         }
         for remark in &self.remarks {

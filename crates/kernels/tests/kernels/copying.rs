@@ -73,8 +73,8 @@ fn moves(kernel: &'static Kernel, f: CopyFn, arena: &mut Arena, effort: Effort) 
     const NEAR: isize = 130;
     let mut random = random_for(kernel);
     let inside = MARGIN + NEAR as usize;
-    for n in (0..=600).step_by(effort.pick(13, 1, 1)) {
-        for distance in (-NEAR..=NEAR).step_by(effort.pick(3, 1, 1)) {
+    for n in (0..=600).step_by(effort.pick(5, 1, 1)) {
+        for distance in (-NEAR..=NEAR) {
             let from = inside + random.usize(0..ALIGNMENTS);
             arena.r#move(kernel, f, from.strict_add_signed(distance), from, n)?;
         }

@@ -72,7 +72,7 @@ fn holds<C: Case + Debug + PartialEq>(cases: impl Strategy<Value = C>) {
         return;
     }
     let config = Config {
-        cases: Effort::chosen().pick(24, 1500, 40_000),
+        cases: Effort::chosen().pick(100, 1500, 40_000),
         failure_persistence: None,
         ..Config::default()
     };

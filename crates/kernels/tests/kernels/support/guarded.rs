@@ -15,7 +15,10 @@ pub struct Guarded {
 impl Guarded {
     /// At least `room` bytes, rounded up to whole pages of the system.
     pub fn new(room: usize) -> Guarded {
-        let page = rustix::param::page_size();
+        // SAFETY: sysconf takes any name. (rustix's page_size would read /proc, which a test run
+        // as the first process of an emulated machine lacks.)
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        let page = usize::try_from(page).expect("the system knows its page size");
         let room = room.next_multiple_of(page);
         let (protection, flags) = (ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the kernel's choice touches no other object.

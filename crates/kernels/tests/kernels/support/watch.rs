@@ -94,7 +94,19 @@ pub fn explain_crashes() {
                 unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
             assert_eq!(result, 0, "a handler for signal {signal}");
         }
+        if std::process::id() == 1 {
+            // SAFETY: the function may run at exit: it calls nothing but tcdrain.
+            unsafe { libc::atexit(drain) };
+        }
     });
+}
+
+/// Lets what was printed leave the serial port. An emulated machine's only process needs this: the
+/// machine ends with it.
+extern "C" fn drain() {
+    // SAFETY: tcdrain takes any descriptor, refuses one that is no terminal, and is
+    // async-signal-safe.
+    unsafe { libc::tcdrain(2) };
 }
 
 /// A line on the stack: a signal handler may not allocate.
@@ -135,6 +147,7 @@ extern "C" fn crashed(signal: i32, info: *const libc::siginfo_t, _context: *cons
     let _ = line.write_str("\n");
     // SAFETY: the line's used bytes are initialised; write is async-signal-safe.
     unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.used) };
+    drain();
     // SAFETY: _exit is async-signal-safe; nothing of this process is worth keeping.
     unsafe { libc::_exit(101) };
 }

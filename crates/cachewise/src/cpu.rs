@@ -1,0 +1,437 @@
+//! Which CPU this is, and how large the caches are that *one core complex* can use.
+//!
+//! Read this to know what a profile is matched against and where the computed defaults get their
+//! sizes. Nothing here allocates or needs an operating system on x86-64: CPUID answers. On other
+//! architectures sysfs is asked where there is one (`std` on Linux), and sizes are assumed where
+//! there is none.
+//!
+//! Hypervisors invent cache sizes: 0 B, the socket's whole 384 MiB, 1 TiB (glibc BZ 32470,
+//! propolis#1152). A size outside what was ever built is replaced, and [`Caches::clamped`] says so.
+
+use core::fmt;
+
+/// A short text kept inline, so that identities need no allocation; longer text is cut at a
+/// character boundary, and control characters become spaces.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    length: u8,
+}
+
+impl<const N: usize> Text<N> {
+    /// The text, cut to `N` bytes.
+    #[must_use]
+    pub fn new(text: &str) -> Text<N> {
+        const { assert!(N <= u8::MAX as usize) };
+        let mut made = Text { bytes: [0; N], length: 0 };
+        for character in text.chars() {
+            let character = if character.is_control() { ' ' } else { character };
+            let end = made.length as usize + character.len_utf8();
+            let Some(place) = made.bytes.get_mut(made.length as usize..end) else { break };
+            character.encode_utf8(place);
+            made.length = end as u8;
+        }
+        made
+    }
+
+    /// The text of bytes that may not be UTF-8: what is not, and what does not print, becomes `?`.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Text<N> {
+        let printable = |text: &str| !text.chars().any(char::is_control);
+        if let Some(text) = core::str::from_utf8(bytes).ok().filter(|text| printable(text)) {
+            return Text::new(text);
+        }
+        let mut made = Text { bytes: [b'?'; N], length: bytes.len().min(N) as u8 };
+        for (place, byte) in made.bytes.iter_mut().zip(bytes) {
+            if (b' '..=b'~').contains(byte) {
+                *place = *byte;
+            }
+        }
+        for unused in made.bytes.iter_mut().skip(bytes.len()) {
+            *unused = 0;
+        }
+        made
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        let used = self.bytes.get(..self.length as usize).unwrap_or(&[]);
+        core::str::from_utf8(used).unwrap_or("")
+    }
+}
+
+impl<const N: usize> fmt::Display for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl<const N: usize> fmt::Debug for Text<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// Vendor, family, model, stepping: what CPUID calls the signature. Profiles are for one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// CPUID's twelve characters without blanks (`AuthenticAMD`), or the architecture's name.
+    pub vendor: Text<12>,
+    /// Display family: base plus extended.
+    pub family: u32,
+    /// Display model: extended and base together.
+    pub model: u32,
+    /// Stepping.
+    pub stepping: u32,
+}
+
+impl Signature {
+    /// A signature; blanks and other characters that a file name or a profile's field cannot
+    /// carry become `_`.
+    #[must_use]
+    pub fn new(vendor: &str, family: u32, model: u32, stepping: u32) -> Signature {
+        let mut bytes = [0; 12];
+        let mut length = 0;
+        for (place, byte) in bytes.iter_mut().zip(vendor.trim_matches(['\0', ' ']).bytes()) {
+            let plain = byte.is_ascii_alphanumeric() || byte == b'.';
+            *place = if plain { byte } else { b'_' };
+            length += 1;
+        }
+        if length == 0 {
+            (bytes[0], length) = (b'_', 1);
+        }
+        Signature { vendor: Text { bytes, length }, family, model, stepping }
+    }
+
+    /// This CPU's signature.
+    #[must_use]
+    pub fn detect() -> Signature {
+        arch::signature()
+    }
+
+    /// Whether a profile tuned on `other` is meant for this CPU: all but the stepping agree.
+    #[must_use]
+    pub fn same_model(&self, other: &Signature) -> bool {
+        self.vendor == other.vendor && self.family == other.family && self.model == other.model
+    }
+}
+
+/// `AuthenticAMD 25 1 1`, as in a profile.
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.vendor, self.family, self.model, self.stepping)
+    }
+}
+
+/// A CPU's signature and the name its maker gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cpu {
+    /// What profiles are matched by.
+    pub signature: Signature,
+    /// The brand string, at most 48 bytes; empty where there is none.
+    pub name: Text<48>,
+}
+
+impl Cpu {
+    /// This CPU.
+    #[must_use]
+    pub fn detect() -> Cpu {
+        Cpu { signature: arch::signature(), name: arch::name() }
+    }
+}
+
+impl fmt::Display for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.signature)?;
+        if self.name.as_str().is_empty() { Ok(()) } else { write!(f, " {}", self.name) }
+    }
+}
+
+/// Data cache sizes in bytes, as one core sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Caches {
+    /// First level, data.
+    pub l1d: u64,
+    /// Second level.
+    pub l2: u64,
+    /// Last level, as much as one core complex shares: not the socket's sum.
+    pub llc: u64,
+    /// Whether any of the three was implausible, or unknown, and is an assumption.
+    pub clamped: bool,
+}
+
+impl Caches {
+    /// This CPU's caches, with what cannot be true replaced by an assumption.
+    #[must_use]
+    pub fn detect() -> Caches {
+        Caches::of(&Signature::detect())
+    }
+
+    /// This CPU's caches, for those who know its signature: each CPUID instruction costs a
+    /// microsecond or more under a hypervisor, and the first large copy of a process waits for it.
+    pub(crate) fn of(signature: &Signature) -> Caches {
+        arch::raw_caches(signature).clamp()
+    }
+}
+
+/// What the machine says, before anyone asks whether it can be true. 0: it did not say.
+#[derive(Clone, Copy, Debug, Default)]
+struct RawCaches {
+    l1d: u64,
+    l2: u64,
+    llc: u64,
+    /// The largest LLC of one complex that this vendor builds; 0 where no rule is known.
+    largest_llc: u64,
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+impl RawCaches {
+    /// Plausible: L1d 8 KiB to 256 KiB, L2 64 KiB to 64 MiB, LLC 256 KiB to 1 GiB (Intel's largest
+    /// mesh has 504 MiB), larger than the L2, and no larger than one complex of that vendor has.
+    /// Assumed instead: 32 KiB, 512 KiB, 8 MiB, the sizes that most server cores since 2017 have
+    /// at least; where only the sum over a socket was told, one complex of Zen 3 to Zen 5, 32 MiB.
+    fn clamp(self) -> Caches {
+        let within = |size: u64, low: u64, high: u64| (low..=high).contains(&size);
+        let l1d = if within(self.l1d, 8 * KIB, 256 * KIB) { self.l1d } else { 32 * KIB };
+        let l2 = if within(self.l2, 64 * KIB, 64 * MIB) { self.l2 } else { 512 * KIB };
+        let llc = if !within(self.llc, 256 * KIB, 1024 * MIB) || self.llc <= l2 {
+            (8 * MIB).max(2 * l2)
+        } else if self.largest_llc != 0 && self.llc > self.largest_llc {
+            32 * MIB
+        } else {
+            self.llc
+        };
+        let clamped = (l1d, l2, llc) != (self.l1d, self.l2, self.llc);
+        Caches { l1d, l2, llc, clamped }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod arch {
+    //! Intel SDM volume 2A, CPUID leaves 0, 1, 4, 8000_0002h; AMD APM volume 3 appendix E,
+    //! Fn8000_001D.
+
+    use super::{MIB, RawCaches, Signature, Text};
+    use core::arch::x86_64::{__cpuid, __cpuid_count, CpuidResult};
+
+    fn vendor_bytes(leaf: CpuidResult) -> [u8; 12] {
+        let mut vendor = [0; 12];
+        let registers = [leaf.ebx, leaf.edx, leaf.ecx];
+        for (place, byte) in vendor.iter_mut().zip(registers.iter().flat_map(|r| r.to_le_bytes())) {
+            *place = byte;
+        }
+        vendor
+    }
+
+    pub(super) fn signature() -> Signature {
+        let vendor = vendor_bytes(__cpuid(0));
+        let eax = __cpuid(1).eax;
+        let base_family = eax >> 8 & 0xF;
+        let base_model = eax >> 4 & 0xF;
+        let family = if base_family == 0xF { 0xF + (eax >> 20 & 0xFF) } else { base_family };
+        let extended = matches!(base_family, 6 | 0xF);
+        let model = if extended { (eax >> 16 & 0xF) << 4 | base_model } else { base_model };
+        Signature::new(core::str::from_utf8(&vendor).unwrap_or(""), family, model, eax & 0xF)
+    }
+
+    pub(super) fn name() -> Text<48> {
+        if __cpuid(0x8000_0000).eax < 0x8000_0004 {
+            return Text::new("");
+        }
+        let mut brand = [0; 48];
+        let leaves = [__cpuid(0x8000_0002), __cpuid(0x8000_0003), __cpuid(0x8000_0004)];
+        let registers = leaves.iter().flat_map(|l| [l.eax, l.ebx, l.ecx, l.edx]);
+        for (place, byte) in brand.iter_mut().zip(registers.flat_map(u32::to_le_bytes)) {
+            *place = byte;
+        }
+        let end = brand.iter().position(|byte| *byte == 0).unwrap_or(brand.len());
+        Text::from_bytes(brand.get(..end).unwrap_or(&[]).trim_ascii())
+    }
+
+    pub(super) fn raw_caches(signature: &Signature) -> RawCaches {
+        let amd = matches!(signature.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
+        // Without topology extensions AMD's leaf is reserved and all zero: no caches told.
+        let leaf = if amd && __cpuid(0x8000_0000).eax >= 0x8000_001D {
+            0x8000_001D
+        } else if __cpuid(0).eax >= 4 {
+            4
+        } else {
+            return RawCaches::default();
+        };
+
+        // One complex of an EPYC has at most 96 MiB (with stacked cache); more is a socket's sum.
+        let mut found =
+            RawCaches { largest_llc: if amd { 128 * MIB } else { 0 }, ..RawCaches::default() };
+        // The list ends at type 0 and need not be read beyond the L3; eight is more than any has.
+        for index in 0..8 {
+            let cache = __cpuid_count(leaf, index);
+            let (kind, level) = (cache.eax & 0x1F, cache.eax >> 5 & 0x7);
+            if kind == 0 {
+                break;
+            }
+            let field = |shift: u32, mask: u32| u64::from(cache.ebx >> shift & mask) + 1;
+            // ways x partitions x line x sets; four 32-bit factors at most 2^10 x 2^10 x 2^12 x
+            // 2^32, which saturates rather than wraps.
+            let size = (field(22, 0x3FF) * field(12, 0x3FF) * field(0, 0xFFF))
+                .saturating_mul(u64::from(cache.ecx) + 1);
+            match (level, kind) {
+                (1, 1 | 3) => found.l1d = size,
+                (2, 1 | 3) => found.l2 = size,
+                (3.., 1 | 3) => {
+                    found.llc = size;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod arch {
+    //! sysfs where there is one; the register it shows is described in the Arm ARM, MIDR_EL1.
+
+    use super::{RawCaches, Signature, Text};
+
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    fn sysfs(path: &core::ffi::CStr) -> Option<([u8; 64], usize)> {
+        let mut text = [0; 64];
+        let length = crate::os::File::open(path).ok()?.read(&mut text).ok()?;
+        Some((text, length))
+    }
+
+    pub(super) fn signature() -> Signature {
+        #[cfg(all(feature = "std", target_os = "linux", target_arch = "aarch64"))]
+        if let Some(midr) = midr() {
+            let implementer = (midr >> 24 & 0xFF) as u8;
+            let mut vendor = *b"arm.00";
+            for (place, nibble) in vendor.iter_mut().skip(4).zip([implementer >> 4, implementer]) {
+                *place = *b"0123456789abcdef".get((nibble & 0xF) as usize).unwrap_or(&b'0');
+            }
+            let vendor = core::str::from_utf8(&vendor).unwrap_or("arm");
+            let (variant, revision) = (midr >> 20 & 0xF, midr & 0xF);
+            return Signature::new(
+                vendor,
+                (midr >> 16 & 0xF) as u32,
+                (midr >> 4 & 0xFFF) as u32,
+                (variant << 4 | revision) as u32,
+            );
+        }
+        let architecture = if cfg!(target_arch = "aarch64") {
+            "aarch64"
+        } else if cfg!(target_arch = "powerpc64") {
+            "powerpc64"
+        } else {
+            "unknown"
+        };
+        Signature::new(architecture, 0, 0, 0)
+    }
+
+    #[cfg(all(feature = "std", target_os = "linux", target_arch = "aarch64"))]
+    fn midr() -> Option<u64> {
+        let (text, length) = sysfs(c"/sys/devices/system/cpu/cpu0/regs/identification/midr_el1")?;
+        let text = core::str::from_utf8(text.get(..length)?).ok()?.trim();
+        u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+    }
+
+    pub(super) fn name() -> Text<48> {
+        Text::new("")
+    }
+
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    pub(super) fn raw_caches(_: &Signature) -> RawCaches {
+        const INDICES: [[&core::ffi::CStr; 3]; 4] = [
+            [
+                c"/sys/devices/system/cpu/cpu0/cache/index0/type",
+                c"/sys/devices/system/cpu/cpu0/cache/index0/level",
+                c"/sys/devices/system/cpu/cpu0/cache/index0/size",
+            ],
+            [
+                c"/sys/devices/system/cpu/cpu0/cache/index1/type",
+                c"/sys/devices/system/cpu/cpu0/cache/index1/level",
+                c"/sys/devices/system/cpu/cpu0/cache/index1/size",
+            ],
+            [
+                c"/sys/devices/system/cpu/cpu0/cache/index2/type",
+                c"/sys/devices/system/cpu/cpu0/cache/index2/level",
+                c"/sys/devices/system/cpu/cpu0/cache/index2/size",
+            ],
+            [
+                c"/sys/devices/system/cpu/cpu0/cache/index3/type",
+                c"/sys/devices/system/cpu/cpu0/cache/index3/level",
+                c"/sys/devices/system/cpu/cpu0/cache/index3/size",
+            ],
+        ];
+        let mut found = RawCaches::default();
+        for [kind, level, size] in INDICES {
+            if sysfs(kind).is_none_or(|(text, _)| text.starts_with(b"Instruction")) {
+                continue;
+            }
+            let (Some((level, _)), Some((size, length))) = (sysfs(level), sysfs(size)) else {
+                continue;
+            };
+            let text = core::str::from_utf8(size.get(..length).unwrap_or(&[])).unwrap_or("");
+            let digits = text.trim().trim_end_matches('K');
+            let bytes = digits.parse::<u64>().unwrap_or(0).saturating_mul(1024);
+            match level[0] {
+                b'1' => found.l1d = bytes,
+                b'2' => found.l2 = bytes,
+                _ => found.llc = found.llc.max(bytes),
+            }
+        }
+        found
+    }
+
+    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    pub(super) fn raw_caches(_: &Signature) -> RawCaches {
+        RawCaches::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    fn clamp(l1d: u64, l2: u64, llc: u64, largest_llc: u64) -> (u64, u64, u64, bool) {
+        let found = RawCaches { l1d, l2, llc, largest_llc }.clamp();
+        (found.l1d, found.l2, found.llc, found.clamped)
+    }
+
+    #[test]
+    fn what_hypervisors_invent_is_replaced() {
+        let (l1, l2, complex) = (32 * KIB, 512 * KIB, 32 * MIB);
+        assert_eq!(clamp(l1, l2, complex, 128 * MIB), (l1, l2, complex, false));
+        assert_eq!(clamp(0, 0, 0, 0), (l1, l2, 8 * MIB, true), "0 B");
+        assert_eq!(clamp(l1, l2, 384 * MIB, 128 * MIB), (l1, l2, complex, true), "a socket's sum");
+        assert_eq!(clamp(l1, l2, 1 << 40, 128 * MIB), (l1, l2, 8 * MIB, true), "1 TiB");
+        assert_eq!(clamp(l1, l2, l2, 0), (l1, l2, 8 * MIB, true), "no larger than the L2");
+        assert_eq!(clamp(48 * KIB, 2 * MIB, 504 * MIB, 0), (48 * KIB, 2 * MIB, 504 * MIB, false));
+        let (_, l2, llc, _) = clamp(l1, 64 * MIB, 0, 0);
+        assert!(llc > l2);
+    }
+
+    #[test]
+    fn this_machine_has_an_identity_and_plausible_caches() {
+        let cpu = Cpu::detect();
+        assert!(!cpu.signature.vendor.as_str().is_empty());
+        assert!(cpu.signature.same_model(&Signature::detect()));
+        let caches = Caches::detect();
+        assert!(caches.l1d < caches.l2 && caches.l2 < caches.llc, "{caches:?}");
+    }
+
+    #[test]
+    fn identities_fit_a_file_name_and_a_line() {
+        assert_eq!(Signature::new("Geode by NSC", 5, 4, 2).to_string(), "Geode_by_NSC 5 4 2");
+        assert_eq!(Signature::new(" KVMKVMKVM\0\0", 6, 1, 0).to_string(), "KVMKVMKVM 6 1 0");
+        assert_eq!(Signature::new("", 0, 0, 0).to_string(), "_ 0 0 0");
+        assert_eq!(Text::<5>::new("abcdéf").as_str(), "abcd", "no character is cut in half");
+        assert_eq!(Text::<8>::from_bytes(b"a\xFF\nb").as_str(), "a??b");
+        assert_eq!(Text::<3>::from_bytes(b"a\xFF\nb").as_str(), "a??");
+    }
+}

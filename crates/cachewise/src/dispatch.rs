@@ -1,0 +1,417 @@
+//! From operation, hint and size to a kernel: the decision table and its hot path.
+//!
+//! A call of more than 128 bytes finds its kernel with two dependent loads and an indirect jump, no
+//! lock and no test of "is it initialised yet":
+//!
+//! ```text
+//! size -> class -> ROWS[operation and hint][class] -> COPY[slot] -> jump
+//!                  one byte, 0 at first               a function, COPY[0] initialises
+//! ```
+//!
+//! The bytes are all that ever changes. Zero, their first value, stands for a function that fills
+//! the table and then does the call's work, so the first call of a process may come from any
+//! thread, from a signal handler, from a constructor before `main` or in a forked child. Every
+//! other value is the number of a kernel that this CPU can run, and is stored in one piece: whoever
+//! reads the table while another writes it gets the old kernel or the new one, both right.
+//!
+//! Below 4096 bytes a class is 32 bytes wide, above that an eighth of an octave, so that no size is
+//! further than 12.5 % from the edge of its class ([`size_class`]).
+
+use crate::profile::{self, ProfileText, ROWS as ROW_COUNT};
+use crate::reuse::Reuse;
+use crate::small;
+use crate::source;
+use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::{Features, Function, Kernel, Operation, TABLE};
+use core::hint::cold_path;
+use core::ops::RangeInclusive;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Width of a class below [`LINEAR_END`], as a power of two.
+const LINEAR_SHIFT: u32 = 5;
+/// From here on a class is an eighth of an octave.
+const LINEAR_END: u64 = 4096;
+const LINEAR_CLASSES: usize = (LINEAR_END >> LINEAR_SHIFT) as usize;
+const CLASSES: usize = LINEAR_CLASSES + 8 * (u64::BITS - LINEAR_END.ilog2()) as usize;
+
+/// The class of a size: less than [`CLASSES`] and monotone.
+#[inline(always)]
+const fn class(n: u64) -> usize {
+    if n < LINEAR_END {
+        (n >> LINEAR_SHIFT) as usize
+    } else {
+        // Laid out of the way of the sizes that are called more often and last less long.
+        cold_path();
+        // n >> (octave - 3) is 8 to 15: eight classes per octave.
+        let octave = 63 - n.leading_zeros();
+        let eighth = (n >> (octave - 3)) as usize;
+        LINEAR_CLASSES - 8 + 8 * (octave - LINEAR_END.ilog2()) as usize + eighth
+    }
+}
+
+/// The smallest size of a class.
+const fn class_start(class: usize) -> u64 {
+    if class < LINEAR_CLASSES {
+        (class as u64) << LINEAR_SHIFT
+    } else {
+        let above = class - LINEAR_CLASSES;
+        let shift = LINEAR_END.ilog2() - 3 + (above / 8) as u32;
+        (8 + above as u64 % 8) << shift
+    }
+}
+
+/// The sizes of a class.
+const fn class_sizes(class: usize) -> RangeInclusive<u64> {
+    let end = if class + 1 < CLASSES { class_start(class + 1) - 1 } else { u64::MAX };
+    class_start(class)..=end
+}
+
+/// The sizes that are decided together with `n`.
+///
+/// A decision applies to whole classes: a class belongs to the range of the profile that holds
+/// its middle. A crossover at the start of a class is followed exactly.
+///
+/// ```
+/// assert_eq!(cachewise::size_class(300), 288..=319);
+/// assert_eq!(cachewise::size_class(1 << 20), 1 << 20..=(1 << 20) + (1 << 17) - 1);
+/// ```
+#[must_use]
+pub const fn size_class(n: u64) -> RangeInclusive<u64> {
+    class_sizes(class(n))
+}
+
+/// Number of a kernel among those of its operation that the library may use, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(u8);
+
+impl Slot {
+    /// The initialising function.
+    pub(crate) const BOOT: Slot = Slot(0);
+}
+
+/// One operation's decisions with one hint: a slot for each class of sizes.
+struct Row([AtomicU8; CLASSES]);
+
+impl Row {
+    #[inline(always)]
+    fn slot(&self, n: usize) -> usize {
+        // SAFETY: `class` is below CLASSES, by its last octave (63) and eighth (15); tested.
+        let entry = unsafe { self.0.get_unchecked(class(n as u64)) };
+        // A slot is complete in itself, so nothing has to be ordered before it.
+        usize::from(entry.load(Ordering::Relaxed))
+    }
+}
+
+static ROWS: [Row; ROW_COUNT] = [const { Row([const { AtomicU8::new(0) }; CLASSES]) }; ROW_COUNT];
+
+/// How many kernels of an operation the library may use.
+const fn count(operation: Operation) -> usize {
+    let (mut at, mut found) = (0, 0);
+    while at < TABLE.len() {
+        if TABLE[at].deploy && TABLE[at].operation() as u8 == operation as u8 {
+            found += 1;
+        }
+        at += 1;
+    }
+    assert!(found < u8::MAX as usize);
+    found
+}
+
+/// The functions of each operation by slot, and its kernels by slot less one, as places in
+/// [`TABLE`].
+macro_rules! functions {
+    ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident;)*) => {$(
+        static $name: [$type; count(Operation::$operation) + 1] = {
+            let mut functions = [$boot as $type; count(Operation::$operation) + 1];
+            let (mut at, mut slot) = (0, 1);
+            while at < TABLE.len() {
+                if let Function::$operation(function) = TABLE[at].function
+                    && TABLE[at].deploy
+                {
+                    functions[slot] = function;
+                    slot += 1;
+                }
+                at += 1;
+            }
+            functions
+        };
+
+        static $kernels: [u16; count(Operation::$operation)] = {
+            let mut kernels = [0; count(Operation::$operation)];
+            let (mut at, mut slot) = (0, 0);
+            while at < TABLE.len() {
+                if TABLE[at].deploy && matches!(TABLE[at].function, Function::$operation(_)) {
+                    kernels[slot] = at as u16;
+                    slot += 1;
+                }
+                at += 1;
+            }
+            kernels
+        };
+    )*};
+}
+
+functions! {
+    COPY: CopyFn, COPY_KERNELS, Copy, boot_copy;
+    MOVE: CopyFn, MOVE_KERNELS, Move, boot_move;
+    FILL: FillFn, FILL_KERNELS, Fill, boot_fill;
+    ZERO: ZeroFn, ZERO_KERNELS, Zero, boot_zero;
+    COMPARE: CompareFn, COMPARE_KERNELS, Compare, boot_compare;
+    EQUAL: CompareFn, EQUAL_KERNELS, Equal, boot_equal;
+}
+
+/// The function for a size, by a row's number and the functions of its operation.
+#[inline(always)]
+fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
+    // SAFETY: every caller passes a row that `profile::row` made, which is below ROW_COUNT.
+    let row = unsafe { ROWS.get_unchecked(row) };
+    // SAFETY: a row holds 0 or what `slot_of` made for a kernel of its operation, which is one of
+    // these functions.
+    unsafe { *functions.get_unchecked(row.slot(n)) }
+}
+
+/// The copy for at least [`small::LIMIT`] bytes. So the five below.
+#[inline(always)]
+pub(crate) fn copy(reuse: Reuse, n: usize) -> CopyFn {
+    function(&COPY, profile::row(Operation::Copy, reuse), n)
+}
+
+#[inline(always)]
+pub(crate) fn r#move(reuse: Reuse, n: usize) -> CopyFn {
+    function(&MOVE, profile::row(Operation::Move, reuse), n)
+}
+
+#[inline(always)]
+pub(crate) fn fill(reuse: Reuse, n: usize) -> FillFn {
+    function(&FILL, profile::row(Operation::Fill, reuse), n)
+}
+
+#[inline(always)]
+pub(crate) fn zero(reuse: Reuse, n: usize) -> ZeroFn {
+    function(&ZERO, profile::row(Operation::Zero, reuse), n)
+}
+
+#[inline(always)]
+pub(crate) fn compare(n: usize) -> CompareFn {
+    function(&COMPARE, profile::row(Operation::Compare, Reuse::Unknown), n)
+}
+
+#[inline(always)]
+pub(crate) fn equal(n: usize) -> CompareFn {
+    function(&EQUAL, profile::row(Operation::Equal, Reuse::Unknown), n)
+}
+
+/// Slot of the kernel that every CPU of this build can run: for calls that come while the table is
+/// being filled, by another thread or below this very call.
+const fn fallback(operation: Operation) -> usize {
+    let technique: &[u8] =
+        if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { b"sse2" } else { b"bytes" };
+    let (mut at, mut slot, mut bytes) = (0, 0, 0);
+    while at < TABLE.len() {
+        if TABLE[at].deploy && TABLE[at].operation() as u8 == operation as u8 {
+            slot += 1;
+            if ends_with(TABLE[at].name.as_bytes(), technique) {
+                return slot;
+            }
+            if ends_with(TABLE[at].name.as_bytes(), b"bytes") {
+                bytes = slot;
+            }
+        }
+        at += 1;
+    }
+    assert!(bytes != 0, "every operation has its reference kernel");
+    bytes
+}
+
+/// Whether `technique` is all that follows the first dot of a kernel's name.
+const fn ends_with(name: &[u8], technique: &[u8]) -> bool {
+    let mut dot = 0;
+    while dot < name.len() && name[dot] != b'.' {
+        dot += 1;
+    }
+    if name.len() != dot + 1 + technique.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < technique.len() {
+        if name[dot + 1 + at] != technique[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Fills the table, if nobody is doing so, and gives what the call is to be done with. The hint of
+/// the first call is not known here; it is a hint.
+fn boot<F: Copy>(functions: &[F], operation: Operation, n: usize, fallback: usize) -> F {
+    source::init();
+    let slot = ROWS.get(profile::row(operation, Reuse::Unknown)).map_or(0, |row| row.slot(n));
+    let slot = if slot == 0 { fallback } else { slot };
+    // SAFETY: not 0, and so either `slot_of`'s or `fallback`'s, both of this operation.
+    unsafe { *functions.get_unchecked(slot) }
+}
+
+/// # Safety
+/// As [`CopyFn`].
+#[cold]
+unsafe extern "C" fn boot_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    let kernel = boot(&COPY, Operation::Copy, n, const { fallback(Operation::Copy) });
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, src, n) }
+}
+
+/// # Safety
+/// As [`CopyFn`], overlap allowed.
+#[cold]
+unsafe extern "C" fn boot_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    let kernel = boot(&MOVE, Operation::Move, n, const { fallback(Operation::Move) });
+    // SAFETY: as in `boot_copy`.
+    unsafe { kernel(dst, src, n) }
+}
+
+/// # Safety
+/// As [`FillFn`].
+#[cold]
+unsafe extern "C" fn boot_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+    let kernel = boot(&FILL, Operation::Fill, n, const { fallback(Operation::Fill) });
+    // SAFETY: as in `boot_copy`.
+    unsafe { kernel(dst, byte, n) }
+}
+
+/// # Safety
+/// As [`ZeroFn`].
+#[cold]
+unsafe extern "C" fn boot_zero(dst: *mut u8, n: usize) -> *mut u8 {
+    let kernel = boot(&ZERO, Operation::Zero, n, const { fallback(Operation::Zero) });
+    // SAFETY: as in `boot_copy`.
+    unsafe { kernel(dst, n) }
+}
+
+/// # Safety
+/// As [`CompareFn`].
+#[cold]
+unsafe extern "C" fn boot_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    let kernel = boot(&COMPARE, Operation::Compare, n, const { fallback(Operation::Compare) });
+    // SAFETY: as in `boot_copy`.
+    unsafe { kernel(a, b, n) }
+}
+
+/// # Safety
+/// As [`CompareFn`].
+#[cold]
+unsafe extern "C" fn boot_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    let kernel = boot(&EQUAL, Operation::Equal, n, const { fallback(Operation::Equal) });
+    // SAFETY: as in `boot_copy`.
+    unsafe { kernel(a, b, n) }
+}
+
+/// The kernels of an operation that the library may use, with their slots. Page operations use
+/// those of their byte operation.
+pub(crate) fn kernels(operation: Operation) -> impl Iterator<Item = (Slot, &'static Kernel)> {
+    let kernels: &[u16] = match operation {
+        Operation::Copy | Operation::CopyPages => &COPY_KERNELS,
+        Operation::Move => &MOVE_KERNELS,
+        Operation::Fill => &FILL_KERNELS,
+        Operation::Zero | Operation::ZeroPages => &ZERO_KERNELS,
+        Operation::Compare => &COMPARE_KERNELS,
+        Operation::Equal => &EQUAL_KERNELS,
+    };
+    let slots = (1..=u8::MAX).map(Slot);
+    slots.zip(kernels.iter().filter_map(|at| TABLE.get(usize::from(*at))))
+}
+
+/// A kernel's slot; `None` where the library may not use it.
+pub(crate) fn slot_of(kernel: &Kernel) -> Option<Slot> {
+    let mut all = kernels(kernel.operation());
+    all.find(|(_, known)| known.name == kernel.name).map(|(slot, _)| slot)
+}
+
+/// Lets a row use a kernel of its operation for the classes whose middle is in `from..=to`.
+pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
+    let Some(Row(entries)) = ROWS.get(row) else { return };
+    let middle = |class: usize| {
+        let (start, end) = class_sizes(class).into_inner();
+        start + (end - start) / 2
+    };
+    let (first, last) = (class(from), class(to));
+    let first = if middle(first) < from { first + 1 } else { first };
+    let end = if middle(last) > to { last } else { last + 1 };
+    for entry in entries.get(first..end).unwrap_or(&[]) {
+        entry.store(slot.0, Ordering::Relaxed);
+    }
+}
+
+/// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
+/// bit each.
+pub(crate) fn follow(profile: &ProfileText<'_>, available: Features) -> u16 {
+    let mut decided = 0;
+    for line in profile.decisions() {
+        if let Some(slot) = line.find_kernel(available).ok().and_then(slot_of) {
+            let row = profile::row(line.operation, line.reuse);
+            set(row, line.from, line.to, slot);
+            decided |= 1 << row;
+        }
+    }
+    decided
+}
+
+/// The kernel that a row uses for a size, and the sizes around it that use the same.
+pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Found> {
+    let Row(entries) = ROWS.get(profile::row(operation, reuse))?;
+    // Below the first size that a profile decides, somebody else decides.
+    let (least, most) = if n < profile::FIRST_SIZE {
+        (small::LIMIT as u64, profile::FIRST_SIZE - 1)
+    } else {
+        (profile::FIRST_SIZE, u64::MAX)
+    };
+    let at = |class: usize| entries.get(class).map(|entry| entry.load(Ordering::Relaxed));
+    let here = class(n);
+    let slot = at(here)?;
+    let low = (class(least)..here).rev().take_while(|class| at(*class) == Some(slot)).last();
+    let high = (here..=class(most)).take_while(|class| at(*class) == Some(slot)).last();
+    Some(Found {
+        kernel: kernels(operation).find(|(Slot(known), _)| *known == slot)?.1,
+        from: least.max(*class_sizes(low.unwrap_or(here)).start()),
+        to: *class_sizes(high.unwrap_or(here)).end(),
+    })
+}
+
+/// What [`look_up`] finds.
+pub(crate) struct Found {
+    pub(crate) kernel: &'static Kernel,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn classes_are_monotone_contiguous_and_narrow() {
+        assert_eq!(class_start(0), 0);
+        for at in 0..CLASSES {
+            let (start, end) = class_sizes(at).into_inner();
+            assert_eq!((class(start), class(end)), (at, at));
+            assert!(at + 1 == CLASSES || class(end + 1) == at + 1);
+            assert!(start < 256 || (end - start) / 8 <= start / 8 / 8, "{start}..={end}");
+        }
+        assert_eq!(class(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn every_operation_has_a_slot_for_each_of_its_kernels_and_a_fallback() {
+        for operation in profile::OPERATIONS {
+            let slots = kernels(operation).map(|(slot, kernel)| {
+                assert!(kernel.deploy && kernel.operation() == operation);
+                assert_eq!(slot_of(kernel), Some(slot));
+                slot.0
+            });
+            assert!(slots.eq(1..=count(operation) as u8));
+            let (_, kernel) = kernels(operation).nth(fallback(operation) - 1).expect("a kernel");
+            assert!(kernel.runs_on(Features::detect()), "{}", kernel.name);
+        }
+    }
+}

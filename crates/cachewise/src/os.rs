@@ -1,0 +1,180 @@
+//! What the library asks of Linux: the environment, one file, one line on stderr, some scratch
+//! pages. By system call, because all of it may run inside the first `memcpy` of a process: before
+//! `main`, before `malloc` works, in a signal handler, in a forked child. So nothing here
+//! allocates, is a cancellation point, or leaves `errno` changed for long: callers wrap a whole
+//! sequence in [`preserving_errno`].
+
+use core::ffi::{CStr, c_char, c_int, c_long};
+use core::{fmt, ptr, slice};
+
+/// An `errno` value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) c_int);
+
+impl Errno {
+    /// Whether it says that there is no such file.
+    pub(crate) fn is_missing(self) -> bool {
+        matches!(self.0, libc::ENOENT | libc::ENOTDIR)
+    }
+}
+
+/// The words of `strerror` for what opening and reading a file can say; `strerror` itself may
+/// allocate and takes a lock for its locale.
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            libc::ENOENT => "no such file or directory",
+            libc::ENOTDIR => "not a directory",
+            libc::EACCES | libc::EPERM => "permission denied",
+            libc::EISDIR => "a directory",
+            libc::ELOOP => "too many levels of symbolic links",
+            libc::ENAMETOOLONG => "file name too long",
+            libc::EMFILE | libc::ENFILE => "too many open files",
+            libc::EAGAIN => "no data yet, not a regular file",
+            libc::EIO => "input/output error",
+            libc::ENXIO | libc::ENODEV => "no such device",
+            libc::ENOMEM => "out of memory",
+            other => return write!(f, "error {other}"),
+        })
+    }
+}
+
+/// Runs `body`, then sets `errno` back: `memcpy` does not change it.
+pub(crate) fn preserving_errno(body: impl FnOnce()) {
+    // SAFETY: always callable.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: libc's promise: a valid place for the calling thread.
+    let before = unsafe { *place };
+    body();
+    // SAFETY: as above.
+    unsafe { *place = before };
+}
+
+/// Whether the process runs with more privilege than its caller, who must not choose its files.
+pub(crate) fn is_secure() -> bool {
+    // SAFETY: always callable; reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// The calling process.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: always callable; the raw call, since libc's may be cached across `clone`.
+    let id = unsafe { libc::syscall(libc::SYS_getpid) };
+    id as u32
+}
+
+/// An environment variable that is set and not empty.
+///
+/// The text lives in the environment: another thread that changes the environment during the
+/// library's first call races with this, as it does with every `getenv`.
+pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name ends in NUL.
+    let value: *const c_char = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv's promise: a string that ends in NUL. See above for how long it lives.
+    let value = unsafe { CStr::from_ptr(value) };
+    (!value.is_empty()).then_some(value)
+}
+
+fn checked(result: c_long) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| {
+        // SAFETY: always callable.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: libc's promise: a valid place for the calling thread.
+        Errno(unsafe { *place })
+    })
+}
+
+/// A file opened for reading.
+pub(crate) struct File(usize);
+
+impl File {
+    pub(crate) fn open(path: &CStr) -> Result<File, Errno> {
+        // Non-blocking, so that a pipe under the profile's name does not stop the program.
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        // SAFETY: the path ends in NUL; the call reads nothing else of ours.
+        let opened =
+            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) };
+        checked(opened).map(File)
+    }
+
+    /// Reads until the file ends or `into` is full; returns the number of bytes.
+    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        let mut length = 0;
+        while let Some(free) = into.get_mut(length..).filter(|free| !free.is_empty()) {
+            // SAFETY: `free` is writable for its length.
+            let read =
+                unsafe { libc::syscall(libc::SYS_read, self.0, free.as_mut_ptr(), free.len()) };
+            match checked(read) {
+                Ok(0) => break,
+                Ok(bytes) => length += bytes,
+                Err(Errno(libc::EINTR)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(length)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours and is not used again.
+        unsafe { libc::syscall(libc::SYS_close, self.0) };
+    }
+}
+
+/// Whether a file of that name can be seen.
+pub(crate) fn exists(path: &CStr) -> bool {
+    // SAFETY: the path ends in NUL.
+    let result =
+        unsafe { libc::syscall(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), libc::F_OK) };
+    result == 0
+}
+
+/// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure.
+pub(crate) fn write_stderr(text: &[u8]) {
+    // SAFETY: `text` is readable for its length.
+    unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, text.as_ptr(), text.len()) };
+}
+
+/// Zeroed pages of this call's own, given back when dropped.
+pub(crate) struct Scratch {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Scratch {
+    pub(crate) fn new(length: usize) -> Result<Scratch, Errno> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping touches nothing that exists.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Errno(libc::ENOMEM));
+        }
+        Ok(Scratch { start: start.cast(), length })
+    }
+
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping has `length` bytes, is initialised (zero), and is only reached
+        // through this exclusive borrow.
+        unsafe { slice::from_raw_parts_mut(self.start, self.length) }
+    }
+
+    /// Keeps the pages for the life of the process.
+    pub(crate) fn leak(self) -> &'static mut [u8] {
+        let (start, length) = (self.start, self.length);
+        core::mem::forget(self);
+        // SAFETY: as in `bytes`; nobody gives the mapping back any more.
+        unsafe { slice::from_raw_parts_mut(start, length) }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no borrow of it is left.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}

@@ -1,0 +1,302 @@
+//! The owned profile: what the tuner builds and writes, and what the commands read whole.
+
+extern crate std;
+
+use super::{DecisionLine, MAX_SIZE, ProfileError, ProfileText, VERSION, fnv1a64, write_file_name};
+use crate::cpu::{Caches, Cpu, Signature, Text};
+use crate::reuse::Reuse;
+use cachewise_kernels::Operation;
+use core::fmt::{self, Write as _};
+use std::borrow::ToOwned;
+use std::boxed::Box;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::string::String;
+use std::vec::Vec;
+
+/// One decision: which kernel an operation with a hint uses for a range of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What is done to memory.
+    pub operation: Operation,
+    /// The caller's hint.
+    pub reuse: Reuse,
+    /// The smallest size it decides, in bytes.
+    pub from: u64,
+    /// The largest size it decides; [`MAX_SIZE`] for every larger one.
+    pub to: u64,
+    /// The kernel's canonical name.
+    pub kernel: String,
+}
+
+/// The raw results a profile was decided from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Name of the file, without a directory.
+    pub name: String,
+    /// [`fnv1a64`] of its bytes.
+    pub checksum: u64,
+}
+
+/// A per-machine decision table.
+///
+/// ```
+/// use cachewise::Reuse;
+/// use cachewise::cpu::{Caches, Cpu};
+/// use cachewise::profile::{Decision, MAX_SIZE, Profile};
+/// use cachewise_kernels::Operation;
+///
+/// let profile = Profile {
+///     cpu: Cpu::detect(),
+///     caches: Caches::detect(),
+///     record: None,
+///     written: "2026-11-21T09:00:00Z by an example".into(),
+///     decisions: vec![Decision {
+///         operation: Operation::Copy,
+///         reuse: Reuse::Unknown,
+///         from: 256,
+///         to: MAX_SIZE,
+///         kernel: "copy.bytes".into(),
+///     }],
+///     notes: vec![],
+/// };
+/// assert_eq!(Profile::parse(profile.to_text().as_bytes()), Ok(profile));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The CPU it was tuned on.
+    pub cpu: Cpu,
+    /// The cache sizes the tuner saw.
+    pub caches: Caches,
+    /// The record it came from.
+    pub record: Option<Record>,
+    /// When and by what, `2026-11-21T09:00:00Z by cachewise 0.1.0`; may be empty.
+    pub written: String,
+    /// Per operation and hint ascending and contiguous, from
+    /// [`FIRST_SIZE`](super::FIRST_SIZE) to [`MAX_SIZE`]; an operation and hint without any is
+    /// left to the computed defaults.
+    pub decisions: Vec<Decision>,
+    /// Free text, one line each.
+    pub notes: Vec<String>,
+}
+
+impl Profile {
+    /// Reads a profile's text. Whether this CPU can follow it is
+    /// [`ProfileText::check`]'s business.
+    ///
+    /// # Errors
+    /// As [`ProfileText::parse`].
+    pub fn parse(bytes: &[u8]) -> Result<Profile, ProfileError> {
+        let text = ProfileText::parse(bytes)?;
+        Ok(Profile {
+            cpu: Cpu { signature: text.signature(), name: Text::new(text.cpu_name()) },
+            caches: text.caches(),
+            record: text
+                .record()
+                .map(|(name, checksum)| Record { name: name.to_owned(), checksum }),
+            written: text.written().to_owned(),
+            decisions: text.decisions().map(Decision::from).collect(),
+            notes: text.notes().map(ToOwned::to_owned).collect(),
+        })
+    }
+
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or what it holds is not a profile; either names the file.
+    pub fn read(path: &Path) -> Result<Profile, ReadError> {
+        let of = |cause| ReadError { path: path.to_owned(), cause };
+        let bytes = fs::read(path).map_err(|error| of(ReadCause::Io(error)))?;
+        Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))
+    }
+
+    /// The profile as text, format version 1. Control characters in free text become spaces.
+    ///
+    /// The decisions are written as they are: [`parse`](Profile::parse) says what is wrong with
+    /// them, and [`write_atomic`](Profile::write_atomic) asks it first.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        let (lines, sum) = (text.lines().count(), fnv1a64(text.as_bytes()));
+        let _ = writeln!(text, "end {lines} fnv1a64:{sum:016x}");
+        text
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let line = |text: &str| text.replace(char::is_control, " ");
+        let Caches { l1d, l2, llc, clamped } = self.caches;
+        writeln!(out, "cachewise-profile {VERSION}")?;
+        writeln!(out, "cpu {}", self.cpu)?;
+        writeln!(out, "caches {l1d} {l2} {llc}{}", if clamped { " assumed" } else { "" })?;
+        if let Some(Record { name, checksum }) = &self.record {
+            writeln!(out, "record {} fnv1a64:{checksum:016x}", line(name))?;
+        }
+        if !self.written.is_empty() {
+            writeln!(out, "written {}", line(&self.written))?;
+        }
+        for note in &self.notes {
+            writeln!(out, "note {}", line(note))?;
+        }
+        for Decision { operation, reuse, from, to, kernel } in &self.decisions {
+            write!(out, "decide {operation} {reuse} {from} ")?;
+            if *to == MAX_SIZE {
+                out.push_str("max")
+            } else {
+                write!(out, "{to}")?
+            }
+            writeln!(out, " {kernel}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the profile so that the name holds the old file or the whole new one, never a part:
+    /// a temporary file in the same directory, synced, then renamed. A missing directory is made.
+    ///
+    /// # Errors
+    /// The decisions are not a valid profile (nothing is written then), or the file system
+    /// refuses; the error names the path.
+    pub fn write_atomic(&self, path: &Path) -> Result<(), WriteError> {
+        let text = self.to_text();
+        let of = |path: &Path, cause| WriteError { path: path.to_owned(), cause };
+        Profile::parse(text.as_bytes())
+            .map_err(|error| of(path, WriteCause::Profile(Box::new(error))))?;
+
+        let io = |path: &Path, doing| {
+            let path = path.to_owned();
+            move |error| WriteError { path, cause: WriteCause::Io { doing, error } }
+        };
+        let Some(name) = path.file_name() else {
+            let error = io::Error::from(io::ErrorKind::InvalidInput);
+            return Err(io(path, "name")(error));
+        };
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(directory).map_err(io(directory, "create"))?;
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(std::format!(".{}.tmp", std::process::id()));
+        let temporary = directory.join(temporary);
+
+        let written = write_synced(&temporary, text.as_bytes())
+            .map_err(io(&temporary, "write"))
+            .and_then(|()| fs::rename(&temporary, path).map_err(io(path, "rename a new file to")));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        } else if let Ok(directory) = fs::File::open(directory) {
+            // The rename is done; a file system that cannot sync a directory is no failure.
+            let _ = directory.sync_all();
+        }
+        written
+    }
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+impl From<DecisionLine<'_>> for Decision {
+    fn from(line: DecisionLine<'_>) -> Decision {
+        let DecisionLine { operation, reuse, from, to, kernel, .. } = line;
+        Decision { operation, reuse, from, to, kernel: kernel.to_owned() }
+    }
+}
+
+/// Where this user's profile for this CPU is looked for and written:
+/// `$XDG_CONFIG_HOME/cachewise/` or `~/.config/cachewise/`, then
+/// `<vendor>-<family>-<model>-<stepping>.profile`.
+///
+/// `None` where neither variable names an absolute directory (the XDG base directory
+/// specification has relative ones ignored).
+#[must_use]
+pub fn user_path() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|directory| directory.is_absolute())
+    };
+    let config = absolute("XDG_CONFIG_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
+    let mut name = String::new();
+    write_file_name(&mut name, &Signature::detect()).ok()?;
+    Some(config.join("cachewise").join(name))
+}
+
+/// Why a file did not give a profile.
+#[derive(Debug)]
+pub struct ReadError {
+    path: PathBuf,
+    cause: ReadCause,
+}
+
+#[derive(Debug)]
+enum ReadCause {
+    Io(io::Error),
+    Profile(Box<ProfileError>),
+}
+
+impl ReadError {
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is wrong with its content; `None` where it could not be read at all.
+    #[must_use]
+    pub fn profile_error(&self) -> Option<&ProfileError> {
+        match &self.cause {
+            ReadCause::Io(_) => None,
+            ReadCause::Profile(error) => Some(error),
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match &self.cause {
+            ReadCause::Io(error) => write!(f, "{error}"),
+            ReadCause::Profile(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Why a profile could not be written.
+#[derive(Debug)]
+pub struct WriteError {
+    path: PathBuf,
+    cause: WriteCause,
+}
+
+#[derive(Debug)]
+enum WriteCause {
+    Profile(Box<ProfileError>),
+    Io { doing: &'static str, error: io::Error },
+}
+
+impl WriteError {
+    /// The file or directory it is about.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.cause {
+            WriteCause::Profile(error) => write!(f, "{path}: not written: {error}"),
+            WriteCause::Io { doing, error } => write!(f, "{path}: cannot {doing} it: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}

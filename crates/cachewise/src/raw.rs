@@ -1,0 +1,250 @@
+//! The operations on pointers, with the contracts of `memcpy`, `memmove`, `memset` and `memcmp`.
+//!
+//! Each is a C function, so that a C interface or a preload library can forward to it with a jump.
+//! Up to 128 bytes they are complete in themselves (`small.rs`); above that they look the kernel
+//! up (`dispatch.rs`) and jump to it.
+//!
+//! With a length of 0 nothing is touched, and any pointer will do.
+
+use crate::dispatch;
+use crate::reuse::Reuse;
+use crate::small;
+
+/// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
+///
+/// # Safety
+/// `src` is readable and `dst` writable for `n` bytes, and they do not overlap.
+///
+/// ```
+/// let source = [7u8; 1000];
+/// let mut destination = [0u8; 1000];
+/// // SAFETY: both arrays have 1000 bytes.
+/// unsafe { cachewise::raw::copy_nonoverlapping(destination.as_mut_ptr(), source.as_ptr(), 1000) };
+/// assert_eq!(destination, source);
+/// ```
+#[inline(never)]
+pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::copy(dst, src, n) };
+        return dst;
+    }
+    let kernel = dispatch::copy(Reuse::Unknown, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, src, n) }
+}
+
+/// Copies `n` bytes between buffers that may overlap; returns `dst`. `memmove`'s contract.
+///
+/// # Safety
+/// `src` is readable and `dst` writable for `n` bytes.
+///
+/// ```
+/// let mut buffer = *b"abcdef";
+/// let start = buffer.as_mut_ptr();
+/// // SAFETY: five bytes from place 0 and from place 1 on are inside the array.
+/// unsafe { cachewise::raw::copy(start.add(1), start, 5) };
+/// assert_eq!(&buffer, b"aabcde");
+/// ```
+#[inline(never)]
+pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::copy(dst, src, n) };
+        return dst;
+    }
+    let kernel = dispatch::r#move(Reuse::Unknown, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, src, n) }
+}
+
+/// Stores the low byte of `byte` in `n` places; returns `dst`. `memset`'s contract.
+///
+/// # Safety
+/// `dst` is writable for `n` bytes.
+///
+/// ```
+/// let mut buffer = [0u8; 300];
+/// // SAFETY: the array has 300 bytes.
+/// unsafe { cachewise::raw::fill(buffer.as_mut_ptr(), 0x1A5, 300) };
+/// assert_eq!(buffer, [0xA5; 300]);
+/// ```
+#[inline(never)]
+pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::fill(dst, byte as u8, n) };
+        return dst;
+    }
+    let kernel = dispatch::fill(Reuse::Unknown, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, byte, n) }
+}
+
+/// Zeroes `n` bytes; returns `dst`.
+///
+/// Apart from [`fill`], since zeros have ways of their own: full lines of zeros written around the
+/// cache can be far faster than any other value.
+///
+/// # Safety
+/// `dst` is writable for `n` bytes.
+///
+/// ```
+/// let mut buffer = [1u8; 300];
+/// // SAFETY: the array has 300 bytes.
+/// unsafe { cachewise::raw::zero(buffer.as_mut_ptr(), 300) };
+/// assert_eq!(buffer, [0; 300]);
+/// ```
+#[inline(never)]
+pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::fill(dst, 0, n) };
+        return dst;
+    }
+    let kernel = dispatch::zero(Reuse::Unknown, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, n) }
+}
+
+/// Negative, zero or positive by the first byte that differs, unsigned. `memcmp`'s contract.
+///
+/// # Safety
+/// `a` and `b` are readable for `n` bytes.
+///
+/// ```
+/// let (a, b) = ([0u8, 1, 0x80], [0u8, 1, 0x7F]);
+/// // SAFETY: both arrays have three bytes.
+/// assert!(unsafe { cachewise::raw::compare(a.as_ptr(), b.as_ptr(), 3) } > 0);
+/// ```
+#[inline(never)]
+pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        return unsafe { small::compare(a, b, n) };
+    }
+    let kernel = dispatch::compare(n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(a, b, n) }
+}
+
+/// Whether `n` bytes are equal.
+///
+/// # Safety
+/// `a` and `b` are readable for `n` bytes.
+///
+/// ```
+/// let (a, b) = ([5u8; 400], [5u8; 400]);
+/// // SAFETY: both arrays have 400 bytes.
+/// assert!(unsafe { cachewise::raw::equal(a.as_ptr(), b.as_ptr(), 400) });
+/// ```
+#[inline(never)]
+pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        return unsafe { small::equal(a, b, n) };
+    }
+    let kernel = dispatch::equal(n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(a, b, n) != 0 }
+}
+
+/// [`copy_nonoverlapping`] with a hint.
+///
+/// # Safety
+/// As [`copy_nonoverlapping`].
+#[inline]
+pub unsafe fn copy_nonoverlapping_with(
+    reuse: Reuse,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { copy_nonoverlapping_hinted(dst, src, n, reuse) }
+}
+
+/// [`copy`] with a hint.
+///
+/// # Safety
+/// As [`copy`].
+#[inline]
+pub unsafe fn copy_with(reuse: Reuse, dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { copy_hinted(dst, src, n, reuse) }
+}
+
+/// [`fill`] with a hint.
+///
+/// # Safety
+/// As [`fill`].
+#[inline]
+pub unsafe fn fill_with(reuse: Reuse, dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { fill_hinted(dst, byte, n, reuse) }
+}
+
+/// [`zero`] with a hint.
+///
+/// # Safety
+/// As [`zero`].
+#[inline]
+pub unsafe fn zero_with(reuse: Reuse, dst: *mut u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { zero_hinted(dst, n, reuse) }
+}
+
+/// [`copy_nonoverlapping_with`], with the hint last, where a jump to the kernel need not move the
+/// other arguments. So the three below.
+#[inline(never)]
+unsafe extern "C" fn copy_nonoverlapping_hinted(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    reuse: Reuse,
+) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::copy(dst, src, n) };
+        return dst;
+    }
+    let kernel = dispatch::copy(reuse, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, src, n) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn copy_hinted(dst: *mut u8, src: *const u8, n: usize, reuse: Reuse) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::copy(dst, src, n) };
+        return dst;
+    }
+    let kernel = dispatch::r#move(reuse, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, src, n) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn fill_hinted(dst: *mut u8, byte: i32, n: usize, reuse: Reuse) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::fill(dst, byte as u8, n) };
+        return dst;
+    }
+    let kernel = dispatch::fill(reuse, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, byte, n) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn zero_hinted(dst: *mut u8, n: usize, reuse: Reuse) -> *mut u8 {
+    if n < small::LIMIT {
+        // SAFETY: the caller's promise, and n < LIMIT.
+        unsafe { small::fill(dst, 0, n) };
+        return dst;
+    }
+    let kernel = dispatch::zero(reuse, n);
+    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+    unsafe { kernel(dst, n) }
+}

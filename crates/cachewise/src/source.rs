@@ -1,0 +1,485 @@
+//! Where the decisions come from: the order of trust, and the one-time initialisation.
+//!
+//! 1. the profile that `CACHEWISE_PROFILE` names;
+//! 2. the user's profile for this CPU
+//!    ([`profile::user_path`](crate::profile::user_path));
+//! 3. a profile shipped for this CPU model;
+//! 4. computed defaults (`defaults.rs`).
+//!
+//! A profile that is missing (unless it is only the user's), unreadable, damaged or foreign is
+//! passed over, with one line on stderr per process that `CACHEWISE_QUIET=1` silences. A program
+//! that runs with more privilege than its caller (`AT_SECURE`: set-user-id and the like) looks at
+//! neither environment nor user files. Operations that a profile says nothing about keep their
+//! computed defaults.
+//!
+//! Initialisation takes no lock: one thread claims it, and whoever else comes meanwhile is served
+//! by a baseline kernel. The claim holds the process's id, so that a child forked in the middle of
+//! it does the work anew.
+
+use crate::cpu::Signature;
+use crate::defaults;
+use crate::dispatch;
+use crate::profile::{ProfileError, ProfileText};
+use crate::reuse::Reuse;
+use crate::shipped::{self, SHIPPED, Shipped};
+use crate::small;
+use cachewise_kernels::{Features, Kernel, Operation};
+use core::ffi::{CStr, c_char};
+use core::fmt;
+use core::hint;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, Ordering};
+
+/// Where decisions come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// The profile that `CACHEWISE_PROFILE` names.
+    Environment(ProfilePath),
+    /// The user's profile for this CPU.
+    User(ProfilePath),
+    /// A profile that came with the library, for the CPU model of this name.
+    Shipped(&'static str),
+    /// A profile that the program [installed](install) itself.
+    Installed,
+    /// No profile: computed from the CPU's features and caches.
+    Computed,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Environment(path) => write!(f, "{path} (CACHEWISE_PROFILE)"),
+            Source::User(path) => write!(f, "{path} (this user's profile)"),
+            Source::Shipped(model) => write!(f, "the profile shipped for {model}"),
+            Source::Installed => f.write_str("the profile the program installed"),
+            Source::Computed => f.write_str("defaults computed from this CPU's caches"),
+        }
+    }
+}
+
+/// A profile's path, kept for the life of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfilePath(&'static CStr);
+
+impl ProfilePath {
+    /// The bytes of the path.
+    #[must_use]
+    pub fn as_bytes(self) -> &'static [u8] {
+        self.0.to_bytes()
+    }
+
+    /// The path.
+    #[cfg(all(feature = "std", unix))]
+    #[must_use]
+    pub fn as_path(self) -> &'static std::path::Path {
+        use std::os::unix::ffi::OsStrExt as _;
+        std::path::Path::new(std::ffi::OsStr::from_bytes(self.as_bytes()))
+    }
+}
+
+/// On one line: what is not UTF-8 or does not print is shown as `?`.
+impl fmt::Display for ProfilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_path(f, self.as_bytes())
+    }
+}
+
+fn write_path(out: &mut dyn fmt::Write, path: &[u8]) -> fmt::Result {
+    for chunk in path.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            out.write_char(if character.is_control() { '?' } else { character })?;
+        }
+        if !chunk.invalid().is_empty() {
+            out.write_char('?')?;
+        }
+    }
+    Ok(())
+}
+
+/// Why a profile was not installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InstallError {
+    /// What is wrong with it.
+    Profile(ProfileError),
+    /// Another thread, or the code this call interrupted, is filling the table and did not finish
+    /// while this call waited.
+    Busy,
+}
+
+impl fmt::Display for InstallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InstallError::Profile(error) => error.fmt(f),
+            InstallError::Busy => f.write_str("the decision table is being filled: try again"),
+        }
+    }
+}
+
+impl core::error::Error for InstallError {}
+
+impl From<ProfileError> for InstallError {
+    fn from(error: ProfileError) -> InstallError {
+        InstallError::Profile(error)
+    }
+}
+
+/// What the library does for an operation, a hint and a size.
+#[derive(Clone, Copy, Debug)]
+pub struct Decided {
+    /// The kernel; `None` up to 128 bytes, where the library's own inlined paths serve.
+    pub kernel: Option<&'static Kernel>,
+    /// The smallest size around the one asked for that is decided alike.
+    pub from: u64,
+    /// The largest one.
+    pub to: u64,
+    /// Who decided.
+    pub source: Source,
+}
+
+impl Decided {
+    /// The kernel's name, or `inlined`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.kernel.map_or("inlined", |kernel| kernel.name)
+    }
+}
+
+/// What a call would do: which kernel, for which sizes, decided by whom.
+///
+/// Page operations are decided as their byte operations; a hint makes no difference to a
+/// comparison.
+///
+/// ```
+/// use cachewise::{Reuse, decision};
+/// use cachewise_kernels::Operation;
+///
+/// let decided = decision(Operation::Copy, Reuse::Never, 64 << 20);
+/// assert!(decided.name().starts_with("copy."));
+/// assert!(decided.from <= 64 << 20 && 64 << 20 <= decided.to);
+/// ```
+#[must_use]
+pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
+    init();
+    if size < small::LIMIT as u64 {
+        let (from, to) = (0, small::LIMIT as u64 - 1);
+        return Decided { kernel: None, from, to, source: Source::Computed };
+    }
+    let row = crate::profile::row(operation, reuse);
+    let in_profile = FROM_PROFILE.load(Ordering::Acquire) >> row & 1 == 1;
+    let decided = in_profile && size >= crate::profile::FIRST_SIZE;
+    let source = if decided { current() } else { Source::Computed };
+    match dispatch::look_up(operation, reuse, size) {
+        Some(dispatch::Found { kernel, from, to }) => {
+            Decided { kernel: Some(kernel), from, to, source }
+        }
+        // Only while another thread fills the table.
+        None => Decided { kernel: None, from: size, to: size, source: Source::Computed },
+    }
+}
+
+/// Where the decisions come from, as a whole; [`decision`] says it for one operation.
+#[must_use]
+pub fn profile_source() -> Source {
+    init();
+    current()
+}
+
+/// Follows the profile in these bytes from now on, in place of what the order of trust found. For
+/// programs that bring their own profile, and for systems without files.
+///
+/// Calls in other threads follow the old or the new profile until this returns.
+///
+/// # Errors
+/// The profile is damaged, for another CPU, or names a kernel that the library may not use here;
+/// nothing is changed then.
+pub fn install(profile: &[u8]) -> Result<(), InstallError> {
+    let (signature, available) = (Signature::detect(), Features::detect());
+    let profile = ProfileText::parse(profile)?;
+    profile.check(&signature, available)?;
+    let claim = Claim::wait().ok_or(InstallError::Busy)?;
+    let decided = dispatch::follow(&profile, available);
+    defaults::fill(decided, &signature, available);
+    publish(INSTALLED, decided);
+    drop(claim);
+    Ok(())
+}
+
+/// [`install`]s an owned profile.
+///
+/// # Errors
+/// As [`install`].
+#[cfg(feature = "std")]
+pub fn load(profile: &crate::profile::Profile) -> Result<(), InstallError> {
+    install(profile.to_text().as_bytes())
+}
+
+/// Fills the table now rather than in the first large call. Never needed; a constructor calls it so
+/// that no later call pays the microseconds of reading a profile.
+#[cold]
+pub fn init() {
+    if STATE.load(Ordering::Acquire) == DONE {
+        return;
+    }
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    crate::os::preserving_errno(fill);
+    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    fill();
+}
+
+fn fill() {
+    let Some(claim) = Claim::first() else { return };
+    let (signature, available) = (Signature::detect(), Features::detect());
+    let (kind, decided) = discover(&signature, available);
+    defaults::fill(decided, &signature, available);
+    publish(kind, decided);
+    drop(claim);
+}
+
+fn discover(signature: &Signature, available: Features) -> (u8, u16) {
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    if let Some(found) = files::discover(signature, available) {
+        return found;
+    }
+    match shipped::find(SHIPPED, signature) {
+        Some(found) => match follow_shipped(found, signature, available) {
+            Some(decided) => {
+                SHIPPED_NAME.store(ptr::from_ref(&found.name).cast_mut(), Ordering::Release);
+                (SHIPPED_PROFILE, decided)
+            }
+            None => (COMPUTED, 0),
+        },
+        None => (COMPUTED, 0),
+    }
+}
+
+/// Not the user's doing, so nobody is warned where a hypervisor hides what it needs.
+pub(crate) fn follow_shipped(
+    found: &Shipped,
+    signature: &Signature,
+    available: Features,
+) -> Option<u16> {
+    let profile = ProfileText::parse(found.text).ok()?;
+    profile.check(signature, available).ok()?;
+    Some(dispatch::follow(&profile, available))
+}
+
+const COMPUTED: u8 = 0;
+#[cfg(all(feature = "std", target_os = "linux"))]
+const ENVIRONMENT: u8 = 1;
+#[cfg(all(feature = "std", target_os = "linux"))]
+const USER: u8 = 2;
+const SHIPPED_PROFILE: u8 = 3;
+const INSTALLED: u8 = 4;
+
+/// Who decided: one of the constants above.
+static KIND: AtomicU8 = AtomicU8::new(COMPUTED);
+/// The rows that a profile decided, one bit each.
+static FROM_PROFILE: AtomicU16 = AtomicU16::new(0);
+/// The path of the environment's or the user's profile, ending in NUL; set before `KIND` says so,
+/// and never again.
+static PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+/// The shipped profile's name; as `PATH`.
+static SHIPPED_NAME: AtomicPtr<&'static str> = AtomicPtr::new(ptr::null_mut());
+
+fn publish(kind: u8, decided: u16) {
+    KIND.store(kind, Ordering::Release);
+    FROM_PROFILE.store(decided, Ordering::Release);
+}
+
+fn current() -> Source {
+    let kind = KIND.load(Ordering::Acquire);
+    let name = SHIPPED_NAME.load(Ordering::Acquire);
+    let path = PATH.load(Ordering::Acquire);
+    if kind == INSTALLED {
+        return Source::Installed;
+    }
+    if kind == SHIPPED_PROFILE && !name.is_null() {
+        // SAFETY: only `discover` stores it, from a row of the static table.
+        return Source::Shipped(unsafe { *name });
+    }
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    if !path.is_null() && matches!(kind, ENVIRONMENT | USER) {
+        // SAFETY: only `files` stores it: a string ending in NUL in pages that are never given
+        // back nor written again.
+        let path = ProfilePath(unsafe { CStr::from_ptr(path) });
+        return if kind == USER { Source::User(path) } else { Source::Environment(path) };
+    }
+    let _ = path;
+    Source::Computed
+}
+
+/// 0 at first, [`DONE`] once the table is filled, and while somebody fills it [`claimant`].
+static STATE: AtomicU32 = AtomicU32::new(0);
+const DONE: u32 = 1;
+
+/// This process, as the one that fills the table.
+fn claimant() -> u32 {
+    #[cfg(all(feature = "std", target_os = "linux"))]
+    return crate::os::process_id().wrapping_add(2).max(2);
+    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    2
+}
+
+/// The right to fill the table; dropping it says that the table is filled.
+struct Claim;
+
+impl Claim {
+    /// For the first filling: `None` where it is done, or somebody in this process is at it.
+    fn first() -> Option<Claim> {
+        let me = claimant();
+        Claim::take(me, |state| state != DONE && state != me)
+    }
+
+    /// For a later one: waits, but not for ever, since this thread may have interrupted the
+    /// claimant.
+    fn wait() -> Option<Claim> {
+        let me = claimant();
+        (0..1_000_000).find_map(|_| {
+            hint::spin_loop();
+            Claim::take(me, |state| state != me)
+        })
+    }
+
+    fn take(me: u32, may: impl Fn(u32) -> bool) -> Option<Claim> {
+        let free = |state| may(state).then_some(me);
+        STATE.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).ok().map(|_| Claim)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        STATE.store(DONE, Ordering::Release);
+    }
+}
+
+#[cfg(all(feature = "std", target_os = "linux"))]
+mod files {
+    //! The first two sources: files, and the one warning line.
+
+    use super::{ENVIRONMENT, PATH, USER};
+    use crate::cpu::Signature;
+    use crate::cursor::Cursor;
+    use crate::dispatch;
+    use crate::os::{self, Errno, File, Scratch};
+    use crate::profile::{self, MAX_BYTES, ProfileError, ProfileText};
+    use cachewise_kernels::Features;
+    use core::ffi::CStr;
+    use core::fmt::{self, Write as _};
+    use core::sync::atomic::{AtomicBool, Ordering};
+
+    /// Linux's PATH_MAX, the final NUL included.
+    const PATH_BYTES: usize = 4096;
+
+    pub(super) fn discover(signature: &Signature, available: Features) -> Option<(u8, u16)> {
+        if os::is_secure() {
+            return None;
+        }
+        if let Some(path) = os::variable(c"CACHEWISE_PROFILE") {
+            match follow(path, signature, available) {
+                Ok(decided) => return Some((ENVIRONMENT, decided)),
+                Err(problem) => warn(path, &problem),
+            }
+        }
+        let mut pages = Scratch::new(PATH_BYTES).ok()?;
+        let path = user_path(pages.bytes(), signature)?;
+        match follow(path, signature, available) {
+            Ok(decided) => return Some((USER, decided)),
+            // Having none is normal; so is a home that this process may not look into.
+            Err(Problem::Unreadable(error)) if error.is_missing() || !os::exists(path) => {}
+            Err(problem) => warn(path, &problem),
+        }
+        None
+    }
+
+    /// As [`profile::user_path`], without allocating.
+    fn user_path<'a>(buffer: &'a mut [u8], signature: &Signature) -> Option<&'a CStr> {
+        let absolute =
+            |name: &CStr| os::variable(name).filter(|path| path.to_bytes().starts_with(b"/"));
+        let mut path = Cursor::new(buffer);
+        match absolute(c"XDG_CONFIG_HOME") {
+            Some(config) => path.push(config.to_bytes()).ok()?,
+            None => {
+                path.push(absolute(c"HOME")?.to_bytes()).ok()?;
+                path.push(b"/.config").ok()?;
+            }
+        }
+        path.push(b"/cachewise/").ok()?;
+        profile::write_file_name(&mut path, signature).ok()?;
+        path.push(b"\0").ok()?;
+        let length = path.written().len();
+        CStr::from_bytes_with_nul(buffer.get(..length)?).ok()
+    }
+
+    enum Problem {
+        Unreadable(Errno),
+        Profile(ProfileError),
+    }
+
+    impl From<Errno> for Problem {
+        fn from(error: Errno) -> Problem {
+            Problem::Unreadable(error)
+        }
+    }
+
+    impl From<ProfileError> for Problem {
+        fn from(error: ProfileError) -> Problem {
+            Problem::Profile(error)
+        }
+    }
+
+    impl fmt::Display for Problem {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Problem::Unreadable(error) => {
+                    write!(f, "file: found {error}, accepted a readable profile")
+                }
+                Problem::Profile(error) => error.fmt(f),
+            }
+        }
+    }
+
+    /// Follows a file, and keeps its path if that succeeds.
+    fn follow(path: &CStr, signature: &Signature, available: Features) -> Result<u16, Problem> {
+        let file = File::open(path)?;
+        // One byte more than is accepted, so that too much is seen.
+        let mut pages = Scratch::new(MAX_BYTES + 1)?;
+        let length = file.read(pages.bytes().get_mut(..=MAX_BYTES).unwrap_or(&mut []))?;
+        let profile = ProfileText::parse(pages.bytes().get(..length).unwrap_or(&[]))?;
+        profile.check(signature, available)?;
+
+        let name = path.to_bytes_with_nul();
+        let mut kept = Scratch::new(name.len())?;
+        // The pages have room for it.
+        let _ = Cursor::new(kept.bytes()).push(name);
+        let decided = dispatch::follow(&profile, available);
+        PATH.store(kept.leak().as_mut_ptr().cast(), Ordering::Release);
+        Ok(decided)
+    }
+
+    /// The one line that the library ever prints, once per process.
+    fn warn(path: &CStr, problem: &Problem) {
+        static WARNED: AtomicBool = AtomicBool::new(false);
+        let quiet = os::variable(c"CACHEWISE_QUIET").is_some_and(|value| value != c"0");
+        if quiet || WARNED.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // The path is at most PATH_BYTES long, or it could not have been opened; the rest of the
+        // line is shorter than that.
+        let Ok(mut pages) = Scratch::new(2 * PATH_BYTES) else { return };
+        let mut line = Cursor::new(pages.bytes());
+        let _ = write!(line, "cachewise: {}: {problem}; profile ignored", Shown(path));
+        let _ = line.push(b" (CACHEWISE_QUIET=1 silences this)\n");
+        os::write_stderr(line.written());
+    }
+
+    /// A path that need not live long, shown as [`ProfilePath`](super::ProfilePath) is.
+    struct Shown<'a>(&'a CStr);
+
+    impl fmt::Display for Shown<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            super::write_path(f, self.0.to_bytes())
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Where decisions come from, seen from outside: each case is a process of its own, because a
+//! process decides once.
+//!
+//! The children are this very test binary, run with one of the `child_` tests, which do nothing
+//! in an ordinary run.
+#![cfg(all(feature = "std", target_os = "linux"))]
+
+use cachewise::cpu::{Caches, Cpu, Signature};
+use cachewise::profile::{Decision, MAX_SIZE, Profile, user_path};
+use cachewise::{Reuse, Source, decision, profile_source, raw};
+use cachewise_kernels::Operation;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const SIZE: usize = 100_000;
+
+/// This binary, to run one child test. No profile but those that the case names.
+fn child(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this binary"));
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    command.env("CACHEWISE_TEST_CHILD", "1").env("XDG_CONFIG_HOME", "/nonexistent");
+    command.env_remove("CACHEWISE_PROFILE").env_remove("CACHEWISE_QUIET");
+    command
+}
+
+fn is_child() -> bool {
+    std::env::var_os("CACHEWISE_TEST_CHILD").is_some()
+}
+
+/// Runs a child that must succeed, and returns what it printed and its lines on stderr.
+fn run(command: &mut Command) -> (String, Vec<String>) {
+    let Output { status, stdout, stderr } = command.output().expect("the child runs");
+    let (out, err) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success() && out.contains("1 passed"), "{status}\n{out}\n{err}");
+    (out.into_owned(), err.lines().map(str::to_owned).collect())
+}
+
+/// Uses every operation, and panics on a wrong byte.
+fn work() {
+    let source: Vec<u8> = (0..SIZE).map(|i| (i % 251) as u8 + 1).collect();
+    let mut destination = vec![0; SIZE];
+    cachewise::copy(&mut destination, &source);
+    assert!(destination == source);
+    assert!(cachewise::equal(&destination, &source));
+    assert!(cachewise::compare(&destination, &source).is_eq());
+    for reuse in Reuse::ALL {
+        cachewise::copy_within_with(reuse, &mut destination, 1.., 0);
+        assert!(destination[..SIZE - 1] == source[1..]);
+        cachewise::fill_with(reuse, &mut destination, 3);
+        assert!(destination.iter().all(|byte| *byte == 3));
+        cachewise::zero_with(reuse, &mut destination);
+        assert!(destination.iter().all(|byte| *byte == 0));
+        cachewise::copy_with(reuse, &mut destination, &source);
+        assert!(destination == source);
+    }
+}
+
+/// `copy` of every size is done by bytes; nothing else is decided.
+fn profile_by_bytes() -> Profile {
+    Profile {
+        cpu: Cpu::detect(),
+        caches: Caches::detect(),
+        record: None,
+        written: "2026-11-21T09:00:00Z by a test".into(),
+        decisions: vec![Decision {
+            operation: Operation::Copy,
+            reuse: Reuse::Unknown,
+            from: 256,
+            to: MAX_SIZE,
+            kernel: "copy.bytes".into(),
+        }],
+        notes: vec![],
+    }
+}
+
+#[test]
+fn child_works() {
+    if is_child() {
+        // SAFETY: always callable.
+        let place = unsafe { libc::__errno_location() };
+        // SAFETY: libc's promise.
+        unsafe { *place = 12345 };
+        let (mut to, from) = ([0; 300], [1; 300]);
+        cachewise::copy(&mut to, &from);
+        // SAFETY: libc's promise.
+        assert_eq!(unsafe { *place }, 12345, "errno is left alone");
+        assert_eq!(to, from);
+        work();
+        println!("source: {:?}", profile_source());
+        let decided = decision(Operation::Copy, Reuse::Unknown, 1000);
+        println!("decided: {} {}", decided.name(), decided.source);
+    }
+}
+
+/// One line that names the file and contains `what`; and none under `CACHEWISE_QUIET=1`.
+fn assert_passed_over(path: &Path, what: &str) {
+    let (out, lines) = run(child("child_works").env("CACHEWISE_PROFILE", path));
+    assert!(out.contains("source: Computed"), "{out}");
+    let [line] = lines.as_slice() else { panic!("one line, not {lines:?}") };
+    let expected = format!("cachewise: {}: {what}", path.display());
+    assert!(line.starts_with(&expected), "{line}\nis not\n{expected}");
+    let end = "; profile ignored (CACHEWISE_QUIET=1 silences this)";
+    assert!(line.ends_with(end), "{line}");
+
+    let mut quiet = child("child_works");
+    let (_, lines) = run(quiet.env("CACHEWISE_PROFILE", path).env("CACHEWISE_QUIET", "1"));
+    assert!(lines.is_empty(), "{lines:?}");
+}
+
+#[test]
+fn a_bad_profile_costs_one_line() {
+    let root = tempfile::tempdir().expect("a directory");
+    let good = profile_by_bytes().to_text();
+    let written = |name: &str, text: &[u8]| {
+        let path = root.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let empty = r#"line 1, first line: found "", accepted "cachewise-profile 1""#;
+    let cases: [(&str, Vec<u8>, &str); 8] = [
+        ("empty", vec![], empty),
+        ("text", b"hello\n".to_vec(), r#"line 1, first line: found "hello", accepted"#),
+        ("newer", good.replace("profile 1", "profile 2").into(), "line 1, version: found 2, acc"),
+        ("truncated", good.as_bytes()[..good.len() - 5].into(), "line 5, end: found the end of"),
+        ("damaged", good.replace(" by ", " bY ").into(), "line 6, checksum: found fnv1a64:"),
+        ("typo", good.replace("max", "12q").into(), r#"line 5, to: found "12q", accepted a who"#),
+        ("large", vec![b'x'; 65_537], "size of the file: found more than 65536 bytes, accepted"),
+        ("binary", vec![0, 159, 146, 150], r#"line 1, first line: found "????", accepted"#),
+    ];
+    for (name, text, what) in cases {
+        assert_passed_over(&written(name, &text), what);
+    }
+    let mut foreign = profile_by_bytes();
+    foreign.cpu.signature = Signature::new("CyrixInstead", 5, 4, 2);
+    assert_passed_over(
+        &written("foreign", foreign.to_text().as_bytes()),
+        r#"line 2, cpu: found "CyrixInstead 5 4 2", accepted ""#,
+    );
+    let mut unknown = profile_by_bytes();
+    unknown.decisions[0].kernel = "copy.warp".into();
+    assert_passed_over(
+        &written("unknown", unknown.to_text().as_bytes()),
+        r#"line 5, kernel: found "copy.warp", accepted a name from"#,
+    );
+    assert_passed_over(
+        &root.path().join("missing"),
+        "file: found no such file or directory, accepted a readable profile",
+    );
+    assert_passed_over(root.path(), "file: found a directory, accepted a readable profile");
+    let pipe = root.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    assert_passed_over(&pipe, empty);
+}
+
+#[test]
+fn two_bad_profiles_cost_one_line() {
+    let root = tempfile::tempdir().expect("a directory");
+    let name = user_path().expect("a path").file_name().expect("a name").to_owned();
+    std::fs::create_dir(root.path().join("cachewise")).expect("made");
+    std::fs::write(root.path().join("cachewise").join(name), "bad\n").expect("written");
+    let mut command = child("child_works");
+    let (_, lines) = run(command.env("XDG_CONFIG_HOME", root.path()));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let (_, lines) = run(command.env("CACHEWISE_PROFILE", "/nonexistent"));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("cachewise: /nonexistent: file: found"), "{lines:?}");
+}
+
+#[test]
+fn a_good_profile_is_followed_and_a_missing_one_of_the_user_is_normal() {
+    let (out, lines) = run(&mut child("child_works"));
+    assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
+
+    let root = tempfile::tempdir().expect("a directory");
+    let path = root.path().join("a profile, with spaces");
+    profile_by_bytes().write_atomic(&path).expect("written");
+    let (out, lines) = run(child("child_works").env("CACHEWISE_PROFILE", &path));
+    assert!(lines.is_empty(), "{lines:?}");
+    let expected = format!("decided: copy.bytes {} (CACHEWISE_PROFILE)\n", path.display());
+    assert!(out.contains(&expected), "{out}");
+
+    let name = user_path().expect("a path").file_name().expect("a name").to_owned();
+    for below in ["cachewise", ".config/cachewise"] {
+        let path = root.path().join(below).join(&name);
+        profile_by_bytes().write_atomic(&path).expect("written");
+        let mut command = child("child_works");
+        if below == "cachewise" {
+            command.env("XDG_CONFIG_HOME", root.path());
+        } else {
+            command.env_remove("XDG_CONFIG_HOME").env("HOME", root.path());
+        }
+        let (out, lines) = run(&mut command);
+        assert!(lines.is_empty(), "{lines:?}");
+        let expected = format!("decided: copy.bytes {} (this user's profile)\n", path.display());
+        assert!(out.contains(&expected), "{out}");
+        // A bad one in the environment falls back to the user's.
+        let (out, lines) = run(command.env("CACHEWISE_PROFILE", "/nonexistent"));
+        assert!(out.contains(&expected) && lines.len() == 1, "{out} {lines:?}");
+    }
+    let mut relative = child("child_works");
+    relative.env("XDG_CONFIG_HOME", ".").env_remove("HOME").current_dir(root.path());
+    let (out, lines) = run(&mut relative);
+    assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
+}
+
+#[test]
+fn child_installs() {
+    if !is_child() {
+        return;
+    }
+    let mut profile = profile_by_bytes();
+    profile.decisions[0].to = 4095;
+    profile.decisions.push(Decision {
+        from: 4096,
+        to: MAX_SIZE,
+        kernel: "copy.sse2".into(),
+        ..profile.decisions[0].clone()
+    });
+    cachewise::load(&profile).expect("installed");
+    assert_eq!(profile_source(), Source::Installed);
+    let decided = |operation, size| {
+        let decided = decision(operation, Reuse::Unknown, size);
+        (decided.name(), decided.from, decided.to, decided.source)
+    };
+    let installed = Source::Installed;
+    assert_eq!(decided(Operation::Copy, 128), ("inlined", 0, 128, Source::Computed));
+    assert_eq!(decided(Operation::Copy, 256), ("copy.bytes", 256, 4095, installed));
+    assert_eq!(decided(Operation::CopyPages, 4095), ("copy.bytes", 256, 4095, installed));
+    assert_eq!(decided(Operation::Copy, 4096), ("copy.sse2", 4096, u64::MAX, installed));
+    assert_eq!(decision(Operation::Copy, Reuse::Soon, 1000).source, Source::Computed);
+    assert_eq!(decided(Operation::Copy, 200).3, Source::Computed);
+    assert_eq!((decided(Operation::Copy, 200).1, decided(Operation::Copy, 200).2), (129, 255));
+    work();
+
+    // A refused one changes nothing; another one replaces it, rows it does not decide included.
+    profile.decisions[1].kernel = "copy.warp".into();
+    cachewise::load(&profile).expect_err("no such kernel");
+    assert_eq!(decided(Operation::Copy, 4096).0, "copy.sse2");
+    profile.decisions.clear();
+    cachewise::load(&profile).expect("installed");
+    assert_eq!(decided(Operation::Copy, 4096).3, Source::Computed);
+    work();
+}
+
+#[test]
+fn a_program_may_bring_its_own_profile() {
+    let (_, lines) = run(&mut child("child_installs"));
+    assert!(lines.is_empty(), "{lines:?}");
+}
+
+#[test]
+fn child_races() {
+    if is_child() {
+        let barrier = Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    work();
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn eight_threads_may_be_first() {
+    for _ in 0..20 {
+        let (_, lines) = run(child("child_races").env("CACHEWISE_PROFILE", "/nonexistent"));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+    }
+}
+
+#[test]
+fn child_forks() {
+    if !is_child() {
+        return;
+    }
+    let barrier = Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            barrier.wait();
+            work();
+        });
+        barrier.wait();
+        // SAFETY: the child only computes and leaves by `_exit`.
+        let process = unsafe { libc::fork() };
+        if process == 0 {
+            let right = std::panic::catch_unwind(|| {
+                let (mut to, from) = ([0; 5000], [7; 5000]);
+                for _ in 0..1000 {
+                    cachewise::copy(&mut to, &from);
+                }
+                // The parent's claim, if it was caught in the middle, is not waited for.
+                assert_eq!(profile_source(), Source::Computed);
+                assert_eq!(to, from);
+            });
+            // SAFETY: leaves at once.
+            unsafe { libc::_exit(i32::from(right.is_err())) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is writable.
+        let waited = unsafe { libc::waitpid(process, &raw mut status, 0) };
+        assert_eq!((waited, status), (process, 0));
+    });
+}
+
+#[test]
+fn a_forked_child_may_be_first() {
+    for _ in 0..20 {
+        run(&mut child("child_forks"));
+    }
+}
+
+static HANDLED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn on_signal(_: i32) {
+    let (mut to, from) = ([0; 2000], [7; 2000]);
+    cachewise::copy(&mut to, &from);
+    HANDLED.store(u32::from(to == from), Ordering::Relaxed);
+}
+
+#[test]
+fn child_handles_a_signal() {
+    if !is_child() {
+        return;
+    }
+    // The small stack that handlers usually get.
+    let mut stack = vec![0u8; 16 << 10];
+    let alternate =
+        libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
+    // SAFETY: the stack lives until the end of the test.
+    assert_eq!(unsafe { libc::sigaltstack(&raw const alternate, std::ptr::null_mut()) }, 0);
+    // SAFETY: all zero is a sigaction without flags, mask and handler.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_signal as *const () as usize;
+    action.sa_flags = libc::SA_ONSTACK;
+    // SAFETY: `action` is complete.
+    let set = unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) };
+    assert_eq!(set, 0);
+    // SAFETY: the handler is set.
+    assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+    assert_eq!(HANDLED.load(Ordering::Relaxed), 1);
+    work();
+}
+
+#[test]
+fn a_signal_handler_may_be_first() {
+    run(&mut child("child_handles_a_signal"));
+    let bad = &mut child("child_handles_a_signal");
+    let (_, lines) = run(bad.env("CACHEWISE_PROFILE", "/nonexistent"));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
+/// Set by a constructor, before `main` and before the standard library is up.
+static BEFORE_MAIN: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn constructor() {
+    // SAFETY: the name ends in NUL.
+    if unsafe { libc::getenv(c"CACHEWISE_TEST_BEFORE_MAIN".as_ptr()) }.is_null() {
+        return;
+    }
+    let (mut to, from) = ([0u8; 2000], [7u8; 2000]);
+    // SAFETY: both arrays have 2000 bytes.
+    unsafe { raw::copy_nonoverlapping(to.as_mut_ptr(), from.as_ptr(), 2000) };
+    // SAFETY: both arrays have 2000 bytes.
+    let right = unsafe { raw::equal(to.as_ptr(), from.as_ptr(), 2000) };
+    BEFORE_MAIN.store(1 + u32::from(right), Ordering::Relaxed);
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[test]
+fn child_was_busy_before_main() {
+    if is_child() {
+        assert_eq!(BEFORE_MAIN.load(Ordering::Relaxed), 2);
+        println!("source: {}", profile_source());
+        work();
+    }
+}
+
+#[test]
+fn a_constructor_may_be_first() {
+    let root = tempfile::tempdir().expect("a directory");
+    let path = root.path().join("profile");
+    profile_by_bytes().write_atomic(&path).expect("written");
+    let mut command = child("child_was_busy_before_main");
+    command.env("CACHEWISE_TEST_BEFORE_MAIN", "1").env("CACHEWISE_PROFILE", &path);
+    let (out, lines) = run(&mut command);
+    assert!(lines.is_empty(), "{lines:?}");
+    assert!(out.contains(&format!("source: {} (CACHEWISE_PROFILE)", path.display())), "{out}");
+}
+
+#[test]
+fn child_is_privileged() {
+    if is_child() {
+        // SAFETY: always callable.
+        println!("secure: {}", unsafe { libc::getauxval(libc::AT_SECURE) });
+        work();
+        println!("source: {:?}", profile_source());
+    }
+}
+
+/// Needs to be root, to make a set-user-id program and to run it as somebody else.
+#[test]
+fn a_set_user_id_program_ignores_the_environment() {
+    // SAFETY: always callable.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("not root: nothing tested");
+        return;
+    }
+    let root = tempfile::tempdir().expect("a directory");
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permitted");
+    };
+    open(root.path(), 0o755);
+    let program = root.path().join("program");
+    std::fs::copy(std::env::current_exe().expect("this binary"), &program).expect("copied");
+    open(&program, 0o4755);
+    let profile = root.path().join("profile");
+    profile_by_bytes().write_atomic(&profile).expect("written");
+    open(&profile, 0o644);
+
+    let run_as = |user: u32, profile: &OsStr| {
+        let mut command = Command::new(&program);
+        command.args(child("child_is_privileged").get_args()).env("CACHEWISE_TEST_CHILD", "1");
+        run(command.env("CACHEWISE_PROFILE", profile).current_dir("/").uid(user).gid(user))
+    };
+    let (out, _) = run_as(0, profile.as_os_str());
+    assert!(out.contains("secure: 0") && out.contains("source: Environment"), "{out}");
+    for named in [profile.as_os_str(), OsStr::new("/nonexistent")] {
+        let (out, lines) = run_as(65_534, named);
+        if !out.contains("secure: 1") {
+            eprintln!("set-user-id has no effect on this file system: nothing tested");
+            return;
+        }
+        assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
+    }
+}

@@ -1,0 +1,60 @@
+//! Where text goes: stdout, or a file that appears whole or not at all.
+
+use anyhow::Context;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+/// Writes to stdout.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Columns of the terminal on stdout; none when stdout is no terminal.
+pub fn width() -> Option<u16> {
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size().map(|(width, _)| width.0)
+}
+
+/// Writes a file through a temporary one in the same directory, so that nothing partial ever
+/// stands under the final name.
+pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().with_context(|| format!("{}: not written", path.display()))
+}
+
+/// Refuses a destination that cannot be written before anything is measured for it.
+pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        anyhow::bail!("{}: found a directory, accepted a file name", path.display());
+    }
+    tempfile::NamedTempFile::new_in(directory)
+        .map(drop)
+        .with_context(|| format!("{}: its directory cannot be written", path.display()))
+}
+
+/// Whether an error is stdout having been closed by its reader.
+pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|error| error.kind() == ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,126 @@
+//! The live line on stderr: what is being done, how far, how long still; and Ctrl-C.
+
+use anyhow::Context;
+use cachewise_lab::watch::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Draws the bar and knows whether the user wants to stop.
+pub struct Bar {
+    bar: ProgressBar,
+    stop: Arc<AtomicBool>,
+    what: String,
+    units: f64,
+    done: f64,
+    begun: Instant,
+    plain: bool,
+    said: Instant,
+}
+
+/// Resolution of the bar.
+const STEPS: f64 = 10_000.0;
+
+/// Without a terminal a line is said this often, so that a log shows that it lives.
+const PLAIN_EVERY: Duration = Duration::from_secs(15);
+
+impl Bar {
+    /// Ready to draw; installs the Ctrl-C handler. The first Ctrl-C asks the run to stop and keep
+    /// what is finished, the second ends the process at once.
+    pub fn new() -> anyhow::Result<Bar> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                i32::from(crate::status::INTERRUPTED),
+                Arc::clone(&stop),
+            )
+            .context("cannot handle Ctrl-C")?;
+            signal_hook::flag::register(signal, Arc::clone(&stop))
+                .context("cannot handle Ctrl-C")?;
+        }
+        let plain = !std::io::stderr().is_terminal();
+        let bar = ProgressBar::with_draw_target(
+            Some(STEPS as u64),
+            if plain {
+                ProgressDrawTarget::hidden()
+            } else {
+                ProgressDrawTarget::stderr_with_hz(8)
+            },
+        );
+        let style = ProgressStyle::with_template("{msg:40!} {wide_bar} {percent:>3} % {prefix}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let now = Instant::now();
+        Ok(Bar {
+            bar,
+            stop,
+            what: String::new(),
+            units: 1.0,
+            done: 0.0,
+            begun: now,
+            plain,
+            said: now,
+        })
+    }
+
+    /// Removes the line.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Whether the user asked to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Time left, from the work done so far in this stage.
+    fn left(&self) -> String {
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        if self.done < self.units * 0.02 || elapsed < 0.5 {
+            return String::new();
+        }
+        let left = elapsed * (self.units / self.done - 1.0);
+        format!("{:.0} s left", left.max(0.0))
+    }
+}
+
+impl Observer for Bar {
+    fn begin(&mut self, what: &str, units: f64) {
+        self.what = what.to_owned();
+        self.units = units.max(f64::MIN_POSITIVE);
+        self.done = 0.0;
+        self.begun = Instant::now();
+        self.bar.set_position(0);
+        self.bar.set_prefix("");
+        self.bar.set_message(what.to_owned());
+        if self.plain {
+            anstream::eprintln!("cachewise: {what}");
+            self.said = Instant::now();
+        }
+    }
+
+    fn advance(&mut self, what: &str, units: f64) {
+        self.done += units;
+        let share = (self.done / self.units).clamp(0.0, 1.0);
+        self.bar.set_position((share * STEPS) as u64);
+        self.bar.set_message(format!("{}: {what}", self.what));
+        self.bar.set_prefix(self.left());
+        if self.plain && self.said.elapsed() >= PLAIN_EVERY {
+            let left = self.left();
+            anstream::eprintln!("cachewise: {}: {what}, {:.0} %, {left}", self.what, share * 100.0);
+            self.said = Instant::now();
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.stopped()
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

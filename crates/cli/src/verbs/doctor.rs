@@ -1,0 +1,125 @@
+//! `cachewise doctor`.
+
+use crate::args::Doctor;
+use crate::{output, status};
+use cachewise_measure::{Clock, Latencies, Level, Machine, NoiseSnapshot, Warning};
+use cachewise_report::Table;
+use cachewise_report::units::{bytes, significant};
+
+/// Prints what this machine is, what will disturb measurements and the fix, and whose profile is in
+/// force.
+pub fn run(args: &Doctor) -> anyhow::Result<u8> {
+    let before = NoiseSnapshot::take();
+    let machine = Machine::describe();
+    let clock = Clock::calibrate();
+    let latencies = match machine.emulated {
+        Some(_) => None,
+        None => Some(Latencies::shared(&clock, &machine.caches)?),
+    };
+    // Long enough to see somebody else at work.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
+    let source = cachewise::profile_source();
+
+    if args.json {
+        let line = serde_json::json!({
+            "machine": machine,
+            "clock": clock.facts(),
+            "latencies_ns": latencies,
+            "warnings": warnings,
+            "profile": profile(&source),
+        });
+        output::print(&format!("{line}\n"))?;
+        return Ok(status::OK);
+    }
+    output::print(&text(&machine, &clock, latencies.as_ref(), &warnings, &profile(&source)))?;
+    Ok(status::OK)
+}
+
+/// Whose decisions the library follows, in words.
+pub fn profile(source: &cachewise::Source) -> String {
+    use cachewise::Source;
+    match source {
+        Source::Computed => "none; decisions are computed from the caches".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn text(
+    machine: &Machine,
+    clock: &Clock,
+    latencies: Option<&Latencies>,
+    warnings: &[Warning],
+    profile: &str,
+) -> String {
+    let verdict = match warnings.len() {
+        0 => "Ready to measure: nothing found that would disturb it.".to_owned(),
+        1 => "One thing will disturb measurements; see below.".to_owned(),
+        n => format!("{n} things will disturb measurements; see below."),
+    };
+    let mut table = Table::new("", &["", ""]);
+    table.columns.iter_mut().for_each(|(name, _)| name.clear());
+    let mut say = |name: &str, value: String| table.push(vec![name.to_owned(), value]);
+    say(
+        "cpu",
+        format!(
+            "{} ({} family {} model {} stepping {})",
+            machine.cpu.model_name,
+            machine.cpu.vendor,
+            machine.cpu.family,
+            machine.cpu.model,
+            machine.cpu.stepping
+        ),
+    );
+    say("features", machine.cpu.features.clone());
+    let cache = |level: &cachewise_measure::CacheLevel| {
+        format!("{}, shared by {} ({})", bytes(level.bytes as u64), level.shared_by, level.source)
+    };
+    say("L1 data", cache(&machine.caches.l1d));
+    say("L2", cache(&machine.caches.l2));
+    say("LLC of a core complex", cache(&machine.caches.llc));
+    for note in &machine.caches.notes {
+        say("", note.clone());
+    }
+    if let Some(latencies) = latencies {
+        let all: Vec<String> = Level::ALL
+            .into_iter()
+            .map(|level| format!("{level} {} ns", significant(latencies.at(level))))
+            .collect();
+        say("latencies", all.join(", "));
+    }
+    say("cpus, memory", format!("{}, {}", machine.logical_cpus, bytes(machine.memory_bytes)));
+    say(
+        "clock",
+        format!(
+            "{}, {} ns a reading, core at {} GHz",
+            clock.source(),
+            significant(clock.cost_ns()),
+            significant(clock.core_ghz())
+        ),
+    );
+    say("kernel", machine.kernel.clone());
+    say("huge pages", machine.thp.clone().unwrap_or_else(|| "unknown".to_owned()));
+    if let Some(hypervisor) = &machine.hypervisor {
+        say("hypervisor", hypervisor.clone());
+    }
+    say("libc", format!("{} {}", machine.libc.name, machine.libc.version));
+    for (name, value) in &machine.libc.tunables {
+        say("", format!("{name} = {value}"));
+    }
+    say("profile", profile.to_owned());
+    if let Some(emulator) = &machine.emulated {
+        say("emulator", format!("{emulator}: no timing is taken here"));
+    }
+    let mut text = format!("{verdict}\n\n{}", {
+        let drawn = table.terminal(crate::output::width());
+        drawn.trim_start_matches('\n').to_owned()
+    });
+    for warning in warnings {
+        text.push_str(&format!(
+            "\n{} ({})\n  {}\n  remedy: {}\n",
+            warning.id, warning.figure, warning.cause, warning.remedy
+        ));
+    }
+    text
+}

@@ -1,0 +1,119 @@
+//! `cachewise explain`: a decision, and the figures behind it.
+
+use crate::args::Explain;
+use crate::{output, status};
+use anyhow::Context;
+use cachewise::profile::{FIRST_SIZE, MAX_SIZE, Profile, fnv1a64};
+use cachewise::{Source, decision};
+use cachewise_kernels::find;
+use cachewise_lab::tune::{EXPERIMENT, Evidence};
+use cachewise_measure::{Row, record};
+use cachewise_report::tuning::{self, EvidenceLine};
+use cachewise_report::units::bytes;
+use std::path::{Path, PathBuf};
+
+/// Prints the decision, who made it, and the rows it was made from.
+pub fn run(args: &Explain) -> anyhow::Result<u8> {
+    let (kernel, from, to, who, path) = decided(args)?;
+    let upto = if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", bytes(to)) };
+    let mut text = format!(
+        "{} of {} with reuse {}: {kernel} (from {} {upto})\n",
+        args.op,
+        bytes(args.size as u64),
+        args.reuse.name(),
+        bytes(from)
+    );
+    if let Some(row) = find(&kernel) {
+        text.push_str(&format!("  {}\n", row.about));
+    }
+    text.push_str(&format!("decided by: {who}\n"));
+    if (args.size as u64) < FIRST_SIZE {
+        text.push_str("sizes below 256 bytes are not measured by `tune`\n");
+    } else if let Some(path) = path {
+        match evidence(&path, args, &kernel) {
+            Ok(drawn) => text.push_str(&format!("\n{drawn}")),
+            Err(error) => text.push_str(&format!("no figures: {error:#}\n")),
+        }
+    } else {
+        text.push_str("no figures: nothing was measured; `cachewise tune` does\n");
+    }
+    output::print(&text)?;
+    Ok(status::OK)
+}
+
+type Decision = (String, u64, u64, String, Option<PathBuf>);
+
+fn decided(args: &Explain) -> anyhow::Result<Decision> {
+    let size = args.size as u64;
+    if let Some(path) = &args.profile {
+        let profile = Profile::read(path)?;
+        let found = profile
+            .decisions
+            .iter()
+            .find(|d| {
+                d.operation == args.op && d.reuse == args.reuse && d.from <= size && size <= d.to
+            })
+            .with_context(|| {
+                format!(
+                    "{}: no decision for {} of {} with reuse {}",
+                    path.display(),
+                    args.op,
+                    bytes(size),
+                    args.reuse.name()
+                )
+            })?;
+        let who = format!("{} ({})", path.display(), profile.written);
+        return Ok((found.kernel.clone(), found.from, found.to, who, Some(path.clone())));
+    }
+    let found = decision(args.op, args.reuse, size);
+    let path = match found.source {
+        Source::Environment(path) | Source::User(path) => Some(path.as_path().to_owned()),
+        _ => None,
+    };
+    Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))
+}
+
+/// The rows of the profile's record at the measured sizes around the one asked for.
+fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result<String> {
+    let profile = Profile::read(profile_path)?;
+    let named = profile.record.context("the profile names no record")?;
+    let path = profile_path.with_file_name(&named.name);
+    let content = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    if fnv1a64(&content) != named.checksum {
+        anyhow::bail!("{}: not the record this profile was made from", path.display());
+    }
+    let record = record::read(&path)?;
+    let rows: Vec<Row> =
+        record.rows.into_iter().filter(|row| row.experiment == EXPERIMENT).collect();
+    let evidence = Evidence::new(&rows);
+    let sizes = evidence.sizes(args.op);
+    let below = sizes.iter().copied().filter(|size| *size <= args.size).max();
+    let above = sizes.iter().copied().filter(|size| *size > args.size).min();
+    let states: Vec<&str> = ["warm", "askew", "overlap", "read", "beside"]
+        .into_iter()
+        .filter(|state| {
+            rows.iter().any(|row| row.cell.state == *state && row.cell.operation == args.op.name())
+        })
+        .collect();
+    let mut text = String::new();
+    for size in [below, above].into_iter().flatten() {
+        let at = evidence.at(args.op, args.reuse, size);
+        let mut lines: Vec<EvidenceLine> = at
+            .costs
+            .iter()
+            .map(|cost| EvidenceLine {
+                kernel: cost.kernel.clone(),
+                chosen: cost.kernel == chosen,
+                ratios: states
+                    .iter()
+                    .map(|state| evidence.pair(args.op, size, state, &cost.kernel))
+                    .collect(),
+                cost: Some(cost.ratio),
+            })
+            .collect();
+        lines.sort_by(|a, b| a.cost.unwrap_or(f64::MAX).total_cmp(&b.cost.unwrap_or(f64::MAX)));
+        text.push_str(&tuning::evidence(size as u64, &states, &lines).terminal(output::width()));
+    }
+    text.push_str(&format!("record: {}\n", path.display()));
+    Ok(text)
+}

@@ -1,0 +1,137 @@
+//! `cachewise run EXPERIMENT`.
+
+use crate::args::Run;
+use crate::progress::Bar;
+use crate::{output, status};
+use cachewise_lab::LabError;
+use cachewise_lab::bench::Bench;
+use cachewise_lab::experiments::{self, Finish, Options, Setting};
+use cachewise_measure::{Row, Writer};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Runs it, prints its tables, writes what was asked for.
+pub fn run(args: &Run) -> anyhow::Result<u8> {
+    let experiment = experiments::find(&args.experiment)?;
+    // Cheap refusals before a second is spent on calibration.
+    cachewise_lab::select::kernels(experiment.operations, args.kernels.as_deref())?;
+    let files = [&args.json, &args.csv, &args.markdown];
+    for path in files.into_iter().flatten() {
+        if path != Path::new("-") {
+            output::check_writable(path)?;
+        }
+    }
+    let mut bar = Bar::new()?;
+    let mut bench = Bench::new(args.seed.unwrap_or_else(|| fastrand_seed()), args.memory)?;
+    let options = Options {
+        kernels: args.kernels.clone(),
+        sizes: args.size.clone(),
+        placements: args.residency.iter().map(|p| (p.source, p.destination)).collect(),
+        quick: args.quick,
+        rounds: args.rounds.map(|rounds| rounds as usize),
+    };
+    let settings = BTreeMap::from([
+        ("experiment".to_owned(), experiment.name.into()),
+        ("quick".to_owned(), args.quick.into()),
+    ]);
+    let mut writer = match args.json.as_deref() {
+        None => None,
+        Some(path) if path == Path::new("-") => Some(Writer::to(Box::new(std::io::stdout()))),
+        Some(path) => Some(Writer::create(path)?),
+    };
+    if let Some(writer) = &mut writer {
+        writer.header(&bench.header(settings))?;
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
+    let outcome = {
+        let writer = std::cell::RefCell::new(&mut writer);
+        experiment.run(&mut Setting {
+            bench: &mut bench,
+            options: &options,
+            observer: &mut bar,
+            rows: &mut |row| {
+                if let Some(writer) = writer.borrow_mut().as_mut() {
+                    writer.row(row)?;
+                }
+                rows.push(row.clone());
+                Ok(())
+            },
+            notes: &mut |note| {
+                if let Some(writer) = writer.borrow_mut().as_mut() {
+                    writer.note(&note)?;
+                }
+                notes.push(note);
+                Ok(())
+            },
+        })
+    };
+    bar.clear();
+    let finish = match outcome {
+        Ok(finish) => finish,
+        // What is finished was honestly measured; a record that cannot be written is lost anyway.
+        Err(error @ LabError::Record(_)) => return Err(error.into()),
+        Err(error) => {
+            if let Some(writer) = writer {
+                writer.finish(true)?;
+            }
+            return Err(error.into());
+        }
+    };
+    let interrupted = finish == Finish::Interrupted;
+    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
+    if let Some(writer) = writer {
+        writer.finish(interrupted)?;
+    }
+    let tables = cachewise_report::matrix::tables(&rows);
+    if let Some(path) = &args.csv {
+        let mut bytes = Vec::new();
+        cachewise_report::matrix::flat(&rows).csv(&mut bytes)?;
+        write(path, &bytes)?;
+    }
+    if let Some(path) = &args.markdown {
+        let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
+        write(path, text.join("\n").as_bytes())?;
+    }
+    if !to_stdout {
+        let mut text = format!("{}\n", bench.machine.summary_line());
+        for table in &tables {
+            text.push('\n');
+            text.push_str(&table.terminal(output::width()));
+        }
+        output::print(&text)?;
+    }
+    for warning in bench.warnings() {
+        anstream::eprintln!(
+            "warning: {} ({}); remedy: {}",
+            warning.cause,
+            warning.figure,
+            warning.remedy
+        );
+    }
+    for note in &notes {
+        anstream::eprintln!("note: {note}");
+    }
+    if interrupted {
+        anstream::eprintln!("cachewise: interrupted; {} finished rows kept", rows.len());
+        return Ok(status::INTERRUPTED);
+    }
+    Ok(status::OK)
+}
+
+/// A seed nobody chose; it is recorded.
+pub fn fastrand_seed() -> u64 {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_ne_bytes(bytes) >> 16,
+        _ => std::process::id().into(),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        output::print(&String::from_utf8_lossy(bytes))
+    } else {
+        output::write_file(path, bytes)
+    }
+}

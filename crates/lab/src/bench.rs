@@ -1,0 +1,466 @@
+//! The bench: one machine, one clock, one arena, and a way to ask it a question.
+//!
+//! Every experiment and the tuner put [`Question`]s; the answer is rows for the record. Nothing
+//! else in the laboratory touches a clock.
+
+use crate::LabError;
+use crate::contestants::Routine;
+use crate::watch::{Lookout, Observer};
+use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE};
+use cachewise_measure::{
+    Arena, Bystander, Cell, CellKey, CellResult, Clock, Contents, Contestant, Delay, Header,
+    Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio,
+    Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Differences of less than this are of no interest: a verdict needs more.
+pub const MARGIN: f64 = 0.01;
+
+/// Where the operands are when the operation starts, and who comes after it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum State {
+    /// One pair of buffers over and over, left where the previous call left them.
+    Warm,
+    /// The same, misaligned against each other and to every vector (destination at byte 24 of a
+    /// line, source at byte 9).
+    Askew,
+    /// Buffers that overlap by all but 192 bytes, in turn upwards and downwards.
+    Overlap,
+    /// As `Warm`; afterwards the destination is read, every line.
+    Read,
+    /// Operands in memory; afterwards a bystander walks what was its warm working set.
+    Beside {
+        /// Bytes of the bystander's working set.
+        bystander: usize,
+    },
+    /// Operands placed and proved, with an optional reader (fraction of lines) and bystander.
+    At {
+        /// Where the source is.
+        source: Level,
+        /// Where the destination is.
+        destination: Level,
+        /// Fraction of the destination's lines read afterwards.
+        reader: Option<f64>,
+        /// Bytes of the bystander's working set.
+        bystander: Option<usize>,
+    },
+}
+
+impl State {
+    /// The label in records.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            State::Warm => "warm",
+            State::Askew => "askew",
+            State::Overlap => "overlap",
+            State::Read => "read",
+            State::Beside { .. } => "beside",
+            State::At { .. } => "placed",
+        }
+    }
+
+    fn bystander(&self) -> Option<usize> {
+        match self {
+            State::Beside { bystander } => Some(*bystander),
+            State::At { bystander, .. } => *bystander,
+            _ => None,
+        }
+    }
+
+    fn reader(&self) -> Option<f64> {
+        match self {
+            State::Read => Some(1.0),
+            State::At { reader, .. } => *reader,
+            _ => None,
+        }
+    }
+
+    fn levels(&self) -> Option<(Level, Level)> {
+        match self {
+            State::Beside { .. } => Some((Level::Dram, Level::Dram)),
+            State::At { source, destination, .. } => Some((*source, *destination)),
+            _ => None,
+        }
+    }
+}
+
+/// How far apart overlapping buffers start: not a multiple of any vector's group.
+const OVERLAP: usize = 192;
+
+/// One cell to be measured.
+pub struct Question<'q> {
+    /// Name of the experiment, for the record.
+    pub experiment: &'q str,
+    /// What is done.
+    pub operation: Operation,
+    /// Bytes per call.
+    pub size: usize,
+    /// Where the operands are and who comes after.
+    pub state: State,
+    /// Who competes; the first is the reference.
+    pub routines: &'q [Routine],
+    /// How it is sampled.
+    pub plan: Plan,
+    /// Whether the contestants' bytes are checked on these buffers first; an experiment that asks
+    /// for several states of one size checks in the first.
+    pub verify: bool,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// One row per contestant, in the order of the question.
+    pub rows: Vec<Row>,
+    /// Whether the user stopped it before it was done.
+    pub interrupted: bool,
+    /// Whether the time limit did.
+    pub out_of_time: bool,
+}
+
+/// One machine, ready to be asked.
+pub struct Bench {
+    /// What it is.
+    pub machine: Machine,
+    /// How time is told.
+    pub clock: Clock,
+    /// What its levels take.
+    pub latencies: Latencies,
+    /// What it can run.
+    pub features: Features,
+    /// Seed of every random choice.
+    pub seed: u64,
+    noise: NoiseSnapshot,
+    arena: Option<Arc<Arena>>,
+    bystanders: BTreeMap<usize, Bystander>,
+    asked: u64,
+}
+
+impl Bench {
+    /// Describes the machine, calibrates clock and latencies; about a second. `memory` bounds what
+    /// may be used at once, a quarter of RAM at most.
+    ///
+    /// # Errors
+    /// When the machine is an emulator, whose timings would mean nothing, or memory is refused.
+    pub fn new(seed: u64, memory: Option<usize>) -> Result<Bench, LabError> {
+        let noise = NoiseSnapshot::take();
+        let machine = Machine::describe();
+        if let Some(emulator) = &machine.emulated {
+            return Err(LabError::Emulated { by: emulator.clone() });
+        }
+        let budget = MemoryBudget::process();
+        let quarter = budget.limit();
+        budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
+        let clock = Clock::calibrate();
+        let latencies = Latencies::shared(&clock, &machine.caches)?;
+        Ok(Bench {
+            features: Features::detect(),
+            machine,
+            clock,
+            latencies,
+            seed,
+            noise,
+            arena: None,
+            bystanders: BTreeMap::new(),
+            asked: 0,
+        })
+    }
+
+    /// The record's first line as of now.
+    #[must_use]
+    pub fn header(&self, settings: BTreeMap<String, serde_json::Value>) -> Header {
+        let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
+        let mut header = Header::now(tool, self.machine.clone(), self.clock.facts(), self.seed);
+        header.settings = settings;
+        header.latencies = Some(self.latencies);
+        header.warnings = self.warnings();
+        if cfg!(debug_assertions) {
+            header.flags.insert("profile".into(), "dev".into());
+        } else {
+            header.flags.insert("profile".into(), "release".into());
+        }
+        if let Ok(tunables) = std::env::var("GLIBC_TUNABLES") {
+            header.flags.insert("GLIBC_TUNABLES".into(), tunables);
+        }
+        header
+    }
+
+    /// What has disturbed the bench since it was set up.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        cachewise_measure::warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
+    }
+
+    /// Most bytes per operation that the memory budget allows with two operands in memory.
+    #[must_use]
+    pub fn largest_size(&self) -> usize {
+        // Two slots per operand and level DRAM, beside the bystander.
+        let left = MemoryBudget::process().limit().saturating_sub(self.largest_bystander());
+        (left / 4) & !(PAGE_SIZE - 1)
+    }
+
+    fn largest_bystander(&self) -> usize {
+        self.bystander_bytes(usize::MAX)
+    }
+
+    /// The bystander that an operation of this size is measured beside: half of L2 while the
+    /// operands fit there, a quarter of the LLC above.
+    #[must_use]
+    pub fn bystander_bytes(&self, size: usize) -> usize {
+        let caches = &self.machine.caches;
+        if size.saturating_mul(2) <= caches.l2.bytes / 2 || caches.llc.bytes <= caches.l2.bytes {
+            caches.l2.bytes / 2
+        } else {
+            caches.llc.bytes / 4
+        }
+    }
+
+    /// Measures one cell.
+    ///
+    /// # Errors
+    /// Wrong bytes, a size that does not fit its level or the budget.
+    pub fn ask(
+        &mut self,
+        question: &Question<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Answer, LabError> {
+        let bystander_bytes = question.state.bystander();
+        if let Some(bytes) = bystander_bytes
+            && !self.bystanders.contains_key(&bytes)
+        {
+            self.bystanders.insert(bytes, Bystander::new(bytes, self.seed)?);
+        }
+        let (destination, source) = self.operands(question)?;
+        self.asked += 1;
+        let mut plan = question.plan.clone();
+        plan.seed = self.seed.wrapping_add(self.asked);
+        let mut runners: Vec<Runner<'_>> = question
+            .routines
+            .iter()
+            .enumerate()
+            .map(|(index, routine)| Runner {
+                routine,
+                reference: index == 0,
+                verify: question.verify && question.state != State::Overlap,
+                overlap: question.state == State::Overlap,
+                upwards: false,
+            })
+            .collect();
+        if question.verify && question.state == State::Overlap {
+            for routine in question.routines {
+                check_overlap(routine, &destination)?;
+            }
+        }
+        let reads_only = matches!(question.operation, Operation::Compare | Operation::Equal);
+        let mut cell = Cell {
+            size: question.size,
+            destination,
+            source,
+            contents: if reads_only { Contents::Equal } else { Contents::Overwritten },
+            reader: question
+                .state
+                .reader()
+                .map(|touched_fraction| ReaderSpec { touched_fraction, delay: Delay::None }),
+            bystander: bystander_bytes.and_then(|bytes| self.bystanders.get_mut(&bytes)),
+        };
+        let mut contestants: Vec<&mut dyn Contestant> =
+            runners.iter_mut().map(|runner| runner as &mut dyn Contestant).collect();
+        let mut lookout = Lookout::new(observer);
+        let result = sampler::run(&mut cell, &mut contestants, &plan, &self.clock, &mut lookout)?;
+        Ok(self.answer(question, &result))
+    }
+
+    /// Operands for a question, from the shared arena.
+    fn operands(
+        &mut self,
+        question: &Question<'_>,
+    ) -> Result<(Operand, Option<Operand>), LabError> {
+        let caches = self.machine.caches.clone();
+        let two =
+            !matches!(question.operation, Operation::Fill | Operation::Zero | Operation::ZeroPages)
+                && question.state != State::Overlap;
+        let pages = matches!(question.operation, Operation::CopyPages | Operation::ZeroPages);
+        let size = question.size + if question.state == State::Overlap { OVERLAP } else { 0 };
+        // The source starts 512 bytes into a page where the destination starts at a page, so that a
+        // load never has the low twelve bits of a store shortly before it.
+        let (destination_offset, source_offset) = match question.state {
+            State::Askew => (24, 512 + 9),
+            _ if pages => (0, 0),
+            _ => (0, 512),
+        };
+        match question.state.levels() {
+            None => {
+                let room = |offset: usize| (size + offset).next_multiple_of(PAGE_SIZE);
+                let second = room(destination_offset);
+                let needed = second + if two { room(source_offset) } else { 0 };
+                let arena = self.arena(needed)?;
+                let place =
+                    |from, offset| Operand::reused(&arena, from, size, offset, &caches, self.seed);
+                let source = two.then(|| place(second, source_offset)).transpose()?;
+                Ok((place(0, destination_offset)?, source))
+            }
+            Some((source_level, destination_level)) => {
+                let share = if two && source_level == destination_level { 0.5 } else { 1.0 };
+                let room = |level, offset| Operand::footprint(level, size, offset, share, &caches);
+                let second = room(destination_level, destination_offset)?;
+                let needed = second + if two { room(source_level, source_offset)? } else { 0 };
+                let arena = self.arena(needed)?;
+                let place = |from, level, offset| {
+                    Operand::in_arena(&arena, from, level, size, offset, share, &caches, self.seed)
+                };
+                let source = two.then(|| place(second, source_level, source_offset)).transpose()?;
+                Ok((place(0, destination_level, destination_offset)?, source))
+            }
+        }
+    }
+
+    /// An arena of at least that size; the old one goes first, so that peaks do not add up.
+    fn arena(&mut self, bytes: usize) -> Result<Arc<Arena>, LabError> {
+        if let Some(arena) = &self.arena
+            && arena.len() >= bytes
+        {
+            return Ok(Arc::clone(arena));
+        }
+        self.arena = None;
+        let arena = Arc::new(Arena::new(bytes, PagePolicy::Huge, self.seed)?);
+        self.arena = Some(Arc::clone(&arena));
+        Ok(arena)
+    }
+
+    fn answer(&self, question: &Question<'_>, result: &CellResult) -> Answer {
+        let reference = &result.contestants[0];
+        let levels = question.state.levels();
+        let has_source =
+            !matches!(question.operation, Operation::Fill | Operation::Zero | Operation::ZeroPages);
+        let cell = CellKey {
+            operation: question.operation.name().to_owned(),
+            size: question.size as u64,
+            source: levels.filter(|_| has_source).map(|(source, _)| source.to_string()),
+            destination: levels.map(|(_, destination)| destination.to_string()),
+            state: question.state.label().to_owned(),
+            reader: question.state.reader(),
+            bystander: question.state.bystander().map(|bytes| bytes as u64),
+        };
+        let proofs: Vec<Proof> =
+            [&result.proofs.0, &result.proofs.1].into_iter().flatten().cloned().collect();
+        let row = |samples: &Samples| {
+            let pair = |ours: &[f64], theirs: &[f64]| {
+                PairedRatio::new(ours, &theirs[..ours.len().min(theirs.len())], self.seed)
+            };
+            let ratio = pair(&samples.operation_ns, &reference.operation_ns);
+            let parts = question.state.reader().is_some() || question.state.bystander().is_some();
+            Row {
+                experiment: question.experiment.to_owned(),
+                cell: cell.clone(),
+                contestant: samples.name.clone(),
+                reference: reference.name.clone(),
+                calls: result.calls_per_sample,
+                operation_ns: samples.operation_ns.clone(),
+                reader_ns: samples.reader_ns.clone(),
+                bystander_ns: samples.bystander_ns.clone(),
+                ratio: Some(ratio),
+                verdict: Some(ratio.verdict(MARGIN)),
+                total_ratio: parts.then(|| pair(&samples.total_ns(), &reference.total_ns())),
+                proofs: proofs.clone(),
+                drift: result.drift.clone(),
+                dropped: samples.dropped_after.is_some(),
+                extra: BTreeMap::new(),
+            }
+        };
+        Answer {
+            rows: result.contestants.iter().map(row).collect(),
+            interrupted: result.interrupted,
+            out_of_time: result.out_of_time,
+        }
+    }
+}
+
+/// A routine as the sampler's contestant.
+struct Runner<'a> {
+    routine: &'a Routine,
+    reference: bool,
+    verify: bool,
+    overlap: bool,
+    upwards: bool,
+}
+
+impl Contestant for Runner<'_> {
+    fn name(&self) -> &str {
+        &self.routine.name
+    }
+
+    fn call(&mut self, place: &Place) {
+        self.call_all(std::slice::from_ref(place));
+    }
+
+    fn call_all(&mut self, places: &[Place]) {
+        // The match stands outside the loops, so that what is timed is a call and nothing else.
+        macro_rules! calls {
+            ($place:ident => $call:expr) => {
+                for $place in places {
+                    // SAFETY: the sampler hands out places that are valid for n bytes, source and
+                    // destination apart, and the routine runs on this CPU.
+                    std::hint::black_box(unsafe { $call });
+                }
+            };
+        }
+        let order = |bytes: usize| (bytes / PAGE_SIZE).max(1).ilog2();
+        match self.routine.function {
+            Function::Move(f) if self.overlap => {
+                for place in places {
+                    self.upwards = !self.upwards;
+                    let (low, high) = (place.dst, place.dst.wrapping_add(OVERLAP));
+                    let (dst, src) = if self.upwards { (high, low) } else { (low, high) };
+                    // SAFETY: the slot is OVERLAP bytes longer than n, and a move takes overlap.
+                    std::hint::black_box(unsafe { f(dst, src, place.n) });
+                }
+            }
+            Function::Copy(f) | Function::Move(f) => calls!(p => f(p.dst, p.src, p.n)),
+            Function::Fill(f) => {
+                calls!(p => f(p.dst, i32::from(crate::contestants::FILL_BYTE), p.n))
+            }
+            Function::Zero(f) => calls!(p => f(p.dst, p.n)),
+            Function::Compare(f) | Function::Equal(f) => calls!(p => f(p.dst, p.src, p.n)),
+            Function::CopyPages(f) => calls!(p => f(p.dst, p.src, order(p.n))),
+            Function::ZeroPages(f) => calls!(p => f(p.dst, order(p.n))),
+        }
+    }
+
+    fn function(&self) -> Option<Function> {
+        self.verify.then_some(self.routine.function)
+    }
+
+    fn stays(&self) -> bool {
+        self.reference
+    }
+}
+
+/// Moves by [`OVERLAP`] bytes up and down inside the operand's first slot and checks every byte.
+fn check_overlap(routine: &Routine, operand: &Operand) -> Result<(), LabError> {
+    let Function::Move(function) = routine.function else { return Ok(()) };
+    let slot = operand.visit(0);
+    let n = operand.size() - OVERLAP;
+    // SAFETY: a slot of a written arena; nobody else uses it meanwhile.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(slot, operand.size()) };
+    for (to, from) in [(OVERLAP, 0), (0, OVERLAP)] {
+        let mut expected = bytes.to_vec();
+        expected.copy_within(from..from + n, to);
+        let start = bytes.as_mut_ptr();
+        // SAFETY: both places are inside the slot for n bytes, and a move takes overlap.
+        unsafe { function(start.wrapping_add(to), start.wrapping_add(from), n) };
+        if let Some(at) = (0..expected.len()).find(|&at| bytes[at] != expected[at]) {
+            return Err(LabError::WrongBytes {
+                what: format!(
+                    "{}: {n} bytes moved by {} bytes: byte {at} is {}, expected {}",
+                    routine.name,
+                    to as isize - from as isize,
+                    bytes[at],
+                    expected[at]
+                ),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! `copy-matrix`, `zero-matrix`, `compare-matrix`: kernels x sizes x residency, the operation alone.
+//! `whole-cost`: the same with the reader and the bystander.
+
+use super::roofline::{self, Ceilings};
+use super::{Experiment, Finish, Setting, placed, short_bytes};
+use crate::LabError;
+use crate::bench::{Question, State};
+use crate::contestants::{Routine, libc_reference};
+use crate::select;
+use cachewise_kernels::{Operation, PAGE_SIZE};
+use cachewise_measure::{Level, MeasureError};
+
+/// The operation alone, at placed and proved operands.
+pub(super) fn operation_alone(
+    experiment: &Experiment,
+    setting: &mut Setting<'_>,
+) -> Result<Finish, LabError> {
+    run(experiment, setting, |_, source, destination, _| placed(source, destination))
+}
+
+/// The operation, a reader of the whole destination, and a bystander.
+pub(super) fn whole_cost(
+    experiment: &Experiment,
+    setting: &mut Setting<'_>,
+) -> Result<Finish, LabError> {
+    run(experiment, setting, |setting, source, destination, size| State::At {
+        source,
+        destination,
+        reader: Some(1.0),
+        bystander: Some(setting.bench.bystander_bytes(size)),
+    })
+}
+
+/// One operation's contestants: libc, then the chosen kernels.
+type Field = (Operation, Vec<Routine>);
+
+fn run(
+    experiment: &Experiment,
+    setting: &mut Setting<'_>,
+    state: impl Fn(&Setting<'_>, Level, Level, usize) -> State,
+) -> Result<Finish, LabError> {
+    let fields = fields(experiment, setting)?;
+    let cells = setting.cells();
+    let contestants: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
+    // Every sample takes about as long as the clock demands, unless the operation is longer.
+    let work = |size: usize| (size as f64).max(4e5);
+    let total: f64 = cells.iter().map(|&(_, _, size)| work(size) * contestants as f64).sum();
+    setting.observer.begin(experiment.name, total);
+
+    let mut ceilings = Ceilings::default();
+    let mut skipped_sizes = Vec::new();
+    for (source, destination, size) in cells {
+        for (operation, routines) in &fields {
+            let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
+            if pages && !(size.is_multiple_of(PAGE_SIZE) && (size / PAGE_SIZE).is_power_of_two()) {
+                skipped_sizes.push(format!("{operation} of {size} bytes: not 2^order pages"));
+                continue;
+            }
+            let question = Question {
+                experiment: experiment.name,
+                operation: *operation,
+                size,
+                state: state(setting, source, destination, size),
+                routines,
+                plan: setting.plan(false),
+                verify: true,
+            };
+            let mut answer = match setting.bench.ask(&question, setting.observer) {
+                Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
+                    skipped_sizes.push(format!("{operation}: {error}"));
+                    continue;
+                }
+                other => other?,
+            };
+            if answer.interrupted {
+                return Ok(Finish::Interrupted);
+            }
+            let ceiling = ceilings.of(
+                *operation,
+                source.max(destination),
+                setting.bench,
+                setting.observer,
+            )?;
+            for row in &mut answer.rows {
+                roofline::relate(row, ceiling, &setting.bench.clock);
+                (setting.rows)(row)?;
+            }
+            setting.observer.advance(
+                &format!("{operation} {} {source}:{destination}", short_bytes(size)),
+                work(size) * routines.len() as f64,
+            );
+        }
+    }
+    for text in skipped_sizes {
+        (setting.notes)(format!("skipped {text}"))?;
+    }
+    Ok(Finish::Complete)
+}
+
+/// Who competes per operation; what this CPU lacks is noted with the reason.
+fn fields(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Vec<Field>, LabError> {
+    let pattern = setting.options.kernels.as_deref();
+    let chosen = select::kernels(experiment.operations, pattern)?;
+    let (here, absent) = select::runnable(chosen, setting.bench.features);
+    for (kernel, reason) in &absent {
+        (setting.notes)(format!("skipped {}: {reason}", kernel.name))?;
+    }
+    if here.is_empty() {
+        return Err(LabError::Nothing {
+            why: "this CPU can run none of the kernels chosen".to_owned(),
+        });
+    }
+    let mut fields: Vec<Field> = Vec::new();
+    for &operation in experiment.operations {
+        let of_it: Vec<_> = here.iter().filter(|kernel| kernel.operation() == operation).collect();
+        // The byte-wise reference is a hundred times slower than anything; it competes when named.
+        let of_it: Vec<_> = of_it
+            .into_iter()
+            .filter(|kernel| pattern.is_some() || kernel.technique() != "bytes")
+            .collect();
+        if of_it.is_empty() {
+            continue;
+        }
+        let mut routines = vec![libc_reference(operation)];
+        routines.extend(of_it.into_iter().map(|kernel| Routine::from(*kernel)));
+        fields.push((operation, routines));
+    }
+    Ok(fields)
+}

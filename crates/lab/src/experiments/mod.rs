@@ -1,0 +1,220 @@
+//! Every experiment by name, one file per question.
+
+mod matrix;
+mod roofline;
+
+use crate::LabError;
+use crate::bench::{Bench, State};
+use crate::watch::Observer;
+use cachewise_kernels::Operation;
+use cachewise_measure::{Level, Row};
+
+/// An experiment anyone can run by name.
+pub struct Experiment {
+    /// What to type.
+    pub name: &'static str,
+    /// The question in a line.
+    pub about: &'static str,
+    /// Items of the source documents it answers (`002.2`).
+    pub seeds: &'static [&'static str],
+    /// Operations whose kernels it measures.
+    pub operations: &'static [Operation],
+    run: fn(&Experiment, &mut Setting<'_>) -> Result<Finish, LabError>,
+}
+
+/// What the user asked for; empty means the experiment's own choice.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Kernels by regular expression over names and aliases.
+    pub kernels: Option<String>,
+    /// Bytes per operation.
+    pub sizes: Vec<usize>,
+    /// Residency of source and destination.
+    pub placements: Vec<(Level, Level)>,
+    /// Fewer sizes.
+    pub quick: bool,
+    /// Rounds.
+    pub rounds: Option<usize>,
+}
+
+/// How an experiment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// Every cell was measured.
+    Complete,
+    /// The user stopped it; finished rows are in the sink.
+    Interrupted,
+}
+
+/// What an experiment works with.
+pub struct Setting<'s> {
+    /// The machine.
+    pub bench: &'s mut Bench,
+    /// What was asked for.
+    pub options: &'s Options,
+    /// Told of progress, asked whether to stop.
+    pub observer: &'s mut dyn Observer,
+    /// Given every row.
+    pub rows: &'s mut dyn FnMut(&Row) -> Result<(), LabError>,
+    /// Given every remark: what was skipped and why.
+    pub notes: &'s mut dyn FnMut(String) -> Result<(), LabError>,
+}
+
+/// All of them, in the order `list experiments` prints them.
+pub const ALL: &[Experiment] = &[
+    Experiment {
+        name: "copy-matrix",
+        about: "every copy kernel at every residency, in seed 002's columns, beside libc",
+        seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
+        operations: &[Operation::Copy, Operation::Move, Operation::CopyPages],
+        run: matrix::operation_alone,
+    },
+    Experiment {
+        name: "zero-matrix",
+        about: "every zero and fill kernel at every residency, beside libc",
+        seeds: &["000.1-6", "002.13", "003.2"],
+        operations: &[Operation::Zero, Operation::Fill, Operation::ZeroPages],
+        run: matrix::operation_alone,
+    },
+    Experiment {
+        name: "compare-matrix",
+        about: "every compare and equal kernel on equal buffers at every residency, beside libc",
+        seeds: &["004.1-5"],
+        operations: &[Operation::Compare, Operation::Equal],
+        run: matrix::operation_alone,
+    },
+    Experiment {
+        name: "whole-cost",
+        about: "copy, zero and fill with the reader of the destination and the bystander they evict",
+        seeds: &["000.11", "001.1-6"],
+        operations: &[Operation::Copy, Operation::Zero, Operation::Fill],
+        run: matrix::whole_cost,
+    },
+    Experiment {
+        name: "roofline",
+        about: "what this machine can read, write, write around the cache and copy, per level",
+        seeds: &["002.15"],
+        operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
+        run: roofline::run,
+    },
+];
+
+/// The experiment of that name.
+///
+/// # Errors
+/// [`LabError::UnknownExperiment`] with the names there are.
+pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
+    ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
+        LabError::UnknownExperiment {
+            found: name.to_owned(),
+            accepted: ALL.iter().map(|experiment| experiment.name.to_owned()).collect(),
+        }
+    })
+}
+
+impl Experiment {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Unknown kernels, impossible sizes, wrong bytes, refused memory, a sink that fails.
+    pub fn run(&self, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
+        setting.check_sizes()?;
+        (self.run)(self, setting)
+    }
+}
+
+impl Setting<'_> {
+    fn check_sizes(&self) -> Result<(), LabError> {
+        let most = self.bench.largest_size();
+        match self.options.sizes.iter().find(|size| **size == 0 || **size > most) {
+            Some(&found) => Err(LabError::TooLarge {
+                found,
+                most,
+                budget: cachewise_measure::MemoryBudget::process().limit(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn plan(&self, screening: bool) -> cachewise_measure::Plan {
+        let mut plan = cachewise_measure::Plan::default();
+        if let Some(rounds) = self.options.rounds {
+            plan.rounds = rounds;
+        }
+        if !screening {
+            plan.screening_rounds = 0;
+        }
+        plan
+    }
+
+    /// The levels to place operands at, and the sizes at each.
+    fn cells(&self) -> Vec<(Level, Level, usize)> {
+        let placements = if self.options.placements.is_empty() {
+            Level::ALL.into_iter().map(|level| (level, level)).collect()
+        } else {
+            self.options.placements.clone()
+        };
+        let mut cells = Vec::new();
+        for (source, destination) in placements {
+            let sizes = if self.options.sizes.is_empty() {
+                default_sizes(source.min(destination), self.options.quick)
+            } else {
+                self.options.sizes.clone()
+            };
+            cells.extend(sizes.into_iter().map(|size| (source, destination, size)));
+        }
+        cells
+    }
+}
+
+/// Sizes that say something about a level and whose operands fit it on any machine.
+fn default_sizes(level: Level, quick: bool) -> Vec<usize> {
+    let sizes: &[usize] = match (level, quick) {
+        (Level::L1, true) => &[4 << 10],
+        (Level::L1, false) => &[256, 1 << 10, 4 << 10],
+        (Level::L2, true) => &[64 << 10],
+        (Level::L2, false) => &[16 << 10, 64 << 10],
+        (Level::Llc, true) => &[1 << 20],
+        (Level::Llc, false) => &[256 << 10, 1 << 20],
+        (Level::Dram, true) => &[16 << 20],
+        (Level::Dram, false) => &[4 << 10, 256 << 10, 16 << 20],
+    };
+    sizes.to_vec()
+}
+
+/// A size for progress lines: `64K`, `1500`.
+#[must_use]
+pub fn short_bytes(n: usize) -> String {
+    let mut value = n;
+    for unit in ["", "K", "M", "G"] {
+        if value < 1024 || !value.is_multiple_of(1024) {
+            return format!("{value}{unit}");
+        }
+        value /= 1024;
+    }
+    format!("{value}T")
+}
+
+/// A cell's operands at given levels, nobody coming afterwards.
+fn placed(source: Level, destination: Level) -> State {
+    State::At { source, destination, reader: None, bystander: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_others_refused_with_the_list() {
+        assert_eq!(find("copy-matrix").map(|e| e.name).ok(), Some("copy-matrix"));
+        let error = find("copy-matrices").err().expect("unknown").to_string();
+        assert!(error.contains("copy-matrix, zero-matrix"), "{error}");
+    }
+
+    #[test]
+    fn progress_lines_are_short() {
+        assert_eq!(short_bytes(1500), "1500");
+        assert_eq!(short_bytes(64 << 10), "64K");
+        assert_eq!(short_bytes(3 << 29), "1536M");
+    }
+}

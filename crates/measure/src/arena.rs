@@ -1,0 +1,309 @@
+//! Memory to measure on: mapped, advised, written first, counted against a budget.
+//!
+//! Every page is written with non-zero incompressible bytes when the arena is made. An unwritten
+//! page would be the shared zero page, which fits the L1 cache whatever its size, and a page
+//! faulted in later would bill its zeroing to the first contestant.
+
+use crate::MeasureError;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ffi::c_void;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Bytes of a huge page on x86-64 and on aarch64 with 4 KiB pages; arenas are aligned to it.
+pub const HUGE_PAGE: usize = 2 << 20;
+
+/// Which pages an arena asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PagePolicy {
+    /// Huge pages (`MADV_HUGEPAGE`); given unless the system says `never`. With them the lines of
+    /// an operand spread evenly over the sets of a physically indexed cache.
+    Huge,
+    /// Base pages (`MADV_NOHUGEPAGE`).
+    Small,
+    /// Whatever the system does for a program that says nothing.
+    Default,
+}
+
+/// A limit on the bytes that arenas may take together. Clones share one account.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget(Arc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    limit: AtomicUsize,
+    used: AtomicUsize,
+}
+
+impl MemoryBudget {
+    /// A budget of that many bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget(Arc::new(Account {
+            limit: AtomicUsize::new(limit),
+            used: AtomicUsize::new(0),
+        }))
+    }
+
+    /// The budget of everything that names no other: a quarter of the memory this process may
+    /// use (the machine's, or its control group's if that is less).
+    #[must_use]
+    pub fn process() -> MemoryBudget {
+        static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
+        PROCESS
+            .get_or_init(|| {
+                let memory = crate::noise::memory_limit(Path::new("/")).unwrap_or(1 << 30);
+                MemoryBudget::new(usize::try_from(memory / 4).unwrap_or(usize::MAX))
+            })
+            .clone()
+    }
+
+    /// The limit in bytes.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.0.limit.load(Ordering::Relaxed)
+    }
+
+    /// Replaces the limit; what is already reserved stays reserved.
+    pub fn set_limit(&self, bytes: usize) {
+        self.0.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes reserved now.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that can still be reserved.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.limit().saturating_sub(self.used())
+    }
+
+    fn reserve(&self, wanted: usize) -> Result<Reservation, MeasureError> {
+        let limit = self.limit();
+        let added = |used: usize| used.checked_add(wanted).filter(|total| *total <= limit);
+        match self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added) {
+            Ok(_) => Ok(Reservation { budget: self.clone(), bytes: wanted }),
+            Err(used) => Err(MeasureError::OverBudget { wanted, used, limit }),
+        }
+    }
+}
+
+/// Bytes of a budget, given back when dropped.
+#[derive(Debug)]
+struct Reservation {
+    budget: MemoryBudget,
+    bytes: usize,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// A private anonymous mapping, aligned to [`HUGE_PAGE`], every byte of it written; unmapped when
+/// dropped. Share it between operands with [`Arc`]: those of 128 MiB are costly to make.
+#[derive(Debug)]
+pub struct Arena {
+    mapping: *mut c_void,
+    mapped: usize,
+    start: *mut u8,
+    bytes: usize,
+    policy: PagePolicy,
+    _reservation: Reservation,
+}
+
+// SAFETY: the arena owns its mapping and hands out raw pointers only; whoever dereferences them
+// answers for the absence of races.
+unsafe impl Send for Arena {}
+// SAFETY: as above; no method writes through a shared reference.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An arena of at least `bytes` bytes (rounded up to whole huge pages) within
+    /// [`MemoryBudget::process`], filled by a generator started from `seed`.
+    ///
+    /// # Errors
+    /// [`MeasureError::OverBudget`] and [`MeasureError::Map`].
+    pub fn new(bytes: usize, pages: PagePolicy, seed: u64) -> Result<Arena, MeasureError> {
+        Arena::within(&MemoryBudget::process(), bytes, pages, seed)
+    }
+
+    /// As [`new`](Arena::new), within the given budget.
+    ///
+    /// # Errors
+    /// As [`new`](Arena::new).
+    pub fn within(
+        budget: &MemoryBudget,
+        bytes: usize,
+        pages: PagePolicy,
+        seed: u64,
+    ) -> Result<Arena, MeasureError> {
+        let too_large = || MeasureError::OverBudget {
+            wanted: bytes,
+            used: budget.used(),
+            limit: budget.limit(),
+        };
+        let bytes = bytes.max(1).checked_next_multiple_of(HUGE_PAGE).ok_or_else(too_large)?;
+        let mapped = bytes.checked_add(HUGE_PAGE).ok_or_else(too_large)?;
+        let reservation = budget.reserve(bytes)?;
+        // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
+        let mapping = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                mapped,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )
+        }
+        .map_err(|error| MeasureError::Map { bytes, source: error.into() })?;
+        let start = mapping.cast::<u8>();
+        // The mapping is one huge page longer than asked, so the aligned part fits.
+        let start = start.wrapping_add(start.align_offset(HUGE_PAGE));
+        let arena =
+            Arena { mapping, mapped, start, bytes, policy: pages, _reservation: reservation };
+        arena.advise();
+        arena.write_first(seed);
+        Ok(arena)
+    }
+
+    fn advise(&self) {
+        let advice = match self.policy {
+            PagePolicy::Huge => Advice::LinuxHugepage,
+            PagePolicy::Small => Advice::LinuxNoHugepage,
+            PagePolicy::Default => return,
+        };
+        // A kernel without huge pages refuses the advice, which changes nothing here:
+        // huge_fraction() tells what was given.
+        // SAFETY: the range is this arena's own, and this advice does not change its contents.
+        let _ = unsafe { madvise(self.start.cast(), self.bytes, advice) };
+    }
+
+    fn write_first(&self, seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let words = self.start.cast::<u64>();
+        for index in 0..self.bytes / 8 {
+            // SAFETY: index is below the number of words of the mapping.
+            let word = unsafe { words.add(index) };
+            // SAFETY: inside the mapping and aligned, since the start is.
+            unsafe { word.write(non_zero_bytes(random.u64(..))) };
+        }
+    }
+
+    /// Its first byte, aligned to [`HUGE_PAGE`]. Valid for [`len`](Arena::len) bytes for as long
+    /// as the arena lives.
+    #[must_use]
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Its size in bytes, a multiple of [`HUGE_PAGE`].
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Never: an arena has at least one huge page.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The policy it was made with.
+    #[must_use]
+    pub fn policy(&self) -> PagePolicy {
+        self.policy
+    }
+
+    /// Which part of it the kernel backs with huge pages, 0 to 1, from `/proc/self/smaps`; `None`
+    /// where that cannot be read. Adjacent arenas may share one entry, and then one answer.
+    #[must_use]
+    pub fn huge_fraction(&self) -> Option<f64> {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        huge_fraction_at(&smaps, self.start as usize)
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what was mapped, and operands hold the arena alive.
+        let _ = unsafe { munmap(self.mapping, self.mapped) };
+    }
+}
+
+/// The word with the lowest bit of every byte set: no byte is zero, and 56 of 64 bits stay random.
+pub(crate) const fn non_zero_bytes(word: u64) -> u64 {
+    word | 0x0101_0101_0101_0101
+}
+
+fn huge_fraction_at(smaps: &str, address: usize) -> Option<f64> {
+    let mut inside = false;
+    let mut resident = 0.0_f64;
+    for line in smaps.lines() {
+        let first = line.split_whitespace().next()?;
+        if let Some((from, to)) = first.split_once('-')
+            && let (Ok(from), Ok(to)) =
+                (usize::from_str_radix(from, 16), usize::from_str_radix(to, 16))
+        {
+            inside = (from..to).contains(&address);
+            continue;
+        }
+        if !inside {
+            continue;
+        }
+        let kib = || line.split_whitespace().nth(1)?.parse::<f64>().ok();
+        match first {
+            "Rss:" => resident = kib()?,
+            "AnonHugePages:" if resident > 0.0 => return Some((kib()? / resident).min(1.0)),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arena_is_aligned_written_and_given_back() {
+        let budget = MemoryBudget::new(8 << 20);
+        let arena = Arena::within(&budget, 3 << 20, PagePolicy::Small, 7).expect("an arena");
+        assert_eq!((arena.len(), budget.used()), (4 << 20, 4 << 20));
+        assert_eq!(arena.as_mut_ptr() as usize % HUGE_PAGE, 0);
+        // SAFETY: the arena is that long, initialised, and nobody else has a pointer into it.
+        let bytes = unsafe { std::slice::from_raw_parts(arena.as_mut_ptr(), arena.len()) };
+        assert!(bytes.iter().all(|byte| *byte != 0));
+        let distinct: std::collections::BTreeSet<_> = bytes.chunks(64).take(1000).collect();
+        assert_eq!(distinct.len(), 1000, "no line repeats");
+        drop(arena);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn the_budget_refuses_and_says_why() {
+        let budget = MemoryBudget::new(4 << 20);
+        let held = Arena::within(&budget, 1, PagePolicy::Default, 1).expect("one huge page");
+        let refused = Arena::within(&budget, 4 << 20, PagePolicy::Default, 1).err();
+        let text = refused.expect("a refusal").to_string();
+        assert!(text.contains("4194304 bytes") && text.contains("(2097152 of"), "{text}");
+        assert!(Arena::within(&budget, usize::MAX, PagePolicy::Default, 1).is_err());
+        drop(held);
+        assert_eq!(budget.left(), 4 << 20);
+        budget.set_limit(0);
+        assert!(Arena::within(&budget, 1, PagePolicy::Default, 1).is_err());
+    }
+
+    #[test]
+    fn smaps_tells_the_huge_part() {
+        let smaps = "1000-3000 rw-p 00000000 00:00 0\nSize: 8 kB\nRss: 4 kB\nAnonHugePages: 0 kB\n\
+                     200000-600000 rw-p 00000000 00:00 0\nRss: 4096 kB\nAnonHugePages: 2048 kB\n";
+        assert_eq!(huge_fraction_at(smaps, 0x20_0000), Some(0.5));
+        assert_eq!(huge_fraction_at(smaps, 0x1000), Some(0.0));
+        assert_eq!(huge_fraction_at(smaps, 0x9000), None);
+    }
+}

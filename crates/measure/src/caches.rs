@@ -1,0 +1,330 @@
+//! The cache hierarchy of one core complex, from two witnesses that are both known to lie.
+//!
+//! CPUID describes what the (possibly virtual) CPU says, sysfs what the kernel made of it.
+//! Hypervisors report caches of 0 B, of 384 MiB (a whole socket's L3 as if one core reached it)
+//! and of 1 TiB; thresholds computed from such answers are how libraries came to switch at 288
+//! MiB. [`reconcile`] is a pure function over both answers: implausible ones are set aside, every
+//! step that was not plain agreement leaves a note, and the residency proofs check the outcome
+//! against measured latencies.
+
+use crate::tree::{Tree, bytes_with_suffix, cpus_in_list};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The caches that one core can use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Caches {
+    /// Level 1 data cache.
+    pub l1d: CacheLevel,
+    /// Level 2 cache.
+    pub l2: CacheLevel,
+    /// The last level one core can reach: its core complex's L3, never the socket's sum. Equal to
+    /// `l2` on machines without an L3.
+    pub llc: CacheLevel,
+    /// Bytes of the LLC that this machine really gets, where that was measured and is less than
+    /// half of it: a guest shares the LLC with guests it cannot see, or has only some ways of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llc_usable: Option<usize>,
+    /// What was implausible, disagreed or was assumed, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheLevel {
+    /// Capacity in bytes.
+    pub bytes: usize,
+    /// Logical CPUs that share it, at least 1.
+    pub shared_by: usize,
+    /// `cpuid`, `sysfs` or `assumed`.
+    pub source: String,
+}
+
+/// What one witness says of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelAnswer {
+    /// Capacity in bytes, as claimed.
+    pub bytes: u64,
+    /// Logical CPUs that share it, as claimed.
+    pub shared_by: usize,
+}
+
+/// What one witness says; `None` for a level it does not mention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Level 1 data.
+    pub l1d: Option<LevelAnswer>,
+    /// Level 2.
+    pub l2: Option<LevelAnswer>,
+    /// Level 3.
+    pub l3: Option<LevelAnswer>,
+}
+
+/// Plausible sizes and the size assumed when nobody gives one, in bytes.
+struct Bounds {
+    name: &'static str,
+    least: u64,
+    most: u64,
+    assumed: u64,
+}
+
+// From 8 KiB (Pentium 4) to 256 KiB (twice Apple's 128 KiB).
+const L1D: Bounds = Bounds { name: "L1d", least: 8 << 10, most: 256 << 10, assumed: 32 << 10 };
+// From 64 KiB (K8) to 64 MiB (twice a shared 32 MiB, z15).
+const L2: Bounds = Bounds { name: "L2", least: 64 << 10, most: 64 << 20, assumed: 512 << 10 };
+// 1 GiB is twice the largest L3 that one core reaches (504 MiB, Granite Rapids-AP).
+const LLC: Bounds = Bounds { name: "LLC", least: 256 << 10, most: 1 << 30, assumed: 8 << 20 };
+
+/// The largest L3 of one AMD core complex is 96 MiB (V-Cache); what exceeds this is a sum of
+/// several, which no core can reach.
+const MOST_PER_AMD_COMPLEX: u64 = 128 << 20;
+
+/// The L3 of an AMD core complex when only an implausible answer is there: 16 MiB in family 17h
+/// (Zen 2), 32 MiB since (Zen 3 to 5).
+const fn assumed_amd_complex(family: u32) -> u64 {
+    if family <= 0x17 { 16 << 20 } else { 32 << 20 }
+}
+
+/// What is needed besides the answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// CPU vendor as CPUID spells it; empty when unknown.
+    pub vendor: String,
+    /// CPU family.
+    pub family: u32,
+    /// Logical CPUs online; a cache cannot be shared by more.
+    pub logical_cpus: usize,
+}
+
+impl Context {
+    fn is_amd(&self) -> bool {
+        matches!(self.vendor.as_str(), "AuthenticAMD" | "HygonGenuine")
+    }
+}
+
+impl Caches {
+    /// Bytes that operands in DRAM must cover, so that a line visited in turn has left the cache
+    /// before it is met again: four times the LLC, and 256 MiB where the LLC is only assumed.
+    #[must_use]
+    pub fn dram_bytes(&self) -> usize {
+        let four_times = self.llc.bytes.saturating_mul(4).max(64 << 20);
+        if self.llc.source == "assumed" { four_times.max(256 << 20) } else { four_times }
+    }
+
+    /// The level's capacity in bytes; for [`Level::Dram`](crate::Level::Dram)
+    /// [`dram_bytes`](Caches::dram_bytes).
+    #[must_use]
+    pub fn bytes(&self, level: crate::Level) -> usize {
+        match level {
+            crate::Level::L1 => self.l1d.bytes,
+            crate::Level::L2 => self.l2.bytes,
+            crate::Level::Llc => self.llc.bytes,
+            crate::Level::Dram => self.dram_bytes(),
+        }
+    }
+
+    /// Takes note of how much of the LLC answers like one, as
+    /// [`Latencies::calibrate`](crate::Latencies::calibrate) found, so that operands meant for it
+    /// are made no larger.
+    pub fn note_usable(&mut self, latencies: &crate::Latencies) {
+        let usable = latencies.llc_bytes;
+        if self.has_l3() && usable > 0 && usable < self.llc.bytes / 2 {
+            self.llc_usable = Some(usable);
+            self.notes.push(format!(
+                "of an LLC of {} only about {} answer faster than memory: the rest is not ours",
+                human(self.llc.bytes as u64),
+                human(usable as u64)
+            ));
+        }
+    }
+
+    /// Whether there is a level between L2 and memory.
+    #[must_use]
+    pub fn has_l3(&self) -> bool {
+        self.llc.bytes > self.l2.bytes
+    }
+}
+
+/// Weighs both witnesses. Pure.
+///
+/// Per level: an answer outside the plausible range, or not larger than the level below, is set
+/// aside. Of two plausible answers that differ the smaller counts (what is believed too small is
+/// still inside the cache). Sharing comes from sysfs where it has it, because CPUID counts APIC
+/// identifiers, not CPUs. Without a plausible answer a default is assumed. A machine on which no
+/// witness mentions an L3 has its L2 as last level.
+#[must_use]
+pub fn reconcile(cpuid: Option<&Answer>, sysfs: Option<&Answer>, context: &Context) -> Caches {
+    let mut notes = Vec::new();
+    let both = |level: fn(&Answer) -> Option<LevelAnswer>| {
+        [("cpuid", cpuid.and_then(level)), ("sysfs", sysfs.and_then(level))]
+    };
+    let l1d = choose(&L1D, both(|answer| answer.l1d), 0, context, &mut notes);
+    let l2 = choose(&L2, both(|answer| answer.l2), l1d.bytes as u64, context, &mut notes);
+    let l3_answers = both(|answer| answer.l3);
+    let l2_known = l2.source != "assumed";
+    let llc = if l3_answers.iter().all(|(_, answer)| answer.is_none()) && l2_known {
+        notes.push("no L3 is mentioned: the last level is the L2".to_owned());
+        l2.clone()
+    } else {
+        choose(&LLC, l3_answers, l2.bytes as u64, context, &mut notes)
+    };
+    Caches { l1d, l2, llc, llc_usable: None, notes }
+}
+
+fn choose(
+    bounds: &Bounds,
+    answers: [(&'static str, Option<LevelAnswer>); 2],
+    below: u64,
+    context: &Context,
+    notes: &mut Vec<String>,
+) -> CacheLevel {
+    let name = bounds.name;
+    let per_complex = name == LLC.name && context.is_amd();
+    let mut plausible: Vec<(&'static str, LevelAnswer)> = Vec::new();
+    let mut sum_of_complexes = false;
+    for (source, answer) in answers {
+        let Some(answer) = answer else { continue };
+        if answer.bytes < bounds.least || answer.bytes > bounds.most {
+            notes.push(format!(
+                "{source} says {name} is {}, plausible is {} to {}: ignored",
+                human(answer.bytes),
+                human(bounds.least),
+                human(bounds.most)
+            ));
+        } else if answer.bytes <= below {
+            notes.push(format!(
+                "{source} says {name} is {}, not larger than the level below ({}): ignored",
+                human(answer.bytes),
+                human(below)
+            ));
+        } else if per_complex && answer.bytes > MOST_PER_AMD_COMPLEX {
+            sum_of_complexes = true;
+            notes.push(format!(
+                "{source} says {name} is {}, a sum over several core complexes: ignored",
+                human(answer.bytes)
+            ));
+        } else {
+            plausible.push((source, answer));
+        }
+    }
+    if let [(first, a), (second, b)] = plausible[..]
+        && a.bytes != b.bytes
+    {
+        notes.push(format!(
+            "{name}: {first} says {}, {second} says {}: the smaller counts",
+            human(a.bytes),
+            human(b.bytes)
+        ));
+    }
+    let most_sharing = context.logical_cpus.max(1);
+    let Some((source, answer)) = plausible.iter().min_by_key(|(_, answer)| answer.bytes) else {
+        let typical =
+            if sum_of_complexes { assumed_amd_complex(context.family) } else { bounds.assumed };
+        let bytes = typical.max(below.saturating_mul(2));
+        notes.push(format!("{name} is assumed to be {}", human(bytes)));
+        return CacheLevel { bytes: bytes as usize, shared_by: 1, source: "assumed".to_owned() };
+    };
+    let sharing = plausible
+        .iter()
+        .find(|(source, _)| *source == "sysfs")
+        .map_or(answer.shared_by, |(_, answer)| answer.shared_by);
+    CacheLevel {
+        bytes: answer.bytes as usize,
+        shared_by: sharing.clamp(1, most_sharing),
+        source: (*source).to_owned(),
+    }
+}
+
+fn human(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        _ if bytes.is_multiple_of(1 << 40) => format!("{} TiB", bytes >> 40),
+        _ if bytes.is_multiple_of(1 << 30) => format!("{} GiB", bytes >> 30),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ => format!("{} KiB", bytes >> 10),
+    }
+}
+
+/// Reads `sys/devices/system/cpu/cpuN/cache/index*` below `root`, for the first CPU that has it.
+/// `None` when nothing is there (containers, many aarch64 guests).
+#[must_use]
+pub fn from_sysfs(root: &Path) -> Option<Answer> {
+    let tree = Tree::at(root);
+    let mut answer = Answer::default();
+    for index in 0..10 {
+        let file = |name: &str| {
+            tree.text(&format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
+        };
+        let (Some(level), Some(kind)) = (file("level"), file("type")) else { continue };
+        let Some(bytes) = file("size").as_deref().and_then(bytes_with_suffix) else { continue };
+        let shared_by =
+            file("shared_cpu_list").as_deref().and_then(cpus_in_list).unwrap_or(1).max(1);
+        let found = Some(LevelAnswer { bytes, shared_by });
+        match (level.as_str(), kind.as_str()) {
+            ("1", "Data" | "Unified") => answer.l1d = found,
+            ("2", "Data" | "Unified") => answer.l2 = found,
+            ("3", "Data" | "Unified") => answer.l3 = found,
+            _ => {}
+        }
+    }
+    (answer != Answer::default()).then_some(answer)
+}
+
+/// Asks CPUID leaf 4 (Intel SDM volume 2A) or 8000_001D (AMD APM volume 3, E.4.15), and the older
+/// AMD leaves 8000_0005 and 8000_0006 where those are empty. `None` on other architectures.
+#[must_use]
+pub fn from_cpuid() -> Option<Answer> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        x86::answer()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        None
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Answer, LevelAnswer};
+    use raw_cpuid::{CacheType, CpuId};
+
+    pub(super) fn answer() -> Option<Answer> {
+        let cpuid = CpuId::new();
+        let mut answer = Answer::default();
+        for cache in cpuid.get_cache_parameters().into_iter().flatten() {
+            if !matches!(cache.cache_type(), CacheType::Data | CacheType::Unified) {
+                continue;
+            }
+            // Products of four fields of up to 2^12 x 2^12 x 2^10 x 2^32: saturate, then judge.
+            let bytes = (cache.associativity() as u64)
+                .saturating_mul(cache.physical_line_partitions() as u64)
+                .saturating_mul(cache.coherency_line_size() as u64)
+                .saturating_mul(cache.sets() as u64);
+            let found = Some(LevelAnswer { bytes, shared_by: cache.max_cores_for_cache() });
+            match cache.level() {
+                1 => answer.l1d = found,
+                2 => answer.l2 = found,
+                3 => answer.l3 = found,
+                _ => {}
+            }
+        }
+        if answer == Answer::default() {
+            if let Some(l1) = cpuid.get_l1_cache_and_tlb_info() {
+                let bytes = u64::from(l1.dcache_size()) << 10;
+                answer.l1d = (bytes > 0).then_some(LevelAnswer { bytes, shared_by: 1 });
+            }
+            if let Some(rest) = cpuid.get_l2_l3_cache_and_tlb_info() {
+                let l2 = u64::from(rest.l2cache_size()) << 10;
+                let l3 = u64::from(rest.l3cache_size()) << 19;
+                answer.l2 = (l2 > 0).then_some(LevelAnswer { bytes: l2, shared_by: 1 });
+                answer.l3 = (l3 > 0).then_some(LevelAnswer { bytes: l3, shared_by: usize::MAX });
+            }
+        }
+        (answer != Answer::default()).then_some(answer)
+    }
+}
+
+#[cfg(test)]
+#[path = "caches_tests.rs"]
+mod tests;

@@ -1,0 +1,59 @@
+//! Everything that can go wrong before a figure is obtained. Record files have their own errors
+//! ([`RecordError`](crate::record::RecordError)).
+
+use crate::residency::Level;
+use crate::verify::WrongBytes;
+
+/// Why a measurement was refused or stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// An operand is larger than its share of the cache level it should sit in.
+    #[error("{size} bytes do not fit the share of {level}, which is {capacity} bytes")]
+    DoesNotFit {
+        /// The level asked for.
+        level: Level,
+        /// Bytes one slot takes, its alignment included.
+        size: usize,
+        /// Bytes the operand may have of that level.
+        capacity: usize,
+    },
+    /// A number in a request is outside what is accepted.
+    #[error("{what} is {found}; accepted: {accepted}")]
+    BadRequest {
+        /// The parameter.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// What would be accepted.
+        accepted: String,
+    },
+    /// The buffers would exceed the memory budget.
+    #[error(
+        "{wanted} bytes of buffers would exceed the memory budget ({used} of {limit} bytes in use)"
+    )]
+    OverBudget {
+        /// Bytes asked for.
+        wanted: usize,
+        /// Bytes already reserved.
+        used: usize,
+        /// The budget's limit in bytes.
+        limit: usize,
+    },
+    /// The operating system refused to map memory.
+    #[error("mapping {bytes} bytes failed: {source}")]
+    Map {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The operating system's answer.
+        source: std::io::Error,
+    },
+    /// A contestant produced wrong bytes; nothing it did may be timed.
+    #[error("{contestant}: {wrong}")]
+    WrongBytes {
+        /// The contestant's name.
+        contestant: String,
+        /// What was wrong where.
+        wrong: WrongBytes,
+    },
+}

@@ -1,0 +1,270 @@
+//! How long a dependent load takes at each level of this machine: the yardstick of the residency
+//! proofs.
+//!
+//! Lines are visited in random order by loads of which each needs the one before it, so that no
+//! prefetcher helps and no two overlap. The proofs use the same chase, therefore whatever it
+//! adds to the bare latency (address translation included) is on both sides of their comparison.
+
+use crate::residency::Level;
+use crate::{Arena, Caches, Clock, LINE, MeasureError, MemoryBudget, PagePolicy};
+use serde::{Deserialize, Serialize};
+use std::hint::black_box;
+use std::sync::OnceLock;
+
+/// Nanoseconds per dependent load that finds its line at each level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// In the level 1 data cache.
+    #[serde(with = "crate::rounded")]
+    pub l1: f64,
+    /// In the level 2 cache.
+    #[serde(with = "crate::rounded")]
+    pub l2: f64,
+    /// In the last-level cache of this core complex.
+    #[serde(with = "crate::rounded")]
+    pub llc: f64,
+    /// In memory.
+    #[serde(with = "crate::rounded")]
+    pub dram: f64,
+    /// The footprint in bytes that `llc` holds for: half of the LLC, or less where half of it
+    /// already answers like memory.
+    #[serde(default)]
+    pub llc_bytes: usize,
+}
+
+static SHARED: OnceLock<Latencies> = OnceLock::new();
+
+/// Lines timed per level at most; more would only cost time.
+const MOST_LINES: usize = 16_384;
+
+/// The buffer for memory is never larger than this, so that calibration stays under a second.
+const MOST_BYTES: usize = 512 << 20;
+
+/// Two levels whose latencies differ by less than this factor cannot be told apart.
+pub(crate) const BLURRED: f64 = 1.2;
+
+impl Latencies {
+    /// Chases through 3/4 of L1, half of L2, half of the LLC (or less of it, see
+    /// [`llc_bytes`](Latencies::llc_bytes)) and a buffer of
+    /// [`Caches::dram_bytes`] (at most 512 MiB and what the process's memory budget leaves).
+    /// Takes well under a second. The first result of a process also becomes
+    /// [`shared`](Latencies::shared).
+    ///
+    /// # Errors
+    /// [`MeasureError::OverBudget`] when not even the caches' buffers fit, and
+    /// [`MeasureError::Map`].
+    pub fn calibrate(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
+        let budget = MemoryBudget::process();
+        let wanted = caches.dram_bytes().min(MOST_BYTES);
+        let bytes =
+            if wanted > budget.left() { (budget.left() / 2).max(caches.llc.bytes) } else { wanted };
+        let arena = Arena::within(&budget, bytes, PagePolicy::Huge, 0x1A7E)?;
+        let mut random = fastrand::Rng::with_seed(0x1A7E);
+        let dram = memory(clock, &arena, &mut random);
+        // Twice, some ten milliseconds apart, and the better of the two: whatever disturbs the
+        // caches (a neighbour, a core that is still slow) makes them look slower and smaller.
+        let (mut l1, mut l2) = (f64::INFINITY, f64::INFINITY);
+        let (mut llc, mut llc_bytes) = (f64::INFINITY, 0);
+        for _ in 0..2 {
+            l1 = l1.min(cached(clock, &arena, caches.l1d.bytes / 4 * 3, &mut random));
+            l2 = l2.min(cached(clock, &arena, caches.l2.bytes / 2, &mut random));
+            let (found, bytes) = last_level(clock, &arena, caches, dram, &mut random);
+            if bytes > llc_bytes || (bytes == llc_bytes && found < llc) {
+                (llc, llc_bytes) = (found, bytes);
+            }
+        }
+        let latencies = Latencies { l1, l2, llc, dram, llc_bytes };
+        let _ = SHARED.set(latencies);
+        Ok(latencies)
+    }
+
+    /// The latencies of this process: those calibrated first, calibrated now if none were.
+    ///
+    /// # Errors
+    /// As [`calibrate`](Latencies::calibrate).
+    pub fn shared(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
+        match SHARED.get() {
+            Some(latencies) => Ok(*latencies),
+            None => Latencies::calibrate(clock, caches),
+        }
+    }
+
+    /// Nanoseconds at that level.
+    #[must_use]
+    pub fn at(&self, level: Level) -> f64 {
+        match level {
+            Level::L1 => self.l1,
+            Level::L2 => self.l2,
+            Level::Llc => self.llc,
+            Level::Dram => self.dram,
+        }
+    }
+
+    /// The range in which a probe counts as having found its lines at `level`: bounded by the
+    /// geometric means with the neighbouring levels, by 0 below L1 and by ten times the latency
+    /// above memory. `has_l3` is false where the last level is the L2 itself.
+    #[must_use]
+    pub fn expected(&self, level: Level, has_l3: bool) -> (f64, f64) {
+        let between = |a: f64, b: f64| (a * b).sqrt();
+        let below_dram = if has_l3 { self.llc } else { self.l2 };
+        match level {
+            Level::L1 => (0.0, between(self.l1, self.l2)),
+            Level::L2 | Level::Llc if !has_l3 => {
+                (between(self.l1, self.l2), between(self.l2, self.dram))
+            }
+            Level::L2 => (between(self.l1, self.l2), between(self.l2, self.llc)),
+            Level::Llc => (between(self.l2, self.llc), between(self.llc, self.dram)),
+            Level::Dram => (between(below_dram, self.dram), self.dram * 10.0),
+        }
+    }
+
+    /// The neighbour whose latency is within 20 % of `level`'s (or even on its wrong side), if
+    /// there is one: the two cannot be told apart, and no probe proves anything.
+    #[must_use]
+    pub fn blurred_with(&self, level: Level, has_l3: bool) -> Option<Level> {
+        let ladder: &[Level] = if has_l3 {
+            &[Level::L1, Level::L2, Level::Llc, Level::Dram]
+        } else {
+            &[Level::L1, Level::L2, Level::Dram]
+        };
+        let wanted = if !has_l3 && level == Level::Llc { Level::L2 } else { level };
+        let at = ladder.iter().position(|step| *step == wanted)?;
+        let apart = |near: Level, far: Level| self.at(far) >= self.at(near) * BLURRED;
+        if at > 0 && !apart(ladder[at - 1], wanted) {
+            return Some(ladder[at - 1]);
+        }
+        ladder.get(at + 1).copied().filter(|next| !apart(wanted, *next))
+    }
+}
+
+/// The latency of the LLC and the footprint it holds for: from half of the LLC, halved (down to
+/// twice the L2) until the latency is nearer to what the smallest footprint shows than to memory.
+fn last_level(
+    clock: &Clock,
+    arena: &Arena,
+    caches: &Caches,
+    dram: f64,
+    random: &mut fastrand::Rng,
+) -> (f64, usize) {
+    let half = caches.llc.bytes / 2;
+    if !caches.has_l3() {
+        return (cached(clock, arena, half, random), half);
+    }
+    let least = (2 * caches.l2.bytes).min(half);
+    let near = cached(clock, arena, least, random);
+    let mut bytes = half;
+    while bytes > least {
+        let found = cached(clock, arena, bytes, random);
+        if found * found <= near * dram {
+            return (found, bytes);
+        }
+        bytes = (bytes / 2).max(least);
+    }
+    (near, least)
+}
+
+/// The lower quartile over passes of the latency in the first `bytes` of the arena, which earlier
+/// passes have brought as near as they fit.
+fn cached(clock: &Clock, arena: &Arena, bytes: usize, random: &mut fastrand::Rng) -> f64 {
+    let bytes = bytes.min(arena.len());
+    let mut lines = line_numbers(bytes);
+    random.shuffle(&mut lines);
+    let lines_timed = lines.len().min(MOST_LINES);
+    let passes = if lines.len() > MOST_LINES { 2 } else { 64 };
+    let mut times = Vec::with_capacity(passes);
+    // Warmed in visiting order: of least recently used lines the first timed one is the oldest,
+    // hence as far out as this footprint gets.
+    chase(clock, arena.as_mut_ptr(), &lines);
+    for _ in 0..passes {
+        chase(clock, arena.as_mut_ptr(), &lines[lines_timed..]);
+        times.push(chase(clock, arena.as_mut_ptr(), &lines[..lines_timed]));
+    }
+    crate::stats::quantile(&times, 0.25)
+}
+
+/// Walks the whole arena and then times lines of its first half, which the walk over the rest has
+/// driven out.
+fn memory(clock: &Clock, arena: &Arena, random: &mut fastrand::Rng) -> f64 {
+    let mut lines = line_numbers(arena.len() / 2);
+    random.shuffle(&mut lines);
+    lines.truncate(MOST_LINES);
+    crate::bystander::read_lines(arena.as_mut_ptr(), arena.len());
+    crate::bystander::read_lines(arena.as_mut_ptr().wrapping_add(arena.len() / 2), arena.len() / 2);
+    let eighths: Vec<f64> = lines
+        .chunks(lines.len().div_ceil(8).max(1))
+        .map(|part| chase(clock, arena.as_mut_ptr(), part))
+        .collect();
+    crate::stats::median(&eighths)
+}
+
+fn line_numbers(bytes: usize) -> Vec<u32> {
+    (0..(bytes / LINE).max(1) as u32).collect()
+}
+
+/// Nanoseconds per load of a chain of dependent loads from each of `lines` in turn, counted from
+/// `base`; 0 for none.
+///
+/// The next address is the next line's plus the loaded value masked with a zero that the compiler
+/// cannot see: a dependence without having to store pointers in the lines.
+pub(crate) fn chase(clock: &Clock, base: *const u8, lines: &[u32]) -> f64 {
+    if lines.is_empty() {
+        return 0.0;
+    }
+    let nothing = black_box(0_usize);
+    let mut carried = 0_usize;
+    let from = clock.now();
+    for line in lines {
+        let address = base.wrapping_add(*line as usize * LINE).wrapping_add(carried & nothing);
+        // SAFETY: the mask is zero, so this is a line of the arena, mapped and initialised, and
+        // a line's start is aligned for a word.
+        carried = unsafe { address.cast::<usize>().read_volatile() };
+    }
+    let to = clock.now();
+    black_box(carried);
+    clock.nanoseconds(from, to) / lines.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MADE_UP: Latencies =
+        Latencies { l1: 1.0, l2: 4.0, llc: 16.0, dram: 100.0, llc_bytes: 8 << 20 };
+
+    #[test]
+    fn ranges_meet_at_the_geometric_mean() {
+        assert_eq!(MADE_UP.expected(Level::L1, true), (0.0, 2.0));
+        assert_eq!(MADE_UP.expected(Level::L2, true), (2.0, 8.0));
+        assert_eq!(MADE_UP.expected(Level::Llc, true), (8.0, 40.0));
+        assert_eq!(MADE_UP.expected(Level::Dram, true), (40.0, 1000.0));
+        assert_eq!(MADE_UP.expected(Level::Llc, false), (2.0, 20.0));
+        assert_eq!(MADE_UP.expected(Level::Dram, false), (20.0, 1000.0));
+    }
+
+    #[test]
+    fn neighbours_too_close_are_blurred() {
+        assert_eq!(MADE_UP.blurred_with(Level::L2, true), None);
+        let flat = Latencies { dram: 18.0, ..MADE_UP };
+        assert_eq!(flat.blurred_with(Level::Dram, true), Some(Level::Llc));
+        assert_eq!(flat.blurred_with(Level::Llc, true), Some(Level::Dram));
+        assert_eq!(flat.blurred_with(Level::L2, true), None);
+        let inverted = Latencies { llc: 3.0, ..MADE_UP };
+        assert_eq!(inverted.blurred_with(Level::L2, true), Some(Level::Llc));
+        assert_eq!(inverted.blurred_with(Level::Llc, false), None);
+    }
+
+    #[test]
+    fn calibration_works_within_its_limits() {
+        let clock = Clock::calibrate();
+        let caches = crate::Machine::describe().caches;
+        let begun = std::time::Instant::now();
+        let latencies = Latencies::calibrate(&clock, &caches).expect("latencies");
+        assert!(begun.elapsed().as_secs() < 20, "calibration never ends");
+        for level in Level::ALL {
+            let ns = latencies.at(level);
+            assert!(ns.is_finite() && ns > 0.0, "{level}: {ns}");
+        }
+        assert!(latencies.dram > latencies.l1, "{latencies:?}");
+        assert!(Latencies::shared(&clock, &caches).is_ok());
+    }
+}

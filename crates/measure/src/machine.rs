@@ -1,0 +1,493 @@
+//! What this computer is: everything a reader of a record needs to judge its figures.
+//!
+//! Text comes from `/proc` and `/sys` below a root, so that tests can describe machines nobody
+//! has; on x86-64 CPUID overrules it, because user-mode emulators show the host's `/proc/cpuinfo`.
+
+use crate::caches::{self, Answer, Caches, Context};
+use crate::tree::{Tree, cpus_in_list};
+use cachewise_kernels::Features;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use crate::caches::CacheLevel;
+
+/// A machine, as records carry it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor.
+    pub cpu: Cpu,
+    /// Its caches, per core complex.
+    pub caches: Caches,
+    /// Logical CPUs online.
+    pub logical_cpus: usize,
+    /// Memory in bytes, as the kernel counts it (`MemTotal`).
+    pub memory_bytes: u64,
+    /// Bytes of a base page.
+    pub page_size: usize,
+    /// Transparent huge page mode: `always`, `madvise` or `never`.
+    pub thp: Option<String>,
+    /// Frequency governor of the first CPU; guests have none.
+    pub governor: Option<String>,
+    /// Name of the hypervisor underneath, where one shows.
+    pub hypervisor: Option<String>,
+    /// Operating system, release and architecture.
+    pub kernel: String,
+    /// The C library in this process: the reference of every ratio.
+    pub libc: Libc,
+    /// The Rust compiler that built this program.
+    pub compiler: String,
+    /// The emulator, when this CPU is software (its timings mean nothing).
+    pub emulated: Option<String>,
+}
+
+/// A processor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// `AuthenticAMD`, `GenuineIntel`, an Arm implementer code, `IBM`; `unknown` otherwise.
+    pub vendor: String,
+    /// Marketing name.
+    pub model_name: String,
+    /// Family (x86), architecture (Arm), 0 where the notion does not apply.
+    pub family: u32,
+    /// Model (x86) or part number (Arm).
+    pub model: u32,
+    /// Stepping (x86) or revision (Arm).
+    pub stepping: u32,
+    /// What kernels may require of it, as [`Features`] prints it.
+    pub features: String,
+    /// Microcode revision, where the kernel shows it.
+    pub microcode: Option<String>,
+}
+
+/// A C library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Libc {
+    /// `glibc`, `musl` or `unknown`.
+    pub name: String,
+    /// Version, empty when unknown.
+    pub version: String,
+    /// The `x86_*` rows of `ld.so --list-tunables` in force in this environment, by their last
+    /// name: `x86_non_temporal_threshold`, `x86_rep_movsb_threshold` and so on.
+    pub tunables: BTreeMap<String, String>,
+}
+
+/// What CPUID says; absent on other architectures and in tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuidFacts {
+    /// Vendor string.
+    pub vendor: String,
+    /// Brand string, trimmed.
+    pub brand: String,
+    /// Family, extended part included.
+    pub family: u32,
+    /// Model, extended part included.
+    pub model: u32,
+    /// Stepping.
+    pub stepping: u32,
+    /// Signature of the hypervisor leaf 4000_0000, trimmed.
+    pub hypervisor: Option<String>,
+    /// The cache leaves.
+    pub caches: Option<Answer>,
+}
+
+impl CpuidFacts {
+    /// Asks this CPU.
+    #[must_use]
+    pub fn ask() -> Option<CpuidFacts> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            Some(x86::ask())
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            None
+        }
+    }
+}
+
+impl Machine {
+    /// Describes the machine this runs on. Takes a few milliseconds: it asks the dynamic loader
+    /// for its tunables.
+    #[must_use]
+    pub fn describe() -> Machine {
+        let mut machine = Machine::from_sources(Path::new("/"), CpuidFacts::ask().as_ref());
+        machine.cpu.features = Features::detect().to_string();
+        machine.libc = libc_here();
+        machine.page_size = rustix::param::page_size();
+        machine
+    }
+
+    /// Describes a machine from its files below `root` and its CPUID answers. What can only be
+    /// asked of the running machine (features, C library) stays empty.
+    #[must_use]
+    pub fn from_sources(root: &Path, cpuid: Option<&CpuidFacts>) -> Machine {
+        let tree = Tree::at(root);
+        let info = CpuInfo::read(&tree);
+        let cpu = info.cpu(cpuid);
+        let logical_cpus = tree
+            .text("sys/devices/system/cpu/online")
+            .as_deref()
+            .and_then(cpus_in_list)
+            .unwrap_or_else(|| info.processors.max(1));
+        let context = Context { vendor: cpu.vendor.clone(), family: cpu.family, logical_cpus };
+        let caches = caches::reconcile(
+            cpuid.and_then(|facts| facts.caches.as_ref()),
+            caches::from_sysfs(root).as_ref(),
+            &context,
+        );
+        Machine {
+            emulated: emulator(&tree, &info, cpuid),
+            hypervisor: hypervisor(&tree, &info, cpuid),
+            cpu,
+            caches,
+            logical_cpus,
+            memory_bytes: tree.kib_line("proc/meminfo", "MemTotal").unwrap_or(0),
+            page_size: 4096,
+            thp: tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+            governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            kernel: kernel(&tree),
+            libc: Libc {
+                name: "unknown".to_owned(),
+                version: String::new(),
+                tunables: BTreeMap::new(),
+            },
+            compiler: env!("CACHEWISE_COMPILER").to_owned(),
+        }
+    }
+
+    /// One line for humans: CPU, CPUs, caches per core complex, memory, pages, system.
+    #[must_use]
+    pub fn summary_line(&self) -> String {
+        let Caches { l1d, l2, llc, .. } = &self.caches;
+        let mut line = format!(
+            "{} ({} CPUs; L1d {}, L2 {}, LLC {} per complex; {} memory; THP {}; {}; {} {})",
+            self.cpu.model_name,
+            self.logical_cpus,
+            human(l1d.bytes as u64),
+            human(l2.bytes as u64),
+            human(llc.bytes as u64),
+            human(self.memory_bytes),
+            self.thp.as_deref().unwrap_or("unknown"),
+            self.kernel,
+            self.libc.name,
+            self.libc.version,
+        );
+        if let Some(hypervisor) = &self.hypervisor {
+            line.push_str(&format!(", guest of {hypervisor}"));
+        }
+        if let Some(emulator) = &self.emulated {
+            line.push_str(&format!(", emulated by {emulator}"));
+        }
+        line
+    }
+}
+
+fn human(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{} KiB", bytes >> 10),
+        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
+        _ => format!("{:.1} GiB", bytes as f64 / (1_u64 << 30) as f64),
+    }
+}
+
+fn kernel(tree: &Tree) -> String {
+    let release = tree.text("proc/sys/kernel/osrelease");
+    let kind = tree.text("proc/sys/kernel/ostype");
+    match (kind, release) {
+        (Some(kind), Some(release)) => format!("{kind} {release} {}", std::env::consts::ARCH),
+        _ => {
+            let name = rustix::system::uname();
+            format!(
+                "{} {} {}",
+                name.sysname().to_string_lossy(),
+                name.release().to_string_lossy(),
+                std::env::consts::ARCH
+            )
+        }
+    }
+}
+
+/// `/proc/cpuinfo` of the first processor.
+struct CpuInfo {
+    fields: BTreeMap<String, String>,
+    processors: usize,
+}
+
+impl CpuInfo {
+    fn read(tree: &Tree) -> CpuInfo {
+        let text = tree.text("proc/cpuinfo").unwrap_or_default();
+        let mut fields = BTreeMap::new();
+        let mut processors = 0;
+        for line in text.lines() {
+            let Some((key, value)) = line.split_once(':') else { continue };
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            if key == "processor" {
+                processors += 1;
+            }
+            fields.entry(key).or_insert(value);
+        }
+        CpuInfo { fields, processors }
+    }
+
+    fn get(&self, key: &str) -> Option<&str> {
+        self.fields.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    fn number(&self, key: &str) -> Option<u32> {
+        let value = self.get(key)?;
+        match value.strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16).ok(),
+            None => value.split_whitespace().next()?.parse().ok(),
+        }
+    }
+
+    fn cpu(&self, cpuid: Option<&CpuidFacts>) -> Cpu {
+        let microcode = self.get("microcode").map(str::to_owned);
+        if let Some(facts) = cpuid {
+            return Cpu {
+                vendor: facts.vendor.clone(),
+                model_name: facts.brand.clone(),
+                family: facts.family,
+                model: facts.model,
+                stepping: facts.stepping,
+                features: String::new(),
+                microcode,
+            };
+        }
+        let is_power = self.get("cpu").is_some_and(|name| name.starts_with("POWER"));
+        let vendor = self
+            .get("vendor_id")
+            .or_else(|| self.get("CPU implementer"))
+            .or(if is_power { Some("IBM") } else { None })
+            .unwrap_or("unknown");
+        let model_name =
+            self.get("model name").or_else(|| self.get("cpu")).or_else(|| self.get("CPU part"));
+        Cpu {
+            vendor: vendor.to_owned(),
+            model_name: model_name.unwrap_or("unknown").to_owned(),
+            family: self.number("cpu family").or(self.number("CPU architecture")).unwrap_or(0),
+            model: self.number("model").or(self.number("CPU part")).unwrap_or(0),
+            stepping: self.number("stepping").or(self.number("CPU revision")).unwrap_or(0),
+            features: String::new(),
+            microcode,
+        }
+    }
+
+    fn is_of_x86(&self) -> bool {
+        self.fields.contains_key("vendor_id") && self.fields.contains_key("cpu family")
+    }
+}
+
+/// The name behind a hypervisor leaf's signature (Linux `arch/x86/kernel/cpu/hypervisor.c`).
+fn hypervisor_name(signature: &str) -> &str {
+    match signature {
+        "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
+        "Microsoft Hv" => "Hyper-V",
+        "VMwareVMware" => "VMware",
+        "XenVMMXenVMM" => "Xen",
+        "TCGTCGTCGTCG" => "QEMU TCG",
+        "bhyve bhyve" => "bhyve",
+        "ACRNACRNACRN" => "ACRN",
+        "VBoxVBoxVBox" => "VirtualBox",
+        "" => "unnamed",
+        other => other,
+    }
+}
+
+fn hypervisor(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option<String> {
+    if let Some(facts) = cpuid {
+        return facts.hypervisor.as_deref().map(|name| hypervisor_name(name).to_owned());
+    }
+    let flagged = info
+        .get("flags")
+        .is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    tree.text("sys/hypervisor/type")
+        .or_else(|| tree.text("proc/device-tree/hypervisor/compatible"))
+        .or_else(|| {
+            let vendor = tree.text("sys/class/dmi/id/sys_vendor")?;
+            let guest = ["QEMU", "VMware", "Xen", "Amazon EC2", "Google", "innotek"];
+            guest.iter().any(|name| vendor.contains(name)).then_some(vendor)
+        })
+        .or_else(|| flagged.then(|| "unnamed".to_owned()))
+}
+
+/// Emulators betray themselves: TCG by its hypervisor leaf or brand, Bochs by its brand or
+/// firmware, Rosetta by its vendor, and a user-mode emulator of another architecture by an x86
+/// `/proc/cpuinfo` under a program that is not x86.
+fn emulator(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option<String> {
+    if let Some(facts) = cpuid {
+        let signature = facts.hypervisor.as_deref().unwrap_or_default();
+        if signature.starts_with("TCGTCG") || facts.brand.contains("QEMU TCG") {
+            return Some("QEMU TCG".to_owned());
+        }
+        if facts.vendor == "VirtualApple" || facts.brand.contains("VirtualApple") {
+            return Some("Rosetta".to_owned());
+        }
+        if facts.brand.to_ascii_lowercase().contains("bochs") {
+            return Some("Bochs".to_owned());
+        }
+    }
+    if tree.text("sys/class/dmi/id/product_name").is_some_and(|name| name.contains("Bochs")) {
+        return Some("Bochs".to_owned());
+    }
+    if cfg!(not(any(target_arch = "x86_64", target_arch = "x86"))) && info.is_of_x86() {
+        return Some("a user-mode emulator (QEMU)".to_owned());
+    }
+    None
+}
+
+/// Rows like `glibc.cpu.x86_rep_movsb_threshold: 0x840 (min: 0x100, max: 0xff)`.
+fn tunables_of(listing: &str) -> BTreeMap<String, String> {
+    let row = |line: &str| {
+        let (name, rest) = line.split_once(':')?;
+        let short = name.trim().rsplit('.').next()?;
+        let value = rest.split_whitespace().next()?;
+        short.starts_with("x86_").then(|| (short.to_owned(), value.to_owned()))
+    };
+    listing.lines().filter_map(row).collect()
+}
+
+fn libc_here() -> Libc {
+    let mut libc =
+        Libc { name: "unknown".to_owned(), version: String::new(), tunables: BTreeMap::new() };
+    #[cfg(target_env = "gnu")]
+    {
+        use std::ffi::{CStr, c_char};
+        unsafe extern "C" {
+            safe fn gnu_get_libc_version() -> *const c_char;
+        }
+        // SAFETY: glibc documents that this is a static, NUL-terminated string.
+        let version = unsafe { CStr::from_ptr(gnu_get_libc_version()) };
+        libc.name = "glibc".to_owned();
+        libc.version = version.to_string_lossy().into_owned();
+        if let Some(loader) = loader_path() {
+            let listing = std::process::Command::new(loader).arg("--list-tunables").output();
+            if let Ok(output) = listing {
+                libc.tunables = tunables_of(&String::from_utf8_lossy(&output.stdout));
+            }
+        }
+    }
+    #[cfg(target_env = "musl")]
+    {
+        libc.name = "musl".to_owned();
+    }
+    libc
+}
+
+/// The dynamic loader mapped into this process; `None` in a static program.
+#[cfg(target_env = "gnu")]
+fn loader_path() -> Option<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let path =
+        maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])).find(|path| {
+            let file = path.rsplit('/').next().unwrap_or_default();
+            file.starts_with("ld-linux") || file.starts_with("ld64.so") || file.starts_with("ld-2.")
+        })?;
+    Some(path.to_owned())
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::CpuidFacts;
+    use core::arch::x86_64::__cpuid;
+    use raw_cpuid::CpuId;
+
+    pub(super) fn ask() -> CpuidFacts {
+        let cpuid = CpuId::new();
+        let feature = cpuid.get_feature_info();
+        let virtualised = feature.as_ref().is_some_and(|info| info.has_hypervisor());
+        CpuidFacts {
+            vendor: cpuid.get_vendor_info().map_or_else(String::new, |v| v.as_str().to_owned()),
+            brand: cpuid.get_processor_brand_string().map_or_else(
+                || "unnamed x86-64".to_owned(),
+                |brand| brand.as_str().trim().to_owned(),
+            ),
+            family: feature.as_ref().map_or(0, |info| u32::from(info.family_id())),
+            model: feature.as_ref().map_or(0, |info| u32::from(info.model_id())),
+            stepping: feature.as_ref().map_or(0, |info| u32::from(info.stepping_id())),
+            hypervisor: virtualised.then(hypervisor_signature),
+            caches: crate::caches::from_cpuid(),
+        }
+    }
+
+    fn hypervisor_signature() -> String {
+        let leaf = __cpuid(0x4000_0000);
+        let bytes: Vec<u8> =
+            [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|word| word.to_le_bytes()).collect();
+        String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ']).to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::tests::planted;
+
+    #[test]
+    fn an_arm_guest_without_cache_files() {
+        let root = planted(&[
+            (
+                "proc/cpuinfo",
+                "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\n\
+                 CPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n\nprocessor\t: 1\n",
+            ),
+            ("proc/meminfo", "MemTotal:        8000000 kB\n"),
+            ("proc/sys/kernel/ostype", "Linux\n"),
+            ("proc/sys/kernel/osrelease", "6.1.0\n"),
+            ("sys/hypervisor/type", "kvm\n"),
+        ]);
+        let machine = Machine::from_sources(root.path(), None);
+        assert_eq!((machine.cpu.vendor.as_str(), machine.cpu.model), ("0x41", 0xd0c));
+        assert_eq!((machine.logical_cpus, machine.memory_bytes), (2, 8_192_000_000));
+        assert_eq!(machine.hypervisor.as_deref(), Some("kvm"));
+        assert_eq!(machine.caches.llc.source, "assumed");
+        assert_eq!(machine.thp, None);
+    }
+
+    #[test]
+    fn a_power_host() {
+        let root = planted(&[(
+            "proc/cpuinfo",
+            "processor\t: 0\ncpu\t\t: POWER9 (architected), altivec supported\n\
+             revision\t: 2.2 (pvr 004e 1202)\n",
+        )]);
+        let machine = Machine::from_sources(root.path(), None);
+        assert_eq!(machine.cpu.vendor, "IBM");
+        assert!(machine.cpu.model_name.starts_with("POWER9"));
+    }
+
+    #[test]
+    fn emulation_shows() {
+        let root = planted(&[]);
+        let tcg = CpuidFacts { hypervisor: Some("TCGTCGTCGTCG".into()), ..CpuidFacts::default() };
+        let machine = Machine::from_sources(root.path(), Some(&tcg));
+        assert_eq!(machine.emulated.as_deref(), Some("QEMU TCG"));
+        assert!(machine.summary_line().contains("emulated by QEMU TCG"));
+        let bare = CpuidFacts { brand: "A CPU".into(), ..CpuidFacts::default() };
+        assert_eq!(Machine::from_sources(root.path(), Some(&bare)).emulated, None);
+    }
+
+    #[test]
+    fn tunables_are_parsed() {
+        let rows = tunables_of(
+            "glibc.rtld.nns: 0x4 (min: 0x1, max: 0x10)\n\
+             glibc.cpu.x86_rep_movsb_threshold: 0x840 (min: 0x100, max: 0xff)\n\
+             glibc.cpu.x86_ibt:\n",
+        );
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows["x86_rep_movsb_threshold"], "0x840");
+    }
+
+    #[test]
+    fn this_machine_is_described() {
+        let machine = Machine::describe();
+        assert!(machine.logical_cpus >= 1 && machine.page_size >= 4096);
+        assert!(machine.caches.l1d.bytes < machine.caches.l2.bytes);
+        assert!(machine.caches.l2.bytes <= machine.caches.llc.bytes);
+        let text = serde_json::to_string(&machine).expect("JSON");
+        let again: Machine = serde_json::from_str(&text).expect("the same");
+        assert_eq!(again, machine);
+        assert_eq!(machine.summary_line().lines().count(), 1);
+    }
+}

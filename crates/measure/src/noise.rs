@@ -1,0 +1,421 @@
+//! What disturbs a measurement, each with its cause and a command that removes it.
+//!
+//! Two snapshots, before and after, tell what happened in between (stolen time, swapping,
+//! preemption); the later one and the machine tell what was so all along (huge page mode,
+//! governor, virtualisation). Everything is read below a root, so that tests can make noise.
+
+use crate::Machine;
+use crate::tree::{Tree, cpus_in_list};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+mod groups;
+
+use groups::Groups;
+
+/// One disturbance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// A short name that stays the same: `steal`, `governor`.
+    pub id: String,
+    /// What it is and does to figures.
+    pub cause: String,
+    /// A command that removes it, or what else would.
+    pub remedy: String,
+    /// The figure it rests on, with its unit.
+    pub figure: String,
+}
+
+/// The counters and switches of the system at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NoiseSnapshot {
+    /// Clock ticks per CPU since boot: (busy, idle, stolen).
+    cpus: Vec<CpuTicks>,
+    /// Clock ticks of this process, user and system.
+    own_ticks: u64,
+    runnable: Option<u64>,
+    load: Option<f64>,
+    preempted: Option<u64>,
+    swapped_pages: u64,
+    swap_used: u64,
+    memory: Option<(u64, u64)>,
+    /// CPUs' worth of time the control group may use.
+    quota: Option<f64>,
+    throttled: u64,
+    thp: Option<String>,
+    governor: Option<String>,
+    turbo: Option<bool>,
+    smt_siblings: Vec<usize>,
+    clocksource: Option<String>,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CpuTicks {
+    busy: u64,
+    idle: u64,
+    stolen: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Counters {
+    #[default]
+    Usable,
+    Absent,
+    Forbidden(u64),
+}
+
+impl NoiseSnapshot {
+    /// The system now. A few file reads, about a millisecond.
+    #[must_use]
+    pub fn take() -> NoiseSnapshot {
+        NoiseSnapshot::take_at(Path::new("/"), Some(rustix::thread::sched_getcpu()))
+    }
+
+    /// The system whose files are below `root`, with this process on CPU `cpu`.
+    #[must_use]
+    pub fn take_at(root: &Path, cpu: Option<usize>) -> NoiseSnapshot {
+        let tree = Tree::at(root);
+        let stat = tree.text("proc/stat").unwrap_or_default();
+        let vmstat = tree.text("proc/vmstat").unwrap_or_default();
+        let counter = |text: &str, name: &str| {
+            text.lines().find_map(|line| {
+                let (key, value) = line.split_once(char::is_whitespace)?;
+                (key == name).then(|| value.trim().parse::<u64>().ok())?
+            })
+        };
+        let meminfo = |name: &str| tree.kib_line("proc/meminfo", name);
+        let groups = Groups::read(&tree);
+        let switches = tree.text("proc/self/status").and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("nonvoluntary_ctxt_switches"))?;
+            line.split_once(':')?.1.trim().parse().ok()
+        });
+        NoiseSnapshot {
+            cpus: cpu_ticks(&stat),
+            own_ticks: own_ticks(&tree.text("proc/self/stat").unwrap_or_default()),
+            runnable: counter(&stat, "procs_running"),
+            load: tree
+                .text("proc/loadavg")
+                .and_then(|text| text.split_whitespace().next()?.parse().ok()),
+            preempted: switches,
+            swapped_pages: counter(&vmstat, "pswpin").unwrap_or(0)
+                + counter(&vmstat, "pswpout").unwrap_or(0),
+            swap_used: meminfo("SwapTotal")
+                .unwrap_or(0)
+                .saturating_sub(meminfo("SwapFree").unwrap_or(0)),
+            memory: meminfo("MemAvailable").zip(meminfo("MemTotal")),
+            quota: groups.cpu_quota(&tree),
+            throttled: groups.throttled(&tree),
+            thp: tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+            governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            turbo: match tree.number("sys/devices/system/cpu/intel_pstate/no_turbo") {
+                Some(off) => Some(off == 0),
+                None => tree.number("sys/devices/system/cpu/cpufreq/boost").map(|on| on == 1),
+            },
+            smt_siblings: cpu.map_or_else(Vec::new, |cpu| smt_siblings(&tree, cpu)),
+            clocksource: tree
+                .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            counters: counters(&tree),
+        }
+    }
+
+    fn total(&self) -> CpuTicks {
+        self.cpus.iter().fold(CpuTicks::default(), |sum, cpu| CpuTicks {
+            busy: sum.busy + cpu.busy,
+            idle: sum.idle + cpu.idle,
+            stolen: sum.stolen + cpu.stolen,
+        })
+    }
+}
+
+/// `cpuN user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)); guest time is
+/// in user already.
+fn cpu_ticks(stat: &str) -> Vec<CpuTicks> {
+    let numbered = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let ticks = |line: &str| {
+        let fields: Vec<u64> =
+            line.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0)).collect();
+        let field = |at: usize| fields.get(at).copied().unwrap_or(0);
+        CpuTicks {
+            busy: field(0) + field(1) + field(2) + field(5) + field(6),
+            idle: field(3) + field(4),
+            stolen: field(7),
+        }
+    };
+    stat.lines().filter(numbered).map(ticks).collect()
+}
+
+/// Fields 14 and 15 of `/proc/self/stat`, counted after the parenthesised name.
+fn own_ticks(stat: &str) -> u64 {
+    let Some((_, rest)) = stat.rsplit_once(')') else { return 0 };
+    rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// Other hardware threads of the core that `cpu` belongs to.
+fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
+    let list = tree
+        .text(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
+        .unwrap_or_default();
+    if cpus_in_list(&list).is_none_or(|count| count > 64) {
+        return Vec::new();
+    }
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().filter(|sibling| *sibling != cpu).collect()
+}
+
+/// Above 2, `perf_event_paranoid` forbids even a process's own user-mode counters
+/// (Documentation/admin-guide/sysctl/kernel.rst; 3 and more are distributions' additions).
+fn counters(tree: &Tree) -> Counters {
+    let core_units = ["cpu", "cpu_core", "armv8_pmuv3_0", "armv8_pmuv3"];
+    let present = core_units
+        .iter()
+        .any(|unit| tree.path(&format!("sys/bus/event_source/devices/{unit}")).exists());
+    match tree.number("proc/sys/kernel/perf_event_paranoid") {
+        Some(level) if level > 2 => Counters::Forbidden(level),
+        _ if present => Counters::Usable,
+        _ => Counters::Absent,
+    }
+}
+
+/// Bytes of memory this process may use: the machine's, or its control group's limit if that is
+/// less. `None` when `/proc/meminfo` cannot be read.
+#[must_use]
+pub fn memory_limit(root: &Path) -> Option<u64> {
+    let tree = Tree::at(root);
+    let total = tree.kib_line("proc/meminfo", "MemTotal")?;
+    Some(Groups::read(&tree).memory_limit(&tree).map_or(total, |limit| limit.min(total)))
+}
+
+/// What disturbed, or will disturb, measurements on this machine between two snapshots, gravest
+/// first as far as that can be said. With the same snapshot twice only what is so all along.
+#[must_use]
+pub fn warnings(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine) -> Vec<Warning> {
+    let mut list = Vec::new();
+    let mut warn = |id: &str, figure: String, cause: &str, remedy: &str| {
+        list.push(Warning {
+            id: id.to_owned(),
+            cause: cause.to_owned(),
+            remedy: remedy.to_owned(),
+            figure,
+        });
+    };
+    if let Some(emulator) = &machine.emulated {
+        warn(
+            "emulation",
+            emulator.clone(),
+            "this CPU is software: times say nothing about any hardware",
+            "run on the hardware itself; use emulation for correctness only",
+        );
+    }
+    during(before, after, &mut warn);
+    standing(after, machine, &mut warn);
+    list
+}
+
+/// What happened between the snapshots.
+fn during(
+    before: &NoiseSnapshot,
+    after: &NoiseSnapshot,
+    warn: &mut dyn FnMut(&str, String, &str, &str),
+) {
+    let (from, to) = (before.total(), after.total());
+    let difference = |a: u64, b: u64| b.saturating_sub(a) as f64;
+    let stolen = difference(from.stolen, to.stolen);
+    let busy = difference(from.busy, to.busy);
+    let elapsed = stolen + busy + difference(from.idle, to.idle);
+    // A tick is 10 ms: shares of less than half a second would be noise about noise.
+    if elapsed >= 50.0 {
+        let share = stolen / elapsed;
+        if share > 0.002 {
+            warn(
+                "steal",
+                format!("{:.1} % of CPU time", share * 100.0),
+                "the hypervisor ran someone else on this CPU while it was wanted here",
+                "use a dedicated host or dedicated vCPUs; meanwhile measure again and compare",
+            );
+        }
+        let others = busy - difference(before.own_ticks, after.own_ticks);
+        let cpus_used = others / (elapsed / after.cpus.len().max(1) as f64);
+        if cpus_used > 0.1 {
+            warn(
+                "others",
+                format!("{cpus_used:.2} CPUs used by others"),
+                "other processes ran meanwhile: they share the last-level cache and the memory bus",
+                "top -d 1 -o %CPU   # then stop what it shows",
+            );
+        }
+        let siblings = sibling_share(before, after);
+        if siblings > 0.05 {
+            warn(
+                "sibling",
+                format!("{:.0} % busy", siblings * 100.0),
+                "another hardware thread of the same core was busy: it shares L1, L2 and the core",
+                "echo off | sudo tee /sys/devices/system/cpu/smt/control",
+            );
+        }
+    }
+    if let (Some(first), Some(last)) = (before.preempted, after.preempted)
+        && last.saturating_sub(first) > 100
+    {
+        warn(
+            "preempted",
+            format!("{} times", last - first),
+            "this process was interrupted for others on its own CPU",
+            "nice -n -10 or chrt -f 10 before the command, and taskset -c to an idle CPU",
+        );
+    }
+    if after.swapped_pages > before.swapped_pages {
+        warn(
+            "swapping",
+            format!("{} pages", after.swapped_pages - before.swapped_pages),
+            "memory was swapped meanwhile: pages may be read from disk inside a timed interval",
+            "sudo swapoff -a",
+        );
+    }
+    if after.throttled > before.throttled {
+        warn(
+            "throttled",
+            format!("{} times", after.throttled - before.throttled),
+            "the control group's CPU quota stopped this process",
+            "raise or remove the quota: systemctl set-property UNIT CPUQuota=",
+        );
+    }
+}
+
+/// The busiest sibling's share of time.
+fn sibling_share(before: &NoiseSnapshot, after: &NoiseSnapshot) -> f64 {
+    let share = |cpu: &usize| {
+        let (from, to) = (before.cpus.get(*cpu)?, after.cpus.get(*cpu)?);
+        let busy = to.busy.saturating_sub(from.busy) as f64;
+        let idle = to.idle.saturating_sub(from.idle) as f64;
+        (busy + idle > 0.0).then(|| busy / (busy + idle))
+    };
+    after.smt_siblings.iter().filter_map(share).fold(0.0, f64::max)
+}
+
+/// What is so all along.
+fn standing(
+    now: &NoiseSnapshot,
+    machine: &Machine,
+    warn: &mut dyn FnMut(&str, String, &str, &str),
+) {
+    let cpus = machine.logical_cpus.max(1) as f64;
+    let others = now.runnable.unwrap_or(1).saturating_sub(1);
+    if now.load.is_some_and(|load| load > 0.5 * cpus) || others > 0 {
+        warn(
+            "load",
+            format!("load {:.2}, {others} others runnable, {cpus} CPUs", now.load.unwrap_or(0.0)),
+            "other work is running or was within the last minute",
+            "uptime; top -d 1   # wait for it, or stop it",
+        );
+    }
+    match now.thp.as_deref() {
+        Some("never") => warn(
+            "thp",
+            "never".to_owned(),
+            "no huge pages: lines of a buffer collide in the caches by luck, and TLB misses are \
+             part of every figure beyond the L2",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+        Some("always") => warn(
+            "thp",
+            "always".to_owned(),
+            "huge pages for everyone: buffers meant to have small pages get them only by advice, \
+             and khugepaged may move pages meanwhile",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+        _ => {}
+    }
+    if let Some(governor) = now.governor.as_deref().filter(|name| *name != "performance") {
+        warn(
+            "governor",
+            governor.to_owned(),
+            "the core's frequency follows the load, so early samples run slower",
+            "sudo cpupower frequency-set -g performance",
+        );
+    }
+    if now.turbo == Some(true) {
+        warn(
+            "turbo",
+            "on".to_owned(),
+            "the core's frequency follows temperature and neighbours",
+            "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost   # intel_pstate: echo 1 into no_turbo",
+        );
+    }
+    if let Some(quota) = now.quota.filter(|quota| *quota < cpus) {
+        warn(
+            "quota",
+            format!("{quota:.2} of {cpus} CPUs"),
+            "a control group limits CPU time: the process is stopped when it has used its part",
+            "run outside the container, or raise its quota (docker: --cpus)",
+        );
+    }
+    if now.swap_used > 0 {
+        warn(
+            "swap",
+            format!("{} MiB in use", now.swap_used >> 20),
+            "part of somebody's memory is on disk and will come back at its own time",
+            "sudo swapoff -a && sudo swapon -a",
+        );
+    }
+    if let Some((available, total)) = now.memory
+        && available < (total / 4).min(1 << 30)
+    {
+        warn(
+            "memory",
+            format!("{} of {} MiB available", available >> 20, total >> 20),
+            "little memory is free: large buffers will be refused or push others out",
+            "free -m; ps aux --sort=-rss | head   # then stop what is large",
+        );
+    }
+    if let Some(source) = now.clocksource.as_deref().filter(|name| *name != "tsc")
+        && cfg!(target_arch = "x86_64")
+    {
+        warn(
+            "clocksource",
+            source.to_owned(),
+            "the kernel does not trust this machine's TSC",
+            "cat /sys/devices/system/clocksource/clocksource0/available_clocksource; dmesg | grep -i tsc",
+        );
+    }
+    if let Some(hypervisor) = &machine.hypervisor {
+        warn(
+            "virtual",
+            hypervisor.clone(),
+            "a guest shares caches, memory bus and cores with guests it cannot see",
+            "repeat at other times of day, or use a dedicated or bare-metal instance",
+        );
+    }
+    match now.counters {
+        Counters::Usable => {}
+        Counters::Absent => warn(
+            "counters",
+            "absent".to_owned(),
+            "no hardware performance counters: residency is proved by time alone",
+            "use a machine or instance type that exposes its PMU",
+        ),
+        Counters::Forbidden(level) => warn(
+            "counters",
+            format!("perf_event_paranoid {level}"),
+            "hardware performance counters are forbidden: residency is proved by time alone",
+            "sudo sysctl kernel.perf_event_paranoid=2",
+        ),
+    }
+    if !machine.caches.notes.is_empty() {
+        warn(
+            "caches",
+            machine.caches.notes.join("; "),
+            "the machine's own account of its caches was corrected",
+            "lscpu -C   # compare with the CPU's data sheet; proofs of residency tell which is right",
+        );
+    }
+}
+
+#[cfg(test)]
+#[path = "noise_tests.rs"]
+mod tests;

@@ -1,0 +1,76 @@
+//! Limits that control groups of either version set.
+
+use crate::tree::Tree;
+
+/// The control groups of this process: the unified one, and those of version 1 by controller.
+pub(super) struct Groups {
+    unified: Option<String>,
+    cpu: Option<String>,
+    memory: Option<String>,
+}
+
+impl Groups {
+    pub(super) fn read(tree: &Tree) -> Groups {
+        let text = tree.text("proc/self/cgroup").unwrap_or_default();
+        let path_of = |wanted: &str| {
+            text.lines().find_map(|line| {
+                let mut parts = line.splitn(3, ':');
+                let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
+                let found = if wanted.is_empty() {
+                    names.is_empty()
+                } else {
+                    names.split(',').any(|n| n == wanted)
+                };
+                found.then(|| path.trim_matches('/').to_owned())
+            })
+        };
+        Groups { unified: path_of(""), cpu: path_of("cpu"), memory: path_of("memory") }
+    }
+
+    /// The file in the group's directory and in every one above it: each limits.
+    fn texts(tree: &Tree, base: &str, path: Option<&String>, file: &str) -> Vec<String> {
+        let Some(path) = path else { return Vec::new() };
+        let mut texts = Vec::new();
+        let mut path = path.as_str();
+        loop {
+            let separator = if path.is_empty() { "" } else { "/" };
+            texts.extend(tree.text(&format!("{base}{separator}{path}/{file}")));
+            match path.rsplit_once('/') {
+                Some((above, _)) => path = above,
+                None if !path.is_empty() => path = "",
+                None => return texts,
+            }
+        }
+    }
+
+    pub(super) fn cpu_quota(&self, tree: &Tree) -> Option<f64> {
+        let two = Groups::texts(tree, "sys/fs/cgroup", self.unified.as_ref(), "cpu.max");
+        let quota = two.iter().filter_map(|text| {
+            let (quota, period) = text.split_once(' ')?;
+            Some(quota.parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
+        });
+        let in_group = |file| Groups::texts(tree, "sys/fs/cgroup/cpu", self.cpu.as_ref(), file);
+        let (quotas, periods) = (in_group("cpu.cfs_quota_us"), in_group("cpu.cfs_period_us"));
+        let one = quotas.iter().zip(&periods).filter_map(|(quota, period)| {
+            let quota = quota.parse::<f64>().ok().filter(|quota| *quota > 0.0)?;
+            Some(quota / period.parse::<f64>().ok()?)
+        });
+        quota.chain(one).filter(|cpus| cpus.is_finite()).min_by(f64::total_cmp)
+    }
+
+    pub(super) fn throttled(&self, tree: &Tree) -> u64 {
+        let two = Groups::texts(tree, "sys/fs/cgroup", self.unified.as_ref(), "cpu.stat");
+        let one = Groups::texts(tree, "sys/fs/cgroup/cpu", self.cpu.as_ref(), "cpu.stat");
+        let count = |text: &String| {
+            text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.trim().parse().ok())
+        };
+        two.iter().chain(&one).filter_map(count).max().unwrap_or(0)
+    }
+
+    pub(super) fn memory_limit(&self, tree: &Tree) -> Option<u64> {
+        let two = Groups::texts(tree, "sys/fs/cgroup", self.unified.as_ref(), "memory.max");
+        let base = "sys/fs/cgroup/memory";
+        let one = Groups::texts(tree, base, self.memory.as_ref(), "memory.limit_in_bytes");
+        two.iter().chain(&one).filter_map(|text| text.parse().ok()).min()
+    }
+}

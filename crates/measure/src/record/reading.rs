@@ -1,0 +1,291 @@
+//! Reading a record, and saying precisely what is wrong with one.
+
+use super::{End, Header, Line, Note, Record, Row, SCHEMA_VERSION};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::Path;
+
+/// Why a record was refused. Lines count from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The file could not be read or written.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The operating system's answer.
+        source: std::io::Error,
+    },
+    /// There is nothing in it.
+    #[error("{file}: empty; accepted: a record, beginning with a header line")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// A line is no JSON object.
+    #[error("{file}:{line}: not a JSON object ({found}); accepted: one JSON object per line")]
+    NotJson {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// What the parser says, or what kind of value it is.
+        found: String,
+    },
+    /// A field is missing or holds what it should not.
+    #[error("{file}:{line}: field \"{field}\": {found}; accepted: {accepted}")]
+    Field {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// Path of the field, with dots.
+        field: String,
+        /// What was found.
+        found: String,
+        /// What would be accepted.
+        accepted: String,
+    },
+    /// It was written by a newer version.
+    #[error(
+        "{file}:{line}: field \"schema\": {found}; accepted: up to {SCHEMA_VERSION}; a newer cachewise wrote this"
+    )]
+    NewerSchema {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// Its version.
+        found: u64,
+    },
+    /// A line stands where none of its type may.
+    #[error("{file}:{line}: a line of type \"{found}\"; accepted here: {accepted}")]
+    Misplaced {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// Its type.
+        found: String,
+        /// The types accepted there.
+        accepted: &'static str,
+    },
+    /// The end is missing, or counts more rows than there are.
+    #[error("{file}:{line}: truncated: {found}; accepted: a record that closes with its end line")]
+    Truncated {
+        /// The file.
+        file: String,
+        /// The last line.
+        line: usize,
+        /// What shows it.
+        found: String,
+    },
+}
+
+/// Reads a whole record.
+///
+/// # Errors
+/// [`RecordError`] for whatever keeps it from being one.
+pub fn read(path: &Path) -> Result<Record, RecordError> {
+    let file = path.display().to_string();
+    let bytes =
+        std::fs::read(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
+    read_text(&file, &String::from_utf8_lossy(&bytes))
+}
+
+/// Reads a record from text; errors call it `file`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
+    let (record, last) = parse(file, text, false)?;
+    let truncated =
+        |found: String| Err(RecordError::Truncated { file: file.to_owned(), line: last, found });
+    match &record.end {
+        None => truncated("no end line".to_owned()),
+        Some(end) if end.rows != record.rows.len() as u64 => {
+            truncated(format!("{} rows where the end counts {}", record.rows.len(), end.rows))
+        }
+        Some(_) => Ok(record),
+    }
+}
+
+/// Reads what there is of a record that was never finished: its end may be missing and its last
+/// line may be cut off.
+///
+/// # Errors
+/// As [`read`], but for [`RecordError::Truncated`].
+pub fn read_partial(path: &Path) -> Result<Record, RecordError> {
+    let file = path.display().to_string();
+    let bytes =
+        std::fs::read(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
+    Ok(parse(&file, &String::from_utf8_lossy(&bytes), true)?.0)
+}
+
+/// The record, and the number of its last line.
+fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), RecordError> {
+    let lines: Vec<(usize, &str)> = text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line))
+        .filter(|(_, line)| !line.trim().is_empty())
+        .collect();
+    let last = lines.last().map_or(0, |(number, _)| *number);
+    let mut lines = lines.into_iter();
+    let Some((number, first)) = lines.next() else {
+        return Err(RecordError::Empty { file: file.to_owned() });
+    };
+    let at = Place { file, line: number };
+    let object = at.object(first)?;
+    if at.kind(&object)? != "header" {
+        return Err(at.misplaced(&object, "header"));
+    }
+    match object.get("schema").and_then(Value::as_u64) {
+        Some(found) if found > u64::from(SCHEMA_VERSION) => {
+            return Err(RecordError::NewerSchema { file: file.to_owned(), line: number, found });
+        }
+        Some(1..) => {}
+        _ => return Err(at.field("schema", describe(object.get("schema")), "1".to_owned())),
+    }
+    let header: Header = at.typed(object)?;
+    let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), end: None };
+    for (number, text) in lines {
+        let at = Place { file, line: number };
+        let line = match at.line(text) {
+            Err(RecordError::NotJson { .. }) if partial && number == last => break,
+            outcome => outcome?,
+        };
+        if record.end.is_some() {
+            return Err(RecordError::Misplaced {
+                file: file.to_owned(),
+                line: number,
+                found: kind_of(&line).to_owned(),
+                accepted: "nothing, the record has ended",
+            });
+        }
+        match line {
+            Line::Header(_) => {
+                return Err(RecordError::Misplaced {
+                    file: file.to_owned(),
+                    line: number,
+                    found: "header".to_owned(),
+                    accepted: "row, note, end",
+                });
+            }
+            Line::Row(row) => record.rows.push(row),
+            Line::Note(note) => record.notes.push(note),
+            Line::End(end) => record.end = Some(end),
+        }
+    }
+    Ok((record, last))
+}
+
+fn kind_of(line: &Line) -> &'static str {
+    match line {
+        Line::Header(_) => "header",
+        Line::Row(_) => "row",
+        Line::Note(_) => "note",
+        Line::End(_) => "end",
+    }
+}
+
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
+}
+
+impl Place<'_> {
+    fn object(&self, text: &str) -> Result<Value, RecordError> {
+        let not_json = |found: String| RecordError::NotJson {
+            file: self.file.to_owned(),
+            line: self.line,
+            found,
+        };
+        match serde_json::from_str::<Value>(text) {
+            Ok(value @ Value::Object(_)) => Ok(value),
+            Ok(other) => Err(not_json(describe(Some(&other)))),
+            Err(error) => Err(not_json(format!("column {}: {}", error.column(), cause(&error)))),
+        }
+    }
+
+    fn kind<'v>(&self, object: &'v Value) -> Result<&'v str, RecordError> {
+        match object.get("type") {
+            Some(Value::String(kind)) => Ok(kind),
+            other => Err(self.field("type", describe(other), "header, row, note, end".to_owned())),
+        }
+    }
+
+    fn line(&self, text: &str) -> Result<Line, RecordError> {
+        let object = self.object(text)?;
+        match self.kind(&object)? {
+            "header" => Ok(Line::Header(self.typed(object)?)),
+            "row" => Ok(Line::Row(self.typed::<Row>(object)?)),
+            "note" => Ok(Line::Note(self.typed::<Note>(object)?)),
+            "end" => Ok(Line::End(self.typed::<End>(object)?)),
+            _ => Err(self.misplaced(&object, "header, row, note, end")),
+        }
+    }
+
+    fn typed<T: DeserializeOwned>(&self, object: Value) -> Result<T, RecordError> {
+        serde_path_to_error::deserialize(object).map_err(|error| {
+            let path = error.path().to_string();
+            let message = error.inner().to_string();
+            // serde says "missing field `x`", "invalid type: a, expected b", "unknown variant `x`,
+            // expected one of ...": split into what was found and what is accepted.
+            if let Some(name) = quoted_after(&message, "missing field `") {
+                let field = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
+                return self.field(&field, "missing".to_owned(), "a value".to_owned());
+            }
+            let (found, accepted) = message
+                .split_once(", expected ")
+                .map_or((message.as_str(), "see docs/schema/record.md"), |(a, b)| (a, b));
+            self.field(&path, found.to_owned(), accepted.to_owned())
+        })
+    }
+
+    fn field(&self, field: &str, found: String, accepted: String) -> RecordError {
+        RecordError::Field {
+            file: self.file.to_owned(),
+            line: self.line,
+            field: field.to_owned(),
+            found,
+            accepted,
+        }
+    }
+
+    fn misplaced(&self, object: &Value, accepted: &'static str) -> RecordError {
+        RecordError::Misplaced {
+            file: self.file.to_owned(),
+            line: self.line,
+            found: object.get("type").and_then(Value::as_str).unwrap_or("?").to_owned(),
+            accepted,
+        }
+    }
+}
+
+fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {
+    message.strip_prefix(start)?.split('`').next()
+}
+
+/// The parser's message without its position, which is relative to the line.
+fn cause(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+fn describe(value: Option<&Value>) -> String {
+    match value {
+        None => "missing".to_owned(),
+        Some(Value::Object(_)) => "an object".to_owned(),
+        Some(Value::Array(_)) => "an array".to_owned(),
+        Some(other) => {
+            let text = other.to_string();
+            if text.chars().count() > 40 {
+                format!("{}...", text.chars().take(40).collect::<String>())
+            } else {
+                text
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Records survive writing and reading; damaged ones are refused by file, line and field.
+
+use super::*;
+use crate::{Level, ProofVerdict};
+use std::path::Path;
+
+fn header() -> Header {
+    let machine = Machine::from_sources(Path::new("/nonexistent"), None);
+    let clock = ClockFacts {
+        source: "tsc".into(),
+        frequency_ghz: Some(2.45),
+        cost_ns: 20.0,
+        resolution_ns: 0.4,
+        core_ghz: 3.5,
+    };
+    let mut header = Header::now("cachewise 0.1.0", machine, clock, 7);
+    header.settings.insert("rounds".into(), 15.into());
+    header.flags.insert("RUSTFLAGS".into(), String::new());
+    header.latencies =
+        Some(Latencies { l1: 1.5, l2: 4.0, llc: 15.0, dram: 100.0, llc_bytes: 16 << 20 });
+    header
+}
+
+fn row() -> Row {
+    Row {
+        experiment: "grid".into(),
+        cell: CellKey {
+            operation: "copy".into(),
+            size: 4096,
+            source: Some("L2".into()),
+            destination: Some("DRAM".into()),
+            state: "cold".into(),
+            reader: Some(0.5),
+            bystander: None,
+        },
+        contestant: "copy.bytes".into(),
+        reference: "libc".into(),
+        calls: 100,
+        operation_ns: vec![100.25, 101.5],
+        reader_ns: vec![f64::NAN],
+        bystander_ns: vec![-0.125],
+        ratio: Some(PairedRatio { median: 1.1, low: 1.0, high: 1.2, rounds: 15 }),
+        verdict: Some(Verdict::CannotTell),
+        total_ratio: None,
+        proofs: vec![Proof {
+            level: Level::Dram,
+            verdict: ProofVerdict::Proved,
+            nanoseconds_per_line: 98.0,
+            expected: (40.0, 1000.0),
+            text: "DRAM proved".into(),
+        }],
+        drift: DriftVerdict::Steady { p: 0.5, change: 0.001 },
+        dropped: false,
+        extra: BTreeMap::from([("stolen".to_owned(), 0.25)]),
+    }
+}
+
+fn written() -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("record.jsonl");
+    let mut writer = Writer::create(&path).expect("a writer");
+    writer.header(&header()).expect("header");
+    writer.row(&row()).expect("row");
+    writer.note("a remark").expect("note");
+    assert!(!path.exists(), "no name before it is whole");
+    writer.finish(false).expect("end");
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 1);
+    std::fs::read_to_string(&path).expect("text")
+}
+
+#[test]
+fn a_record_comes_back_as_it_was() {
+    let record = read_text("r", &written()).expect("a record");
+    let begun = record.header.started.clone();
+    assert!(begun.ends_with('Z') && begun.len() == 20, "{begun}");
+    assert_eq!(record.header.settings["rounds"], 15);
+    assert_eq!(record.header.latencies, header().latencies);
+    assert_eq!(record.rows.len(), 1);
+    let (found, expected) = (&record.rows[0], row());
+    assert!(found.reader_ns[0].is_nan());
+    assert_eq!(
+        Row { reader_ns: Vec::new(), ..found.clone() },
+        Row { reader_ns: Vec::new(), ..expected }
+    );
+    assert_eq!(record.notes, [Note { text: "a remark".into() }]);
+    let end = record.end.expect("an end");
+    assert_eq!((end.rows, end.interrupted), (1, false));
+}
+
+#[test]
+fn times_are_written_short() {
+    let mut long = row();
+    long.operation_ns = vec![1_234.567_890_123; 1000];
+    let text = serde_json::to_string(&Line::Row(long)).expect("JSON");
+    assert!(text.contains("[1234.568,"), "{}", &text[..300]);
+    assert!(text.len() < 12_000, "{}", text.len());
+}
+
+#[test]
+fn an_abandoned_writer_keeps_its_rows() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("record.jsonl");
+    let mut writer = Writer::create(&path).expect("a writer");
+    writer.header(&header()).expect("header");
+    writer.row(&row()).expect("row");
+    drop(writer);
+    let record = read(&path).expect("a record");
+    assert!(record.end.is_some_and(|end| end.interrupted) && record.rows.len() == 1);
+}
+
+#[test]
+fn a_writer_without_a_header_leaves_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut writer = Writer::create(&directory.path().join("r")).expect("a writer");
+    assert!(writer.row(&row()).is_err() && writer.note("x").is_err());
+    assert!(writer.finish(false).is_err());
+    assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 0);
+    let missing = Writer::create(&directory.path().join("no/such/r")).err().expect("an error");
+    assert!(missing.to_string().contains("no/such/r: "), "{missing}");
+}
+
+#[test]
+fn a_stream_gets_the_same_lines() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut record = Writer::to(Box::new(writer));
+    record.line(&Line::Header(header())).expect("header");
+    assert!(record.header(&header()).is_err(), "once only");
+    record.line(&Line::Row(row())).expect("row");
+    record.finish(true).expect("end");
+    let text = std::io::read_to_string(reader).expect("text");
+    assert_eq!(read_text("pipe", &text).expect("a record").rows.len(), 1);
+}
+
+#[track_caller]
+fn refused(text: &str) -> String {
+    read_text("r.jsonl", text).expect_err("a refusal").to_string()
+}
+
+#[test]
+fn damage_is_named() {
+    let whole = written();
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(
+        refused("\n \n"),
+        "r.jsonl: empty; accepted: a record, beginning with a header line"
+    );
+    assert_eq!(
+        refused("what?"),
+        "r.jsonl:1: not a JSON object (column 1: expected value); accepted: one JSON object per line"
+    );
+    assert_eq!(
+        refused("[1]"),
+        "r.jsonl:1: not a JSON object (an array); accepted: one JSON object per line"
+    );
+    assert_eq!(refused(lines[1]), "r.jsonl:1: a line of type \"row\"; accepted here: header");
+    assert_eq!(
+        refused(&lines[..3].join("\n")),
+        "r.jsonl:3: truncated: no end line; accepted: a record that closes with its end line"
+    );
+    assert_eq!(
+        refused(&[lines[0], lines[2], lines[3]].join("\n")),
+        "r.jsonl:3: truncated: 0 rows where the end counts 1; accepted: a record that closes with \
+         its end line"
+    );
+    let newer = whole.replacen("\"schema\":1", "\"schema\":9", 1);
+    assert_eq!(
+        refused(&newer),
+        "r.jsonl:1: field \"schema\": 9; accepted: up to 1; a newer cachewise wrote this"
+    );
+    assert_eq!(
+        refused(&whole.replacen("\"schema\":1", "\"schema\":\"x\"", 1)),
+        "r.jsonl:1: field \"schema\": \"x\"; accepted: 1"
+    );
+    assert_eq!(
+        refused(&whole.replacen("\"calls\":100,", "", 1)),
+        "r.jsonl:2: field \"calls\": missing; accepted: a value"
+    );
+    assert_eq!(
+        refused(&whole.replacen("\"size\":4096,", "", 1)),
+        "r.jsonl:2: field \"cell.size\": missing; accepted: a value"
+    );
+    assert_eq!(
+        refused(&whole.replacen("\"size\":4096", "\"size\":\"4K\"", 1)),
+        "r.jsonl:2: field \"cell.size\": invalid type: string \"4K\"; accepted: u64"
+    );
+    let verdict = refused(&whole.replacen("cannot-tell", "maybe", 1));
+    assert!(
+        verdict
+            .starts_with("r.jsonl:2: field \"verdict\": unknown variant `maybe`; accepted: one of"),
+        "{verdict}"
+    );
+    assert_eq!(
+        refused(&[lines[0], lines[0]].join("\n")),
+        "r.jsonl:2: a line of type \"header\"; accepted here: row, note, end"
+    );
+    assert_eq!(
+        refused(&[lines[0], "{\"type\":\"tail\"}"].join("\n")),
+        "r.jsonl:2: a line of type \"tail\"; accepted here: header, row, note, end"
+    );
+    assert_eq!(
+        refused(&[lines[0], "{}"].join("\n")),
+        "r.jsonl:2: field \"type\": missing; accepted: header, row, note, end"
+    );
+    assert!(refused(&format!("{whole}{}", lines[2])).contains("nothing, the record has ended"));
+}
+
+#[test]
+fn a_partial_record_can_be_salvaged() {
+    let whole = written();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("cut");
+    let end_of_row = whole.match_indices('\n').nth(1).expect("two lines").0;
+    std::fs::write(&path, &whole[..end_of_row + 10]).expect("a file");
+    assert!(read(&path).is_err());
+    let record = read_partial(&path).expect("the rest");
+    assert_eq!((record.rows.len(), record.end), (1, None));
+    assert!(
+        read(&directory.path().join("absent"))
+            .expect_err("absent")
+            .to_string()
+            .contains("absent: ")
+    );
+}

@@ -1,0 +1,172 @@
+//! Writing a record so that a file of its name is always whole.
+
+use super::{End, Header, Line, Note, RecordError, Row};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Writes lines in order: the header first, the end when finished. Dropped unfinished, it finishes
+/// as interrupted, so that finished rows are kept.
+pub struct Writer {
+    /// `None` once finished.
+    output: Option<Box<dyn Write>>,
+    name: String,
+    /// Where it is written and what it becomes.
+    files: Option<(PathBuf, PathBuf)>,
+    started: Instant,
+    rows: u64,
+    has_header: bool,
+}
+
+impl Writer {
+    /// Writes to a temporary file beside `path`, which takes that name on
+    /// [`finish`](Writer::finish) and replaces what had it.
+    ///
+    /// # Errors
+    /// [`RecordError::Io`] when the temporary file cannot be made.
+    pub fn create(path: &Path) -> Result<Writer, RecordError> {
+        let name = path.display().to_string();
+        let refused = |source| RecordError::Io { file: name.clone(), source };
+        let file_name = path
+            .file_name()
+            .ok_or_else(|| refused(io::Error::new(io::ErrorKind::InvalidInput, "names no file")))?;
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(file_name);
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        let file = File::create(&temporary).map_err(refused)?;
+        let output = BufWriter::new(file);
+        let files = Some((temporary, path.to_path_buf()));
+        Ok(Writer::new(Box::new(output), name, files))
+    }
+
+    /// Writes to an open stream, standard output for one.
+    #[must_use]
+    pub fn to(output: Box<dyn Write>) -> Writer {
+        Writer::new(output, "the output".to_owned(), None)
+    }
+
+    fn new(output: Box<dyn Write>, name: String, files: Option<(PathBuf, PathBuf)>) -> Writer {
+        Writer {
+            output: Some(output),
+            name,
+            files,
+            started: Instant::now(),
+            rows: 0,
+            has_header: false,
+        }
+    }
+
+    /// Writes the header. It comes first, and once.
+    ///
+    /// # Errors
+    /// [`RecordError::Misplaced`] for a second one, [`RecordError::Io`] when writing fails.
+    pub fn header(&mut self, header: &Header) -> Result<(), RecordError> {
+        if self.has_header {
+            return Err(self.misplaced("header", "row, note, end"));
+        }
+        self.has_header = true;
+        self.put(&Line::Header(header.clone()))
+    }
+
+    /// Writes a row. Each is flushed: an interrupted run keeps it.
+    ///
+    /// # Errors
+    /// [`RecordError::Misplaced`] before the header, [`RecordError::Io`] when writing fails.
+    pub fn row(&mut self, row: &Row) -> Result<(), RecordError> {
+        self.expect_header("row")?;
+        self.put(&Line::Row(row.clone()))?;
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Writes a remark.
+    ///
+    /// # Errors
+    /// As [`row`](Writer::row).
+    pub fn note(&mut self, text: &str) -> Result<(), RecordError> {
+        self.expect_header("note")?;
+        self.put(&Line::Note(Note { text: text.to_owned() }))
+    }
+
+    /// Writes any line: what a program that merges records needs. An end line is
+    /// [`finish`](Writer::finish)'s to write, and refused.
+    ///
+    /// # Errors
+    /// As the method of that line.
+    pub fn line(&mut self, line: &Line) -> Result<(), RecordError> {
+        match line {
+            Line::Header(header) => self.header(header),
+            Line::Row(row) => self.row(row),
+            Line::Note(note) => self.note(&note.text),
+            Line::End(_) => Err(self.misplaced("end", "header, row, note")),
+        }
+    }
+
+    /// Writes the end, makes the file durable and gives it its name. Without a header nothing is
+    /// kept.
+    ///
+    /// # Errors
+    /// [`RecordError::Misplaced`] without a header, [`RecordError::Io`] when writing, syncing or
+    /// renaming fails.
+    pub fn finish(mut self, interrupted: bool) -> Result<End, RecordError> {
+        self.close(interrupted)
+    }
+
+    fn close(&mut self, interrupted: bool) -> Result<End, RecordError> {
+        let end = End {
+            rows: self.rows,
+            interrupted,
+            seconds: self.started.elapsed().as_secs_f64(),
+            peak_bytes: crate::peak::resident_bytes(),
+        };
+        let outcome = self.expect_header("end").and_then(|()| self.put(&Line::End(end.clone())));
+        self.output = None;
+        let Some((temporary, path)) = self.files.take() else { return outcome.map(|()| end) };
+        let renamed = outcome.and_then(|()| {
+            File::open(&temporary)
+                .and_then(|file| file.sync_all())
+                .and_then(|()| std::fs::rename(&temporary, &path))
+                .map_err(|source| RecordError::Io { file: self.name.clone(), source })
+        });
+        if renamed.is_err() && !self.has_header {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        renamed.map(|()| end)
+    }
+
+    fn expect_header(&self, found: &str) -> Result<(), RecordError> {
+        if self.has_header { Ok(()) } else { Err(self.misplaced(found, "header")) }
+    }
+
+    fn misplaced(&self, found: &str, accepted: &'static str) -> RecordError {
+        RecordError::Misplaced {
+            file: self.name.clone(),
+            line: self.rows as usize + 1,
+            found: found.to_owned(),
+            accepted,
+        }
+    }
+
+    fn put(&mut self, line: &Line) -> Result<(), RecordError> {
+        let Some(output) = self.output.as_mut() else { return Ok(()) };
+        serde_json::to_vec(line)
+            .map_err(io::Error::from)
+            .and_then(|mut text| {
+                text.push(b'\n');
+                output.write_all(&text)
+            })
+            .and_then(|()| output.flush())
+            .map_err(|source| RecordError::Io { file: self.name.clone(), source })
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.output.is_some() {
+            // Nobody is left to hear of a failure; the temporary file remains for read_partial.
+            let _ = self.close(true);
+        }
+    }
+}

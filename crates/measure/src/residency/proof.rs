@@ -1,0 +1,77 @@
+//! What a probe proves.
+
+use super::Level;
+use crate::latency::Latencies;
+use serde::{Deserialize, Serialize};
+
+/// Whether lines were where the experiment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProofVerdict {
+    /// Probes took as long as that level takes.
+    Proved,
+    /// This machine's levels cannot be told apart by time, or there was nothing to compare with.
+    Doubtful,
+    /// Probes took as long as another level takes.
+    Failed,
+}
+
+/// The outcome of a probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// The level claimed.
+    pub level: Level,
+    /// Whether the claim holds.
+    pub verdict: ProofVerdict,
+    /// Nanoseconds per dependent load.
+    #[serde(with = "crate::rounded")]
+    pub nanoseconds_per_line: f64,
+    /// The range that counts as this level, in nanoseconds.
+    #[serde(with = "crate::rounded::pair")]
+    pub expected: (f64, f64),
+    /// The same for humans, one line.
+    pub text: String,
+}
+
+impl Proof {
+    /// Judges a probe's time per line. Pure.
+    #[must_use]
+    pub fn judge(level: Level, found: f64, latencies: &Latencies, has_l3: bool) -> Proof {
+        let expected = latencies.expected(level, has_l3);
+        let inside = (expected.0..=expected.1).contains(&found);
+        let blurred = latencies.blurred_with(level, has_l3);
+        let verdict = match (blurred, inside) {
+            (Some(_), _) => ProofVerdict::Doubtful,
+            (None, true) => ProofVerdict::Proved,
+            (None, false) => ProofVerdict::Failed,
+        };
+        let range = format!("{:.1} to {:.1} ns", expected.0, expected.1);
+        let text = match (verdict, blurred) {
+            (ProofVerdict::Doubtful, Some(other)) => format!(
+                "{level} doubtful: {found:.1} ns a line, but {level} and {other} take alike here"
+            ),
+            (ProofVerdict::Proved, _) => {
+                format!("{level} proved: {found:.1} ns a line, expected {range}")
+            }
+            _ => format!("{level} not proved: {found:.1} ns a line, expected {range}"),
+        };
+        Proof { level, verdict, nanoseconds_per_line: found, expected, text }
+    }
+
+    /// The proof that says least in favour of the claim: the worst verdict, the median time.
+    /// `None` for no proofs.
+    #[must_use]
+    pub fn worst(proofs: &[Proof]) -> Option<Proof> {
+        let worst = proofs.iter().max_by_key(|proof| proof.verdict)?;
+        let held = proofs.iter().filter(|proof| proof.verdict == ProofVerdict::Proved).count();
+        let mut summary = worst.clone();
+        if proofs.len() > 1 {
+            summary.text.push_str(&format!(" ({held} of {} probes proved)", proofs.len()));
+        }
+        if worst.verdict == ProofVerdict::Proved {
+            let times: Vec<f64> = proofs.iter().map(|proof| proof.nanoseconds_per_line).collect();
+            summary.nanoseconds_per_line = crate::stats::median(&times);
+        }
+        Some(summary)
+    }
+}

@@ -1,0 +1,311 @@
+//! Contestants take turns.
+//!
+//! A *round* is one sample of every contestant, in an order shuffled anew from the recorded seed,
+//! all on the same buffers. A *sample* is a number of calls, the same for all, chosen so that the
+//! fastest contestant's operation takes at least [`Plan::min_sample_timer_costs`] times what one
+//! reading of the clock costs. Before each sample the operands are put back in their state, so
+//! that each contestant meets the same one whatever the one before it left. Operands that are
+//! [reused](Operand::reused) stay as they are; there each short sample begins with an untimed call
+//! of the contestant itself, so that what it meets is its own doing.
+//!
+//! Without reader and bystander the calls of a sample run back to back in one interval. With
+//! either, each call is followed by its reader and its bystander, and each part is an interval of
+//! its own with the clock's cost subtracted.
+//!
+//! Nobody is billed for pages or code that are touched for the first time: arenas are written when
+//! they are made, every contestant makes exactly two untimed calls before anything is timed, and
+//! then the same number of trial samples, which size the rest and are not kept.
+
+use crate::residency::Access;
+use crate::stats::{DriftVerdict, median};
+use crate::verify::{WrongBytes, verify};
+use crate::{
+    Arena, Bystander, Clock, LINE, Level, MeasureError, Operand, PagePolicy, Proof, Reader,
+};
+use cachewise_kernels::Function;
+use std::time::{Duration, Instant};
+
+mod setup;
+mod turns;
+
+pub use turns::run;
+
+/// Something that can be timed on operands.
+pub trait Contestant {
+    /// What results call it.
+    fn name(&self) -> &str;
+
+    /// One call on the operands given.
+    fn call(&mut self, place: &Place);
+
+    /// One call per place, back to back. The default is compiled for each contestant, so that
+    /// [`call`](Contestant::call) is inlined and only what it calls is timed; leave it alone.
+    fn call_all(&mut self, places: &[Place]) {
+        for place in places {
+            self.call(place);
+        }
+    }
+
+    /// The kernel behind it. Where given, its bytes are checked on the buffers it is timed on,
+    /// before it is timed; a contestant that is no such function has to be checked by its owner.
+    fn function(&self) -> Option<Function> {
+        None
+    }
+
+    /// Whether it stays to the end however slow it is: the reference does.
+    fn stays(&self) -> bool {
+        false
+    }
+}
+
+/// The operands of one call. An operation of one operand ignores `src`; a comparison's are `dst`
+/// and `src`.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Valid for writes of `n` bytes.
+    pub dst: *mut u8,
+    /// Valid for reads of `n` bytes, disjoint from `dst`; `dst` itself where there is no source.
+    pub src: *const u8,
+    /// Bytes.
+    pub n: usize,
+}
+
+/// What the destination holds when the operation starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contents {
+    /// Other non-zero bytes each time, written before each sample: for operations that write it.
+    #[default]
+    Overwritten,
+    /// The source's bytes: for comparisons that must look to the end.
+    Equal,
+    /// The source's bytes but for one at this offset: for comparisons that may stop there.
+    DiffersAt(usize),
+    /// Whatever is there; it is only read.
+    Kept,
+}
+
+/// What happens between the operation and its reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Delay {
+    /// Nothing.
+    #[default]
+    None,
+    /// That many bytes of other data are read.
+    Bytes(usize),
+    /// That many nanoseconds pass in a spin loop.
+    Nanoseconds(f64),
+}
+
+/// The code that uses the destination afterwards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReaderSpec {
+    /// Fraction of the destination's lines it reads, above 0 and at most 1.
+    pub touched_fraction: f64,
+    /// What comes between.
+    pub delay: Delay,
+}
+
+/// One experiment's point: sizes, places, and who comes afterwards.
+#[derive(Debug)]
+pub struct Cell<'a> {
+    /// Bytes per call; at most the operands' slots.
+    pub size: usize,
+    /// The destination, or the first buffer of a comparison.
+    pub destination: Operand,
+    /// The source, where there is one.
+    pub source: Option<Operand>,
+    /// What the destination holds.
+    pub contents: Contents,
+    /// Who reads the destination afterwards.
+    pub reader: Option<ReaderSpec>,
+    /// Whose working set is walked before and after.
+    pub bystander: Option<&'a mut Bystander>,
+}
+
+impl<'a> Cell<'a> {
+    /// A cell with a destination only, to be written; of its slots' size.
+    #[must_use]
+    pub fn new(destination: Operand) -> Cell<'a> {
+        Cell {
+            size: destination.size(),
+            destination,
+            source: None,
+            contents: Contents::Overwritten,
+            reader: None,
+            bystander: None,
+        }
+    }
+
+    /// With a source.
+    #[must_use]
+    pub fn with_source(mut self, source: Operand) -> Cell<'a> {
+        self.source = Some(source);
+        self
+    }
+
+    /// With other contents.
+    #[must_use]
+    pub fn with_contents(mut self, contents: Contents) -> Cell<'a> {
+        self.contents = contents;
+        self
+    }
+
+    /// With a reader.
+    #[must_use]
+    pub fn with_reader(mut self, reader: ReaderSpec) -> Cell<'a> {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// With a bystander.
+    #[must_use]
+    pub fn with_bystander(mut self, bystander: &'a mut Bystander) -> Cell<'a> {
+        self.bystander = Some(bystander);
+        self
+    }
+}
+
+/// How a cell is sampled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Rounds in all, [`MIN_ROUNDS`] at least.
+    pub rounds: usize,
+    /// After this many rounds slow contestants are dropped; 0 drops none.
+    pub screening_rounds: usize,
+    /// A contestant whose whole cost is more than this many times the best one's is dropped.
+    pub drop_ratio: f64,
+    /// Decides the order of every round.
+    pub seed: u64,
+    /// Least length of a sample's operation part, in costs of one clock reading.
+    pub min_sample_timer_costs: f64,
+    /// Longest sample in nanoseconds; it goes before the least length, and one call is always made.
+    pub max_sample_ns: f64,
+    /// No round starts after this much time.
+    pub time_limit: Option<Duration>,
+}
+
+/// Fewest rounds a plan may have.
+pub const MIN_ROUNDS: usize = 15;
+
+impl Default for Plan {
+    /// 15 rounds, three of them screening at ratio 4; samples of 1000 clock readings, under half a
+    /// second; no time limit.
+    fn default() -> Plan {
+        Plan {
+            rounds: MIN_ROUNDS,
+            screening_rounds: 3,
+            drop_ratio: 4.0,
+            seed: 0,
+            min_sample_timer_costs: 1000.0,
+            max_sample_ns: 5e8,
+            time_limit: None,
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Rounds finished.
+    pub round: usize,
+    /// Rounds planned.
+    pub rounds: usize,
+    /// Samples taken so far.
+    pub samples: usize,
+    /// Contestants still in.
+    pub contestants: usize,
+    /// Who was sampled last.
+    pub contestant: &'a str,
+}
+
+/// Who watches a run: told of progress, asked whether to stop. Never called inside a timed
+/// interval.
+pub trait Watch {
+    /// Whether to stop; asked between samples.
+    fn cancelled(&self) -> bool {
+        false
+    }
+
+    /// Called after every sample.
+    fn progress(&mut self, progress: Progress<'_>) {
+        let _ = progress;
+    }
+}
+
+/// Nobody watches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// A cell's samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellResult {
+    /// In the order the contestants were given.
+    pub contestants: Vec<Samples>,
+    /// Calls per sample, the same for all.
+    pub calls_per_sample: u32,
+    /// The shortest median sample's operation part over the cost of one clock reading: what
+    /// [`Plan::min_sample_timer_costs`] asks for, as reached.
+    pub timer_costs: f64,
+    /// How often a sample meets the same slot: above 1, later calls meet what earlier ones of the
+    /// same contestant left behind.
+    pub visits_per_slot: f64,
+    /// Whether times changed over the rounds.
+    pub drift: DriftVerdict,
+    /// Of the source and of the destination: the worst of a proof before the first round and one
+    /// after each contestant's sample in it. A probe that fails is repeated, the operand prepared
+    /// anew, up to twice: what an interrupt did passes, what a contestant did stays. `None` for a
+    /// missing and for a reused operand.
+    pub proofs: (Option<Proof>, Option<Proof>),
+    /// Rounds finished; every contestant not dropped has one sample for each.
+    pub rounds: usize,
+    /// Whether the watch stopped it before all rounds were done.
+    pub interrupted: bool,
+    /// Whether the time limit stopped it before all rounds were done.
+    pub out_of_time: bool,
+}
+
+/// One contestant's samples, nanoseconds per call, by round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// Its name.
+    pub name: String,
+    /// The operation.
+    pub operation_ns: Vec<f64>,
+    /// The reader afterwards; empty without one.
+    pub reader_ns: Vec<f64>,
+    /// The bystander's walk beyond its warm walk of that round, possibly slightly negative; empty
+    /// without one.
+    pub bystander_ns: Vec<f64>,
+    /// After how many rounds it was dropped for its slowness.
+    pub dropped_after: Option<usize>,
+}
+
+impl Samples {
+    fn new(name: &str) -> Samples {
+        Samples {
+            name: name.to_owned(),
+            operation_ns: Vec::new(),
+            reader_ns: Vec::new(),
+            bystander_ns: Vec::new(),
+            dropped_after: None,
+        }
+    }
+
+    /// Operation, reader and bystander together, by round.
+    #[must_use]
+    pub fn total_ns(&self) -> Vec<f64> {
+        let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+        let whole = |(round, time): (usize, &f64)| {
+            time + part(&self.reader_ns, round) + part(&self.bystander_ns, round)
+        };
+        self.operation_ns.iter().enumerate().map(whole).collect()
+    }
+
+    fn truncate(&mut self, rounds: usize) {
+        self.operation_ns.truncate(rounds);
+        self.reader_ns.truncate(rounds);
+        self.bystander_ns.truncate(rounds);
+    }
+}

@@ -1,0 +1,455 @@
+//! The rounds themselves. Everything public about them is in the parent module.
+
+use super::setup::{check_bytes, check_request, equalise};
+use super::*;
+use crate::ProofVerdict;
+
+/// Samples every contestant on the cell, round by round.
+///
+/// # Errors
+/// [`MeasureError::BadRequest`] for a plan or a cell that contradicts itself,
+/// [`MeasureError::WrongBytes`] when a contestant's [`function`](Contestant::function) fails its
+/// check, and [`MeasureError::OverBudget`] or [`MeasureError::Map`] for a reader's delay buffer.
+/// Being stopped by `watch` is no error: what is finished is returned.
+pub fn run(
+    cell: &mut Cell<'_>,
+    contestants: &mut [&mut dyn Contestant],
+    plan: &Plan,
+    clock: &Clock,
+    watch: &mut dyn Watch,
+) -> Result<CellResult, MeasureError> {
+    check_request(cell, contestants.len(), plan)?;
+    let begun = Instant::now();
+    equalise(cell);
+    for contestant in contestants.iter() {
+        check_bytes(cell, &**contestant)?;
+    }
+    // Checking left its own bytes behind.
+    equalise(cell);
+
+    let mut table = Table::new(cell, clock)?;
+    let mut proofs = Proofs::default();
+    for contestant in contestants.iter_mut() {
+        for _ in 0..2 {
+            table.gather(1);
+            table.prepare();
+            contestant.call_all(&table.places);
+            table.pass_over(1);
+        }
+    }
+    table.prove(&mut proofs);
+    table.calls = table.trial(contestants, plan);
+
+    let mut samples: Vec<Samples> =
+        contestants.iter().map(|contestant| Samples::new(contestant.name())).collect();
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let mut staying: Vec<usize> = (0..contestants.len()).collect();
+    let (mut rounds, mut taken) = (0, 0);
+    let (mut interrupted, mut out_of_time) = (false, false);
+
+    'rounds: while rounds < plan.rounds {
+        if plan.time_limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            out_of_time = true;
+            break;
+        }
+        let mut order = staying.clone();
+        random.shuffle(&mut order);
+        let warm_walk = table.warm_walk();
+        for index in order {
+            if watch.cancelled() {
+                interrupted = true;
+                break 'rounds;
+            }
+            let times = table.sample(&mut *contestants[index], warm_walk);
+            if rounds == 0 {
+                table.prove(&mut proofs);
+            }
+            times.store(&mut samples[index], table.cell);
+            taken += 1;
+            watch.progress(Progress {
+                round: rounds,
+                rounds: plan.rounds,
+                samples: taken,
+                contestants: staying.len(),
+                contestant: contestants[index].name(),
+            });
+        }
+        rounds += 1;
+        if rounds == plan.screening_rounds && rounds < plan.rounds {
+            let stays: Vec<bool> =
+                contestants.iter().map(|contestant| contestant.stays()).collect();
+            drop_slow(&mut samples, &mut staying, &stays, plan.drop_ratio, rounds);
+        }
+    }
+    for of_one in &mut samples {
+        of_one.truncate(rounds);
+    }
+    let times: Vec<&[f64]> = samples.iter().map(|of_one| of_one.operation_ns.as_slice()).collect();
+    let fastest = times.iter().map(|of_one| median(of_one)).fold(f64::NAN, f64::min);
+    let calls = table.calls;
+    Ok(CellResult {
+        calls_per_sample: u32::try_from(calls).unwrap_or(u32::MAX),
+        timer_costs: fastest * calls as f64 / clock.cost_ns(),
+        visits_per_slot: calls as f64 / table.fewest_slots() as f64,
+        drift: DriftVerdict::of_rounds(&times),
+        proofs: (Proof::worst(&proofs.source), Proof::worst(&proofs.destination)),
+        contestants: samples,
+        rounds,
+        interrupted,
+        out_of_time,
+    })
+}
+
+/// Marks those as dropped whose whole cost is too far above the best one's.
+fn drop_slow(
+    samples: &mut [Samples],
+    staying: &mut Vec<usize>,
+    stays: &[bool],
+    drop_ratio: f64,
+    rounds: usize,
+) {
+    let costs: Vec<f64> = samples.iter().map(|of_one| median(&of_one.total_ns())).collect();
+    let best = costs.iter().copied().fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE);
+    staying.retain(|index| {
+        let keep = stays[*index] || costs[*index] <= best * drop_ratio;
+        if !keep {
+            samples[*index].dropped_after = Some(rounds);
+        }
+        keep
+    });
+}
+
+#[derive(Default)]
+struct Proofs {
+    source: Vec<Proof>,
+    destination: Vec<Proof>,
+}
+
+/// The parts of one sample, nanoseconds per call.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    operation: f64,
+    reader: f64,
+    bystander: f64,
+}
+
+impl Times {
+    fn store(self, samples: &mut Samples, cell: &Cell<'_>) {
+        samples.operation_ns.push(self.operation);
+        if cell.reader.is_some() {
+            samples.reader_ns.push(self.reader);
+        }
+        if cell.bystander.is_some() {
+            samples.bystander_ns.push(self.bystander);
+        }
+    }
+}
+
+/// Longest list of places: 1.5 MiB of pointers, read in ascending order.
+const MOST_PLACES: usize = 1 << 16;
+
+/// Shortest list of places where calls repeat: the dynamic call per list is then nothing.
+const FEWEST_PLACES: usize = 64;
+
+/// A sample of fewer calls is short: its first call is more than 1 % of it.
+const SHORT: usize = 100;
+
+/// The cell, the clock, and the places of the calls to come.
+struct Table<'c, 'b> {
+    cell: &'c mut Cell<'b>,
+    clock: Clock,
+    calls: usize,
+    places: Vec<Place>,
+    delay: Option<Arena>,
+}
+
+impl<'c, 'b> Table<'c, 'b> {
+    fn new(cell: &'c mut Cell<'b>, clock: &Clock) -> Result<Table<'c, 'b>, MeasureError> {
+        let delay = match cell.reader {
+            Some(ReaderSpec { delay: Delay::Bytes(bytes), .. }) if bytes > 0 => {
+                Some(Arena::new(bytes, PagePolicy::Huge, 0xDE1A)?)
+            }
+            _ => None,
+        };
+        Ok(Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay })
+    }
+
+    /// Whether each call is followed by others, and timed on its own.
+    fn is_split(&self) -> bool {
+        self.cell.reader.is_some() || self.cell.bystander.is_some()
+    }
+
+    fn operands(&self) -> impl Iterator<Item = &Operand> {
+        std::iter::once(&self.cell.destination).chain(&self.cell.source)
+    }
+
+    /// Slots of the operand that has fewest: so many calls meet no slot twice.
+    fn fewest_slots(&self) -> usize {
+        self.operands().map(Operand::slots).min().unwrap_or(1)
+    }
+
+    /// Slots of the operand that has most.
+    fn most_slots(&self) -> usize {
+        self.operands().map(Operand::slots).max().unwrap_or(1)
+    }
+
+    /// Slots in memory; a sample that visited more would meet some again too early.
+    fn slots_in_memory(&self) -> Option<usize> {
+        let far = self
+            .operands()
+            .filter(|operand| operand.level() == Level::Dram && !operand.is_reused());
+        far.map(Operand::slots).min()
+    }
+
+    /// Lists the places of the next `calls` calls.
+    fn gather(&mut self, calls: usize) {
+        let (cell, n) = (&self.cell, self.cell.size);
+        self.places.clear();
+        self.places.extend((0..calls).map(|ahead| {
+            let dst = cell.destination.visit(ahead);
+            let src = cell.source.as_ref().map_or(dst, |source| source.visit(ahead));
+            Place { dst, src: src.cast_const(), n }
+        }));
+    }
+
+    /// Moves both operands in step, since pairs must stay pairs.
+    fn pass_over(&mut self, count: usize) {
+        self.cell.destination.skip(count);
+        if let Some(source) = &mut self.cell.source {
+            source.skip(count);
+        }
+    }
+
+    /// Puts the operands in their state for the places gathered: far levels first, since filling
+    /// one disturbs the nearer.
+    fn prepare(&mut self) {
+        let calls = self.places.len();
+        let access = match self.cell.contents {
+            Contents::Overwritten => Access::Write,
+            _ => Access::Read,
+        };
+        let farther =
+            self.cell.source.as_ref().map(Operand::level) >= Some(self.cell.destination.level());
+        if farther && let Some(source) = &mut self.cell.source {
+            source.prepare(calls, Access::Read);
+        }
+        self.cell.destination.prepare(calls, access);
+        if !farther && let Some(source) = &mut self.cell.source {
+            source.prepare(calls, Access::Read);
+        }
+        // Where both are in L1, what comes second may displace a line of what came first until the
+        // lines have found ways to stay in.
+        if self.operands().all(|operand| operand.level() == Level::L1)
+            && let Some(source) = &mut self.cell.source
+        {
+            for _ in 0..6 {
+                source.prepare(calls, Access::Read);
+                self.cell.destination.prepare(calls, Access::Read);
+            }
+        }
+    }
+
+    /// Prepares and proves one operand after the other.
+    fn prove(&mut self, proofs: &mut Proofs) {
+        let clock = self.clock;
+        let destination = |cell: &Cell<'_>| {
+            let operand = Some(&cell.destination).filter(|operand| !operand.is_reused());
+            operand.map(|operand| operand.probe_and_count(&clock))
+        };
+        let source = |cell: &Cell<'_>| {
+            let operand = cell.source.as_ref().filter(|operand| !operand.is_reused());
+            operand.map(|operand| operand.probe_and_count(&clock))
+        };
+        proofs.destination.extend(self.probe_until_good(destination));
+        proofs.source.extend(self.probe_until_good(source));
+    }
+
+    fn probe_until_good(
+        &mut self,
+        probe: impl Fn(&Cell<'_>) -> Option<(Proof, usize)>,
+    ) -> Option<Proof> {
+        let mut last = None;
+        for _ in 0..3 {
+            self.gather(1);
+            self.prepare();
+            let (proof, used) = probe(self.cell)?;
+            self.pass_over(used);
+            let failed = proof.verdict == ProofVerdict::Failed;
+            last = Some(proof);
+            if !failed {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Sizes the samples by trials, as many for every contestant, long enough to tell how many calls
+    /// the fastest needs, not kept.
+    fn trial(&mut self, contestants: &mut [&mut dyn Contestant], plan: &Plan) -> usize {
+        let least = plan.min_sample_timer_costs.max(1.0) * self.clock.cost_ns().max(1.0);
+        let most_calls =
+            self.slots_in_memory().map_or(1 << 22, |slots| (slots / 2).clamp(1, MOST_PLACES));
+        let warm_walk = self.warm_walk();
+        // Growing until the fastest sample is half of the least length: shorter ones cost more per
+        // call. A fifth is added for what is still faster than its trial.
+        self.calls = 1;
+        loop {
+            let (mut fastest, mut slowest) = (f64::INFINITY, 0.0_f64);
+            for contestant in contestants.iter_mut() {
+                let begun = self.clock.now();
+                let times = self.sample(&mut **contestant, warm_walk);
+                let elapsed = self.clock.nanoseconds(begun, self.clock.now());
+                fastest = fastest.min(times.operation);
+                // What a sample takes with all its preparations counts where they grow with calls.
+                let per_call =
+                    if self.is_split() { elapsed / self.calls as f64 } else { times.operation };
+                slowest = slowest.max(per_call);
+            }
+            let fastest = fastest.max(self.clock.resolution_ns().max(0.1) / self.calls as f64);
+            let needed = (1.2 * least / fastest).ceil().clamp(1.0, most_calls as f64);
+            let affordable = (plan.max_sample_ns / slowest.max(0.1)).floor().max(1.0);
+            let wanted = needed.min(affordable) as usize;
+            let trusted = fastest * self.calls as f64 >= least / 2.0;
+            if trusted || self.calls >= wanted {
+                return wanted.max(1);
+            }
+            self.calls = (self.calls * 16).min(wanted);
+        }
+    }
+
+    /// The bystander's walk when only the operands were prepared in between: median of three, 0
+    /// without a bystander.
+    fn warm_walk(&mut self) -> f64 {
+        if self.cell.bystander.is_none() {
+            return 0.0;
+        }
+        let mut times = [0.0; 3];
+        for time in &mut times {
+            self.gather(1);
+            self.walk_bystander();
+            self.prepare();
+            *time = self.walk_bystander();
+            self.pass_over(1);
+        }
+        median(&times)
+    }
+
+    fn walk_bystander(&self) -> f64 {
+        let Some(bystander) = &self.cell.bystander else { return 0.0 };
+        let from = self.clock.now();
+        bystander.walk();
+        let to = self.clock.now();
+        self.clock.nanoseconds(from, to)
+    }
+
+    fn sample(&mut self, contestant: &mut dyn Contestant, warm_walk: f64) -> Times {
+        if self.is_split() {
+            self.sample_split(contestant, warm_walk)
+        } else {
+            self.sample_together(contestant)
+        }
+    }
+
+    fn is_reused(&self) -> bool {
+        self.operands().any(Operand::is_reused)
+    }
+
+    /// On reused operands, an untimed call before a sample that is too short for its first call
+    /// not to matter: otherwise that call would meet what another contestant left.
+    fn lead_in(&mut self, contestant: &mut dyn Contestant) {
+        if self.calls < SHORT && self.is_reused() {
+            contestant.call_all(&self.places[..1]);
+        }
+    }
+
+    /// Calls back to back in one interval.
+    fn sample_together(&mut self, contestant: &mut dyn Contestant) -> Times {
+        // A list covers every slot, and is gone through again where that is not enough calls; in
+        // memory it never has to be (see trial).
+        let slots = self.most_slots();
+        let longest = FEWEST_PLACES.next_multiple_of(slots).clamp(FEWEST_PLACES, MOST_PLACES);
+        let list =
+            self.calls.min(if self.slots_in_memory().is_some() { MOST_PLACES } else { longest });
+        let repeats = self.calls / list;
+        let rest = self.calls % list;
+        self.gather(list);
+        self.prepare();
+        self.lead_in(contestant);
+        let from = self.clock.now();
+        for _ in 0..repeats {
+            contestant.call_all(&self.places);
+        }
+        if rest > 0 {
+            contestant.call_all(&self.places[..rest]);
+        }
+        let to = self.clock.now();
+        self.pass_over(list);
+        Times {
+            operation: self.clock.nanoseconds(from, to) / self.calls as f64,
+            ..Times::default()
+        }
+    }
+
+    /// Each call, its reader and its bystander in intervals of their own.
+    fn sample_split(&mut self, contestant: &mut dyn Contestant, warm_walk: f64) -> Times {
+        let mut sum = Times::default();
+        let clock = self.clock;
+        // Without a bystander one preparation serves a whole cycle of slots.
+        let together = match self.cell.bystander {
+            Some(_) => 1,
+            None if self.is_reused() => MOST_PLACES,
+            None => self.fewest_slots().min(MOST_PLACES),
+        };
+        let mut left = self.calls;
+        self.gather(1);
+        self.lead_in(contestant);
+        while left > 0 {
+            let batch = together.min(left);
+            left -= batch;
+            self.gather(batch);
+            self.walk_bystander();
+            self.prepare();
+            for index in 0..batch {
+                let place = self.places[index];
+                let from = clock.now();
+                contestant.call(&place);
+                let to = clock.now();
+                sum.operation += clock.nanoseconds(from, to);
+                if let Some(reader) = self.cell.reader {
+                    self.pass_time(reader.delay);
+                    let from = clock.now();
+                    // SAFETY: the destination's slot, which the operation has just used.
+                    unsafe { Reader::touch(place.dst, place.n, reader.touched_fraction) };
+                    let to = clock.now();
+                    sum.reader += clock.nanoseconds(from, to);
+                }
+                if self.cell.bystander.is_some() {
+                    sum.bystander += self.walk_bystander() - warm_walk;
+                }
+            }
+            self.pass_over(batch);
+        }
+        let calls = self.calls as f64;
+        Times {
+            operation: sum.operation / calls,
+            reader: sum.reader / calls,
+            bystander: sum.bystander / calls,
+        }
+    }
+
+    fn pass_time(&self, delay: Delay) {
+        match delay {
+            Delay::None => {}
+            Delay::Nanoseconds(nanoseconds) => self.clock.spin(nanoseconds),
+            Delay::Bytes(bytes) => {
+                if let Some(arena) = &self.delay {
+                    crate::bystander::read_lines(arena.as_mut_ptr(), bytes / LINE * LINE);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;

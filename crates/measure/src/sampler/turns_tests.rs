@@ -1,0 +1,286 @@
+//! What a run does to its contestants, seen from the contestants.
+
+use super::*;
+use crate::{CacheLevel, Caches};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn caches() -> Caches {
+    let level = |bytes: usize| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
+    Caches {
+        l1d: level(32 << 10),
+        l2: level(512 << 10),
+        llc: level(4 << 20),
+        llc_usable: None,
+        notes: Vec::new(),
+    }
+}
+
+fn operand(level: Level, size: usize, share: f64, seed: u64) -> Operand {
+    Operand::new(level, size, 0, share, &caches(), seed).expect("an operand")
+}
+
+type Log = Rc<RefCell<Vec<(usize, Place, u8)>>>;
+
+/// Notes who was called where and what the destination held, and spins.
+struct Spy {
+    id: usize,
+    name: String,
+    log: Log,
+    nanoseconds: f64,
+    clock: Clock,
+    stays: bool,
+    function: Option<Function>,
+}
+
+impl Contestant for Spy {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn call(&mut self, place: &Place) {
+        // SAFETY: places hold at least one byte.
+        let first = unsafe { place.dst.read() };
+        self.log.borrow_mut().push((self.id, *place, first));
+        // SAFETY: as above, writable.
+        unsafe { place.dst.write(0) };
+        self.clock.spin(self.nanoseconds);
+    }
+
+    fn function(&self) -> Option<Function> {
+        self.function
+    }
+
+    fn stays(&self) -> bool {
+        self.stays
+    }
+}
+
+fn spies(costs: &[f64], log: &Log, clock: &Clock) -> Vec<Spy> {
+    let spy = |(id, nanoseconds): (usize, &f64)| Spy {
+        id,
+        name: format!("spy {id}"),
+        log: Rc::clone(log),
+        nanoseconds: *nanoseconds,
+        clock: *clock,
+        stays: false,
+        function: None,
+    };
+    costs.iter().enumerate().map(spy).collect()
+}
+
+fn start(
+    cell: &mut Cell<'_>,
+    spies: &mut [Spy],
+    plan: &Plan,
+    clock: &Clock,
+    watch: &mut dyn Watch,
+) -> Result<CellResult, MeasureError> {
+    let mut contestants: Vec<&mut dyn Contestant> =
+        spies.iter_mut().map(|spy| spy as &mut dyn Contestant).collect();
+    run(cell, &mut contestants, plan, clock, watch)
+}
+
+#[test]
+fn two_warm_up_calls_then_turns_in_shuffled_order() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut three = spies(&[60_000.0, 60_000.0, 60_000.0], &log, &clock);
+    let mut cell = Cell::new(operand(Level::L1, 64, 0.5, 1));
+    let plan = Plan { screening_rounds: 0, seed: 9, max_sample_ns: 1.0, ..Plan::default() };
+    let result = start(&mut cell, &mut three, &plan, &clock, &mut Unwatched).expect("a result");
+    assert_eq!((result.rounds, result.calls_per_sample), (15, 1));
+    assert!(result.proofs.1.is_some() && result.proofs.0.is_none());
+    let order: Vec<usize> = log.borrow().iter().map(|(id, _, _)| *id).collect();
+    assert_eq!(order[..6], [0, 0, 1, 1, 2, 2]);
+    assert_eq!(order[6..9], [0, 1, 2], "one trial each");
+    let rounds: Vec<&[usize]> = order[9..].chunks(3).collect();
+    assert_eq!(rounds.len(), 15);
+    for round in &rounds {
+        let mut members = round.to_vec();
+        members.sort_unstable();
+        assert_eq!(members, [0, 1, 2]);
+    }
+    assert!(rounds.iter().any(|round| *round != rounds[0]), "the order varies");
+    for samples in &result.contestants {
+        assert_eq!(samples.operation_ns.len(), 15);
+        assert!(samples.reader_ns.is_empty() && samples.bystander_ns.is_empty());
+        assert!(samples.operation_ns.iter().all(|time| *time > 30_000.0), "{samples:?}");
+    }
+    let mut again = spies(&[60_000.0, 60_000.0, 60_000.0], &log, &clock);
+    log.borrow_mut().clear();
+    start(&mut cell, &mut again, &plan, &clock, &mut Unwatched).expect("a result");
+    let second: Vec<usize> = log.borrow().iter().map(|(id, _, _)| *id).collect();
+    assert_eq!(second, order, "the seed decides");
+}
+
+#[test]
+fn destinations_hold_something_else_each_time() {
+    let clock = Clock::calibrate();
+    for level in [Level::L1, Level::Dram] {
+        let log = Log::default();
+        let mut one = spies(&[100_000.0], &log, &clock);
+        let mut cell =
+            Cell::new(operand(level, 64, 0.5, 1)).with_source(operand(level, 64, 0.5, 2));
+        start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched).expect("a result");
+        assert!(log.borrow().iter().all(|(_, _, first)| *first != 0), "{level}");
+    }
+}
+
+#[test]
+fn slots_in_memory_are_not_met_again() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut two = spies(&[10.0, 10.0], &log, &clock);
+    let mut cell = Cell::new(operand(Level::Dram, 4096, 0.5, 1)).with_source(operand(
+        Level::Dram,
+        4096,
+        0.5,
+        2,
+    ));
+    let plan = Plan { rounds: 15, screening_rounds: 0, ..Plan::default() };
+    let result = start(&mut cell, &mut two, &plan, &clock, &mut Unwatched).expect("a result");
+    let slots = cell.destination.slots();
+    assert!(result.visits_per_slot <= 0.5);
+    let log = log.borrow();
+    let recent: Vec<*mut u8> = log.iter().map(|(_, place, _)| place.dst).collect();
+    for window in recent.windows(slots / 2) {
+        let distinct: std::collections::HashSet<_> = window.iter().collect();
+        assert_eq!(distinct.len(), window.len());
+        if window.as_ptr() as usize > recent.as_ptr() as usize + 20 * 8 {
+            break; // the check is quadratic; the beginning stands for the rest
+        }
+    }
+}
+
+#[test]
+fn the_slow_are_dropped_but_the_reference_stays() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut three = spies(&[50_000.0, 1_000_000.0, 1_000_000.0], &log, &clock);
+    three[2].stays = true;
+    let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
+    let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
+    let result = start(&mut cell, &mut three, &plan, &clock, &mut Unwatched).expect("a result");
+    let lengths: Vec<usize> = result.contestants.iter().map(|c| c.operation_ns.len()).collect();
+    assert_eq!(lengths, [15, 3, 15]);
+    assert_eq!(result.contestants[1].dropped_after, Some(3));
+    assert_eq!(result.contestants[2].dropped_after, None);
+}
+
+#[test]
+fn readers_and_bystanders_have_parts_of_their_own() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut one = spies(&[40_000.0], &log, &clock);
+    let mut bystander = Bystander::new(64 << 10, 3).expect("a bystander");
+    let mut cell = Cell::new(operand(Level::L2, 4096, 0.5, 1))
+        .with_source(operand(Level::Dram, 4096, 0.5, 2))
+        .with_reader(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) })
+        .with_bystander(&mut bystander);
+    let result = start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched).expect("ok");
+    let samples = &result.contestants[0];
+    assert_eq!(samples.reader_ns.len(), 15);
+    assert_eq!(samples.bystander_ns.len(), 15);
+    assert!(samples.reader_ns.iter().all(|time| *time >= 0.0));
+    let total = samples.operation_ns[4] + samples.reader_ns[4] + samples.bystander_ns[4];
+    assert_eq!(samples.total_ns()[4], total);
+    assert!(result.proofs.0.is_some());
+}
+
+struct StopAfter(usize);
+
+impl Watch for StopAfter {
+    fn cancelled(&self) -> bool {
+        self.0 == 0
+    }
+
+    fn progress(&mut self, _: Progress<'_>) {
+        self.0 -= 1;
+    }
+}
+
+#[test]
+fn being_stopped_keeps_whole_rounds() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut two = spies(&[40_000.0, 40_000.0], &log, &clock);
+    let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
+    let plan = Plan::default();
+    let result = start(&mut cell, &mut two, &plan, &clock, &mut StopAfter(9)).expect("a result");
+    assert!(result.interrupted && !result.out_of_time);
+    assert_eq!(result.rounds, 4);
+    assert!(result.contestants.iter().all(|samples| samples.operation_ns.len() == 4));
+    let plan = Plan { time_limit: Some(Duration::ZERO), ..plan };
+    let result = start(&mut cell, &mut two, &plan, &clock, &mut Unwatched).expect("a result");
+    assert!(result.out_of_time && result.rounds == 0);
+}
+
+#[test]
+fn compared_buffers_are_equal_up_to_where_they_should_be() {
+    struct Compare(Option<usize>);
+    impl Contestant for Compare {
+        fn name(&self) -> &str {
+            "compare"
+        }
+        fn call(&mut self, place: &Place) {
+            // SAFETY: places are valid for n bytes.
+            let a = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
+            // SAFETY: as above.
+            let b = unsafe { std::slice::from_raw_parts(place.src, place.n) };
+            assert_eq!(a.iter().zip(b).position(|(x, y)| x != y), self.0);
+        }
+        fn function(&self) -> Option<Function> {
+            cachewise_kernels::find("compare.bytes").map(|kernel| kernel.function)
+        }
+    }
+    let clock = Clock::calibrate();
+    for (a, b) in [(Level::L1, Level::L2), (Level::L2, Level::L1), (Level::L1, Level::Dram)] {
+        for (contents, first) in [(Contents::Equal, None), (Contents::DiffersAt(77), Some(77))] {
+            let mut cell = Cell::new(operand(a, 200, 0.5, 1))
+                .with_source(operand(b, 200, 0.3, 2))
+                .with_contents(contents);
+            let mut contestant = Compare(first);
+            let mut contestants: [&mut dyn Contestant; 1] = [&mut contestant];
+            run(&mut cell, &mut contestants, &Plan::default(), &clock, &mut Unwatched)
+                .expect("a result");
+        }
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let refused = |cell: &mut Cell<'_>, plan: &Plan, contestants: usize| {
+        let mut all = spies(&vec![1.0; contestants], &log, &clock);
+        start(cell, &mut all, plan, &clock, &mut Unwatched).expect_err("a refusal").to_string()
+    };
+    let plan = Plan::default();
+    let cell = || Cell::new(operand(Level::L1, 64, 1.0, 1));
+    assert_eq!(refused(&mut cell(), &plan, 0), "number of contestants is 0; accepted: 1 or more");
+    let few = Plan { rounds: 3, ..plan.clone() };
+    assert_eq!(refused(&mut cell(), &few, 1), "number of rounds is 3; accepted: 15 or more");
+    let mut large = cell();
+    large.size = 65;
+    assert_eq!(refused(&mut large, &plan, 1), "size of a cell is 65; accepted: up to 64, a slot");
+    let reader = ReaderSpec { touched_fraction: 1.5, delay: Delay::None };
+    assert!(refused(&mut cell().with_reader(reader), &plan, 1).contains("touched fraction is 1.5"));
+    assert!(refused(&mut cell().with_contents(Contents::Equal), &plan, 1).contains("contents"));
+    assert!(log.borrow().is_empty(), "nobody was called");
+}
+
+#[test]
+fn wrong_bytes_stop_the_run() {
+    unsafe extern "C" fn nothing(dst: *mut u8, _: *const u8, _: usize) -> *mut u8 {
+        dst
+    }
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut one = spies(&[1.0], &log, &clock);
+    one[0].function = Some(Function::Copy(nothing));
+    let mut cell =
+        Cell::new(operand(Level::L1, 64, 0.5, 1)).with_source(operand(Level::L1, 64, 0.5, 2));
+    let error = start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched);
+    assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
+}

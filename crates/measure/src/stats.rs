@@ -1,0 +1,394 @@
+//! Is a difference real? Pure functions over samples; every random one takes a seed.
+//!
+//! Times are skewed and have outliers, so everything here rests on order statistics, and outliers
+//! are kept. Comparisons are *paired*: contestant over reference of the same round, because what
+//! disturbs a round disturbs both. Figures agree with NumPy and SciPy (`tests/scipy`).
+
+use serde::{Deserialize, Serialize};
+
+/// The middle value (mean of the middle two); NaN for none.
+#[must_use]
+pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The `q`-quantile, 0 to 1, by linear interpolation between order statistics (type 7 of Hyndman
+/// and Fan 1996, NumPy's and R's default); NaN for no values.
+#[must_use]
+pub fn quantile(values: &[f64], q: f64) -> f64 {
+    quantile_of_sorted(&sorted(values), q)
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut values = values.to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let position = q.clamp(0.0, 1.0) * last as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(last);
+    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
+}
+
+/// Median absolute deviation from the median, unscaled; NaN for no values.
+#[must_use]
+pub fn mad(values: &[f64]) -> f64 {
+    let centre = median(values);
+    let deviations: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
+    median(&deviations)
+}
+
+/// Three outcomes of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Takes less time than the reference, by more than the margin.
+    Faster,
+    /// Takes more time than the reference, by more than the margin.
+    Slower,
+    /// The interval includes 1, or the difference is within the margin, or rounds are too few.
+    CannotTell,
+}
+
+impl Verdict {
+    /// `faster`, `slower` or `cannot tell`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::CannotTell => "cannot tell",
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Contestant's time over the reference's of the same rounds: below 1 is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairedRatio {
+    /// Median of the rounds' ratios.
+    #[serde(with = "crate::rounded")]
+    pub median: f64,
+    /// Lower end of its 95 % bootstrap interval.
+    #[serde(with = "crate::rounded")]
+    pub low: f64,
+    /// Upper end of its 95 % bootstrap interval.
+    #[serde(with = "crate::rounded")]
+    pub high: f64,
+    /// Rounds that both were measured in and that gave a ratio.
+    pub rounds: usize,
+}
+
+/// Resamples of a bootstrap.
+pub const RESAMPLES: usize = 2000;
+
+/// With fewer pairs no 95 % interval of a median exists (2 x 0.5^5 is above 5 %).
+pub const LEAST_ROUNDS: usize = 6;
+
+impl PairedRatio {
+    /// Compares round by round, over the rounds both have. A round whose reference took no time
+    /// gives no ratio. The interval is a percentile bootstrap (Efron 1979) of [`RESAMPLES`]
+    /// resamples, drawn from `seed`.
+    #[must_use]
+    pub fn new(contestant: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
+        let ratios: Vec<f64> = contestant
+            .iter()
+            .zip(reference)
+            .map(|(ours, theirs)| ours / theirs)
+            .filter(|ratio| ratio.is_finite())
+            .collect();
+        let (low, high) = bootstrap_interval(&ratios, seed, median);
+        PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
+    }
+
+    /// Faster or slower only when the interval excludes 1 *and* the median is further than
+    /// `margin` from it (0.02: differences below 2 % are of no interest).
+    #[must_use]
+    pub fn verdict(&self, margin: f64) -> Verdict {
+        if self.rounds < LEAST_ROUNDS {
+            Verdict::CannotTell
+        } else if self.high < 1.0 && self.median < 1.0 - margin {
+            Verdict::Faster
+        } else if self.low > 1.0 && self.median > 1.0 + margin {
+            Verdict::Slower
+        } else {
+            Verdict::CannotTell
+        }
+    }
+}
+
+/// The 95 % percentile bootstrap interval of a statistic; NaN for no values.
+fn bootstrap_interval(values: &[f64], seed: u64, statistic: fn(&[f64]) -> f64) -> (f64, f64) {
+    if values.is_empty() {
+        return (f64::NAN, f64::NAN);
+    }
+    let mut random = fastrand::Rng::with_seed(seed);
+    let draws =
+        (0..RESAMPLES).map(|_| (0..values.len()).map(|_| random.usize(..values.len())).collect());
+    interval_of_draws(values, draws, statistic)
+}
+
+fn interval_of_draws(
+    values: &[f64],
+    draws: impl Iterator<Item = Vec<usize>>,
+    statistic: fn(&[f64]) -> f64,
+) -> (f64, f64) {
+    let outcomes: Vec<f64> = draws
+        .map(|draw| {
+            let resample: Vec<f64> = draw.into_iter().map(|index| values[index]).collect();
+            statistic(&resample)
+        })
+        .collect();
+    let outcomes = sorted(&outcomes);
+    (quantile_of_sorted(&outcomes, 0.025), quantile_of_sorted(&outcomes, 0.975))
+}
+
+/// A geometric mean with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GeometricMean {
+    /// The mean; NaN for no values.
+    #[serde(with = "crate::rounded")]
+    pub mean: f64,
+    /// Lower end of its 95 % bootstrap interval over the values.
+    #[serde(with = "crate::rounded")]
+    pub low: f64,
+    /// Upper end of its 95 % bootstrap interval over the values.
+    #[serde(with = "crate::rounded")]
+    pub high: f64,
+    /// How many values were positive and finite; others have no logarithm and are left out.
+    pub count: usize,
+}
+
+impl GeometricMean {
+    /// The mean of ratios over cells: the one mean that does not depend on which contestant is
+    /// called the reference (Fleming and Wallace 1986).
+    #[must_use]
+    pub fn new(values: &[f64], seed: u64) -> GeometricMean {
+        let usable: Vec<f64> =
+            values.iter().copied().filter(|value| value.is_finite() && *value > 0.0).collect();
+        let (low, high) = bootstrap_interval(&usable, seed, geometric_mean);
+        GeometricMean { mean: geometric_mean(&usable), low, high, count: usable.len() }
+    }
+}
+
+/// The geometric mean; NaN for none or for values that are not positive.
+#[must_use]
+pub fn geometric_mean(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().map(|value| value.ln()).sum();
+    (sum / values.len() as f64).exp()
+}
+
+/// A two-sided test's outcome.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Test {
+    /// The test's statistic: S for Mann-Kendall, the smaller rank sum for Wilcoxon.
+    pub statistic: f64,
+    /// Probability of one as extreme under the null hypothesis, by normal approximation.
+    pub p: f64,
+}
+
+/// Twice the upper tail of the standard normal distribution.
+fn two_sided_p(z: f64) -> f64 {
+    libm::erfc(z.abs() / std::f64::consts::SQRT_2).min(1.0)
+}
+
+/// Sizes of the groups of equal values among sorted ones.
+fn tie_sizes(sorted: &[f64]) -> impl Iterator<Item = f64> {
+    sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64)
+}
+
+/// Mann-Kendall test for a trend over time, with ties and continuity correction (Mann 1945,
+/// Kendall 1975). `p` is 1 for fewer than four values or all equal.
+#[must_use]
+pub fn mann_kendall(values: &[f64]) -> Test {
+    let mut s = 0.0_f64;
+    for (index, earlier) in values.iter().enumerate() {
+        for later in &values[index + 1..] {
+            s += match later.partial_cmp(earlier) {
+                Some(std::cmp::Ordering::Greater) => 1.0,
+                Some(std::cmp::Ordering::Less) => -1.0,
+                _ => 0.0,
+            };
+        }
+    }
+    let n = values.len() as f64;
+    let ties: f64 = tie_sizes(&sorted(values)).map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum();
+    let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties) / 18.0;
+    let p = if values.len() < 4 || variance <= 0.0 || s == 0.0 {
+        1.0
+    } else {
+        two_sided_p((s.abs() - 1.0) / variance.sqrt())
+    };
+    Test { statistic: s, p }
+}
+
+/// Median of the slopes between all pairs, per step of the index (Sen 1968); NaN for under two
+/// values.
+#[must_use]
+pub fn sen_slope(values: &[f64]) -> f64 {
+    let mut slopes = Vec::new();
+    for (i, earlier) in values.iter().enumerate() {
+        for (j, later) in values.iter().enumerate().skip(i + 1) {
+            slopes.push((later - earlier) / (j - i) as f64);
+        }
+    }
+    median(&slopes)
+}
+
+/// Wilcoxon's signed-rank test of paired samples, differences of zero left out, ties averaged, no
+/// continuity correction (SciPy's `wilcoxon(zero_method="wilcox", method="approx")`).
+#[must_use]
+pub fn wilcoxon(a: &[f64], b: &[f64]) -> Test {
+    let mut differences: Vec<f64> =
+        a.iter().zip(b).map(|(x, y)| x - y).filter(|d| *d != 0.0 && d.is_finite()).collect();
+    differences.sort_unstable_by(|x, y| x.abs().total_cmp(&y.abs()));
+    let (mut plus, mut minus, mut ties, mut rank) = (0.0, 0.0, 0.0, 0.0);
+    for group in differences.chunk_by(|x, y| x.abs() == y.abs()) {
+        let t = group.len() as f64;
+        let average = rank + (t + 1.0) / 2.0;
+        for difference in group {
+            if *difference > 0.0 { plus += average } else { minus += average }
+        }
+        ties += t * t * t - t;
+        rank += t;
+    }
+    let n = differences.len() as f64;
+    let statistic = f64::min(plus, minus);
+    let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
+    let p = if variance > 0.0 {
+        two_sided_p((statistic - n * (n + 1.0) / 4.0) / variance.sqrt())
+    } else {
+        1.0
+    };
+    Test { statistic, p }
+}
+
+/// Whether a run changed while it was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum DriftVerdict {
+    /// No trend, or one too small to matter.
+    Steady {
+        /// p of the Mann-Kendall test.
+        #[serde(with = "crate::rounded")]
+        p: f64,
+        /// Change from the first to the last round, as a fraction (0.03: 3 % slower).
+        #[serde(with = "crate::rounded")]
+        change: f64,
+    },
+    /// A trend with p below 1 % that changes times by more than 2 %: the machine was not in one
+    /// state (heat, frequency, a growing neighbour). Paired ratios still hold; times do not.
+    Drifting {
+        /// p of the Mann-Kendall test.
+        #[serde(with = "crate::rounded")]
+        p: f64,
+        /// Change from the first to the last round, as a fraction.
+        #[serde(with = "crate::rounded")]
+        change: f64,
+    },
+    /// Fewer than eight rounds.
+    TooFewRounds,
+}
+
+impl DriftVerdict {
+    /// Tests the rounds of several contestants together: a round's value is the mean, over
+    /// contestants, of the logarithm of its time over that contestant's median. Contestants with
+    /// fewer rounds than the longest (those dropped early) do not take part.
+    #[must_use]
+    pub fn of_rounds(contestants: &[&[f64]]) -> DriftVerdict {
+        let rounds = contestants.iter().map(|times| times.len()).max().unwrap_or(0);
+        if rounds < 8 {
+            return DriftVerdict::TooFewRounds;
+        }
+        let mut levels = vec![0.0; rounds];
+        let mut members = 0.0;
+        for times in contestants.iter().filter(|times| times.len() == rounds) {
+            let centre = median(times);
+            if !(centre > 0.0 && times.iter().all(|time| *time > 0.0)) {
+                continue;
+            }
+            members += 1.0;
+            for (level, time) in levels.iter_mut().zip(*times) {
+                *level += (time / centre).ln();
+            }
+        }
+        if members == 0.0 {
+            return DriftVerdict::TooFewRounds;
+        }
+        levels.iter_mut().for_each(|level| *level /= members);
+        let p = mann_kendall(&levels).p;
+        let change = (sen_slope(&levels) * (rounds - 1) as f64).exp() - 1.0;
+        if p < 0.01 && change.abs() > 0.02 {
+            DriftVerdict::Drifting { p, change }
+        } else {
+            DriftVerdict::Steady { p, change }
+        }
+    }
+}
+
+/// Counts over equal bins between the smallest and the largest value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    /// The lowest edge.
+    pub low: f64,
+    /// The highest edge, which belongs to the last bin.
+    pub high: f64,
+    /// Values per bin.
+    pub counts: Vec<usize>,
+}
+
+impl Histogram {
+    /// Counts finite values in `bins` equal bins (one at least); like NumPy, values that are all
+    /// equal get edges half a unit to either side.
+    #[must_use]
+    pub fn new(values: &[f64], bins: usize) -> Histogram {
+        let bins = bins.max(1);
+        let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let mut counts = vec![0; bins];
+        let mut low = finite.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if finite.is_empty() {
+            return Histogram { low: 0.0, high: 1.0, counts };
+        }
+        if low == high {
+            low -= 0.5;
+            high += 0.5;
+        }
+        let edge = |index: usize| low + (high - low) * index as f64 / bins as f64;
+        for value in finite {
+            let mut bin = (((value - low) / (high - low)) * bins as f64) as usize;
+            bin = bin.min(bins - 1);
+            // Rounding may have put a value that lies on an edge on its wrong side.
+            if value < edge(bin) {
+                bin -= 1;
+            } else if bin + 1 < bins && value >= edge(bin + 1) {
+                bin += 1;
+            }
+            counts[bin] += 1;
+        }
+        Histogram { low, high, counts }
+    }
+
+    /// The Freedman-Diaconis number of bins (1981), at most 100; 1 where the quartiles coincide.
+    #[must_use]
+    pub fn suggested_bins(values: &[f64]) -> usize {
+        let ordered = sorted(values);
+        let (Some(first), Some(last)) = (ordered.first(), ordered.last()) else { return 1 };
+        let spread = quantile_of_sorted(&ordered, 0.75) - quantile_of_sorted(&ordered, 0.25);
+        let width = 2.0 * spread / (ordered.len() as f64).cbrt();
+        let bins = ((last - first) / width).ceil();
+        if bins.is_finite() { (bins as usize).clamp(1, 100) } else { 1 }
+    }
+}
+
+#[cfg(test)]
+#[path = "stats_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! Against NumPy and SciPy (numbers made by `tests/scipy/make_fixtures.py`), and the edges.
+
+use super::*;
+use serde_json::Value;
+
+fn fixtures() -> Value {
+    serde_json::from_str(include_str!("../tests/scipy/fixtures.json")).expect("JSON")
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("numbers").iter().map(|x| x.as_f64().expect("a number")).collect()
+}
+
+#[track_caller]
+fn near(found: f64, expected: &Value) {
+    let expected = expected.as_f64().expect("a number");
+    let tolerance = 1e-10 * expected.abs().max(1e-3);
+    assert!((found - expected).abs() <= tolerance, "{found} is not {expected}");
+}
+
+#[test]
+fn order_statistics_are_numpys() {
+    for case in fixtures()["samples"].as_array().expect("cases") {
+        let values = numbers(&case["values"]);
+        near(median(&values), &case["median"]);
+        near(mad(&values), &case["mad"]);
+        near(geometric_mean(&values), &case["geometric_mean"]);
+        for (q, expected) in case["quantiles"].as_object().expect("quantiles") {
+            near(quantile(&values, q.parse().expect("a number")), expected);
+        }
+    }
+}
+
+#[test]
+fn trend_tests_are_scipys() {
+    for case in fixtures()["trends"].as_array().expect("cases") {
+        let values = numbers(&case["values"]);
+        let test = mann_kendall(&values);
+        near(test.statistic, &case["s"]);
+        near(test.p, &case["p"]);
+        near(sen_slope(&values), &case["sen_slope"]);
+    }
+}
+
+#[test]
+fn wilcoxon_is_scipys() {
+    for case in fixtures()["pairs"].as_array().expect("cases") {
+        let test = wilcoxon(&numbers(&case["a"]), &numbers(&case["b"]));
+        near(test.statistic, &case["wilcoxon_statistic"]);
+        near(test.p, &case["wilcoxon_p"]);
+    }
+}
+
+#[test]
+fn bootstrap_intervals_are_numpys_for_the_same_draws() {
+    for case in fixtures()["pairs"].as_array().expect("cases") {
+        let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));
+        let ratios: Vec<f64> = a.iter().zip(&b).map(|(x, y)| x / y).collect();
+        let draws = case["draws"].as_array().expect("draws").iter();
+        let draws = draws.map(|draw| numbers(draw).into_iter().map(|x| x as usize).collect());
+        let (low, high) = interval_of_draws(&ratios, draws, median);
+        near(low, &case["drawn_low"]);
+        near(high, &case["drawn_high"]);
+        // With draws of its own, within what 2000 draws can differ from SciPy's 100 000.
+        let own = PairedRatio::new(&a, &b, 42);
+        near(own.median, &case["ratio_median"]);
+        let (low, high) = (&case["scipy_low"], &case["scipy_high"]);
+        let (low, high) = (low.as_f64().expect("low"), high.as_f64().expect("high"));
+        let width = high - low;
+        assert!((own.low - low).abs() < 0.25 * width, "{own:?}, SciPy {low} to {high}");
+        assert!((own.high - high).abs() < 0.25 * width, "{own:?}, SciPy {low} to {high}");
+        assert_eq!(own, PairedRatio::new(&a, &b, 42), "the seed decides");
+    }
+}
+
+#[test]
+fn histograms_are_numpys() {
+    for case in fixtures()["histograms"].as_array().expect("cases") {
+        let values = numbers(&case["values"]);
+        let counts = numbers(&case["counts"]);
+        let histogram = Histogram::new(&values, counts.len());
+        let found: Vec<f64> = histogram.counts.iter().map(|count| *count as f64).collect();
+        assert_eq!(found, counts);
+        near(histogram.low, &case["low"]);
+        near(histogram.high, &case["high"]);
+        assert_eq!(Histogram::suggested_bins(&values) as u64, case["fd_bins"].as_u64().expect("n"));
+    }
+}
+
+#[test]
+fn verdicts_need_interval_and_margin() {
+    let ratio = |median, low, high| PairedRatio { median, low, high, rounds: 15 };
+    assert_eq!(ratio(0.8, 0.7, 0.9).verdict(0.02), Verdict::Faster);
+    assert_eq!(ratio(1.2, 1.1, 1.3).verdict(0.02), Verdict::Slower);
+    assert_eq!(ratio(0.8, 0.7, 1.01).verdict(0.02), Verdict::CannotTell);
+    assert_eq!(ratio(0.99, 0.985, 0.995).verdict(0.02), Verdict::CannotTell);
+    assert_eq!(ratio(0.99, 0.985, 0.995).verdict(0.0), Verdict::Faster);
+    let few = PairedRatio { rounds: 5, ..ratio(0.5, 0.4, 0.6) };
+    assert_eq!(few.verdict(0.0), Verdict::CannotTell);
+    let none = PairedRatio::new(&[], &[], 1);
+    assert!(none.median.is_nan() && none.rounds == 0);
+    assert_eq!(none.verdict(0.0), Verdict::CannotTell);
+}
+
+#[test]
+fn one_outlier_moves_no_verdict() {
+    let reference = vec![100.0; 15];
+    let mut contestant = vec![80.0; 15];
+    contestant[7] = 100_000.0;
+    let ratio = PairedRatio::new(&contestant, &reference, 1);
+    assert_eq!((ratio.median, ratio.verdict(0.05)), (0.8, Verdict::Faster));
+}
+
+#[test]
+fn rounds_without_time_give_no_ratio() {
+    assert_eq!(PairedRatio::new(&[1.0, 2.0, 3.0], &[0.0, 2.0, 3.0], 1).rounds, 2);
+}
+
+#[test]
+fn drift_is_told_from_noise() {
+    let wobble = [0.0, 0.3, -0.2, 0.1, -0.3, 0.2, -0.1, 0.25, -0.15, 0.05, 0.12, -0.22];
+    let steady: Vec<f64> = wobble.iter().map(|w| 100.0 + w).collect();
+    let rising: Vec<f64> = wobble.iter().enumerate().map(|(i, w)| 100.0 + w + i as f64).collect();
+    assert!(matches!(DriftVerdict::of_rounds(&[&steady]), DriftVerdict::Steady { .. }));
+    let DriftVerdict::Drifting { p, change } = DriftVerdict::of_rounds(&[&rising, &rising[..3]])
+    else {
+        panic!("a rise of 11 % is a drift")
+    };
+    assert!(p < 0.001 && (0.09..0.13).contains(&change), "{p} {change}");
+    assert_eq!(DriftVerdict::of_rounds(&[&steady[..7]]), DriftVerdict::TooFewRounds);
+    assert_eq!(DriftVerdict::of_rounds(&[]), DriftVerdict::TooFewRounds);
+}
+
+#[test]
+fn means_leave_out_what_has_no_logarithm() {
+    let mean = GeometricMean::new(&[0.5, 2.0, f64::NAN, 0.0, -1.0], 3);
+    assert_eq!((mean.mean, mean.count), (1.0, 2));
+    assert!(GeometricMean::new(&[], 3).mean.is_nan());
+}

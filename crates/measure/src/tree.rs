@@ -1,0 +1,114 @@
+//! Reading `/proc` and `/sys` below a root, so that tests can feed a made-up machine.
+
+use std::path::{Path, PathBuf};
+
+/// A directory that stands for `/`.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree(PathBuf);
+
+impl Tree {
+    pub(crate) fn at(root: &Path) -> Tree {
+        Tree(root.to_path_buf())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name.trim_start_matches('/'))
+    }
+
+    /// The trimmed text of a file; `None` when absent, unreadable or empty.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let bytes = std::fs::read(self.path(name)).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// The first word of a file as a number.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// The word between brackets, as in `always [madvise] never`.
+    pub(crate) fn chosen(&self, name: &str) -> Option<String> {
+        let text = self.text(name)?;
+        match text.split_once('[').and_then(|(_, rest)| rest.split_once(']')) {
+            Some((word, _)) => Some(word.to_owned()),
+            None => Some(text),
+        }
+    }
+
+    /// Value of a `Name:   123 kB` line, in bytes.
+    pub(crate) fn kib_line(&self, file: &str, name: &str) -> Option<u64> {
+        let text = self.text(file)?;
+        let value = text.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            (key.trim() == name).then(|| value.trim().to_owned())
+        })?;
+        value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    }
+}
+
+/// How many CPUs a list like `0-3,8,10-11` names.
+pub(crate) fn cpus_in_list(list: &str) -> Option<usize> {
+    let mut count = 0_usize;
+    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: usize = first.trim().parse().ok()?;
+        let last: usize = last.trim().parse().ok()?;
+        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+    }
+    (count > 0).then_some(count)
+}
+
+/// `32K`, `1024K`, `8M` or plain bytes, as sysfs writes cache sizes.
+pub(crate) fn bytes_with_suffix(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 1 << 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 1 << 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A temporary tree of the given files.
+    pub(crate) fn planted(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for (name, text) in files {
+            let path = directory.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
+            std::fs::write(path, text).expect("a file");
+        }
+        directory
+    }
+
+    #[test]
+    fn lists_and_sizes_are_parsed() {
+        assert_eq!(cpus_in_list("0-1"), Some(2));
+        assert_eq!(cpus_in_list("0-3,8,10-11\n"), Some(7));
+        assert_eq!(cpus_in_list(""), None);
+        assert_eq!(cpus_in_list("3-1"), None);
+        assert_eq!(cpus_in_list("x"), None);
+        assert_eq!(bytes_with_suffix("32K"), Some(32 << 10));
+        assert_eq!(bytes_with_suffix("1M"), Some(1 << 20));
+        assert_eq!(bytes_with_suffix("1024G"), Some(1 << 40));
+        assert_eq!(bytes_with_suffix("0"), Some(0));
+        assert_eq!(bytes_with_suffix(""), None);
+        assert_eq!(bytes_with_suffix("K"), None);
+    }
+
+    #[test]
+    fn files_are_read_below_the_root() {
+        let root = planted(&[("a/mode", "always [madvise] never\n"), ("m", "X:  12 kB\n")]);
+        let tree = Tree::at(root.path());
+        assert_eq!(tree.chosen("/a/mode").as_deref(), Some("madvise"));
+        assert_eq!(tree.kib_line("m", "X"), Some(12 << 10));
+        assert_eq!(tree.kib_line("m", "Y"), None);
+        assert_eq!(tree.text("absent"), None);
+    }
+}

@@ -1,0 +1,414 @@
+//! Did it move the right bytes? Checked on the very buffers that are timed.
+//!
+//! What is right is stated here by the operation's meaning and compared with slices, not by
+//! running a second routine: the scalar reference takes a nanosecond per byte, and would make the
+//! check of a 256 MiB buffer longer than its measurement. That both agree is tested below.
+
+use cachewise_kernels::{Function, Operation, PAGE_SIZE};
+
+/// The first wrong byte, or the wrong answer, of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "wrong bytes from {operation} of {n} bytes, {case}: {what} is {found}, expected {expected}"
+)]
+pub struct WrongBytes {
+    /// The operation.
+    pub operation: Operation,
+    /// Bytes it was asked to process.
+    pub n: usize,
+    /// Which of the checks failed.
+    pub case: &'static str,
+    /// What is wrong: `byte 17`, `source byte 3`, `the answer`, `the returned pointer`.
+    pub what: String,
+    /// Its value.
+    pub found: i64,
+    /// What it should be.
+    pub expected: i64,
+}
+
+/// Runs `function` on `n` bytes at `dst` (and `src`, where it has a source) and checks every byte
+/// of the destination, that the source is unchanged, and what it returns. Moves are also run with
+/// overlap inside `dst`; comparisons on equal buffers and on ones that differ at the first, middle
+/// and last byte. Page operations run on the largest block of whole pages that fits, or not at all
+/// below one page.
+///
+/// Afterwards the destination holds the operation's result; after a comparison both buffers are
+/// equal to the source.
+///
+/// # Errors
+/// The first deviation found.
+///
+/// # Safety
+/// `dst` is writable and `src` readable for `n` bytes, both are initialised and do not overlap;
+/// page operations need both aligned to [`PAGE_SIZE`]. The function obeys its contract as far as
+/// staying inside its buffers, and this CPU can run it. `src` is not looked at for fill and zero.
+pub unsafe fn verify(
+    function: &Function,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+) -> Result<(), WrongBytes> {
+    let check = Check { operation: function.operation(), dst, src, n };
+    match *function {
+        Function::Copy(copy) => {
+            check.copies("disjoint", &|| {
+                // SAFETY: the caller's promise: n bytes each, disjoint.
+                unsafe { copy(dst, src, n) }
+            })
+        }
+        Function::Move(r#move) => {
+            check.copies("disjoint", &|| {
+                // SAFETY: the caller's promise: n bytes each.
+                unsafe { r#move(dst, src, n) }
+            })?;
+            for distance in [1, 64, n / 2] {
+                check.moves_within(distance, &|to, from, length| {
+                    // SAFETY: both ranges lie in the n bytes at dst.
+                    unsafe { r#move(to, from, length) }
+                })?;
+            }
+            Ok(())
+        }
+        Function::Fill(fill) => {
+            for byte in [0xA5_u8, 0x00, 0xFF] {
+                // The upper bits of the argument must not matter, as with memset.
+                let argument = i32::from(byte) | 0x1_5A00;
+                check.fills(byte, &|| {
+                    // SAFETY: the caller's promise: n writable bytes.
+                    unsafe { fill(dst, argument, n) }
+                })?;
+            }
+            Ok(())
+        }
+        Function::Zero(zero) => check.fills(0, &|| {
+            // SAFETY: the caller's promise: n writable bytes.
+            unsafe { zero(dst, n) }
+        }),
+        Function::Compare(compare) => check.compares(false, &|a, b| {
+            // SAFETY: the caller's promise: n readable bytes each.
+            unsafe { compare(a, b, n) }
+        }),
+        Function::Equal(equal) => check.compares(true, &|a, b| {
+            // SAFETY: the caller's promise: n readable bytes each.
+            unsafe { equal(a, b, n) }
+        }),
+        Function::CopyPages(copy_pages) => match largest_block(n) {
+            None => Ok(()),
+            Some(order) => {
+                let block = Check { n: PAGE_SIZE << order, ..check };
+                block.copies("disjoint", &|| {
+                    // SAFETY: the block fits n bytes, and the caller vouches for alignment.
+                    unsafe { copy_pages(dst, src, order) };
+                    dst
+                })
+            }
+        },
+        Function::ZeroPages(zero_pages) => match largest_block(n) {
+            None => Ok(()),
+            Some(order) => {
+                let block = Check { n: PAGE_SIZE << order, ..check };
+                block.fills(0, &|| {
+                    // SAFETY: the block fits n bytes, and the caller vouches for alignment.
+                    unsafe { zero_pages(dst, order) };
+                    dst
+                })
+            }
+        },
+    }
+}
+
+/// The order of the largest block of `PAGE_SIZE << order` bytes within `n` bytes.
+fn largest_block(n: usize) -> Option<u32> {
+    (n / PAGE_SIZE).checked_ilog2()
+}
+
+#[derive(Clone, Copy)]
+struct Check {
+    operation: Operation,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+}
+
+impl Check {
+    fn wrong(&self, case: &'static str, what: String, found: i64, expected: i64) -> WrongBytes {
+        WrongBytes { operation: self.operation, n: self.n, case, what, found, expected }
+    }
+
+    fn destination(&self) -> &[u8] {
+        // SAFETY: the caller of verify vouches for n initialised bytes; the slice is dropped
+        // before the function under test runs again.
+        unsafe { std::slice::from_raw_parts(self.dst, self.n) }
+    }
+
+    fn source(&self) -> &[u8] {
+        // SAFETY: as above, and nobody writes the source.
+        unsafe { std::slice::from_raw_parts(self.src, self.n) }
+    }
+
+    fn set(&self, index: usize, byte: u8) {
+        // SAFETY: callers stay below n.
+        unsafe { self.dst.wrapping_add(index).write(byte) };
+    }
+
+    /// Puts a value in every byte of the destination that depends on its place.
+    fn mark(&self) {
+        for index in 0..self.n {
+            self.set(index, pattern(index));
+        }
+    }
+
+    fn returns_destination(
+        &self,
+        case: &'static str,
+        found: *mut u8,
+        expected: *mut u8,
+    ) -> Result<(), WrongBytes> {
+        if found == expected {
+            return Ok(());
+        }
+        let what = "the returned pointer, from the destination,".to_owned();
+        Err(self.wrong(case, what, (found as i64).wrapping_sub(expected as i64), 0))
+    }
+
+    fn copies(&self, case: &'static str, run: &dyn Fn() -> *mut u8) -> Result<(), WrongBytes> {
+        for (index, byte) in self.source().iter().enumerate() {
+            self.set(index, !byte);
+        }
+        let before = checksum(self.source());
+        let returned = run();
+        self.returns_destination(case, returned, self.dst)?;
+        if let Some(at) = first_difference(self.destination(), self.source()) {
+            let (found, expected) = (self.destination()[at], self.source()[at]);
+            return Err(self.wrong(case, format!("byte {at}"), found.into(), expected.into()));
+        }
+        let after = checksum(self.source());
+        if after != before {
+            let what = "a checksum of the source".to_owned();
+            return Err(self.wrong(case, what, after as i64, before as i64));
+        }
+        Ok(())
+    }
+
+    fn moves_within(
+        &self,
+        distance: usize,
+        run: &dyn Fn(*mut u8, *const u8, usize) -> *mut u8,
+    ) -> Result<(), WrongBytes> {
+        if distance == 0 || distance >= self.n {
+            return Ok(());
+        }
+        let length = self.n - distance;
+        for (case, to, from) in [("overlap upward", distance, 0), ("overlap downward", 0, distance)]
+        {
+            self.mark();
+            let target = self.dst.wrapping_add(to);
+            let returned = run(target, self.dst.wrapping_add(from), length);
+            self.returns_destination(case, returned, target)?;
+            for (index, found) in self.destination().iter().enumerate() {
+                let moved = (to..to + length).contains(&index);
+                let expected = pattern(if moved { index - to + from } else { index });
+                if *found != expected {
+                    let what = format!("byte {index} at distance {distance}");
+                    return Err(self.wrong(case, what, (*found).into(), expected.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fills(&self, byte: u8, run: &dyn Fn() -> *mut u8) -> Result<(), WrongBytes> {
+        for index in 0..self.n {
+            self.set(index, !byte);
+        }
+        let returned = run();
+        self.returns_destination("fill", returned, self.dst)?;
+        match self.destination().iter().position(|found| *found != byte) {
+            None => Ok(()),
+            Some(at) => {
+                let found = self.destination()[at];
+                Err(self.wrong("fill", format!("byte {at}"), found.into(), byte.into()))
+            }
+        }
+    }
+
+    fn compares(
+        &self,
+        equality: bool,
+        run: &dyn Fn(*const u8, *const u8) -> i32,
+    ) -> Result<(), WrongBytes> {
+        for (index, byte) in self.source().iter().enumerate() {
+            self.set(index, *byte);
+        }
+        let expect = |case, a, b, sign: i32| {
+            let found = run(a, b);
+            let (found, expected) =
+                if equality { (found, i32::from(sign == 0)) } else { (found.signum(), sign) };
+            if found == expected {
+                return Ok(());
+            }
+            Err(self.wrong(case, "the answer".to_owned(), found.into(), expected.into()))
+        };
+        expect("equal buffers", self.dst, self.src, 0)?;
+        for index in [0, self.n / 2, self.n.saturating_sub(1)] {
+            let Some(byte) = self.source().get(index).copied() else { continue };
+            // Differ in the highest bit: bytes are compared unsigned.
+            let other = byte ^ 0x80;
+            let sign = i32::from(other > byte) - i32::from(other < byte);
+            self.set(index, other);
+            let outcome = expect("one byte differs", self.dst, self.src, sign)
+                .and_then(|()| expect("one byte differs", self.src, self.dst, -sign));
+            self.set(index, byte);
+            outcome?;
+        }
+        Ok(())
+    }
+}
+
+/// A byte that differs from its neighbours at distances 1 to 250 and at powers of two.
+fn pattern(index: usize) -> u8 {
+    (index % 251) as u8 ^ (index / 251 % 7) as u8
+}
+
+fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 4096;
+    for (block, (a, b)) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).enumerate() {
+        // The compiler's vectorised loop, not memcmp: that may be what is under test.
+        let differing = a.iter().zip(b).fold(0_u8, |all, (x, y)| all | (x ^ y));
+        if differing != 0 {
+            let at = a.iter().zip(b).position(|(x, y)| x != y)?;
+            return Some(block * BLOCK + at);
+        }
+    }
+    None
+}
+
+/// Position-dependent sum of words.
+fn checksum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut lanes = [0_u64; 4];
+    for (index, word) in words.iter().enumerate() {
+        let lane = &mut lanes[index % 4];
+        *lane = lane.wrapping_mul(0x100_0000_01B3).wrapping_add(u64::from_le_bytes(*word));
+    }
+    let whole = lanes.iter().fold(7_u64, |sum, lane| sum.wrapping_mul(31).wrapping_add(*lane));
+    rest.iter().fold(whole, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_kernels::{Features, TABLE, scalar};
+
+    #[repr(align(4096))]
+    struct Pages([u8; 3 * 4096]);
+
+    fn run(function: &Function, n: usize) -> Result<(), WrongBytes> {
+        let mut dst = Box::new(Pages([0; 3 * 4096]));
+        let mut src = Box::new(Pages([0; 3 * 4096]));
+        for (index, byte) in src.0.iter_mut().enumerate() {
+            *byte = (index * 7 + index / 256) as u8;
+        }
+        // SAFETY: both blocks hold three pages, n is at most that, and they are distinct.
+        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n) }
+    }
+
+    #[test]
+    fn the_oracle_passes_at_any_length() {
+        for kernel in TABLE.iter().filter(|kernel| kernel.name.ends_with(".bytes")) {
+            for n in [0, 1, 2, 3, 63, 64, 65, 255, 4096, 8191, 8192, 12_288] {
+                run(&kernel.function, n).unwrap_or_else(|wrong| panic!("{}: {wrong}", kernel.name));
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_that_this_cpu_runs_passes() {
+        let available = Features::detect();
+        for kernel in TABLE.iter().filter(|kernel| kernel.runs_on(available)) {
+            for n in [1, 100, 4096, 9000] {
+                run(&kernel.function, n).unwrap_or_else(|wrong| panic!("{}: {wrong}", kernel.name));
+            }
+        }
+    }
+
+    unsafe extern "C" fn lazy_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise for fewer bytes.
+        unsafe { scalar::copy(dst, src, n.saturating_sub(1)) }
+    }
+
+    unsafe extern "C" fn lost_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { scalar::copy(dst, src, n) };
+        std::ptr::null_mut()
+    }
+
+    unsafe extern "C" fn swap(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        for at in 0..n {
+            // SAFETY: the caller's promise.
+            let byte = unsafe { src.wrapping_add(at).read() };
+            // SAFETY: the test's buffers are writable.
+            unsafe { dst.wrapping_add(at).write(byte) };
+            // SAFETY: the test's source is writable too.
+            unsafe { src.cast_mut().wrapping_add(at).write(0) };
+        }
+        dst
+    }
+
+    unsafe extern "C" fn constant(_: *const u8, _: *const u8, _: usize) -> i32 {
+        0
+    }
+
+    unsafe extern "C" fn signed(a: *const u8, b: *const u8, n: usize) -> i32 {
+        // SAFETY: the caller's promise.
+        -unsafe { scalar::compare(a, b, n) }
+    }
+
+    unsafe extern "C" fn sevens(dst: *mut u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { scalar::fill(dst, 7, n) }
+    }
+
+    unsafe extern "C" fn wide_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { scalar::fill(dst, byte >> 8, n) }
+    }
+
+    unsafe extern "C" fn too_few_pages(dst: *mut u8, order: u32) {
+        // SAFETY: the caller's promise for fewer bytes.
+        unsafe { scalar::fill(dst, 0, (PAGE_SIZE << order) - 1) };
+    }
+
+    #[test]
+    fn wrong_functions_are_caught_and_described() {
+        let wrong = run(&Function::Copy(lazy_copy), 100).expect_err("the last byte is missing");
+        assert_eq!(wrong.what, "byte 99");
+        assert!(
+            wrong
+                .to_string()
+                .starts_with("wrong bytes from copy of 100 bytes, disjoint: byte 99 is ")
+        );
+        for function in [
+            Function::Copy(lost_copy),
+            Function::Copy(swap),
+            Function::Move(scalar::copy), // ascending only
+            Function::Compare(constant),
+            Function::Compare(signed),
+            Function::Equal(constant),
+            Function::Equal(scalar::compare),
+            Function::Zero(sevens),
+            Function::Fill(wide_fill),
+            Function::ZeroPages(too_few_pages),
+        ] {
+            assert!(run(&function, 8192).is_err(), "{:?} passed", function.operation());
+        }
+    }
+
+    #[test]
+    fn page_operations_take_the_largest_block() {
+        assert_eq!(largest_block(4095), None);
+        assert_eq!(largest_block(4096), Some(0));
+        assert_eq!(largest_block(3 * 4096), Some(1));
+        assert_eq!(largest_block(1 << 20), Some(8));
+    }
+}

@@ -1,0 +1,214 @@
+//! Matrix experiments in seed 002's columns (002.3): name, B/s, the time for the seed's volume, and
+//! what the kernel is; beside them the ratio to the reference, its verdict, and how near the limit.
+
+use crate::Table;
+use crate::units::{bytes, significant, time};
+use cachewise_kernels::find;
+use cachewise_measure::{CellKey, ProofVerdict, Row, stats};
+
+/// Bytes moved per cached row of seed 002's tables.
+const CACHED_VOLUME: f64 = 4.096e9;
+/// Bytes moved per uncached row.
+const UNCACHED_VOLUME: f64 = 4.096e8;
+
+/// One table per cell, in the order the cells appear; rows by speed, the reference among them.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let mut cells: Vec<(&CellKey, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        match cells.iter_mut().find(|(key, _)| **key == row.cell) {
+            Some((_, of_cell)) => of_cell.push(row),
+            None => cells.push((&row.cell, vec![row])),
+        }
+    }
+    cells.into_iter().map(|(key, rows)| table(key, rows)).collect()
+}
+
+/// `copy, 4 KiB, L1 to L1`, with reader and bystander where there are any.
+#[must_use]
+pub fn caption(cell: &CellKey) -> String {
+    let mut text = format!("{}, {}", cell.operation, bytes(cell.size));
+    match (&cell.source, &cell.destination) {
+        (Some(source), Some(destination)) => text.push_str(&format!(", {source} to {destination}")),
+        (None, Some(destination)) => text.push_str(&format!(", {destination}")),
+        _ => text.push_str(&format!(", {}", cell.state)),
+    }
+    if let Some(fraction) = cell.reader {
+        text.push_str(&format!(", then {:.0} % of it read", fraction * 100.0));
+    }
+    if let Some(bystander) = cell.bystander {
+        text.push_str(&format!(", beside a working set of {}", bytes(bystander)));
+    }
+    text
+}
+
+fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
+    rows.sort_by(|a, b| {
+        let total = |row: &Row| whole(row);
+        total(a).total_cmp(&total(b))
+    });
+    let parts = key.reader.is_some() || key.bystander.is_some();
+    let in_memory = key.destination.as_deref() == Some("DRAM");
+    let mut columns = vec!["name", "alias", ">B/s", ">us"];
+    if parts {
+        columns.extend([">operation", ">reader", ">bystander", ">sum"]);
+    }
+    columns.extend([">ratio", ">95 % interval", "verdict"]);
+    columns.push(if in_memory { ">of ceiling" } else { ">B/cycle" });
+    columns.push("meaning");
+    let mut table = Table::new(caption(key), &columns);
+    for row in &rows {
+        table.push(line(row, parts, in_memory));
+    }
+    let reference = rows.first().map_or("", |row| row.reference.as_str());
+    let volume = if in_memory { "4.096e8" } else { "4.096e9" };
+    table.remarks.push(format!(
+        "ratio: time over {reference}'s in the same rounds{}; us: time for {volume} bytes (seed 002.3)",
+        if parts { ", of the sum" } else { "" }
+    ));
+    table.remarks.extend(rows.first().and_then(|row| residency(row)));
+    table
+}
+
+/// Operation, reader and bystander together, nanoseconds per call.
+fn whole(row: &Row) -> f64 {
+    median_of(&row.operation_ns) + median_of(&row.reader_ns) + median_of(&row.bystander_ns)
+}
+
+fn median_of(times: &[f64]) -> f64 {
+    if times.is_empty() { 0.0 } else { stats::median(times) }
+}
+
+fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
+    let operation = median_of(&row.operation_ns);
+    let rate = row.cell.size as f64 / operation * 1e9;
+    let volume = if in_memory { UNCACHED_VOLUME } else { CACHED_VOLUME };
+    let kernel = find(&row.contestant);
+    let mut cells = vec![
+        row.contestant.clone(),
+        kernel.map_or(String::new(), |kernel| kernel.aliases.join(" ")),
+        format!("{rate:.0}"),
+        format!("{:.0}", volume / rate * 1e6),
+    ];
+    if parts {
+        let part = |times: &[f64]| {
+            if times.is_empty() { "-".to_owned() } else { time(median_of(times)) }
+        };
+        cells.extend([
+            part(&row.operation_ns),
+            part(&row.reader_ns),
+            part(&row.bystander_ns),
+            time(whole(row)),
+        ]);
+    }
+    let ratio = if parts { row.total_ratio } else { row.ratio };
+    if row.contestant == row.reference {
+        cells.extend(["1".to_owned(), String::new(), "reference".to_owned()]);
+    } else {
+        match ratio {
+            Some(ratio) => cells.extend([
+                format!("{:.3}", ratio.median),
+                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+                if row.dropped {
+                    "dropped, slow".to_owned()
+                } else {
+                    ratio.verdict(0.01).to_string()
+                },
+            ]),
+            None => cells.extend(["-".to_owned(), String::new(), String::new()]),
+        }
+    }
+    let figure = |name: &str| row.extra.get(name).copied();
+    cells.push(if in_memory {
+        figure("ceiling_share").map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0))
+    } else {
+        figure("bytes_per_cycle").map_or("-".to_owned(), significant)
+    });
+    cells.push(kernel.map_or("this machine's C library", |kernel| kernel.about).to_owned());
+    cells
+}
+
+/// What the proofs of residency said, in a line; nothing where nothing was placed.
+fn residency(row: &Row) -> Option<String> {
+    if row.proofs.is_empty() {
+        return None;
+    }
+    let worst = row.proofs.iter().map(|proof| proof.verdict).max()?;
+    let texts: Vec<&str> = row.proofs.iter().map(|proof| proof.text.as_str()).collect();
+    Some(match worst {
+        ProofVerdict::Proved => format!("residency proved: {}", texts.join("; ")),
+        ProofVerdict::Doubtful => format!("residency doubtful: {}", texts.join("; ")),
+        ProofVerdict::Failed => format!("RESIDENCY FAILED: {}", texts.join("; ")),
+    })
+}
+
+/// Every row as one flat table, for CSV: one line per contestant and cell.
+#[must_use]
+pub fn flat(rows: &[Row]) -> Table {
+    let mut table = Table::new(
+        "",
+        &[
+            "experiment",
+            "operation",
+            "bytes",
+            "source",
+            "destination",
+            "state",
+            "reader",
+            "bystander_bytes",
+            "contestant",
+            "reference",
+            "calls",
+            "rounds",
+            "operation_ns",
+            "reader_ns",
+            "bystander_ns",
+            "gb_per_s",
+            "ratio",
+            "ratio_low",
+            "ratio_high",
+            "verdict",
+            "total_ratio",
+            "total_low",
+            "total_high",
+            "bytes_per_cycle",
+            "ceiling_share",
+            "dropped",
+        ],
+    );
+    let exact = |value: f64| format!("{value:.4}");
+    let optional = |value: Option<f64>| value.map_or(String::new(), exact);
+    for row in rows {
+        let operation = median_of(&row.operation_ns);
+        let part = |times: &[f64]| optional((!times.is_empty()).then(|| median_of(times)));
+        table.push(vec![
+            row.experiment.clone(),
+            row.cell.operation.clone(),
+            row.cell.size.to_string(),
+            row.cell.source.clone().unwrap_or_default(),
+            row.cell.destination.clone().unwrap_or_default(),
+            row.cell.state.clone(),
+            optional(row.cell.reader),
+            row.cell.bystander.map_or(String::new(), |bytes| bytes.to_string()),
+            row.contestant.clone(),
+            row.reference.clone(),
+            row.calls.to_string(),
+            row.operation_ns.len().to_string(),
+            exact(operation),
+            part(&row.reader_ns),
+            part(&row.bystander_ns),
+            exact(row.cell.size as f64 / operation),
+            optional(row.ratio.map(|ratio| ratio.median)),
+            optional(row.ratio.map(|ratio| ratio.low)),
+            optional(row.ratio.map(|ratio| ratio.high)),
+            row.verdict.map_or(String::new(), |verdict| verdict.to_string()),
+            optional(row.total_ratio.map(|ratio| ratio.median)),
+            optional(row.total_ratio.map(|ratio| ratio.low)),
+            optional(row.total_ratio.map(|ratio| ratio.high)),
+            optional(row.extra.get("bytes_per_cycle").copied()),
+            optional(row.extra.get("ceiling_share").copied()),
+            row.dropped.to_string(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,375 @@
+//! Runs the AVX-512 kernels' tests on an emulated CPU, for machines whose own has no AVX-512.
+//!
+//! Bochs emulates the CPU, Debian's cloud kernel saves its registers, and the kernels' test binary,
+//! linked statically, is the only process: it is the initial memory disk, its arguments and
+//! environment come from the kernel's command line, and its exit status is in the kernel's last
+//! words on the serial port ("Attempted to kill init! exitcode=..."), which end the run.
+//!
+//! Emulation proves bytes, never speed: no time from it is kept.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The CPU that Bochs emulates: the first Intel server core with AVX-512 F, BW and VL.
+const CPU: &str = "corei7_skylake_x";
+
+/// Words added to the kernel's command line.
+/// - Bochs 2.7 reports the standard size of the register area for the compacted format too, and a
+///   kernel that notices turns AVX and AVX-512 off; without XSAVEC and XSAVES it uses the standard
+///   format, whose size is right.
+/// - The rest saves time: no self-tests, no mitigations, no random placement, reboot at the end.
+const KERNEL_WORDS: &str = "console=ttyS0,115200 panic=-1 clearcpuid=xsavec,xsaves \
+                            cryptomgr.notests mitigations=off nokaslr rdinit=/kernels";
+
+/// Arguments of the test binary: one CPU, and neither the corpus nor the executable's own file,
+/// which are not on the memory disk (the host reads the machine code of all kernels itself).
+const TEST_ARGUMENTS: &str = "--test-threads=1 --skip corpus --skip machine_code";
+
+/// What to run and how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Kernels whose name contains this (several: separated by commas).
+    pub kernels: String,
+    /// How much of the case space: `small`, `normal`, `thorough`.
+    pub effort: String,
+    /// After this much time the run is ended and has failed.
+    pub limit: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let limit = Duration::from_secs(20 * 60);
+        Options { kernels: "avx512".into(), effort: "small".into(), limit }
+    }
+}
+
+/// How it went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every test passed.
+    Passed(Summary),
+    /// Some did not; the log says which.
+    Failed { summary: Summary, log: PathBuf },
+    /// These Debian packages are not installed.
+    Skipped { missing: Vec<&'static str> },
+}
+
+/// What the tests said under emulation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// libtest's last line, after "test result: ".
+    pub result: String,
+    /// Kernels run, over all operations.
+    pub kernels: u64,
+    /// Calls checked, over all sweeps.
+    pub calls: u64,
+    /// Kernels that failed a sweep.
+    pub failed: u64,
+    /// Kernels that the emulated CPU could not run.
+    pub skipped: u64,
+    /// Exit status of the test binary, as `wait` returns it; `None` when it never ended.
+    pub status: Option<u32>,
+}
+
+impl Summary {
+    /// Reads the serial port's log.
+    fn of(log: &str) -> Summary {
+        let mut summary = Summary::default();
+        for line in log.lines() {
+            if let Some(result) = line.trim().strip_prefix("test result: ") {
+                summary.result = result.to_string();
+            }
+            if let Some((_, rest)) = line.split_once("exitcode=0x") {
+                let digits = rest.split(|c: char| !c.is_ascii_hexdigit()).next();
+                summary.status = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+            }
+            // "copy: 27 kernels, 1155141 calls checked in 0.3 s, 0 failed, 0 skipped", after what
+            // libtest wrote to the same line.
+            if line.contains(" calls checked in ") {
+                let before = |word: &str| -> u64 {
+                    let (head, _) = line.split_once(word).unwrap_or_default();
+                    head.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+                };
+                summary.kernels += before(" kernels,");
+                summary.calls += before(" calls");
+                summary.failed += before(" failed");
+                summary.skipped += before(" skipped");
+            }
+        }
+        summary
+    }
+
+    fn passed(&self) -> bool {
+        self.status == Some(0) && self.failed == 0 && self.skipped == 0 && self.kernels > 0
+    }
+}
+
+/// Files the emulation needs, each with the Debian package it comes from.
+struct Needs {
+    found: Vec<PathBuf>,
+    missing: Vec<&'static str>,
+}
+
+impl Needs {
+    const BIOS: usize = 0;
+    const VGA_BIOS: usize = 1;
+    const LOADER: usize = 2;
+    const LOADER_MODULE: usize = 3;
+    const KERNEL: usize = 4;
+
+    fn look() -> Needs {
+        let mut needs = Needs { found: Vec::new(), missing: Vec::new() };
+        for (folder, start, end, package) in [
+            ("/usr/share/bochs", "BIOS-bochs-latest", "", "bochsbios"),
+            ("/usr/share/bochs", "VGABIOS-lgpl-latest", "", "vgabios"),
+            ("/usr/lib/ISOLINUX", "isolinux.bin", "", "isolinux"),
+            ("/usr/lib/syslinux/modules/bios", "ldlinux.c32", "", "syslinux-common"),
+            ("/boot", "vmlinuz-", "-cloud-amd64", "linux-image-cloud-amd64"),
+            ("/usr/lib/x86_64-linux-gnu/bochs/plugins", "libbx_term_gui.so", "", "bochs-term"),
+            ("/usr/bin", "bochs", "", "bochs"),
+            ("/usr/bin", "xorriso", "", "xorriso"),
+        ] {
+            match newest(Path::new(folder), start, end) {
+                Some(path) => needs.found.push(path),
+                None => needs.missing.push(package),
+            }
+        }
+        needs
+    }
+}
+
+/// The last file, in the order of names, that starts and ends so; with no end, the file itself.
+fn newest(folder: &Path, start: &str, end: &str) -> Option<PathBuf> {
+    if end.is_empty() {
+        return Some(folder.join(start)).filter(|path| path.exists());
+    }
+    let names =
+        fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let fitting = names.filter(|name| name.starts_with(start) && name.ends_with(end));
+    fitting.max().map(|name| folder.join(name))
+}
+
+/// Builds the tests, boots them on the emulated CPU, and says how it went. Everything it makes is
+/// under `target/emulate`; progress goes to stderr.
+pub fn emulate_avx512(options: &Options) -> Result<Outcome> {
+    let needs = Needs::look();
+    if !needs.missing.is_empty() {
+        return Ok(Outcome::Skipped { missing: needs.missing });
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")?;
+    let target = root.join("target/emulate");
+    let tests = build_tests(root, &target)?;
+
+    let folder = target.join("machine");
+    let disk = folder.join("disk");
+    fs::create_dir_all(&disk).with_context(|| format!("{}", disk.display()))?;
+    fs::copy(&needs.found[Needs::KERNEL], disk.join("vmlinuz")).context("the Linux kernel")?;
+    fs::copy(&needs.found[Needs::LOADER], disk.join("isolinux.bin")).context("the boot loader")?;
+    fs::copy(&needs.found[Needs::LOADER_MODULE], disk.join("ldlinux.c32")).context("its module")?;
+    let tests = fs::read(&tests).with_context(|| format!("{}", tests.display()))?;
+    fs::write(disk.join("initrd"), memory_disk(&tests)).context("the memory disk")?;
+    fs::write(disk.join("isolinux.cfg"), loader_configuration(options))?;
+    make_image(&folder)?;
+    fs::write(folder.join("bochsrc"), machine_configuration(&needs))?;
+    // Debian's Bochs stops in its debugger first: continue.
+    fs::write(folder.join("start"), "continue\n")?;
+
+    let log = folder.join("serial.log");
+    run_machine(&folder, &log, options.limit)?;
+    let summary = Summary::of(&read_log(&log));
+    Ok(if summary.passed() { Outcome::Passed(summary) } else { Outcome::Failed { summary, log } })
+}
+
+/// Builds the kernels' test binary without dynamic linking and without symbols; returns its path.
+fn build_tests(root: &Path, target: &Path) -> Result<PathBuf> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["test", "--package", "cachewise-kernels", "--features", "lab", "--test", "kernels"])
+        .args(["--no-run", "--target", "x86_64-unknown-linux-gnu", "--message-format", "json"])
+        .args(["--config", "profile.dev.debug=false"])
+        .args(["--config", "profile.dev.strip=\"symbols\""])
+        .arg("--target-dir")
+        .arg(target)
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo could not be started")?;
+    ensure!(output.status.success(), "the static test binary did not build");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "kernels")
+        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .context("cargo named no test binary")
+}
+
+/// A memory disk with a console and one program, in the `newc` format (Linux,
+/// Documentation/driver-api/early-userspace/buffer-format.rst).
+fn memory_disk(program: &[u8]) -> Vec<u8> {
+    const FOLDER: u32 = 0o040_755;
+    const CHARACTER_DEVICE: u32 = 0o020_600;
+    const PROGRAM: u32 = 0o100_755;
+    let mut disk = Vec::with_capacity(program.len() + 1024);
+    let mut add = |name: &str, mode: u32, data: &[u8], device: (u32, u32)| {
+        let (length, name_length) = (data.len() as u32, name.len() as u32 + 1);
+        let inode = name_length; // any number but 0: nothing here is linked twice
+        // Inode, mode, owner, group, links, time, length, device, the device it is, name, checksum.
+        let fields = [inode, mode, 0, 0, 1, 0, length, 0, 0, device.0, device.1, name_length, 0];
+        disk.extend(b"070701");
+        fields.iter().for_each(|field| disk.extend(format!("{field:08X}").bytes()));
+        disk.extend(name.bytes().chain([0]));
+        disk.resize(disk.len().next_multiple_of(4), 0);
+        disk.extend(data);
+        disk.resize(disk.len().next_multiple_of(4), 0);
+    };
+    add("dev", FOLDER, &[], (0, 0));
+    add("dev/console", CHARACTER_DEVICE, &[], (5, 1));
+    add("kernels", PROGRAM, program, (0, 0));
+    add("TRAILER!!!", 0, &[], (0, 0));
+    disk
+}
+
+fn loader_configuration(options: &Options) -> String {
+    // What the kernel does not know becomes its first process's environment, what follows the two
+    // dashes its arguments. The loader appends an initrd= of its own unless it finds one.
+    format!(
+        "DEFAULT tests\nPROMPT 0\nLABEL tests\n  KERNEL vmlinuz\n  APPEND initrd=initrd \
+         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={} CACHEWISE_TEST_EFFORT={} -- {TEST_ARGUMENTS}\n",
+        options.kernels, options.effort
+    )
+}
+
+fn make_image(folder: &Path) -> Result<()> {
+    let output = Command::new("xorriso")
+        .args(["-as", "mkisofs", "-quiet", "-o", "disk.iso", "-b", "isolinux.bin"])
+        .args(["-c", "boot.cat", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table"])
+        .arg("disk")
+        .current_dir(folder)
+        .output()
+        .context("xorriso could not be started")?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "xorriso made no boot image: {complaint}");
+    Ok(())
+}
+
+fn machine_configuration(needs: &Needs) -> String {
+    format!(
+        "megs: 512\n\
+         cpu: model={CPU}, count=1, ips=50000000\n\
+         romimage: file={}\n\
+         vgaromimage: file={}\n\
+         ata0-master: type=cdrom, path=disk.iso, status=inserted\n\
+         boot: cdrom\n\
+         com1: enabled=1, mode=file, dev=serial.log\n\
+         display_library: term\n\
+         clock: sync=none\n\
+         log: bochs.log\n\
+         panic: action=fatal\n\
+         error: action=ignore\n\
+         info: action=ignore\n",
+        needs.found[Needs::BIOS].display(),
+        needs.found[Needs::VGA_BIOS].display()
+    )
+}
+
+/// A child that does not outlive this process's interest in it.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Refused only where it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs the machine until its serial port reports the test binary's end.
+fn run_machine(folder: &Path, log: &Path, limit: Duration) -> Result<()> {
+    if log.exists() {
+        fs::remove_file(log).with_context(|| format!("{}", log.display()))?;
+    }
+    let screen = File::create(folder.join("screen.log"))?;
+    let machine = Command::new("bochs")
+        .args(["-q", "-f", "bochsrc", "-rc", "start"])
+        .current_dir(folder)
+        .env("TERM", "vt100") // it draws a text screen, into a file here
+        .stdin(Stdio::null())
+        .stdout(screen.try_clone()?)
+        .stderr(screen)
+        .spawn()
+        .context("bochs could not be started")?;
+    let mut machine = Ended(machine);
+    let started = Instant::now();
+    let mut shown = 0;
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+        let text = read_log(log);
+        show_progress(&text, &mut shown);
+        if text.contains("exitcode=0x") {
+            return Ok(());
+        }
+        if machine.0.try_wait()?.is_some() {
+            bail!("the emulated machine stopped early: see the logs in {}", folder.display());
+        }
+        if started.elapsed() > limit {
+            bail!("no result after {} s: see {}", limit.as_secs(), log.display());
+        }
+    }
+}
+
+/// The serial port's log so far; empty before the machine has opened it.
+fn read_log(log: &Path) -> String {
+    fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// Passes on whole lines that the tests have printed since the last call.
+fn show_progress(text: &str, shown: &mut usize) {
+    let Some(end) = text.rfind('\n') else { return };
+    for line in text.get(*shown..end).unwrap_or_default().lines() {
+        if line.contains(" calls checked in ") || line.starts_with("test ") {
+            let _ = writeln!(std::io::stderr(), "  {}", line.trim_end());
+        }
+    }
+    *shown = end;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Summary, memory_disk};
+
+    const LOG: &str = "\
+[    6.8] Run /kernels as init process\r
+running 14 tests\r
+test comparing::every_compare_kernel_orders ... compare: 4 kernels, 966828 calls checked in 0.2 s, 0 failed, 0 skipped\r
+ok\r
+copy: 27 kernels, 1155141 calls checked in 0.3 s, 1 failed, 2 skipped\r
+test result: ok. 14 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; finished in 1.02s\r
+\r
+[    7.9] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00006500\r
+";
+
+    #[test]
+    fn summary_reads_counts_and_status() {
+        let summary = Summary::of(LOG);
+        assert_eq!((summary.kernels, summary.calls), (31, 2_121_969));
+        assert_eq!((summary.failed, summary.skipped), (1, 2));
+        assert_eq!(summary.status, Some(0x6500));
+        assert!(summary.result.starts_with("ok. 14 passed"));
+        assert!(!summary.passed());
+        assert_eq!(Summary::of("").status, None);
+    }
+
+    #[test]
+    fn memory_disk_is_an_archive_of_aligned_entries() {
+        let disk = memory_disk(b"program");
+        assert_eq!(disk.len() % 4, 0);
+        assert!(disk.starts_with(b"070701"));
+        let text = String::from_utf8_lossy(&disk);
+        assert_eq!(text.matches("070701").count(), 4);
+        assert!(text.contains("dev/console\0") && text.ends_with("TRAILER!!!\0\0\0\0"));
+    }
+}
