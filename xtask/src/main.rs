@@ -42,8 +42,9 @@ fn main() -> Result<()> {
                     "emulated AVX-512: {} kernels, {} calls checked; test result: {}",
                     summary.kernels, summary.calls, summary.result
                 ),
-                Outcome::Failed { summary, log } => {
-                    bail!("emulated AVX-512 failed ({summary:?}): see {}", log.display())
+                Outcome::Failed { summary, told, log } => {
+                    println!("{told}");
+                    bail!("emulated AVX-512 failed ({summary:?}); all of it: {}", log.display());
                 }
                 Outcome::Skipped { missing } => {
                     let packages = missing.join(" ");

@@ -53,6 +53,9 @@ pub struct Tune {
     /// Where to write the record [default: beside the profile]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Largest operation to measure; beyond it the last decision holds [default: by effort, 64 MiB for --quick]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub largest: Option<usize>,
     /// Seed of every random choice [default: drawn, and recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -58,8 +58,31 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::Pattern { .. }
             | LabError::UnknownExperiment { .. }
             | LabError::TooLarge { .. }
+            | LabError::TooLittleMemory { .. }
             | LabError::Nothing { .. },
         ) => status::USAGE,
         _ => status::ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_the_statuses_that_help_promises() {
+        let of = |error: LabError| status_of(&anyhow::Error::from(error));
+        assert_eq!(of(LabError::WrongBytes { what: "byte 3".into() }), status::WRONG_BYTES);
+        assert_eq!(of(LabError::Nothing { why: "none".into() }), status::USAGE);
+        assert_eq!(of(LabError::Emulated { by: "qemu".into() }), status::ERROR);
+        let wrapped = anyhow::Error::from(LabError::TooLarge { found: 9, most: 1, budget: 4 });
+        assert_eq!(status_of(&wrapped.context("while running")), status::USAGE);
+        assert_eq!(status_of(&anyhow::anyhow!("anything else")), status::ERROR);
+    }
+
+    #[test]
+    fn flags_do_not_contradict_each_other() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
     }
 }

@@ -1,6 +1,7 @@
 //! Where text goes: stdout, or a file that appears whole or not at all.
 
 use anyhow::Context;
+use cachewise_measure::Writer;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
@@ -20,9 +21,31 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
+/// Whether a path is something to write into rather than a file to replace: a device, a pipe.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// A record's writer: to a new file that appears when it is finished, or into a device or pipe.
+pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
+    if path == Path::new("-") {
+        return Ok(Writer::to(Box::new(std::io::stdout())));
+    }
+    if is_special(path) {
+        let open = || std::fs::OpenOptions::new().write(true).open(path);
+        let file = open().with_context(|| format!("{}: not opened", path.display()))?;
+        return Ok(Writer::to(Box::new(file)));
+    }
+    Ok(Writer::create(path)?)
+}
+
 /// Writes a file through a temporary one in the same directory, so that nothing partial ever
 /// stands under the final name.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if is_special(path) {
+        return std::fs::write(path, bytes)
+            .with_context(|| format!("{}: not written", path.display()));
+    }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -45,6 +68,9 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     };
     if path.is_dir() {
         anyhow::bail!("{}: found a directory, accepted a file name", path.display());
+    }
+    if is_special(path) {
+        return Ok(());
     }
     tempfile::NamedTempFile::new_in(directory)
         .map(drop)

@@ -146,15 +146,21 @@ impl Bench {
     /// When the machine is an emulator, whose timings would mean nothing, or memory is refused.
     pub fn new(seed: u64, memory: Option<usize>) -> Result<Bench, LabError> {
         let noise = NoiseSnapshot::take();
-        let machine = Machine::describe();
+        let mut machine = Machine::describe();
         if let Some(emulator) = &machine.emulated {
             return Err(LabError::Emulated { by: emulator.clone() });
         }
         let budget = MemoryBudget::process();
         let quarter = budget.limit();
         budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
+        // Two operands share the level; each is rounded up, and bystanders come beside them.
+        let least = machine.caches.dram_bytes() + machine.caches.llc.bytes + (16 << 20);
+        if budget.limit() < least {
+            return Err(LabError::TooLittleMemory { found: budget.limit(), least });
+        }
         let clock = Clock::calibrate();
         let latencies = Latencies::shared(&clock, &machine.caches)?;
+        machine.caches.note_usable(&latencies);
         Ok(Bench {
             features: Features::detect(),
             machine,
@@ -205,16 +211,18 @@ impl Bench {
         self.bystander_bytes(usize::MAX)
     }
 
-    /// The bystander that an operation of this size is measured beside: half of L2 while the
-    /// operands fit there, a quarter of the LLC above.
+    /// The bystander that an operation of this size is measured beside: as large as what the
+    /// operation can evict, so that what it loses does not drown in its own walk; at least half of
+    /// L2, at most half of what one core has of the last level. A power of two, so that neighbouring
+    /// sizes share one.
     #[must_use]
     pub fn bystander_bytes(&self, size: usize) -> usize {
         let caches = &self.machine.caches;
-        if size.saturating_mul(2) <= caches.l2.bytes / 2 || caches.llc.bytes <= caches.l2.bytes {
-            caches.l2.bytes / 2
-        } else {
-            caches.llc.bytes / 4
-        }
+        let least = caches.l2.bytes / 2;
+        let usable = caches.llc_usable.unwrap_or(caches.llc.bytes);
+        let most = (usable / 2).max(least);
+        let wanted = size.saturating_mul(2).clamp(least, most);
+        1 << wanted.ilog2()
     }
 
     /// Measures one cell.
@@ -364,7 +372,7 @@ impl Bench {
                 verdict: Some(ratio.verdict(MARGIN)),
                 total_ratio: parts.then(|| pair(&samples.total_ns(), &reference.total_ns())),
                 proofs: proofs.clone(),
-                drift: result.drift.clone(),
+                drift: result.drift,
                 dropped: samples.dropped_after.is_some(),
                 extra: BTreeMap::new(),
             }

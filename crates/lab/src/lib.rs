@@ -65,6 +65,16 @@ pub enum LabError {
         /// Bytes of the budget.
         budget: usize,
     },
+    /// The memory budget cannot hold operands that leave the cache.
+    #[error(
+        "memory: found {found} bytes, accepted {least} or more here (operands in DRAM cover four times the last-level cache), a quarter of RAM at most"
+    )]
+    TooLittleMemory {
+        /// Bytes of the budget.
+        found: usize,
+        /// Bytes needed at least.
+        least: usize,
+    },
     /// None of the chosen kernels can be measured as asked.
     #[error("nothing to measure: {why}")]
     Nothing {

@@ -138,6 +138,8 @@ pub struct Tuner<'t> {
     pub bench: &'t mut Bench,
     /// How much is measured.
     pub effort: Effort,
+    /// The largest operation measured, where the effort's own is not wanted.
+    pub largest: Option<usize>,
     /// Told of progress, asked whether to stop.
     pub observer: &'t mut dyn Observer,
     /// Given every row.
@@ -154,6 +156,12 @@ pub enum Stage {
 }
 
 impl Tuner<'_> {
+    /// The largest operation that may be measured.
+    fn most(&self) -> usize {
+        let possible = self.bench.largest_size();
+        self.largest.unwrap_or(possible).clamp(FIRST_SIZE as usize, possible)
+    }
+
     fn plan(&self) -> Plan {
         Plan {
             rounds: self.effort.rounds(),
@@ -204,24 +212,54 @@ impl Tuner<'_> {
     /// # Errors
     /// Wrong bytes, refused memory, a sink that fails.
     pub fn grid(&mut self, rows: &mut Vec<Row>) -> Result<Stage, LabError> {
-        let sizes = self.effort.grid(self.bench.largest_size());
-        let mut cells = Vec::new();
+        let sizes = self.effort.grid(self.most());
+        self.cells("measuring", EXPERIMENT, &sizes, rows)
+    }
+
+    /// Every operation at every size: the whole field warm, then the finalists in the other states.
+    fn cells(
+        &mut self,
+        what: &str,
+        experiment: &str,
+        sizes: &[usize],
+        rows: &mut Vec<Row>,
+    ) -> Result<Stage, LabError> {
+        let mut total = 0.0;
         for operation in cachewise::profile::OPERATIONS {
-            for &size in &sizes {
-                let routines = field(operation, size, self.bench);
+            for &size in sizes {
+                let field = field(operation, size, self.bench).len();
                 for state in states(self.bench, operation, size) {
-                    cells.push((operation, size, state, routines.clone()));
+                    let contestants = match state {
+                        State::Warm if operation != Operation::Move => field,
+                        _ => field.min(MOST_FINALISTS),
+                    };
+                    total += work(operation, size, state, contestants);
                 }
             }
         }
-        let total = cells.iter().map(|(operation, size, state, routines)| {
-            work(*operation, *size, *state, routines.len())
-        });
-        self.observer.begin("measuring", total.sum());
-        for (operation, size, state, routines) in cells {
-            let stage = self.ask(EXPERIMENT, (operation, size, state), &routines, rows)?;
-            if stage == Stage::Interrupted {
-                return Ok(stage);
+        self.observer.begin(what, total);
+        let mut finalists: BTreeMap<(Operation, usize), Vec<&'static str>> = BTreeMap::new();
+        for operation in cachewise::profile::OPERATIONS {
+            for &size in sizes {
+                let mut routines = field(operation, size, self.bench);
+                // A move apart is its copy's loop: the copy's finalists are the move's field.
+                if let Some(of_copy) = finalists.get(&(Operation::Copy, size))
+                    && operation == Operation::Move
+                {
+                    keep(&mut routines, of_copy);
+                }
+                for state in states(self.bench, operation, size) {
+                    let before = rows.len();
+                    let stage = self.ask(experiment, (operation, size, state), &routines, rows)?;
+                    if stage == Stage::Interrupted {
+                        return Ok(stage);
+                    }
+                    if state == State::Warm && operation != Operation::Move {
+                        let best = finalists_of(&rows[before..]);
+                        keep(&mut routines, &best);
+                        finalists.insert((operation, size), best);
+                    }
+                }
             }
         }
         Ok(Stage::Done)
@@ -349,27 +387,13 @@ impl Tuner<'_> {
         decided: &[Decided],
         rows: &mut Vec<Row>,
     ) -> Result<(Vec<Regret>, Stage), LabError> {
-        let sizes = unseen(self.bench, self.effort);
-        let mut cells = Vec::new();
-        for operation in cachewise::profile::OPERATIONS {
-            for &size in &sizes {
-                let routines = field(operation, size, self.bench);
-                for state in states(self.bench, operation, size) {
-                    cells.push((operation, size, state, routines.clone()));
-                }
-            }
-        }
-        let total = cells.iter().map(|(operation, size, state, routines)| {
-            work(*operation, *size, *state, routines.len())
-        });
-        self.observer.begin("checking the decisions at other sizes", total.sum());
+        let sizes = unseen(self.bench.seed, self.effort, self.most());
         let mut fresh = Vec::new();
-        for (operation, size, state, routines) in cells {
-            let stage = self.ask(REGRET, (operation, size, state), &routines, &mut fresh)?;
-            if stage == Stage::Interrupted {
-                rows.extend(fresh);
-                return Ok((Vec::new(), stage));
-            }
+        let what = "checking the decisions at other sizes";
+        let stage = self.cells(what, REGRET, &sizes, &mut fresh)?;
+        if stage == Stage::Interrupted {
+            rows.extend(fresh);
+            return Ok((Vec::new(), stage));
         }
         let evidence = Evidence::new(&fresh);
         let mut regrets = Vec::new();
@@ -389,7 +413,7 @@ impl Tuner<'_> {
     /// # Errors
     /// As [`grid`](Tuner::grid).
     pub fn library(&mut self, rows: &mut Vec<Row>) -> Result<Stage, LabError> {
-        let sizes = self.effort.grid(self.bench.largest_size());
+        let sizes = self.effort.grid(self.most());
         let operations = cachewise::profile::OPERATIONS;
         let total = sizes.iter().map(|&size| work(Operation::Copy, size, State::Warm, 2));
         self.observer
@@ -407,6 +431,35 @@ impl Tuner<'_> {
     }
 }
 
+/// Most contestants that go on to the states after the first, libc included.
+const MOST_FINALISTS: usize = 6;
+
+/// Techniques of the three fastest temporal and the two fastest non-temporal kernels among a warm
+/// cell's rows; those that store by a string instruction count as temporal.
+fn finalists_of(rows: &[Row]) -> Vec<&'static str> {
+    let mut ranked: Vec<(f64, &Kernel)> = rows
+        .iter()
+        .filter_map(|row| Some((row.ratio?.median, cachewise_kernels::find(&row.contestant)?)))
+        .collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let first = |non_temporal: bool, count: usize| {
+        ranked
+            .iter()
+            .filter(move |(_, kernel)| kernel.is_non_temporal() == non_temporal)
+            .take(count)
+            .map(|(_, kernel)| kernel.technique())
+    };
+    first(false, MOST_FINALISTS - 3).chain(first(true, 2)).collect()
+}
+
+/// Leaves the reference and the kernels of those techniques.
+fn keep(routines: &mut Vec<Routine>, techniques: &[&str]) {
+    routines.retain(|routine| {
+        cachewise_kernels::find(&routine.name)
+            .is_none_or(|kernel| techniques.contains(&kernel.technique()))
+    });
+}
+
 /// Who competes: libc first, then the candidates.
 fn field(operation: Operation, size: usize, bench: &Bench) -> Vec<Routine> {
     let mut routines = vec![libc_reference(operation)];
@@ -415,9 +468,9 @@ fn field(operation: Operation, size: usize, bench: &Bench) -> Vec<Routine> {
 }
 
 /// Sizes that are on no grid, drawn from the seed: one per two octaves or so, some odd.
-fn unseen(bench: &Bench, effort: Effort) -> Vec<usize> {
-    let mut random = fastrand::Rng::with_seed(bench.seed ^ 0x5EED);
-    let most = effort.largest().min(bench.largest_size()) as f64 * 0.9;
+fn unseen(seed: u64, effort: Effort, most: usize) -> Vec<usize> {
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x5EED);
+    let most = effort.largest().min(most).max(2 * FIRST_SIZE as usize) as f64 * 0.9;
     let first = (FIRST_SIZE as f64).ln();
     let count = match effort {
         Effort::Quick => 6,

@@ -6,7 +6,7 @@ use crate::{output, status};
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
 use cachewise_lab::experiments::{self, Finish, Options, Setting};
-use cachewise_measure::{Row, Writer};
+use cachewise_measure::Row;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,11 +34,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         ("experiment".to_owned(), experiment.name.into()),
         ("quick".to_owned(), args.quick.into()),
     ]);
-    let mut writer = match args.json.as_deref() {
-        None => None,
-        Some(path) if path == Path::new("-") => Some(Writer::to(Box::new(std::io::stdout()))),
-        Some(path) => Some(Writer::create(path)?),
-    };
+    let mut writer = args.json.as_deref().map(output::record_writer).transpose()?;
     if let Some(writer) = &mut writer {
         writer.header(&bench.header(settings))?;
     }

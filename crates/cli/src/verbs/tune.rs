@@ -98,6 +98,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         record_path: &record_path,
         seconds,
         peak: end.peak_bytes,
+        launches: effort.launches(),
     }))?;
     if interrupted {
         anstream::eprintln!("cachewise: interrupted while checking; the profile is written");
@@ -136,7 +137,7 @@ fn measure(
             rows.extend(of_launch);
         }
     }
-    let mut tuner = Tuner { bench, effort, observer: bar, sink: &mut sink };
+    let mut tuner = Tuner { bench, effort, largest: args.largest, observer: bar, sink: &mut sink };
     if launches == 1 && tuner.grid(rows)? == Stage::Interrupted {
         return stopped(None, Stage::Interrupted);
     }
@@ -175,6 +176,9 @@ fn launch_grid(
     command.arg("--record").arg(&record);
     if let Some(memory) = args.memory {
         command.args(["--memory", &memory.to_string()]);
+    }
+    if let Some(largest) = args.largest {
+        command.args(["--largest", &largest.to_string()]);
     }
     let exit = command.status().context("a fresh process could not be started")?;
     match exit.code() {
@@ -258,6 +262,7 @@ struct Summary<'s> {
     record_path: &'s Path,
     seconds: f64,
     peak: Option<u64>,
+    launches: usize,
 }
 
 fn summary(s: &Summary<'_>) -> String {
@@ -280,7 +285,11 @@ fn summary(s: &Summary<'_>) -> String {
     text.push_str(&tuning::ranges(&lines, &reference).terminal(output::width()));
     text.push_str(&library_lines(s.rows, &reference));
     text.push_str(&regret_lines(s.regrets));
-    if let Some((median, worst)) = Evidence::new(s.rows).spread_between_launches() {
+    let grid: Vec<Row> =
+        s.rows.iter().filter(|row| row.experiment == tune::EXPERIMENT).cloned().collect();
+    if s.launches > 1
+        && let Some((median, worst)) = Evidence::new(&grid).spread_between_launches()
+    {
         text.push_str(&format!(
             "between launches the same kernel's ratio differed by {:.1} % (median), {:.0} % at worst\n",
             median * 100.0,

@@ -74,7 +74,7 @@ fn moves(kernel: &'static Kernel, f: CopyFn, arena: &mut Arena, effort: Effort) 
     let mut random = random_for(kernel);
     let inside = MARGIN + NEAR as usize;
     for n in (0..=600).step_by(effort.pick(5, 1, 1)) {
-        for distance in (-NEAR..=NEAR) {
+        for distance in -NEAR..=NEAR {
             let from = inside + random.usize(0..ALIGNMENTS);
             arena.r#move(kernel, f, from.strict_add_signed(distance), from, n)?;
         }

@@ -1,0 +1,242 @@
+//! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
+
+use cachewise_measure::record;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+    command.env_remove("CACHEWISE_PROFILE").env_remove("CACHEWISE_QUIET");
+    command
+}
+
+fn refused(arguments: &[&str], status: i32) -> String {
+    let output = program().args(arguments).output().expect("the program starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+/// The error line of ours, which must be the only one.
+fn line(text: &str) -> &str {
+    let ours: Vec<&str> = text.lines().filter(|line| line.starts_with("cachewise: ")).collect();
+    assert_eq!(ours.len(), 1, "{text}");
+    ours[0]
+}
+
+#[test]
+fn an_unknown_kernel_brings_the_nearest_names() {
+    let text = refused(&["run", "copy-matrix", "--kernels", "copy.avx.mt"], 2);
+    assert!(line(&text).contains("copy.avx.mt") && line(&text).contains("copy.avx.nt"), "{text}");
+}
+
+#[test]
+fn an_unknown_experiment_brings_the_list() {
+    let text = refused(&["run", "copy-metrics"], 2);
+    assert!(line(&text).contains("copy-matrix"), "{text}");
+}
+
+#[test]
+fn bad_sizes_levels_and_operations_say_what_is_accepted() {
+    for arguments in [
+        ["run", "copy-matrix", "--size", "12q"],
+        ["run", "copy-matrix", "--residency", "L7"],
+        ["run", "copy-matrix", "--rounds", "3"],
+        ["list", "kernels", "--op", "shred"],
+    ] {
+        let text = refused(&arguments, 2);
+        assert!(
+            text.contains(arguments[3]) && text.contains("15") | text.contains("accepted"),
+            "{text}"
+        );
+    }
+    refused(&["explain", "--op", "copy", "--size", "4K", "--reuse", "later"], 2);
+}
+
+#[test]
+fn a_size_over_the_memory_bound_is_refused_with_the_bound() {
+    let text = refused(&["run", "copy-matrix", "--size", "2G"], 2);
+    assert!(line(&text).contains("2147483648") && line(&text).contains("accepted"), "{text}");
+    let text = refused(&["run", "copy-matrix", "--memory", "1M"], 2);
+    assert!(line(&text).contains("1048576") && line(&text).contains("accepted"), "{text}");
+}
+
+#[test]
+fn unwritable_outputs_are_refused_before_anything_is_measured() {
+    let begun = Instant::now();
+    for flag in ["--json", "--csv", "--markdown"] {
+        let text = refused(&["run", "roofline", flag, "/nonexistent/directory/file"], 1);
+        assert!(line(&text).contains("/nonexistent/directory/file"), "{text}");
+    }
+    let text = refused(&["tune", "--quick", "--output", "/nonexistent/a.profile"], 1);
+    assert!(line(&text).contains("/nonexistent/a"), "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "it measured first");
+}
+
+#[test]
+fn a_full_disk_is_one_line_and_leaves_no_file() {
+    let text = refused(
+        &[
+            "run",
+            "copy-matrix",
+            "--kernels",
+            "copy0",
+            "--size",
+            "1K",
+            "--residency",
+            "L1",
+            "--json",
+            "/dev/full",
+        ],
+        1,
+    );
+    assert!(line(&text).contains("space"), "{text}");
+    assert!(
+        Path::new("/dev/full").metadata().is_ok_and(|m| !m.is_file()),
+        "the device was replaced"
+    );
+}
+
+#[test]
+fn ctrl_c_keeps_the_finished_rows() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record_path = directory.path().join("a.jsonl");
+    let mut child = program()
+        .args(["run", "copy-matrix", "--rounds", "40", "--json"])
+        .arg(&record_path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // Long enough for a cell, far from the end.
+    std::thread::sleep(Duration::from_secs(8));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+    let status = child.wait().expect("it ends");
+    let mut text = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
+    assert_eq!(status.code(), Some(130), "{text}");
+    assert!(text.contains("finished rows kept"), "{text}");
+    let read = record::read(&record_path).expect("a whole record");
+    assert!(read.end.expect("an end").interrupted);
+    assert!(!read.rows.is_empty());
+    assert_eq!(files(directory.path()), [record_path]);
+}
+
+#[test]
+fn ctrl_c_before_the_decisions_writes_no_profile() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let profile = directory.path().join("p.profile");
+    let mut child = program()
+        .args(["tune", "--quick", "--output"])
+        .arg(&profile)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    std::thread::sleep(Duration::from_secs(5));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(files(directory.path()), [directory.path().join("p.record.jsonl")]);
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .collect()
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let mut child = program()
+        .args(["list", "kernels"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut first = String::new();
+    BufReader::with_capacity(16, child.stdout.take().expect("piped"))
+        .read_line(&mut first)
+        .expect("a line");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A whole profile for this CPU, as text.
+fn profile_text() -> String {
+    use cachewise::profile::{Decision, MAX_SIZE, Profile};
+    Profile {
+        cpu: cachewise::cpu::Cpu::detect(),
+        caches: cachewise::cpu::Caches::detect(),
+        record: None,
+        written: String::new(),
+        decisions: vec![Decision {
+            operation: cachewise_kernels::Operation::Copy,
+            reuse: cachewise::Reuse::Unknown,
+            from: 256,
+            to: MAX_SIZE,
+            kernel: "copy.gpr64".into(),
+        }],
+        notes: vec![],
+    }
+    .to_text()
+}
+
+fn explain_with(profile: &Path) -> Output {
+    program()
+        .args(["explain", "--op", "copy", "--size", "4K"])
+        .env("CACHEWISE_PROFILE", profile)
+        .output()
+        .expect("the program starts")
+}
+
+#[test]
+fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let good = profile_text();
+    let path = directory.path().join("p.profile");
+    std::fs::write(&path, &good).expect("written");
+    assert!(String::from_utf8_lossy(&explain_with(&path).stdout).contains("copy.gpr64"));
+
+    let foreign = good.replacen("cpu ", "cpu Somebody", 1);
+    let cases = [
+        ("damaged", good.replace("copy.gpr64", "copy.gpr46")),
+        ("truncated", good[..good.len() / 2].to_owned()),
+        ("newer", good.replacen("cachewise-profile 1", "cachewise-profile 2", 1)),
+        ("foreign", resealed(&foreign)),
+        ("empty", String::new()),
+    ];
+    for (name, text) in cases {
+        std::fs::write(&path, text).expect("written");
+        let output = explain_with(&path);
+        let warning = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{name}: {warning}");
+        assert_eq!(warning.lines().count(), 1, "{name}: {warning}");
+        assert!(warning.contains("p.profile"), "{name}: {warning}");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!said.contains("copy.gpr64"), "{name}: it was followed: {said}");
+        // Asked for by name, it is an error instead.
+        let path = path.to_string_lossy();
+        let refused_with =
+            refused(&["explain", "--op", "copy", "--size", "4K", "--profile", &path], 1);
+        assert!(line(&refused_with).contains("p.profile"), "{name}: {refused_with}");
+    }
+    // Unreadable: a directory in its place.
+    let output = explain_with(directory.path());
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
+}
+
+/// The text with a checksum that fits it, so that only its contents are wrong.
+fn resealed(text: &str) -> String {
+    let body_end = text.rfind("end ").expect("an end line");
+    let body = &text[..body_end];
+    let lines = body.lines().count();
+    format!("{body}end {lines} fnv1a64:{:016x}\n", cachewise::profile::fnv1a64(body.as_bytes()))
+}
