@@ -1,5 +1,7 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
+mod agree;
+mod ci;
 mod emulate;
 
 use anyhow::{Result, bail};
@@ -16,6 +18,19 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// What CI runs, stage by stage; skipped stages are named with the reason.
+    Ci {
+        /// Only these stages, by name.
+        stages: Vec<String>,
+    },
+    /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
+    /// cost differs by at most 5 % in the second one's record.
+    Agree {
+        /// The first profile.
+        first: std::path::PathBuf,
+        /// The second profile, its record beside it.
+        second: std::path::PathBuf,
+    },
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -35,6 +50,8 @@ enum Chore {
 
 fn main() -> Result<()> {
     match Arguments::parse().chore {
+        Chore::Ci { stages } => ci::run(&stages)?,
+        Chore::Agree { first, second } => agree::run(&first, &second)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -25,7 +25,7 @@ use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function, Kernel, Operation, TABLE};
 use core::hint::cold_path;
 use core::ops::RangeInclusive;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Width of a class below [`LINEAR_END`], as a power of two.
 const LINEAR_SHIFT: u32 = 5;
@@ -103,6 +103,24 @@ impl Row {
 }
 
 static ROWS: [Row; ROW_COUNT] = [const { Row([const { AtomicU8::new(0) }; CLASSES]) }; ROW_COUNT];
+
+/// Whether `cachewise_kernels::middle` may be used; false until the table is filled.
+static MIDDLE: AtomicBool = AtomicBool::new(false);
+
+/// Whether 129 to 256 bytes are done without the table.
+#[inline(always)]
+pub(crate) fn has_middle() -> bool {
+    // The flag is complete in itself, so nothing has to be ordered before it.
+    MIDDLE.load(Ordering::Relaxed)
+}
+
+/// Allows the middle sizes their own functions where the CPU has what they take.
+pub(crate) fn note_middle(available: Features) {
+    #[cfg(target_arch = "x86_64")]
+    MIDDLE.store(available.contains(cachewise_kernels::middle::REQUIRES), Ordering::Relaxed);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = available;
+}
 
 /// How many kernels of an operation the library may use.
 const fn count(operation: Operation) -> usize {

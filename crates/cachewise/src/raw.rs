@@ -9,6 +9,8 @@
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
+#[cfg(target_arch = "x86_64")]
+use cachewise_kernels::middle;
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
@@ -28,6 +30,11 @@ pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: us
         // SAFETY: the caller's promise, and n < LIMIT.
         unsafe { small::copy(dst, src, n) };
         return dst;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
+        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
+        return unsafe { middle::copy(dst, src, n) };
     }
     let kernel = dispatch::copy(Reuse::Unknown, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
@@ -53,6 +60,11 @@ pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8
         unsafe { small::copy(dst, src, n) };
         return dst;
     }
+    #[cfg(target_arch = "x86_64")]
+    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
+        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
+        return unsafe { middle::copy(dst, src, n) };
+    }
     let kernel = dispatch::r#move(Reuse::Unknown, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(dst, src, n) }
@@ -75,6 +87,11 @@ pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
         // SAFETY: the caller's promise, and n < LIMIT.
         unsafe { small::fill(dst, byte as u8, n) };
         return dst;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
+        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
+        return unsafe { middle::fill(dst, byte, n) };
     }
     let kernel = dispatch::fill(Reuse::Unknown, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
@@ -102,6 +119,11 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
         unsafe { small::fill(dst, 0, n) };
         return dst;
     }
+    #[cfg(target_arch = "x86_64")]
+    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
+        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
+        return unsafe { middle::fill(dst, 0, n) };
+    }
     let kernel = dispatch::zero(Reuse::Unknown, n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(dst, n) }
@@ -123,6 +145,11 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
         // SAFETY: the caller's promise, and n < LIMIT.
         return unsafe { small::compare(a, b, n) };
     }
+    #[cfg(target_arch = "x86_64")]
+    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
+        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
+        return unsafe { middle::compare(a, b, n) };
+    }
     let kernel = dispatch::compare(n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(a, b, n) }
@@ -138,15 +165,36 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
 /// // SAFETY: both arrays have 400 bytes.
 /// assert!(unsafe { cachewise::raw::equal(a.as_ptr(), b.as_ptr(), 400) });
 /// ```
+#[inline]
+pub unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { equal_int(a, b, n) != 0 }
+}
+
+/// [`equal`] as C has it: 1 or 0.
+///
+/// # Safety
+/// `a` and `b` are readable for `n` bytes.
+///
+/// ```
+/// let (a, b) = ([5u8; 400], [6u8; 400]);
+/// // SAFETY: both arrays have 400 bytes.
+/// assert_eq!(unsafe { cachewise::raw::equal_int(a.as_ptr(), b.as_ptr(), 400) }, 0);
+/// ```
 #[inline(never)]
-pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
+pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 {
     if n < small::LIMIT {
         // SAFETY: the caller's promise, and n < LIMIT.
-        return unsafe { small::equal(a, b, n) };
+        return i32::from(unsafe { small::equal(a, b, n) });
+    }
+    #[cfg(target_arch = "x86_64")]
+    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
+        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
+        return unsafe { middle::equal(a, b, n) };
     }
     let kernel = dispatch::equal(n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(a, b, n) != 0 }
+    unsafe { kernel(a, b, n) }
 }
 
 /// [`copy_nonoverlapping`] with a hint.

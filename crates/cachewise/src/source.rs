@@ -128,7 +128,8 @@ impl From<ProfileError> for InstallError {
 /// What the library does for an operation, a hint and a size.
 #[derive(Clone, Copy, Debug)]
 pub struct Decided {
-    /// The kernel; `None` up to 128 bytes, where the library's own inlined paths serve.
+    /// The kernel; `None` where the library's own paths serve: up to 128 bytes, and up to 256
+    /// without a hint on a CPU with AVX2.
     pub kernel: Option<&'static Kernel>,
     /// The smallest size around the one asked for that is decided alike.
     pub from: u64,
@@ -162,8 +163,14 @@ impl Decided {
 #[must_use]
 pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     init();
-    if size < small::LIMIT as u64 {
-        let (from, to) = (0, small::LIMIT as u64 - 1);
+    // A hint goes to the table from LIMIT on; without one the middle sizes are the library's own.
+    let own = if reuse == Reuse::Unknown && dispatch::has_middle() {
+        small::MIDDLE_LIMIT as u64
+    } else {
+        small::LIMIT as u64 - 1
+    };
+    if size <= own {
+        let (from, to) = (0, own);
         return Decided { kernel: None, from, to, source: Source::Computed };
     }
     let row = crate::profile::row(operation, reuse);
@@ -201,6 +208,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
     let decided = dispatch::follow(&profile, available);
     defaults::fill(decided, &signature, available);
+    dispatch::note_middle(available);
     publish(INSTALLED, decided);
     drop(claim);
     Ok(())
@@ -233,6 +241,7 @@ fn fill() {
     let (signature, available) = (Signature::detect(), Features::detect());
     let (kind, decided) = discover(&signature, available);
     defaults::fill(decided, &signature, available);
+    dispatch::note_middle(available);
     publish(kind, decided);
     drop(claim);
 }

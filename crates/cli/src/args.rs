@@ -41,7 +41,7 @@ pub enum Verb {
 /// `cachewise tune`
 #[derive(Debug, Args)]
 pub struct Tune {
-    /// About a minute: one size per octave, up to 64 MiB
+    /// About a minute: one size per octave
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
     /// About a quarter of an hour: finer sizes, more rounds, several fresh processes
@@ -53,7 +53,7 @@ pub struct Tune {
     /// Where to write the record [default: beside the profile]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Largest operation to measure; beyond it the last decision holds [default: by effort, 64 MiB for --quick]
+    /// Largest operation to measure; beyond it the last decision holds [default: by effort and cache]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub largest: Option<usize>,
     /// Seed of every random choice [default: drawn, and recorded]

@@ -371,8 +371,8 @@ impl Bench {
                 ratio: Some(ratio),
                 verdict: Some(ratio.verdict(MARGIN)),
                 total_ratio: parts.then(|| pair(&samples.total_ns(), &reference.total_ns())),
-                proofs: proofs.clone(),
-                drift: result.drift,
+                proofs: if samples.name == reference.name { proofs.clone() } else { Vec::new() },
+                drift: (samples.name == reference.name).then_some(result.drift),
                 dropped: samples.dropped_after.is_some(),
                 extra: BTreeMap::new(),
             }

@@ -95,16 +95,11 @@ pub fn library(operation: Operation) -> Routine {
         Operation::Fill => Function::Fill(raw::fill),
         Operation::Zero => Function::Zero(raw::zero),
         Operation::Compare => Function::Compare(raw::compare),
-        Operation::Equal => Function::Equal(library_equal),
+        Operation::Equal => Function::Equal(raw::equal_int),
         Operation::CopyPages => Function::CopyPages(library_copy_pages),
         Operation::ZeroPages => Function::ZeroPages(library_zero_pages),
     };
     Routine { name: LIBRARY.to_owned(), function }
-}
-
-unsafe extern "C" fn library_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
-    // SAFETY: the caller's promise (`EqualFn`).
-    i32::from(unsafe { cachewise::raw::equal(a, b, n) })
 }
 
 unsafe extern "C" fn library_copy_pages(dst: *mut u8, src: *const u8, order: u32) {

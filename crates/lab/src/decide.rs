@@ -6,8 +6,8 @@
 //! do not differ by a coin toss.
 
 /// What a change of kernel between neighbouring sizes has to gain, as a logarithm of the cost
-/// summed over the sizes it applies to: 2 %, the resolution a quick tuning can honestly claim.
-pub const SWITCH_COST: f64 = 0.02;
+/// summed over the sizes it applies to: 3 %, the resolution a quick tuning can honestly claim.
+pub const SWITCH_COST: f64 = 0.03;
 
 /// A kernel that loses by more than this to libc in any one of the states that were weighed is not
 /// chosen while another does not: the sum must not hide a loss that some caller will meet.

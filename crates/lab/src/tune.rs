@@ -27,11 +27,11 @@ pub const LIBRARY: &str = "tune-library";
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// One size per octave up to 64 MiB, 15 rounds.
+    /// One size per octave, 15 rounds.
     Quick,
-    /// Two sizes per octave up to 128 MiB, 21 rounds.
+    /// Two sizes per octave, 21 rounds.
     Standard,
-    /// As standard, 31 rounds and up to 256 MiB, in several launches.
+    /// As standard, larger sizes, 31 rounds, in several launches.
     Thorough,
 }
 
@@ -63,11 +63,14 @@ impl Effort {
         }
     }
 
-    fn largest(self) -> usize {
+    /// The largest operation measured: both operands of a copy are then two, four or eight times
+    /// the last-level cache.
+    fn largest(self, llc_bytes: usize) -> usize {
+        let llc = llc_bytes.max(32 << 20).next_power_of_two();
         match self {
-            Effort::Quick => 64 << 20,
-            Effort::Standard => 128 << 20,
-            Effort::Thorough => 256 << 20,
+            Effort::Quick => llc,
+            Effort::Standard => 2 * llc,
+            Effort::Thorough => 4 * llc,
         }
     }
 
@@ -78,15 +81,15 @@ impl Effort {
         }
     }
 
-    /// The sizes decided from, as far as `most` bytes per operation allow.
+    /// The sizes decided from, up to `most` bytes.
     #[must_use]
     pub fn grid(self, most: usize) -> Vec<usize> {
         let mut sizes = Vec::new();
         let mut octave = FIRST_SIZE as usize;
-        while octave <= self.largest().min(most) {
+        while octave <= most {
             sizes.push(octave);
             let half = octave + octave / 2;
-            if self.per_octave() == 2 && half <= self.largest().min(most) {
+            if self.per_octave() == 2 && half <= most {
                 sizes.push(half);
             }
             octave *= 2;
@@ -129,6 +132,9 @@ fn work(operation: Operation, size: usize, state: State, contestants: usize) -> 
     (size as f64 * (touches + after)).max(SHORTEST) * contestants as f64
 }
 
+/// The label of [`State::Beside`], whatever its bystander.
+const BESIDE: &str = "beside";
+
 /// Where rows go as they are finished.
 pub type Sink<'s> = dyn FnMut(&Row) -> Result<(), LabError> + 's;
 
@@ -159,7 +165,8 @@ impl Tuner<'_> {
     /// The largest operation that may be measured.
     fn most(&self) -> usize {
         let possible = self.bench.largest_size();
-        self.largest.unwrap_or(possible).clamp(FIRST_SIZE as usize, possible)
+        let wanted = self.effort.largest(self.bench.machine.caches.llc.bytes);
+        self.largest.unwrap_or(wanted).clamp(FIRST_SIZE as usize, possible)
     }
 
     fn plan(&self) -> Plan {
@@ -179,7 +186,8 @@ impl Tuner<'_> {
         rows: &mut Vec<Row>,
     ) -> Result<Stage, LabError> {
         let mut plan = self.plan();
-        if routines.len() <= 3 {
+        // Outside the first state every contestant counts at every size.
+        if state != State::Warm || routines.len() <= MOST_FINALISTS {
             plan.screening_rounds = 0;
         }
         let question = Question {
@@ -213,24 +221,28 @@ impl Tuner<'_> {
     /// Wrong bytes, refused memory, a sink that fails.
     pub fn grid(&mut self, rows: &mut Vec<Row>) -> Result<Stage, LabError> {
         let sizes = self.effort.grid(self.most());
-        self.cells("measuring", EXPERIMENT, &sizes, rows)
+        let (_, stage) = self.cells("measuring", EXPERIMENT, &sizes, None, rows)?;
+        Ok(stage)
     }
 
-    /// Every operation at every size: the whole field warm, then the finalists in the other states.
+    /// Every operation at every size: the whole field warm at all sizes, then the operation's
+    /// finalists in the other states, the same at every size, so that neighbouring sizes can be
+    /// compared kernel by kernel.
     fn cells(
         &mut self,
         what: &str,
         experiment: &str,
         sizes: &[usize],
+        given: Option<&Finalists>,
         rows: &mut Vec<Row>,
-    ) -> Result<Stage, LabError> {
+    ) -> Result<(Finalists, Stage), LabError> {
         let mut total = 0.0;
         for operation in cachewise::profile::OPERATIONS {
             for &size in sizes {
                 let field = field(operation, size, self.bench).len();
                 for state in states(self.bench, operation, size) {
                     let contestants = match state {
-                        State::Warm if operation != Operation::Move => field,
+                        State::Warm if given.is_none() => field,
                         _ => field.min(MOST_FINALISTS),
                     };
                     total += work(operation, size, state, contestants);
@@ -238,31 +250,38 @@ impl Tuner<'_> {
             }
         }
         self.observer.begin(what, total);
-        let mut finalists: BTreeMap<(Operation, usize), Vec<&'static str>> = BTreeMap::new();
+        let mut finalists = given.cloned().unwrap_or_default();
         for operation in cachewise::profile::OPERATIONS {
-            for &size in sizes {
-                let mut routines = field(operation, size, self.bench);
-                // A move apart is its copy's loop: the copy's finalists are the move's field.
-                if let Some(of_copy) = finalists.get(&(Operation::Copy, size))
-                    && operation == Operation::Move
-                {
-                    keep(&mut routines, of_copy);
+            let begun = rows.len();
+            // A move apart is its copy's loop: the copy's finalists are the move's field.
+            let mut known = match operation {
+                Operation::Move => finalists.get(&Operation::Copy).cloned(),
+                _ => finalists.get(&operation).cloned(),
+            };
+            for warm in [true, false] {
+                for &size in sizes {
+                    let mut routines = field(operation, size, self.bench);
+                    if let Some(known) = &known {
+                        keep(&mut routines, known);
+                    }
+                    for state in states(self.bench, operation, size) {
+                        if (state == State::Warm) != warm {
+                            continue;
+                        }
+                        let cell = (operation, size, state);
+                        if self.ask(experiment, cell, &routines, rows)? == Stage::Interrupted {
+                            return Ok((finalists, Stage::Interrupted));
+                        }
+                    }
                 }
-                for state in states(self.bench, operation, size) {
-                    let before = rows.len();
-                    let stage = self.ask(experiment, (operation, size, state), &routines, rows)?;
-                    if stage == Stage::Interrupted {
-                        return Ok(stage);
-                    }
-                    if state == State::Warm && operation != Operation::Move {
-                        let best = finalists_of(&rows[before..]);
-                        keep(&mut routines, &best);
-                        finalists.insert((operation, size), best);
-                    }
+                if known.is_none() {
+                    let best = finalists_of(&rows[begun..]);
+                    finalists.insert(operation, best.clone());
+                    known = Some(best);
                 }
             }
         }
-        Ok(Stage::Done)
+        Ok((finalists, Stage::Done))
     }
 
     /// Narrows every crossover of `evidence` to a quarter of an octave by measuring the two kernels
@@ -390,7 +409,31 @@ impl Tuner<'_> {
         let sizes = unseen(self.bench.seed, self.effort, self.most());
         let mut fresh = Vec::new();
         let what = "checking the decisions at other sizes";
-        let stage = self.cells(what, REGRET, &sizes, &mut fresh)?;
+        // The kernels decided for, and the finalists they were decided from.
+        let grid: Vec<Row> =
+            rows.iter().filter(|row| row.experiment == EXPERIMENT).cloned().collect();
+        let mut field = Finalists::new();
+        for operation in cachewise::profile::OPERATIONS {
+            let of_it: Vec<Row> =
+                grid.iter().filter(|row| row.cell.operation == operation.name()).cloned().collect();
+            let mut techniques = finalists_of(&of_it);
+            let chosen = decided.iter().filter(|d| d.operation == operation);
+            techniques.extend(
+                chosen
+                    .filter_map(|d| cachewise_kernels::find(&d.range.kernel))
+                    .map(Kernel::technique),
+            );
+            techniques.sort_unstable();
+            techniques.dedup();
+            field.insert(operation, techniques);
+        }
+        // A move is weighed with its copy's rows, so the copy has to know the move's kernels.
+        let of_move = field.get(&Operation::Move).cloned().unwrap_or_default();
+        let of_copy = field.entry(Operation::Copy).or_default();
+        of_copy.extend(of_move);
+        of_copy.sort_unstable();
+        of_copy.dedup();
+        let (_, stage) = self.cells(what, REGRET, &sizes, Some(&field), &mut fresh)?;
         if stage == Stage::Interrupted {
             rows.extend(fresh);
             return Ok((Vec::new(), stage));
@@ -431,25 +474,62 @@ impl Tuner<'_> {
     }
 }
 
-/// Most contestants that go on to the states after the first, libc included.
-const MOST_FINALISTS: usize = 6;
+/// Per operation, the techniques that are measured in every state.
+type Finalists = BTreeMap<Operation, Vec<&'static str>>;
 
-/// Techniques of the three fastest temporal and the two fastest non-temporal kernels among a warm
-/// cell's rows; those that store by a string instruction count as temporal.
+/// Temporal kernels (string instructions among them) that go on to the other states.
+const TEMPORAL_FINALISTS: usize = 4;
+/// Non-temporal kernels that do.
+const NON_TEMPORAL_FINALISTS: usize = 2;
+/// All of them with libc.
+const MOST_FINALISTS: usize = 1 + TEMPORAL_FINALISTS + NON_TEMPORAL_FINALISTS;
+
+/// Techniques that between them come nearest to the fastest at every size of an operation's warm
+/// rows: each further one is the one that lowers the sum of log ratios most.
 fn finalists_of(rows: &[Row]) -> Vec<&'static str> {
-    let mut ranked: Vec<(f64, &Kernel)> = rows
-        .iter()
-        .filter_map(|row| Some((row.ratio?.median, cachewise_kernels::find(&row.contestant)?)))
-        .collect();
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let first = |non_temporal: bool, count: usize| {
-        ranked
-            .iter()
-            .filter(move |(_, kernel)| kernel.is_non_temporal() == non_temporal)
-            .take(count)
-            .map(|(_, kernel)| kernel.technique())
-    };
-    first(false, MOST_FINALISTS - 3).chain(first(true, 2)).collect()
+    /// What a kernel that was not measured at a size counts as there.
+    const ABSENT: f64 = 1.0;
+    let mut sizes: BTreeMap<u64, BTreeMap<&'static str, f64>> = BTreeMap::new();
+    let mut kernels: Vec<&'static Kernel> = Vec::new();
+    for row in rows.iter().filter(|row| row.cell.state == State::Warm.label()) {
+        let (Some(ratio), Some(kernel)) = (row.ratio, cachewise_kernels::find(&row.contestant))
+        else {
+            continue;
+        };
+        sizes.entry(row.cell.size).or_default().insert(kernel.technique(), ratio.median.ln());
+        if !kernels.iter().any(|known| known.name == kernel.name) {
+            kernels.push(kernel);
+        }
+    }
+    let mut chosen: Vec<&'static str> = Vec::new();
+    for (non_temporal, count) in [(false, TEMPORAL_FINALISTS), (true, NON_TEMPORAL_FINALISTS)] {
+        let mut of_kind: Vec<&'static str> = Vec::new();
+        // Around the cache pays where it pays; below, every such kernel is equally out of place.
+        let from = if non_temporal { 1 << 20 } else { 0 };
+        for _ in 0..count {
+            let total = |candidate: &'static str| -> f64 {
+                sizes
+                    .range(from..)
+                    .map(|(_, at)| {
+                        of_kind
+                            .iter()
+                            .chain(std::iter::once(&candidate))
+                            .map(|technique| at.get(technique).copied().unwrap_or(ABSENT))
+                            .fold(f64::MAX, f64::min)
+                    })
+                    .sum()
+            };
+            let best = kernels
+                .iter()
+                .filter(|kernel| kernel.is_non_temporal() == non_temporal)
+                .map(|kernel| kernel.technique())
+                .filter(|technique| !of_kind.contains(technique))
+                .min_by(|a, b| total(a).total_cmp(&total(b)));
+            of_kind.extend(best);
+        }
+        chosen.extend(of_kind);
+    }
+    chosen
 }
 
 /// Leaves the reference and the kernels of those techniques.
@@ -470,7 +550,7 @@ fn field(operation: Operation, size: usize, bench: &Bench) -> Vec<Routine> {
 /// Sizes that are on no grid, drawn from the seed: one per two octaves or so, some odd.
 fn unseen(seed: u64, effort: Effort, most: usize) -> Vec<usize> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x5EED);
-    let most = effort.largest().min(most).max(2 * FIRST_SIZE as usize) as f64 * 0.9;
+    let most = most.max(2 * FIRST_SIZE as usize) as f64 * 0.9;
     let first = (FIRST_SIZE as f64).ln();
     let count = match effort {
         Effort::Quick => 6,
@@ -615,56 +695,60 @@ impl Evidence {
             .collect()
     }
 
-    /// Every kernel's cost at a size under a hint, as METHODOLOGY.md weighs it.
+    /// Every kernel's cost at a size under a hint, as METHODOLOGY.md weighs it; kernels that were
+    /// not measured in every state that counts have none.
     #[must_use]
     pub fn at(&self, operation: Operation, reuse: Reuse, size: usize) -> AtSize {
-        let warm = (operation.name().to_owned(), size as u64, State::Warm.label().to_owned());
-        let kernels = self.ratios.get(&warm).into_iter().flat_map(BTreeMap::keys);
-        let costs = kernels
+        let mut kernels: Vec<&String> = self
+            .ratios
+            .iter()
+            .filter(|((name, bytes, _), _)| name == operation.name() && *bytes == size as u64)
+            .flat_map(|(_, ratios)| ratios.keys())
             .filter(|kernel| kernel.as_str() != LIBC)
+            .collect();
+        kernels.sort_unstable();
+        kernels.dedup();
+        let costs = kernels
+            .into_iter()
             .filter_map(|kernel| self.cost(operation, reuse, size, kernel))
             .collect();
         AtSize { size, costs }
     }
 
     fn cost(&self, operation: Operation, reuse: Reuse, size: usize, kernel: &str) -> Option<Cost> {
-        let measured = |state: &str| {
-            let key = (operation.name().to_owned(), size as u64, state.to_owned());
-            self.ratios.contains_key(&key)
-        };
-        let ratio = |state: &str| self.ratio(operation, size, state, kernel);
-        // A state that was measured and where the kernel was dropped disqualifies it.
-        let mut plain = vec![ratio("warm")?];
-        for state in ["askew", "overlap"] {
-            if measured(state) {
-                plain.push(ratio(state)?);
-            }
-        }
-        let mean = |values: &[f64]| {
-            (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
-        };
         // A move apart is the same loop as the copy of its technique, so reader and bystander are
         // measured behind the copy.
-        let (afterwards, twin) = if operation == Operation::Move {
+        let (behind, twin) = if operation == Operation::Move {
             (Operation::Copy, kernel.replacen("move.", "copy.", 1))
         } else {
             (operation, kernel.to_owned())
         };
-        let after = |state: &str| self.ratio(afterwards, size, state, &twin);
-        let after_measured = |state: &str| {
-            let key = (afterwards.name().to_owned(), size as u64, state.to_owned());
+        let measured = |operation: Operation, state: &str| {
+            let key = (operation.name().to_owned(), size as u64, state.to_owned());
             self.ratios.contains_key(&key)
         };
-        let worst_plain = plain.iter().copied().fold(f64::MIN, f64::max);
-        let plain = mean(&plain);
-        let (ratio, worst) = match reuse {
-            Reuse::Soon if after_measured("read") => (after("read")?, after("read")?),
-            Reuse::Never if after_measured("beside") => (after("beside")?, after("beside")?),
-            Reuse::Unknown if after_measured("read") && after_measured("beside") => {
-                let (read, beside) = (after("read")?, after("beside")?);
-                (plain.powf(0.5) * read.powf(0.25) * beside.powf(0.25), worst_plain)
+        // Plain states; `None` when one was measured without this kernel.
+        let plain = || -> Option<(f64, f64)> {
+            let mut ratios = vec![self.ratio(operation, size, State::Warm.label(), kernel)?];
+            for state in [State::Askew, State::Overlap] {
+                if measured(operation, state.label()) {
+                    ratios.push(self.ratio(operation, size, state.label(), kernel)?);
+                }
             }
-            _ => (plain, worst_plain),
+            let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+            Some((mean.exp(), ratios.iter().copied().fold(f64::MIN, f64::max)))
+        };
+        let read = || self.ratio(behind, size, State::Read.label(), &twin);
+        let beside = || self.ratio(behind, size, BESIDE, &twin);
+        let followed = measured(behind, State::Read.label()) && measured(behind, BESIDE);
+        let (ratio, worst) = match reuse {
+            Reuse::Soon if followed => (read()?, read()?),
+            Reuse::Never if followed => (beside()?, beside()?),
+            Reuse::Unknown if followed => {
+                let (plain, worst) = plain()?;
+                (plain.powf(0.5) * read()?.powf(0.25) * beside()?.powf(0.25), worst)
+            }
+            _ => plain()?,
         };
         Some(Cost { kernel: kernel.to_owned(), ratio, worst })
     }
@@ -686,14 +770,9 @@ impl Evidence {
     ) -> Option<Regret> {
         let at = self.at(operation, reuse, size);
         let chosen = &decided.iter().find(|d| d.covers(operation, reuse, size))?.range.kernel;
-        let best = at.costs.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-        // A chosen kernel that was dropped in screening has no cost; its regret is what screening
-        // drops at, at least.
-        let regret = at
-            .costs
-            .iter()
-            .find(|cost| cost.kernel == *chosen)
-            .map_or(0.3, |cost| cost.ratio / best.ratio - 1.0);
+        let best = at.best()?;
+        let cost = at.costs.iter().find(|cost| cost.kernel == *chosen)?;
+        let regret = (cost.ratio / best.ratio - 1.0).max(0.0);
         Some(Regret {
             operation,
             reuse,

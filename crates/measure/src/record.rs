@@ -90,25 +90,31 @@ pub struct Row {
     #[serde(with = "crate::rounded::list")]
     pub operation_ns: Vec<f64>,
     /// Nanoseconds of the reader per call, by round; empty without one.
-    #[serde(with = "crate::rounded::list")]
+    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
     pub reader_ns: Vec<f64>,
     /// Nanoseconds the bystander lost per call, by round; empty without one.
-    #[serde(with = "crate::rounded::list")]
+    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
     pub bystander_ns: Vec<f64>,
     /// The operation's time over the reference's.
     pub ratio: Option<PairedRatio>,
     /// What that ratio says.
     pub verdict: Option<Verdict>,
     /// Operation, reader and bystander together over the reference's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_ratio: Option<PairedRatio>,
-    /// Where the operands were: source, then destination, as far as there were proofs.
+    /// Where the operands were: source, then destination, as far as there were proofs. Of the whole
+    /// cell, and so on the reference's row alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
-    /// Whether the machine changed meanwhile.
-    pub drift: DriftVerdict,
+    /// Whether the machine changed meanwhile. Of the whole cell, and so on the reference's row
+    /// alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftVerdict>,
     /// Whether it was dropped early for its slowness.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
     /// Figures particular to the experiment.
-    #[serde(with = "crate::rounded::map")]
+    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, f64>,
 }
 
@@ -120,14 +126,18 @@ pub struct CellKey {
     /// Bytes per call.
     pub size: u64,
     /// Level of the source, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Level of the destination, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<String>,
     /// A free label: `warm`, `cold`, an alignment.
     pub state: String,
     /// Fraction of the destination read afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<f64>,
     /// Bytes of the bystander.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<u64>,
 }
 

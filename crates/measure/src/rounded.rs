@@ -1,11 +1,11 @@
-//! Floats as records write them: seven significant digits, and `null` for what is not a number.
-//! Seven digits are four more than the best interval here resolves, and keep a record small.
+//! Floats as records write them: five significant digits, and `null` for what is not a number.
+//! Five digits are two more than the best interval here resolves, and keep a record small.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const SIGNIFICANT: i32 = 7;
+const SIGNIFICANT: i32 = 5;
 
-/// `value` rounded to seven significant decimal digits.
+/// `value` rounded to five significant decimal digits.
 pub(crate) fn round(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
@@ -88,10 +88,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seven_digits_remain() {
-        assert_eq!(round(1_234.567_891_2), 1234.568);
-        assert_eq!(round(0.000_012_345_678_9), 0.000_012_345_68);
-        assert_eq!(round(-1.000_000_04), -1.0);
+    fn five_digits_remain() {
+        assert_eq!(round(1_234.567_891_2), 1234.6);
+        assert_eq!(round(0.000_012_345_678_9), 0.000_012_346);
+        assert_eq!(round(-1.000_004), -1.0);
         assert_eq!(round(0.0), 0.0);
         assert!(round(f64::INFINITY).is_infinite());
     }

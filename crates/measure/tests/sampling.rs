@@ -106,7 +106,7 @@ fn from_the_machine_to_a_record() {
                 verdict: Some(ratio(index).verdict(0.02)),
                 total_ratio: None,
                 proofs: result.proofs.0.iter().chain(&result.proofs.1).cloned().collect(),
-                drift: result.drift,
+                drift: Some(result.drift),
                 dropped: samples.dropped_after.is_some(),
                 extra: [("timer_costs".to_owned(), result.timer_costs)].into(),
             })

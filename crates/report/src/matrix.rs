@@ -66,7 +66,7 @@ fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
         "ratio: time over {reference}'s in the same rounds{}; us: time for {volume} bytes (seed 002.3)",
         if parts { ", of the sum" } else { "" }
     ));
-    table.remarks.extend(rows.first().and_then(|row| residency(row)));
+    table.remarks.extend(rows.iter().find_map(|row| residency(row)));
     table
 }
 

@@ -70,7 +70,7 @@ pub fn ranges(lines: &[RangeLine], reference: &str) -> Table {
             .to_owned(),
     );
     table.remarks.push(
-        "calls of less than 256 bytes take the library's inlined paths and are not in the profile"
+        "calls of up to 256 bytes without a hint take the library's own paths, whatever the profile"
             .to_owned(),
     );
     table
@@ -139,7 +139,7 @@ mod tests {
                             4 KiB  and up  copy.avx  +100 % (+25 .. +150)            -               -
                    soon     256 B  and up  copy.avx  +100 % (+25 .. +150)            -               -
           speed: +100 % is twice as fast; in brackets the 95 % interval; each range ends below `to`
-          calls of less than 256 bytes take the library's inlined paths and are not in the profile
+          calls of up to 256 bytes without a hint take the library's own paths, whatever the profile
         ");
     }
 }

@@ -27,8 +27,8 @@ pub fn run(args: &Explain) -> anyhow::Result<u8> {
         text.push_str(&format!("  {}\n", row.about));
     }
     text.push_str(&format!("decided by: {who}\n"));
-    if (args.size as u64) < FIRST_SIZE {
-        text.push_str("sizes below 256 bytes are not measured by `tune`\n");
+    if (args.size as u64) < FIRST_SIZE || kernel == "inlined" {
+        text.push_str("calls this small take the library's own paths, whatever the profile\n");
     } else if let Some(path) = path {
         match evidence(&path, args, &kernel) {
             Ok(drawn) => text.push_str(&format!("\n{drawn}")),

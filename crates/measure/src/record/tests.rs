@@ -49,7 +49,7 @@ fn row() -> Row {
             expected: (40.0, 1000.0),
             text: "DRAM proved".into(),
         }],
-        drift: DriftVerdict::Steady { p: 0.5, change: 0.001 },
+        drift: Some(DriftVerdict::Steady { p: 0.5, change: 0.001 }),
         dropped: false,
         extra: BTreeMap::from([("stolen".to_owned(), 0.25)]),
     }
@@ -92,7 +92,7 @@ fn times_are_written_short() {
     let mut long = row();
     long.operation_ns = vec![1_234.567_890_123; 1000];
     let text = serde_json::to_string(&Line::Row(long)).expect("JSON");
-    assert!(text.contains("[1234.568,"), "{}", &text[..300]);
+    assert!(text.contains("[1234.6,"), "{}", &text[..300]);
     assert!(text.len() < 12_000, "{}", text.len());
 }
 

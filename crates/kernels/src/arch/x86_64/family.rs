@@ -100,7 +100,11 @@ unsafe fn copy_to_16(dst: *mut u8, src: *const u8, n: usize) {
 /// Copies `n` bytes, `half * BYTES <= n <= 2 * half * BYTES`, as `half` vectors from each end, all
 /// loads before all stores.
 #[inline(always)]
-unsafe fn copy_ends<V: Vector, const HALF: usize>(dst: *mut u8, src: *const u8, n: usize) {
+pub(super) unsafe fn copy_ends<V: Vector, const HALF: usize>(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+) {
     let last = n - HALF * V::BYTES;
     // SAFETY: HALF vectors from the start and HALF up to the end lie inside by the range of n.
     unsafe {
@@ -110,8 +114,11 @@ unsafe fn copy_ends<V: Vector, const HALF: usize>(dst: *mut u8, src: *const u8, 
             head[i] = V::load(src.add(i * V::BYTES));
             tail[i] = V::load(src.add(last + i * V::BYTES));
         }
+        // Ascending: stores that straddle lines are cheaper when the next one finishes the line.
         for i in 0..HALF {
             V::store(dst.add(i * V::BYTES), head[i]);
+        }
+        for i in 0..HALF {
             V::store(dst.add(last + i * V::BYTES), tail[i]);
         }
     }
@@ -444,10 +451,12 @@ pub(super) unsafe fn copy<V: Vector, S: Shaped>(dst: *mut u8, src: *const u8, n:
     dst
 }
 
-/// A shape without the streams, which work on several places at once and so cannot take overlap.
-struct Linear<S>(core::marker::PhantomData<S>);
-impl<S: Shaped> Shaped for Linear<S> {
-    const SHAPE: Shape = Shape { streams: 1, ..S::SHAPE };
+/// What a shape becomes where source and destination overlap: one linear pass, because streams work
+/// on several places at once, through the cache, because the lines it stores are lines it is about
+/// to load.
+struct Overlapping<S>(core::marker::PhantomData<S>);
+impl<S: Shaped> Shaped for Overlapping<S> {
+    const SHAPE: Shape = Shape { streams: 1, nt: false, prefetch: Prefetch::None, ..S::SHAPE };
 }
 
 /// The body of every `move.*` kernel of the vector families: the copy of the same shape where
@@ -460,16 +469,16 @@ pub(super) unsafe fn r#move<V: Vector, S: Shaped>(
 ) -> *mut u8 {
     let up = dst.addr().wrapping_sub(src.addr());
     let down = src.addr().wrapping_sub(dst.addr());
-    // SAFETY: the caller's promise (`MoveFn`). `up < n` means that dst starts inside the source, so
-    // only a backward pass reads every byte before it is overwritten; `down < n` the reverse. The
-    // small copy loads everything first.
+    // SAFETY: the caller's promise (`MoveFn`). The small copy loads everything first; the linear
+    // passes get more than 8 * BYTES bytes. `up < n` means that dst starts inside the source, so
+    // only a backward pass reads every byte before it is overwritten; `down < n` the reverse.
     unsafe {
-        if n <= 8 * V::BYTES && !S::SHAPE.nt {
+        if n <= 8 * V::BYTES {
             copy_small::<V>(dst, src, n);
         } else if up < n {
-            backward::<V, S>(dst, src, n);
+            backward::<V, Overlapping<S>>(dst, src, n);
         } else if down < n {
-            forward::<V, Linear<S>>(dst, src, n);
+            forward::<V, Overlapping<S>>(dst, src, n);
         } else if S::SHAPE.backward {
             backward::<V, S>(dst, src, n);
         } else {
@@ -511,34 +520,38 @@ unsafe fn fill_to_16(dst: *mut u8, word: u64, n: usize) {
     }
 }
 
+/// Fills `n` bytes, `HALF * BYTES <= n <= 2 * HALF * BYTES`, as `HALF` vectors from each end.
+#[inline(always)]
+pub(super) unsafe fn fill_ends<V: Vector, const HALF: usize>(dst: *mut u8, byte: u8, n: usize) {
+    // SAFETY: HALF vectors fit at either end by the range of n.
+    unsafe {
+        let value = V::splat(byte);
+        for i in 0..HALF {
+            V::store(dst.add(i * V::BYTES), value);
+        }
+        for i in 0..HALF {
+            V::store(dst.add(n - (HALF - i) * V::BYTES), value);
+        }
+    }
+}
+
 /// Fills `n <= 8 * BYTES` bytes.
 #[inline(always)]
 unsafe fn fill_small<V: Vector>(dst: *mut u8, byte: u8, n: usize) {
-    #[inline(always)]
-    unsafe fn ends<V: Vector, const HALF: usize>(dst: *mut u8, byte: u8, n: usize) {
-        // SAFETY: HALF * BYTES <= n <= 2 * HALF * BYTES, so HALF vectors fit at either end.
-        unsafe {
-            let value = V::splat(byte);
-            for i in 0..HALF {
-                V::store(dst.add(i * V::BYTES), value);
-                V::store(dst.add(n - (i + 1) * V::BYTES), value);
-            }
-        }
-    }
     let half = <V::Half as Vector>::BYTES;
     let quarter = <<V::Half as Vector>::Half as Vector>::BYTES;
     // SAFETY: each branch's range of n is what its callee demands; the buffer is the caller's.
     unsafe {
         if n > 4 * V::BYTES {
-            ends::<V, 4>(dst, byte, n);
+            fill_ends::<V, 4>(dst, byte, n);
         } else if n > 2 * V::BYTES {
-            ends::<V, 2>(dst, byte, n);
+            fill_ends::<V, 2>(dst, byte, n);
         } else if n >= V::BYTES {
-            ends::<V, 1>(dst, byte, n);
+            fill_ends::<V, 1>(dst, byte, n);
         } else if half < V::BYTES && n >= half {
-            ends::<V::Half, 1>(dst, byte, n);
+            fill_ends::<V::Half, 1>(dst, byte, n);
         } else if quarter < half && n >= quarter {
-            ends::<<V::Half as Vector>::Half, 1>(dst, byte, n);
+            fill_ends::<<V::Half as Vector>::Half, 1>(dst, byte, n);
         } else {
             fill_to_16(dst, u64::from(byte) * 0x0101_0101_0101_0101, n);
         }
@@ -624,6 +637,22 @@ unsafe fn first_difference(a: *const u8, b: *const u8, mask: u64) -> i32 {
     unsafe { i32::from(a.add(at).read()) - i32::from(b.add(at).read()) }
 }
 
+/// The signed difference of the first differing bytes among four vectors that differ somewhere.
+#[inline(always)]
+pub(super) unsafe fn first_difference_of_4<V: ComparingVector>(a: *const u8, b: *const u8) -> i32 {
+    // SAFETY: the caller has read those four vectors, and one of them differs.
+    unsafe {
+        let mut at = 0;
+        loop {
+            let mask = V::differing(a.add(at), b.add(at));
+            if mask != 0 || at == 3 * V::BYTES {
+                return first_difference(a.add(at), b.add(at), mask);
+            }
+            at += V::BYTES;
+        }
+    }
+}
+
 /// -1 or 1 by the first differing byte of two little-endian words that differ.
 #[inline(always)]
 fn order(a: u64, b: u64) -> i32 {
@@ -680,6 +709,21 @@ unsafe fn pre_check<const PRE: usize>(a: *const u8, b: *const u8, n: usize) -> R
     Ok(at)
 }
 
+/// From this many vectors on it pays to align the loads of one operand: a load that straddles two
+/// lines takes two turns of a load port.
+const ALIGN_FROM: usize = 16;
+
+#[inline(always)]
+fn is_aligned<V: Vector>(a: *const u8, at: usize) -> bool {
+    a.addr().wrapping_add(at) & (V::BYTES - 1) == 0
+}
+
+/// From `at`, whose vector is known to be equal, to the next place where `a` is aligned.
+#[inline(always)]
+fn aligning<V: Vector>(a: *const u8, at: usize) -> usize {
+    V::BYTES - (a.addr().wrapping_add(at) & (V::BYTES - 1))
+}
+
 /// The body of every `compare.*` kernel of the vector families.
 #[inline(always)]
 pub(super) unsafe fn compare<V: ComparingVector, const PRE: usize>(
@@ -691,23 +735,26 @@ pub(super) unsafe fn compare<V: ComparingVector, const PRE: usize>(
     // its width left, or ends exactly at n with everything before it known to be equal.
     unsafe {
         let mut at = match pre_check::<PRE>(a, b, n) {
-            Ok(at) => at,
+            Ok(at) => at & !(V::BYTES - 1),
             Err(verdict) => return verdict,
         };
+        if n >= ALIGN_FROM * V::BYTES && !is_aligned::<V>(a, at) {
+            let mask = V::differing(a.add(at), b.add(at));
+            if mask != 0 {
+                return first_difference(a.add(at), b.add(at), mask);
+            }
+            at += aligning::<V>(a, at);
+        }
         while n - at >= 4 * V::BYTES {
             if V::differs_4(a.add(at), b.add(at)) {
-                for i in 0..3 {
-                    let here = at + i * V::BYTES;
-                    let mask = V::differing(a.add(here), b.add(here));
-                    if mask != 0 {
-                        return first_difference(a.add(here), b.add(here), mask);
-                    }
-                }
-                let here = at + 3 * V::BYTES;
-                let mask = V::differing(a.add(here), b.add(here));
-                return first_difference(a.add(here), b.add(here), mask);
+                return first_difference_of_4::<V>(a.add(at), b.add(at));
             }
             at += 4 * V::BYTES;
+        }
+        if at < n && n >= 4 * V::BYTES {
+            let last = n - 4 * V::BYTES;
+            let differs = V::differs_4(a.add(last), b.add(last));
+            return if differs { first_difference_of_4::<V>(a.add(last), b.add(last)) } else { 0 };
         }
         while n - at >= V::BYTES {
             let mask = V::differing(a.add(at), b.add(at));
@@ -778,7 +825,14 @@ pub(super) unsafe fn equal<V: ComparingVector, const PRE: usize>(
 ) -> i32 {
     // SAFETY: as `compare`.
     unsafe {
-        let Ok(mut at) = pre_check::<PRE>(a, b, n) else { return 0 };
+        let Ok(at) = pre_check::<PRE>(a, b, n) else { return 0 };
+        let mut at = at & !(V::BYTES - 1);
+        if n >= ALIGN_FROM * V::BYTES && !is_aligned::<V>(a, at) {
+            if V::differing(a.add(at), b.add(at)) != 0 {
+                return 0;
+            }
+            at += aligning::<V>(a, at);
+        }
         while n - at >= 4 * V::BYTES {
             if V::differs_4(a.add(at), b.add(at)) {
                 return 0;

@@ -205,27 +205,23 @@ macro_rules! vector_file {
 
         copies! { $vector, $enable, $isa;
             plain "" Shape::PLAIN, "four loads, four stores through the cache";
-            group1 ".g1" Shape::PLAIN.group(1), "load and store in turn";
-            group8 ".g8" Shape::PLAIN.group(8), "eight loads, then eight stores (seed 002.4)";
             nt ".nt" Shape::NT, "four loads, four stores around the cache";
             nt_prefetch ".nt.pf512" Shape::NT.prefetch(Prefetch::Nta(512)),
                 "around the cache, prefetchnta 512 bytes ahead";
-            nt_far ".nt.t1x64k" Shape::NT.prefetch(Prefetch::T1(65536)),
-                "around the cache, prefetcht1 64 KiB ahead";
             nt_block4k ".nt.block4k" Shape::NT.prefetch(Prefetch::Block(4096)),
                 "around the cache, each 4 KiB touched before it is copied";
             nt_pages4 ".nt.pages4" Shape::NT.streams(4, 4096),
                 "around the cache, four neighbouring pages in turn";
             nt_streams4 ".nt.streams4" Shape::NT.streams(4, 0),
                 "around the cache, four quarters of the buffer in turn";
-            nt_streams8 ".nt.streams8" Shape::NT.streams(8, 0),
-                "around the cache, eight eighths of the buffer in turn";
             nt_backward ".nt.backward" Shape::NT.backward(),
                 "around the cache, from the end to the beginning";
         }
 
         #[cfg(feature = "lab")]
         copies! { $vector, $enable, $isa;
+            group1 ".g1" Shape::PLAIN.group(1), "load and store in turn";
+            group8 ".g8" Shape::PLAIN.group(8), "eight loads, then eight stores (seed 002.4)";
             group2 ".g2" Shape::PLAIN.group(2), "two loads, two stores";
             backward ".backward" Shape::PLAIN.backward(), "from the end to the beginning";
             prefetch ".pf512" Shape::PLAIN.prefetch(Prefetch::Nta(512)),
@@ -236,6 +232,10 @@ macro_rules! vector_file {
                 "through the cache, each 4 KiB touched before it is copied";
             streams4 ".streams4" Shape::PLAIN.streams(4, 0),
                 "through the cache, four quarters of the buffer in turn";
+            nt_far ".nt.t1x64k" Shape::NT.prefetch(Prefetch::T1(65536)),
+                "around the cache, prefetcht1 64 KiB ahead";
+            nt_streams8 ".nt.streams8" Shape::NT.streams(8, 0),
+                "around the cache, eight eighths of the buffer in turn";
             nt_group1 ".nt.g1" Shape::NT.group(1), "around the cache, load and store in turn";
             nt_group2 ".nt.g2" Shape::NT.group(2), "around the cache, two loads, two stores";
             nt_group8 ".nt.g8" Shape::NT.group(8), "around the cache, eight loads, eight stores";
@@ -273,26 +273,18 @@ macro_rules! vector_file {
         /// What the library may choose from.
         pub(crate) const ROWS: &[Kernel] = &[
             plain::COPY,
-            group1::COPY,
-            group8::COPY,
             nt::COPY,
             nt_prefetch::COPY,
-            nt_far::COPY,
             nt_block4k::COPY,
             nt_pages4::COPY,
             nt_streams4::COPY,
-            nt_streams8::COPY,
             nt_backward::COPY,
             plain::MOVE,
-            group1::MOVE,
-            group8::MOVE,
             nt::MOVE,
             nt_prefetch::MOVE,
-            nt_far::MOVE,
             nt_block4k::MOVE,
             nt_pages4::MOVE,
             nt_streams4::MOVE,
-            nt_streams8::MOVE,
             nt_backward::MOVE,
             store::ROWS[0],
             stream::ROWS[0],
@@ -308,6 +300,10 @@ macro_rules! vector_file {
         /// What exists to be measured.
         #[cfg(feature = "lab")]
         pub(crate) const LAB_ROWS: &[Kernel] = &[
+            measured(group1::COPY),
+            measured(group8::COPY),
+            measured(nt_far::COPY),
+            measured(nt_streams8::COPY),
             measured(group2::COPY),
             measured(backward::COPY),
             measured(prefetch::COPY),

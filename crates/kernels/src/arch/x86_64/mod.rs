@@ -19,6 +19,7 @@ pub(crate) mod clzero;
 pub(crate) mod gpr;
 #[cfg(feature = "lab")]
 pub(crate) mod gpr_period;
+pub mod middle;
 #[cfg(feature = "lab")]
 pub(crate) mod mmx;
 pub(crate) mod rep;

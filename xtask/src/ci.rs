@@ -1,0 +1,95 @@
+//! What CI runs, stage by stage. `.ci/run` installs what a bare machine lacks and calls this.
+
+use crate::emulate::{self, Options, Outcome};
+use anyhow::{Result, bail};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How a stage ended.
+enum Ended {
+    Passed,
+    Skipped(String),
+}
+
+type Stage = (&'static str, fn() -> Result<Ended>);
+
+const STAGES: &[Stage] = &[
+    ("format", || cargo(&["fmt", "--all", "--check"])),
+    ("lint", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"])
+    }),
+    // The README's test command.
+    ("test", || cargo(&["test", "--workspace"])),
+    // What only optimised code can show: the hot path calls nothing and keeps off the stack.
+    ("assembly", || cargo(&["test", "--release", "-p", "cachewise", "--test", "assembly"])),
+    ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
+    ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
+    ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
+    ("avx512-emulated", avx512),
+];
+
+/// Runs the stages named, or all.
+pub fn run(names: &[String]) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| !STAGES.iter().any(|(stage, _)| stage == name))
+    {
+        let known: Vec<_> = STAGES.iter().map(|(stage, _)| *stage).collect();
+        bail!("stage: found \"{unknown}\", accepted {}", known.join(", "));
+    }
+    let mut told = Vec::new();
+    for (name, stage) in STAGES {
+        if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        println!("=== {name}");
+        let begun = Instant::now();
+        let ended = stage()?;
+        let seconds = begun.elapsed().as_secs();
+        told.push(match ended {
+            Ended::Passed => format!("{name}: passed in {seconds} s"),
+            Ended::Skipped(why) => format!("{name}: SKIPPED, {why}"),
+        });
+    }
+    println!("=== stages");
+    for line in told {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> Result<Ended> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    if arguments.first() == Some(&"doc") {
+        command.env("RUSTDOCFLAGS", "-D warnings");
+    }
+    let status = command.status()?;
+    if !status.success() {
+        bail!("cargo {} ended with {status}", arguments.join(" "));
+    }
+    Ok(Ended::Passed)
+}
+
+/// Every AVX-512 kernel on an emulated CPU, where this one has none.
+fn avx512() -> Result<Ended> {
+    let options = Options {
+        kernels: "avx512".to_owned(),
+        effort: "small".to_owned(),
+        limit: Duration::from_secs(12 * 60),
+    };
+    match emulate::emulate_avx512(&options)? {
+        Outcome::Passed(summary) => {
+            println!(
+                "emulated AVX-512: {} kernels, {} calls checked; test result: {}",
+                summary.kernels, summary.calls, summary.result
+            );
+            Ok(Ended::Passed)
+        }
+        Outcome::Failed { summary, told, log } => {
+            println!("{told}");
+            bail!("emulated AVX-512 failed ({summary:?}); all of it: {}", log.display());
+        }
+        Outcome::Skipped { missing } => {
+            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
+        }
+    }
+}
