@@ -179,7 +179,7 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     let source = if decided { current() } else { Source::Computed };
     match dispatch::look_up(operation, reuse, size) {
         Some(dispatch::Found { kernel, from, to }) => {
-            Decided { kernel: Some(kernel), from, to, source }
+            Decided { kernel: Some(kernel), from: from.max(own + 1), to, source }
         }
         // Only while another thread fills the table.
         None => Decided { kernel: None, from: size, to: size, source: Source::Computed },

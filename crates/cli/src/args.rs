@@ -44,7 +44,7 @@ pub struct Tune {
     /// About a minute: one size per octave
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// About a quarter of an hour: finer sizes, more rounds, several fresh processes
+    /// About a quarter of an hour: finer sizes, more rounds, three fresh processes
     #[arg(long)]
     pub thorough: bool,
     /// Where to write the profile [default: this CPU's place in the user's configuration directory]

@@ -13,6 +13,10 @@ pub const SWITCH_COST: f64 = 0.03;
 /// chosen while another does not: the sum must not hide a loss that some caller will meet.
 pub const GUARD: f64 = 1.05;
 
+/// Under a hint that knows nothing, a kernel may lose this much where the destination is read at
+/// once; more counts as outside [`GUARD`].
+pub const READ_GUARD: f64 = 1.25;
+
 /// One kernel at one size: cost over libc's cost, below 1 is faster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {

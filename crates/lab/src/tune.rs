@@ -29,9 +29,9 @@ pub const LIBRARY: &str = "tune-library";
 pub enum Effort {
     /// One size per octave, 15 rounds.
     Quick,
-    /// Two sizes per octave, 21 rounds.
+    /// Two sizes per octave up to twice the quick tuning's largest, 15 rounds.
     Standard,
-    /// As standard, larger sizes, 31 rounds, in several launches.
+    /// As standard, 21 rounds, in three fresh processes.
     Thorough,
 }
 
@@ -57,20 +57,18 @@ impl Effort {
 
     fn rounds(self) -> usize {
         match self {
-            Effort::Quick => 15,
-            Effort::Standard => 21,
-            Effort::Thorough => 31,
+            Effort::Quick | Effort::Standard => 15,
+            Effort::Thorough => 21,
         }
     }
 
-    /// The largest operation measured: both operands of a copy are then two, four or eight times
-    /// the last-level cache.
+    /// The largest operation measured: both operands of a copy are then two or four times the
+    /// last-level cache.
     fn largest(self, llc_bytes: usize) -> usize {
         let llc = llc_bytes.max(32 << 20).next_power_of_two();
         match self {
             Effort::Quick => llc,
-            Effort::Standard => 2 * llc,
-            Effort::Thorough => 4 * llc,
+            Effort::Standard | Effort::Thorough => 2 * llc,
         }
     }
 
@@ -745,8 +743,9 @@ impl Evidence {
             Reuse::Soon if followed => (read()?, read()?),
             Reuse::Never if followed => (beside()?, beside()?),
             Reuse::Unknown if followed => {
-                let (plain, worst) = plain()?;
-                (plain.powf(0.5) * read()?.powf(0.25) * beside()?.powf(0.25), worst)
+                let ((plain, worst), read, beside) = (plain()?, read()?, beside()?);
+                let worst = worst.max(read * (decide::GUARD / decide::READ_GUARD));
+                (plain.powf(0.5) * read.powf(0.25) * beside.powf(0.25), worst)
             }
             _ => plain()?,
         };

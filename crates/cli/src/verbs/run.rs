@@ -22,7 +22,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         }
     }
     let mut bar = Bar::new()?;
-    let mut bench = Bench::new(args.seed.unwrap_or_else(|| fastrand_seed()), args.memory)?;
+    let mut bench = Bench::new(args.seed.unwrap_or_else(drawn_seed), args.memory)?;
     let options = Options {
         kernels: args.kernels.clone(),
         sizes: args.size.clone(),
@@ -116,7 +116,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
 }
 
 /// A seed nobody chose; it is recorded.
-pub fn fastrand_seed() -> u64 {
+pub fn drawn_seed() -> u64 {
     let mut bytes = [0; 8];
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
         Ok(8) => u64::from_ne_bytes(bytes) >> 16,

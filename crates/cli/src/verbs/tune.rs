@@ -2,7 +2,7 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
-use crate::verbs::run::fastrand_seed;
+use crate::verbs::run::drawn_seed;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::Reuse;
@@ -38,7 +38,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
 
     let begun = Instant::now();
     let mut bar = Bar::new()?;
-    let seed = args.seed.unwrap_or_else(fastrand_seed);
+    let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut bench = Bench::new(seed, args.memory)?;
     if !args.grid_only {
         anstream::eprintln!("{}", bench.machine.summary_line());
