@@ -105,14 +105,23 @@ fn ctrl_c_keeps_the_finished_rows() {
     let directory = tempfile::tempdir().expect("a directory");
     let record_path = directory.path().join("a.jsonl");
     let mut child = program()
-        .args(["run", "copy-matrix", "--rounds", "40", "--json"])
+        .args(["run", "copy-matrix", "--kernels", "copy\\.sse2", "--rounds", "3000", "--json"])
         .arg(&record_path)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    // Long enough for a cell, far from the end.
-    std::thread::sleep(Duration::from_secs(8));
+    // Until the unfinished record holds rows; the end is minutes away.
+    let begun = Instant::now();
+    let has_rows = || {
+        files(directory.path())
+            .iter()
+            .filter_map(|path| std::fs::read_to_string(path).ok())
+            .any(|text| text.matches("\"type\":\"row\"").count() > 2)
+    };
+    while !has_rows() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
     let status = child.wait().expect("it ends");

@@ -7,7 +7,7 @@ use crate::LabError;
 use crate::bench::{Bench, State};
 use crate::watch::Observer;
 use cachewise_kernels::Operation;
-use cachewise_measure::{Level, Row};
+use cachewise_measure::{Caches, Level, Row};
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -157,7 +157,11 @@ impl Setting<'_> {
         let mut cells = Vec::new();
         for (source, destination) in placements {
             let sizes = if self.options.sizes.is_empty() {
-                default_sizes(source.min(destination), self.options.quick)
+                default_sizes(
+                    source.min(destination),
+                    self.options.quick,
+                    &self.bench.machine.caches,
+                )
             } else {
                 self.options.sizes.clone()
             };
@@ -167,15 +171,19 @@ impl Setting<'_> {
     }
 }
 
-/// Sizes that say something about a level and whose operands fit it on any machine.
-fn default_sizes(level: Level, quick: bool) -> Vec<usize> {
+/// Sizes that say something about a level and of which two operands fit it. What a guest has of the
+/// last level varies, so sizes there are parts of what was found.
+fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<usize> {
+    let usable = caches.llc_usable.unwrap_or(caches.llc.bytes);
+    // An operand has half of half the level; half of that again leaves it two slots.
+    let in_llc = (usable / 8).clamp(64 << 10, 1 << 20).next_power_of_two();
     let sizes: &[usize] = match (level, quick) {
         (Level::L1, true) => &[4 << 10],
         (Level::L1, false) => &[256, 1 << 10, 4 << 10],
         (Level::L2, true) => &[64 << 10],
         (Level::L2, false) => &[16 << 10, 64 << 10],
-        (Level::Llc, true) => &[1 << 20],
-        (Level::Llc, false) => &[256 << 10, 1 << 20],
+        (Level::Llc, true) => &[in_llc],
+        (Level::Llc, false) => &[in_llc / 4, in_llc],
         (Level::Dram, true) => &[16 << 20],
         (Level::Dram, false) => &[4 << 10, 256 << 10, 16 << 20],
     };

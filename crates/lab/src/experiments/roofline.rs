@@ -10,7 +10,7 @@ use crate::bench::{Bench, Question};
 use crate::contestants::{Routine, libc_reference};
 use crate::watch::Observer;
 use cachewise_kernels::{Kernel, Operation, TABLE};
-use cachewise_measure::{Clock, Level, Plan, Row, stats};
+use cachewise_measure::{Clock, Level, MeasureError, Plan, Row, stats};
 use std::collections::BTreeMap;
 
 /// Row figure: bytes the operation names, per cycle of the core.
@@ -69,7 +69,12 @@ impl Ceilings {
         if let Some(known) = self.0.get(&(operation, level)) {
             return Ok(*known);
         }
-        let rows = measure(operation, level, bench, &Plan::default(), "ceiling", observer)?;
+        let plan = Plan::default();
+        let rows = match measure(operation, level, bench, &plan, "ceiling", observer) {
+            // A level too small here for two operands has no ceiling.
+            Err(LabError::Measure(MeasureError::DoesNotFit { .. })) => Vec::new(),
+            other => other?.unwrap_or_default(),
+        };
         let best = rows.iter().map(speed).fold(0.0, f64::max);
         self.0.insert((operation, level), best);
         Ok(best)
@@ -97,8 +102,8 @@ fn measure(
     plan: &Plan,
     experiment: &str,
     observer: &mut dyn Observer,
-) -> Result<Vec<Row>, LabError> {
-    let size = default_sizes(level, true)[0];
+) -> Result<Option<Vec<Row>>, LabError> {
+    let size = default_sizes(level, true, &bench.machine.caches)[0];
     let routines = straight(operation, bench);
     let question = Question {
         experiment,
@@ -110,7 +115,7 @@ fn measure(
         verify: false,
     };
     let answer = bench.ask(&question, observer)?;
-    Ok(if answer.interrupted { Vec::new() } else { answer.rows })
+    Ok((!answer.interrupted).then_some(answer.rows))
 }
 
 /// The experiment: every operation at every level.
@@ -120,18 +125,24 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     let plan = setting.plan(false);
     for level in Level::ALL {
         for operation in operations {
-            let mut rows =
-                measure(operation, level, setting.bench, &plan, experiment.name, setting.observer)?;
-            if rows.is_empty() {
-                return Ok(Finish::Interrupted);
-            }
+            let measured =
+                measure(operation, level, setting.bench, &plan, experiment.name, setting.observer);
+            let mut rows = match measured {
+                Ok(Some(rows)) => rows,
+                Ok(None) => return Ok(Finish::Interrupted),
+                Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
+                    (setting.notes)(format!("skipped {operation}: {error}"))?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let best = rows.iter().map(speed).fold(0.0, f64::max);
             for row in &mut rows {
                 relate(row, best, &setting.bench.clock);
                 (setting.rows)(row)?;
             }
-            let size = short_bytes(default_sizes(level, true)[0]);
-            setting.observer.advance(&format!("{operation} {size} {level}"), 1.0);
+            let size = rows.first().map_or(0, |row| row.cell.size as usize);
+            setting.observer.advance(&format!("{operation} {} {level}", short_bytes(size)), 1.0);
         }
     }
     Ok(Finish::Complete)
