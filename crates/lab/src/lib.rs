@@ -3,7 +3,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
+//! | [`mod@bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
 //! | [`contestants`] | kernels, libc and the library behind the same function pointers |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
