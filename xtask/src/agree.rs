@@ -17,9 +17,10 @@ pub fn run(first: &Path, second: &Path) -> Result<()> {
     let (mut same, mut near, mut cells) = (0, 0, 0);
     for operation in OPERATIONS {
         for &reuse in hints(operation) {
-            // The grid: sizes that both tunings measured.
+            // The octaves of the grid; sizes between them are measured where a crossover was found.
             let sizes = of_a.sizes(operation);
-            for size in of_b.sizes(operation).into_iter().filter(|size| sizes.contains(size)) {
+            let both = |size: &usize| size.is_power_of_two() && sizes.contains(size);
+            for size in of_b.sizes(operation).into_iter().filter(both) {
                 let chosen = |profile: &Profile| {
                     profile
                         .decisions
