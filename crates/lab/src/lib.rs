@@ -8,6 +8,7 @@
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
 //! | [`decide`] | costs to decisions, pure |
+//! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
 //! | [`tunables`] | the decisions as glibc understands them |
 //!
@@ -17,6 +18,7 @@
 pub mod bench;
 pub mod contestants;
 pub mod decide;
+pub mod evidence;
 pub mod experiments;
 pub mod select;
 pub mod tunables;

@@ -152,7 +152,8 @@ macro_rules! compares {
      $($(#[$attribute:meta])* $id:ident $suffix:literal $pre:literal, $about:literal;)*) => {$(
         $(#[$attribute])*
         pub(super) mod $id {
-            use super::super::family::{self, Shape};
+            use super::super::comparing;
+            use super::super::family::Shape;
             use super::super::member::row;
             use super::*;
             use crate::table::{Function, Kernel};
@@ -160,13 +161,13 @@ macro_rules! compares {
             #[target_feature(enable = $enable)]
             unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
                 // SAFETY: the caller's promise (`CompareFn`); the attribute enables the ISA.
-                unsafe { family::compare::<$vector, $pre>(a, b, n) }
+                unsafe { comparing::compare::<$vector, $pre>(a, b, n) }
             }
 
             #[target_feature(enable = $enable)]
             unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
                 // SAFETY: the caller's promise (`EqualFn`); the attribute enables the ISA.
-                unsafe { family::equal::<$vector, $pre>(a, b, n) }
+                unsafe { comparing::equal::<$vector, $pre>(a, b, n) }
             }
 
             pub(in super::super) const ROWS: [Kernel; 2] = [

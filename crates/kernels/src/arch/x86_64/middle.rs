@@ -4,7 +4,8 @@
 //! copying. They are not rows of the table, because they are not complete; the library's tests
 //! cover them at every length and alignment.
 
-use super::family::{copy_ends, fill_ends, first_difference_of_4};
+use super::comparing::first_difference_of_4;
+use super::family::{copy_ends, fill_ends};
 use super::vector::{ComparingVector, Vector, Ymm};
 use crate::isa::Features;
 

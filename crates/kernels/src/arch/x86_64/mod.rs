@@ -7,6 +7,7 @@
 #[macro_use]
 mod template;
 
+mod comparing;
 mod edge;
 mod family;
 #[macro_use]

@@ -1,0 +1,275 @@
+//! Rows, and what they imply: costs, choices, regrets, gains. Pure; `tune.rs` measures.
+
+use crate::bench::State;
+use crate::contestants::LIBC;
+use crate::decide::{self, AtSize, Cost, Range};
+use crate::tune::EXPERIMENT;
+use cachewise::Reuse;
+use cachewise_kernels::{Kernel, Operation};
+use cachewise_measure::{PairedRatio, Row};
+use std::collections::BTreeMap;
+
+/// The label of [`State::Beside`], whatever its bystander.
+const BESIDE: &str = "beside";
+
+/// A decision: one operation, one hint, one range of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// What is done.
+    pub operation: Operation,
+    /// The caller's hint.
+    pub reuse: Reuse,
+    /// Sizes and kernel.
+    pub range: Range,
+}
+
+impl Decided {
+    pub(crate) fn covers(&self, operation: Operation, reuse: Reuse, size: usize) -> bool {
+        self.operation == operation
+            && self.reuse == reuse
+            && self.range.from <= size
+            && self.range.to.is_none_or(|to| size <= to)
+    }
+}
+
+/// How a decision fared at a size it was not made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Regret {
+    /// What is done.
+    pub operation: Operation,
+    /// The caller's hint.
+    pub reuse: Reuse,
+    /// Bytes.
+    pub size: usize,
+    /// The kernel the profile names.
+    pub chosen: String,
+    /// The kernel that was best.
+    pub best: String,
+    /// Cost of the chosen over the cost of the best, less 1: 0.02 is 2 %.
+    pub regret: f64,
+}
+
+/// Rows, and what they imply.
+pub struct Evidence {
+    /// (operation, size, state) -> kernel -> ratio to libc of the state's sum, one per launch.
+    ratios: BTreeMap<(String, u64, String), BTreeMap<String, Vec<f64>>>,
+    /// The same, with the samples behind them.
+    pairs: BTreeMap<(String, u64, String), BTreeMap<String, PairedRatio>>,
+}
+
+impl Evidence {
+    /// From the rows of one or several launches; rows of dropped contestants do not count.
+    #[must_use]
+    pub fn new(rows: &[Row]) -> Evidence {
+        let mut evidence = Evidence { ratios: BTreeMap::new(), pairs: BTreeMap::new() };
+        for row in rows.iter().filter(|row| !row.dropped) {
+            let Some(ratio) = row.total_ratio.or(row.ratio) else { continue };
+            if !ratio.median.is_finite() {
+                continue;
+            }
+            let key = (row.cell.operation.clone(), row.cell.size, row.cell.state.clone());
+            evidence
+                .ratios
+                .entry(key.clone())
+                .or_default()
+                .entry(row.contestant.clone())
+                .or_default()
+                .push(ratio.median);
+            evidence.pairs.entry(key).or_default().insert(row.contestant.clone(), ratio);
+        }
+        evidence
+    }
+
+    /// A kernel's ratio to libc in one state, the median over launches.
+    #[must_use]
+    pub fn ratio(
+        &self,
+        operation: Operation,
+        size: usize,
+        state: &str,
+        kernel: &str,
+    ) -> Option<f64> {
+        let key = (operation.name().to_owned(), size as u64, state.to_owned());
+        self.ratios.get(&key)?.get(kernel).map(|ratios| cachewise_measure::stats::median(ratios))
+    }
+
+    /// The same with its interval, of the last launch.
+    #[must_use]
+    pub fn pair(
+        &self,
+        operation: Operation,
+        size: usize,
+        state: &str,
+        kernel: &str,
+    ) -> Option<PairedRatio> {
+        let key = (operation.name().to_owned(), size as u64, state.to_owned());
+        self.pairs.get(&key)?.get(kernel).copied()
+    }
+
+    /// Largest over smallest ratio of the same kernel in the same cell between launches: median
+    /// over cells, and the worst. `None` for one launch.
+    #[must_use]
+    pub fn spread_between_launches(&self) -> Option<(f64, f64)> {
+        let spreads: Vec<f64> = self
+            .ratios
+            .values()
+            .flat_map(BTreeMap::values)
+            .filter(|ratios| ratios.len() > 1)
+            .map(|ratios| {
+                let most = ratios.iter().copied().fold(f64::MIN, f64::max);
+                let least = ratios.iter().copied().fold(f64::MAX, f64::min);
+                most / least - 1.0
+            })
+            .collect();
+        let worst = spreads.iter().copied().reduce(f64::max)?;
+        Some((cachewise_measure::stats::median(&spreads), worst))
+    }
+
+    /// Sizes at which an operation was measured warm.
+    #[must_use]
+    pub fn sizes(&self, operation: Operation) -> Vec<usize> {
+        self.ratios
+            .keys()
+            .filter(|(name, _, state)| name == operation.name() && state == State::Warm.label())
+            .map(|(_, size, _)| *size as usize)
+            .collect()
+    }
+
+    /// Every kernel's cost at a size under a hint, as METHODOLOGY.md weighs it; kernels that were
+    /// not measured in every state that counts have none.
+    #[must_use]
+    pub fn at(&self, operation: Operation, reuse: Reuse, size: usize) -> AtSize {
+        let mut kernels: Vec<&String> = self
+            .ratios
+            .iter()
+            .filter(|((name, bytes, _), _)| name == operation.name() && *bytes == size as u64)
+            .flat_map(|(_, ratios)| ratios.keys())
+            .filter(|kernel| kernel.as_str() != LIBC)
+            .collect();
+        kernels.sort_unstable();
+        kernels.dedup();
+        let costs = kernels
+            .into_iter()
+            .filter_map(|kernel| self.cost(operation, reuse, size, kernel))
+            .collect();
+        AtSize { size, costs }
+    }
+
+    fn cost(&self, operation: Operation, reuse: Reuse, size: usize, kernel: &str) -> Option<Cost> {
+        // A move apart is the same loop as the copy of its technique, so reader and bystander are
+        // measured behind the copy.
+        let (behind, twin) = if operation == Operation::Move {
+            (Operation::Copy, kernel.replacen("move.", "copy.", 1))
+        } else {
+            (operation, kernel.to_owned())
+        };
+        let measured = |operation: Operation, state: &str| {
+            let key = (operation.name().to_owned(), size as u64, state.to_owned());
+            self.ratios.contains_key(&key)
+        };
+        // Plain states; `None` when one was measured without this kernel.
+        let plain = || -> Option<(f64, f64)> {
+            let mut ratios = vec![self.ratio(operation, size, State::Warm.label(), kernel)?];
+            for state in [State::Askew, State::Overlap] {
+                if measured(operation, state.label()) {
+                    ratios.push(self.ratio(operation, size, state.label(), kernel)?);
+                }
+            }
+            let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+            Some((mean.exp(), ratios.iter().copied().fold(f64::MIN, f64::max)))
+        };
+        let read = || self.ratio(behind, size, State::Read.label(), &twin);
+        let beside = || self.ratio(behind, size, BESIDE, &twin);
+        let followed = measured(behind, State::Read.label()) && measured(behind, BESIDE);
+        let (ratio, worst) = match reuse {
+            Reuse::Soon if followed => (read()?, read()?),
+            Reuse::Never if followed => (beside()?, beside()?),
+            Reuse::Unknown if followed => {
+                let ((plain, worst), read, beside) = (plain()?, read()?, beside()?);
+                let worst = worst.max(read * (decide::GUARD / decide::READ_GUARD));
+                (plain.powf(0.5) * read.powf(0.25) * beside.powf(0.25), worst)
+            }
+            _ => plain()?,
+        };
+        Some(Cost { kernel: kernel.to_owned(), ratio, worst })
+    }
+
+    /// The kernel per size under a hint.
+    #[must_use]
+    pub fn choices(&self, operation: Operation, reuse: Reuse) -> Vec<(usize, String)> {
+        let grid: Vec<AtSize> =
+            self.sizes(operation).into_iter().map(|size| self.at(operation, reuse, size)).collect();
+        decide::sequence(&grid)
+    }
+
+    pub(crate) fn regret(
+        &self,
+        decided: &[Decided],
+        operation: Operation,
+        reuse: Reuse,
+        size: usize,
+    ) -> Option<Regret> {
+        let at = self.at(operation, reuse, size);
+        let chosen = &decided.iter().find(|d| d.covers(operation, reuse, size))?.range.kernel;
+        let best = at.best()?;
+        let cost = at.costs.iter().find(|cost| cost.kernel == *chosen)?;
+        let regret = (cost.ratio / best.ratio - 1.0).max(0.0);
+        Some(Regret {
+            operation,
+            reuse,
+            size,
+            chosen: chosen.clone(),
+            best: best.kernel.clone(),
+            regret,
+        })
+    }
+}
+
+/// The kernel decided for a size under a hint.
+#[must_use]
+pub fn chosen(
+    decided: &[Decided],
+    operation: Operation,
+    reuse: Reuse,
+    size: usize,
+) -> Option<&'static Kernel> {
+    let decision = decided.iter().find(|d| d.covers(operation, reuse, size))?;
+    cachewise_kernels::find(&decision.range.kernel)
+}
+
+/// Time over libc's of a decision's kernel in one state, over all rounds of all grid sizes in its
+/// range; `None` where that was not measured.
+#[must_use]
+pub fn gains(rows: &[Row], decision: &Decided, state: &str) -> Option<PairedRatio> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut reference: Option<&Row> = None;
+    for row in rows.iter().filter(|row| row.experiment == EXPERIMENT && row.cell.state == state) {
+        let size = usize::try_from(row.cell.size).ok()?;
+        if row.cell.operation != decision.operation.name()
+            || !decision.covers(decision.operation, decision.reuse, size)
+        {
+            continue;
+        }
+        if row.contestant == LIBC {
+            reference = Some(row);
+        } else if row.contestant == decision.range.kernel
+            && !row.dropped
+            && let Some(libc) = reference.filter(|libc| libc.cell == row.cell)
+        {
+            let rounds = row.operation_ns.len().min(libc.operation_ns.len());
+            ours.extend(whole(row).into_iter().take(rounds));
+            theirs.extend(whole(libc).into_iter().take(rounds));
+        }
+    }
+    (!ours.is_empty()).then(|| PairedRatio::new(&ours, &theirs, 0))
+}
+
+/// Operation, reader and bystander together, by round.
+fn whole(row: &Row) -> Vec<f64> {
+    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+    row.operation_ns
+        .iter()
+        .enumerate()
+        .map(|(round, time)| time + part(&row.reader_ns, round) + part(&row.bystander_ns, round))
+        .collect()
+}
