@@ -153,6 +153,14 @@ fn every_experiment_runs() {
         ]);
         assert!(printed.contains("sse2"), "{experiment}:\n{printed}");
     }
+    let roofline = ok(&["run", "roofline", "--quick"]);
+    for operation in ["copy", "fill", "zero", "equal"] {
+        assert!(
+            roofline.contains(&format!("{operation}, 16 MiB, DRAM")),
+            "{operation}: {roofline}"
+        );
+    }
+    assert!(roofline.contains("100 %"), "the best kernel is its own ceiling: {roofline}");
     let printed = ok(&[
         "run",
         "whole-cost",
