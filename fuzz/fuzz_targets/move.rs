@@ -2,7 +2,7 @@
 //! the check, are in the kernels' test support, where `cargo test` replays the corpus through them.
 #![no_main]
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "shared with the tests; each target uses its own part")]
 #[path = "../../crates/kernels/tests/kernels/support/mod.rs"]
 mod support;
 
