@@ -1,5 +1,6 @@
 //! How far two tunings of one machine agree: cells of the grid with the same kernel, or with kernels
-//! whose costs differ by at most 5 % in one of the two records.
+//! whose costs differ by at most 5 % in either of the two records: the lenient reading, since a kernel
+//! that one of them did not measure there has no cost in it.
 
 use anyhow::{Context, Result};
 use cachewise::profile::{OPERATIONS, Profile, hints};

@@ -24,7 +24,7 @@ enum Chore {
         stages: Vec<String>,
     },
     /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
-    /// cost differs by at most 5 % in the second one's record.
+    /// cost differs by at most 5 % in either record. Octaves only.
     Agree {
         /// The first profile.
         first: std::path::PathBuf,

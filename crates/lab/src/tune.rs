@@ -392,7 +392,8 @@ impl Tuner<'_> {
         Ok((rows, Stage::Done))
     }
 
-    /// Measures every candidate again at sizes the grid did not have, and says how much slower the
+    /// Measures the grid's finalists and every kernel decided for at sizes the grid did not have,
+    /// and says, within the guards of `decide`, how much slower the
     /// chosen kernel was there than the best.
     ///
     /// # Errors
