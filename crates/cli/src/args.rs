@@ -131,6 +131,9 @@ pub struct Run {
     /// Fewer sizes and rounds
     #[arg(long)]
     pub quick: bool,
+    /// The source document's own parameters, where the experiment has them
+    #[arg(long, conflicts_with = "quick")]
+    pub classic: bool,
     /// Rounds, at least 15
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(15..=100_000))]
     pub rounds: Option<u32>,

@@ -350,6 +350,7 @@ impl Bench {
             state: question.state.label().to_owned(),
             reader: question.state.reader(),
             bystander: question.state.bystander().map(|bytes| bytes as u64),
+            axes: BTreeMap::new(),
         };
         let proofs: Vec<Proof> =
             [&result.proofs.0, &result.proofs.1].into_iter().flatten().cloned().collect();
@@ -375,6 +376,7 @@ impl Bench {
                 drift: (samples.name == reference.name).then_some(result.drift),
                 dropped: samples.dropped_after.is_some(),
                 extra: BTreeMap::new(),
+                histogram: None,
             }
         };
         Answer {

@@ -47,6 +47,12 @@ pub enum LabError {
         /// What the parser said.
         why: String,
     },
+    /// `--classic` for an experiment that no source document gives parameters for.
+    #[error("--classic: {experiment} has no parameters of a source document; accepted without it")]
+    NoClassic {
+        /// The experiment.
+        experiment: &'static str,
+    },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]
     UnknownExperiment {

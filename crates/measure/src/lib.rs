@@ -46,7 +46,8 @@ pub use latency::Latencies;
 pub use machine::{Cpu, Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{
-    CellKey, End, Header, Line, Note, Record, RecordError, Row, SCHEMA_VERSION, Writer,
+    CellKey, End, Figure, FigureKind, Header, Histogram, Line, Note, Record, RecordError, Row,
+    SCHEMA_VERSION, Writer,
 };
 pub use residency::{Level, Operand, Proof, ProofVerdict};
 pub use sampler::{

@@ -11,9 +11,11 @@ use crate::{Latencies, Machine, Proof, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod figure;
 mod reading;
 mod writing;
 
+pub use figure::{Figure, FigureKind, Histogram};
 pub use reading::{RecordError, read, read_partial, read_text};
 pub use writing::Writer;
 
@@ -45,6 +47,9 @@ pub struct Header {
     pub latencies: Option<Latencies>,
     /// What disturbed it.
     pub warnings: Vec<Warning>,
+    /// How the rows are drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
 }
 
 impl Header {
@@ -63,6 +68,7 @@ impl Header {
             clock,
             latencies: None,
             warnings: Vec::new(),
+            figures: Vec::new(),
         }
     }
 }
@@ -116,6 +122,9 @@ pub struct Row {
     /// Figures particular to the experiment.
     #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, f64>,
+    /// The distribution of single calls, where the experiment is about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
 }
 
 /// What was measured: the coordinates of a cell.
@@ -139,6 +148,9 @@ pub struct CellKey {
     /// Bytes of the bystander.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<u64>,
+    /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
+    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub axes: BTreeMap<String, f64>,
 }
 
 /// A remark.
@@ -161,6 +173,9 @@ pub struct End {
     /// The most memory the process had resident, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
+    /// What the rows say, in sentences; the first is the headline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<String>,
 }
 
 /// Any line.

@@ -95,6 +95,7 @@ fn from_the_machine_to_a_record() {
                     state: "placed".into(),
                     reader: Some(0.5),
                     bystander: Some(32 << 10),
+                    axes: Default::default(),
                 },
                 contestant: samples.name.clone(),
                 reference: reference.name.clone(),
@@ -109,6 +110,7 @@ fn from_the_machine_to_a_record() {
                 drift: Some(result.drift),
                 dropped: samples.dropped_after.is_some(),
                 extra: [("timer_costs".to_owned(), result.timer_costs)].into(),
+                histogram: None,
             })
             .expect("a row");
     }

@@ -10,3 +10,16 @@ pub mod tuning;
 pub mod units;
 
 pub use table::{Align, Table};
+
+/// How an experiment's rows become tables.
+type Form = fn(&[cachewise_measure::Row]) -> Vec<Table>;
+
+/// The experiments whose tables have a form of their own, the source document's.
+const FORMS: &[(&str, Form)] = &[];
+
+/// An experiment's tables: in its own form, or the matrix.
+#[must_use]
+pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> Vec<Table> {
+    let form = FORMS.iter().find(|(name, _)| *name == experiment);
+    form.map_or(matrix::tables as Form, |(_, form)| *form)(rows)
+}

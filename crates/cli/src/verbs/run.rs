@@ -28,18 +28,23 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         sizes: args.size.clone(),
         placements: args.residency.iter().map(|p| (p.source, p.destination)).collect(),
         quick: args.quick,
+        classic: args.classic,
         rounds: args.rounds.map(|rounds| rounds as usize),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
         ("quick".to_owned(), args.quick.into()),
+        ("classic".to_owned(), args.classic.into()),
     ]);
     let mut writer = args.json.as_deref().map(output::record_writer).transpose()?;
     if let Some(writer) = &mut writer {
-        writer.header(&bench.header(settings))?;
+        let mut header = bench.header(settings);
+        header.figures = experiment.figures();
+        writer.header(&header)?;
     }
     let mut rows: Vec<Row> = Vec::new();
     let mut notes: Vec<String> = Vec::new();
+    let mut verdicts: Vec<String> = Vec::new();
     let outcome = {
         let writer = std::cell::RefCell::new(&mut writer);
         experiment.run(&mut Setting {
@@ -60,6 +65,12 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
                 notes.push(note);
                 Ok(())
             },
+            verdicts: &mut |verdict| {
+                if let Some(writer) = writer.borrow_mut().as_mut() {
+                    writer.verdict(&verdict);
+                }
+                verdicts.push(verdict);
+            },
         })
     };
     bar.clear();
@@ -79,7 +90,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     if let Some(writer) = writer {
         writer.finish(interrupted)?;
     }
-    let tables = cachewise_report::matrix::tables(&rows);
+    let tables = cachewise_report::experiment_tables(experiment.name, &rows);
     if let Some(path) = &args.csv {
         let mut bytes = Vec::new();
         cachewise_report::matrix::flat(&rows).csv(&mut bytes)?;
@@ -90,7 +101,12 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         write(path, text.join("\n").as_bytes())?;
     }
     if !to_stdout {
-        let mut text = format!("{}\n", bench.machine.summary_line());
+        let mut text = String::new();
+        for verdict in &verdicts {
+            text.push_str(verdict);
+            text.push('\n');
+        }
+        text.push_str(&format!("{}\n", bench.machine.summary_line()));
         for table in &tables {
             text.push('\n');
             text.push_str(&table.terminal(output::width()));

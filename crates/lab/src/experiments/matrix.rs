@@ -8,7 +8,7 @@ use crate::bench::{Question, State};
 use crate::contestants::{Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Operation, PAGE_SIZE};
-use cachewise_measure::{Level, MeasureError};
+use cachewise_measure::{Figure, FigureKind, Level, MeasureError};
 
 /// The operation alone, at placed and proved operands.
 pub(super) fn operation_alone(
@@ -29,6 +29,30 @@ pub(super) fn whole_cost(
         reader: Some(1.0),
         bystander: Some(setting.bench.bystander_bytes(size)),
     })
+}
+
+/// Speed of every kernel, a panel per residency.
+pub(super) fn speeds() -> Vec<Figure> {
+    vec![Figure {
+        title: "Speed of the operation alone".to_owned(),
+        kind: FigureKind::Bars,
+        x: "contestant".to_owned(),
+        y: None,
+        value: "gbps".to_owned(),
+        panels: ["source", "destination", "size"].map(str::to_owned).to_vec(),
+        contestants: Vec::new(),
+        states: String::new(),
+    }]
+}
+
+/// Operation, reader and bystander stacked.
+pub(super) fn costs() -> Vec<Figure> {
+    let title =
+        "Whole cost: the operation, the later reader, the neighbour's lost lines".to_owned();
+    speeds()
+        .into_iter()
+        .map(|figure| Figure { title: title.clone(), value: "cost".to_owned(), ..figure })
+        .collect()
 }
 
 /// One operation's contestants: libc, then the chosen kernels.

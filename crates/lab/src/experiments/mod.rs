@@ -7,7 +7,7 @@ use crate::LabError;
 use crate::bench::{Bench, State};
 use crate::watch::Observer;
 use cachewise_kernels::Operation;
-use cachewise_measure::{Caches, Level, Row};
+use cachewise_measure::{Caches, Figure, Level, Row};
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -19,6 +19,10 @@ pub struct Experiment {
     pub seeds: &'static [&'static str],
     /// Operations whose kernels it measures.
     pub operations: &'static [Operation],
+    /// What `--classic` sets: the source document's own parameters; empty where it has none.
+    pub classic: &'static str,
+    /// How its rows are drawn, beside its tables.
+    figures: fn() -> Vec<Figure>,
     run: fn(&Experiment, &mut Setting<'_>) -> Result<Finish, LabError>,
 }
 
@@ -33,6 +37,8 @@ pub struct Options {
     pub placements: Vec<(Level, Level)>,
     /// Fewer sizes.
     pub quick: bool,
+    /// The source document's own parameters.
+    pub classic: bool,
     /// Rounds.
     pub rounds: Option<usize>,
 }
@@ -58,6 +64,8 @@ pub struct Setting<'s> {
     pub rows: &'s mut dyn FnMut(&Row) -> Result<(), LabError>,
     /// Given every remark: what was skipped and why.
     pub notes: &'s mut dyn FnMut(String) -> Result<(), LabError>,
+    /// Given the sentences that the rows amount to, the headline first.
+    pub verdicts: &'s mut dyn FnMut(String),
 }
 
 /// All of them, in the order `list experiments` prints them.
@@ -67,6 +75,8 @@ pub const ALL: &[Experiment] = &[
         about: "every copy kernel at every residency, in seed 002's columns, beside libc",
         seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
         operations: &[Operation::Copy, Operation::Move, Operation::CopyPages],
+        classic: "",
+        figures: matrix::speeds,
         run: matrix::operation_alone,
     },
     Experiment {
@@ -74,6 +84,8 @@ pub const ALL: &[Experiment] = &[
         about: "every zero and fill kernel at every residency, beside libc",
         seeds: &["000.1-6", "002.13", "003.2"],
         operations: &[Operation::Zero, Operation::Fill, Operation::ZeroPages],
+        classic: "",
+        figures: matrix::speeds,
         run: matrix::operation_alone,
     },
     Experiment {
@@ -81,6 +93,8 @@ pub const ALL: &[Experiment] = &[
         about: "every compare and equal kernel on equal buffers at every residency, beside libc",
         seeds: &["004.1-5"],
         operations: &[Operation::Compare, Operation::Equal],
+        classic: "",
+        figures: matrix::speeds,
         run: matrix::operation_alone,
     },
     Experiment {
@@ -88,6 +102,8 @@ pub const ALL: &[Experiment] = &[
         about: "copy, zero and fill with the reader of the destination and the bystander they evict",
         seeds: &["000.11", "001.1-6"],
         operations: &[Operation::Copy, Operation::Zero, Operation::Fill],
+        classic: "",
+        figures: matrix::costs,
         run: matrix::whole_cost,
     },
     Experiment {
@@ -95,6 +111,8 @@ pub const ALL: &[Experiment] = &[
         about: "what this machine can read, write, write around the cache and copy, per level",
         seeds: &["002.15"],
         operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
+        classic: "",
+        figures: matrix::speeds,
         run: roofline::run,
     },
 ];
@@ -113,12 +131,21 @@ pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
 }
 
 impl Experiment {
+    /// How its rows are drawn: what goes into the record's header.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        (self.figures)()
+    }
+
     /// Runs it.
     ///
     /// # Errors
-    /// Unknown kernels, impossible sizes, wrong bytes, refused memory, a sink that fails.
+    /// Unknown kernels, impossible sizes, `--classic` without any, wrong bytes, refused memory, a sink that fails.
     pub fn run(&self, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
         setting.check_sizes()?;
+        if setting.options.classic && self.classic.is_empty() {
+            return Err(LabError::NoClassic { experiment: self.name });
+        }
         (self.run)(self, setting)
     }
 }

@@ -16,6 +16,16 @@ fn header() -> Header {
     let mut header = Header::now("cachewise 0.1.0", machine, clock, 7);
     header.settings.insert("rounds".into(), 15.into());
     header.flags.insert("RUSTFLAGS".into(), String::new());
+    header.figures.push(Figure {
+        title: "cost by delay".into(),
+        kind: FigureKind::HeatMap,
+        x: "delay_ns".into(),
+        y: Some("size".into()),
+        value: "total_ratio".into(),
+        panels: vec!["state".into()],
+        contestants: Vec::new(),
+        states: String::new(),
+    });
     header.latencies =
         Some(Latencies { l1: 1.5, l2: 4.0, llc: 15.0, dram: 100.0, llc_bytes: 16 << 20 });
     header
@@ -32,6 +42,7 @@ fn row() -> Row {
             state: "cold".into(),
             reader: Some(0.5),
             bystander: None,
+            axes: BTreeMap::from([("delay_ns".to_owned(), 250.0)]),
         },
         contestant: "copy.bytes".into(),
         reference: "libc".into(),
@@ -52,6 +63,11 @@ fn row() -> Row {
         drift: Some(DriftVerdict::Steady { p: 0.5, change: 0.001 }),
         dropped: false,
         extra: BTreeMap::from([("stolen".to_owned(), 0.25)]),
+        histogram: Some(Histogram {
+            edges_ns: vec![0.0, 10.0, 100.0],
+            counts: vec![3, 1],
+            above: 2,
+        }),
     }
 }
 
@@ -62,6 +78,7 @@ fn written() -> String {
     writer.header(&header()).expect("header");
     writer.row(&row()).expect("row");
     writer.note("a remark").expect("note");
+    writer.verdict("it pays");
     assert!(!path.exists(), "no name before it is whole");
     writer.finish(false).expect("end");
     assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 1);

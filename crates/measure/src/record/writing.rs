@@ -16,6 +16,7 @@ pub struct Writer {
     files: Option<(PathBuf, PathBuf)>,
     started: Instant,
     rows: u64,
+    verdicts: Vec<String>,
     has_header: bool,
 }
 
@@ -54,6 +55,7 @@ impl Writer {
             files,
             started: Instant::now(),
             rows: 0,
+            verdicts: Vec::new(),
             has_header: false,
         }
     }
@@ -90,6 +92,11 @@ impl Writer {
         self.put(&Line::Note(Note { text: text.to_owned() }))
     }
 
+    /// Keeps a sentence for the end line: what the rows say. The first is the headline.
+    pub fn verdict(&mut self, text: &str) {
+        self.verdicts.push(text.to_owned());
+    }
+
     /// Writes any line: what a program that merges records needs. An end line is
     /// [`finish`](Writer::finish)'s to write, and refused.
     ///
@@ -120,6 +127,7 @@ impl Writer {
             interrupted,
             seconds: self.started.elapsed().as_secs_f64(),
             peak_bytes: crate::peak::resident_bytes(),
+            verdicts: std::mem::take(&mut self.verdicts),
         };
         let outcome = self.expect_header("end").and_then(|()| self.put(&Line::End(end.clone())));
         self.output = None;
