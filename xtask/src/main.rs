@@ -3,6 +3,7 @@
 mod agree;
 mod ci;
 mod emulate;
+mod soak;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
@@ -31,6 +32,21 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
+    /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
+    Soak {
+        /// For how long.
+        #[arg(long, default_value_t = 20)]
+        minutes: u64,
+        /// Threads that allocate.
+        #[arg(long, default_value_t = 4)]
+        threads: usize,
+        /// MiB of each pool.
+        #[arg(long, default_value_t = 256)]
+        mebibytes: usize,
+        /// Where the random choices start.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -52,6 +68,9 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Soak { minutes, threads, mebibytes, seed } => {
+            soak::run(minutes, threads, mebibytes, seed)?;
+        }
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -63,6 +63,7 @@ struct Magazine {
 }
 
 /// A thread's caches, one per pool that it used; they go back when it ends.
+#[allow(clippy::vec_box, reason = "a cache is large and the list is searched and shuffled")]
 struct Magazines(Vec<Box<Magazine>>);
 
 std::thread_local! {

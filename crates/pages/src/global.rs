@@ -103,7 +103,7 @@ impl<A> PoolAlloc<A> {
         self.state.store(BUILT, Ordering::Release);
     }
 
-    fn from_pool(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
+    fn take(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
         let (pool, frames) = self.pool_for(layout)?;
         if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) }.ok()
     }
@@ -121,7 +121,7 @@ fn base_alignment(pool: &Pool) -> usize {
 // the two is told by the address.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for PoolAlloc<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match self.from_pool(layout, false) {
+        match self.take(layout, false) {
             Some(block) => block.as_ptr(),
             // SAFETY: the caller's promise.
             None => unsafe { self.inner.alloc(layout) },
@@ -129,7 +129,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for PoolAlloc<A> {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match self.from_pool(layout, true) {
+        match self.take(layout, true) {
             Some(block) => block.as_ptr(),
             // SAFETY: the caller's promise.
             None => unsafe { self.inner.alloc_zeroed(layout) },

@@ -31,8 +31,10 @@ const NO_OWNER: u32 = 0;
 /// What serves a zeroed request, best first.
 const ZERO_WANTED: [State; 3] = [State::ZeroResident, State::Dirty, State::ZeroAbsent];
 /// How long an allocation waits for blocks in flight before it says that there are none.
-const LANDING_WAITS: u32 = 100;
+const LANDING_WAITS: u32 = 200;
 const LANDING_WAIT: Duration = Duration::from_micros(100);
+/// For how many milliseconds scrubbers take nothing then: the whole wait, and the clock's granularity.
+const HOLD_OFF: u32 = 30;
 
 /// A process attached to a pool: its number and when it started.
 #[repr(C)]
@@ -53,6 +55,9 @@ pub(crate) struct Control {
     /// Changes when scrubbers have something to look at; they wait on it.
     wake: AtomicU32,
     sleepers: AtomicU32,
+    /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
+    /// a count, so that whoever dies waiting leaves nothing behind.
+    hold_off: AtomicU32,
     pub(crate) events: Events,
     pub(crate) processes: [Process; PROCESSES],
 }
@@ -349,6 +354,12 @@ impl Inner {
         }
     }
 
+    /// Whether an allocation waits for what scrubbers have in flight.
+    pub(crate) fn holds_off(&self) -> bool {
+        let left = self.control().hold_off.load(Ordering::Relaxed).wrapping_sub(now());
+        (1..=HOLD_OFF).contains(&left)
+    }
+
     /// Sleeps until woken, unless `ready` says that there is something to do already.
     pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
         let control = self.control();
@@ -465,6 +476,10 @@ impl Inner {
                     bytes: (frames as usize) << self.frame_shift,
                     capacity: (self.capacity as usize) << self.frame_shift,
                 });
+            }
+            if waits == 0 {
+                let until = now().wrapping_add(HOLD_OFF);
+                self.control().hold_off.store(until, Ordering::Relaxed);
             }
             waits += 1;
             std::thread::sleep(LANDING_WAIT);

@@ -32,6 +32,8 @@ const PAUSE_WAIT: Duration = Duration::from_millis(10);
 const SLICE: Duration = Duration::from_millis(2);
 /// How long it rests when the load is too high before it looks again.
 const LOAD_REST: Duration = Duration::from_millis(250);
+/// How long it rests when an allocation needs what would be taken.
+const HOLD_OFF_REST: Duration = Duration::from_millis(5);
 /// Blocks in one batch at most.
 const BATCH: usize = 64;
 
@@ -250,6 +252,9 @@ impl Worker {
             }
             Some(wait) if !wait.is_zero() => return Err((ScrubberState::Idle, Some(wait))),
             Some(_) => {}
+        }
+        if self.inner.holds_off() {
+            return Err((ScrubberState::Working, Some(HOLD_OFF_REST)));
         }
         self.may_zero()?;
         let batch = self.take();

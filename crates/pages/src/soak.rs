@@ -90,7 +90,7 @@ impl Shared<'_> {
     }
 }
 
-fn slice(held: &Held, page: usize) -> &mut [u8] {
+fn slice(held: &mut Held, page: usize) -> &mut [u8] {
     // SAFETY: a block held by this thread alone, that long.
     unsafe { std::slice::from_raw_parts_mut(held.start.as_ptr(), held.frames as usize * page) }
 }
@@ -110,8 +110,8 @@ fn take(pool: &Pool, random: &mut Random) -> Result<Option<(Held, u64)>, String>
         Err(PoolError::Exhausted { .. }) => return Ok(None),
         Err(error) => return Err(format!("taking {frames} pages: {error}")),
     };
-    let held = Held { start, frames, mark: 1 + random.below(255) as u8 };
-    let bytes = slice(&held, pool.page_size());
+    let mut held = Held { start, frames, mark: 1 + random.below(255) as u8 };
+    let bytes = slice(&mut held, pool.page_size());
     if zeroed && let Some(place) = bytes.iter().position(|byte| *byte != 0) {
         let byte = bytes[place];
         return Err(format!("byte {place} of {frames} zeroed pages is {byte:#04x}"));
@@ -122,10 +122,11 @@ fn take(pool: &Pool, random: &mut Random) -> Result<Option<(Held, u64)>, String>
 }
 
 /// Proves that nobody else wrote to a block, and gives it back.
-fn give_back(pool: &Pool, held: &Held) -> Result<(), String> {
-    let bytes = slice(held, pool.page_size());
-    if let Some(place) = bytes.iter().position(|byte| *byte != held.mark) {
-        let (byte, mark) = (bytes[place], held.mark);
+fn give_back(pool: &Pool, mut held: Held) -> Result<(), String> {
+    let mark = held.mark;
+    let bytes = slice(&mut held, pool.page_size());
+    if let Some(place) = bytes.iter().position(|byte| *byte != mark) {
+        let byte = bytes[place];
         return Err(format!("byte {place} of a block in use is {byte:#04x}, not {mark:#04x}"));
     }
     // SAFETY: the block is this thread's and not used any more.
@@ -155,7 +156,7 @@ fn work(shared: &Shared<'_>, mut random: Random) {
                 }
                 5..60 if held.len() < 64 => {
                     let Some((block, zero_bytes)) = take(pool, &mut random)? else {
-                        held.drain(..).try_for_each(|block| give_back(pool, &block))?;
+                        held.drain(..).try_for_each(|block| give_back(pool, block))?;
                         continue;
                     };
                     held.push(block);
@@ -165,12 +166,12 @@ fn work(shared: &Shared<'_>, mut random: Random) {
                 60..63 => std::thread::sleep(Duration::from_millis(random.below(8))),
                 _ if !held.is_empty() => {
                     let place = random.below(held.len() as u64) as usize;
-                    give_back(pool, &held.swap_remove(place))?;
+                    give_back(pool, held.swap_remove(place))?;
                 }
                 _ => {}
             }
         }
-        held.drain(..).try_for_each(|block| give_back(pool, &block))
+        held.drain(..).try_for_each(|block| give_back(pool, block))
     })();
     if let Err(what) = result {
         shared.fail(what);
@@ -186,7 +187,7 @@ fn fork_once(pool: &Pool, random: &mut Random) -> Result<(), String> {
         let mut well = true;
         for _ in 0..100 {
             well &= match take(pool, random) {
-                Ok(Some((block, _))) => give_back(pool, &block).is_ok(),
+                Ok(Some((block, _))) => give_back(pool, block).is_ok(),
                 Ok(None) => true,
                 Err(_) => false,
             };
