@@ -110,13 +110,14 @@ fn take(pool: &Pool, random: &mut Random) -> Result<Option<(Held, u64)>, String>
         Err(PoolError::Exhausted { .. }) => return Ok(None),
         Err(error) => return Err(format!("taking {frames} pages: {error}")),
     };
-    let mut held = Held { start, frames, mark: 1 + random.below(255) as u8 };
+    let mark = 1 + random.below(255) as u8;
+    let mut held = Held { start, frames, mark };
     let bytes = slice(&mut held, pool.page_size());
     if zeroed && let Some(place) = bytes.iter().position(|byte| *byte != 0) {
         let byte = bytes[place];
         return Err(format!("byte {place} of {frames} zeroed pages is {byte:#04x}"));
     }
-    bytes.fill(held.mark);
+    bytes.fill(mark);
     let length = bytes.len() as u64;
     Ok(Some((held, if zeroed { length } else { 0 })))
 }
