@@ -130,6 +130,10 @@ impl Tag {
     }
 }
 
+const fn cached(zero: bool) -> Use {
+    if zero { Use::CachedZero } else { Use::CachedDirty }
+}
+
 /// What is known of one frame: 16 bytes, all of them zero at first.
 #[repr(C)]
 #[derive(Debug)]
@@ -191,17 +195,22 @@ impl Frame {
     /// # Errors
     /// The tag found, if it is not that of a block allocated with this order by this owner.
     pub fn cache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
-        let to = if zero { Use::CachedZero } else { Use::CachedDirty };
-        self.swap(Tag::new(Use::Allocated, order, owner), Tag::new(to, order, owner))
+        let to = Tag::new(cached(zero), order, owner);
+        self.swap(Tag::new(Use::Allocated, order, owner), to)
     }
 
-    /// Takes a block out of a cache again, without the lock.
+    /// Takes a block out of a cache again, without the lock. Only the thread whose cache it is may
+    /// call this; nobody else changes the tag of a cached block, so no exchange is needed.
     ///
     /// # Errors
     /// The tag found, if it is not that of a block cached so.
     pub fn uncache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
-        let from = if zero { Use::CachedZero } else { Use::CachedDirty };
-        self.swap(Tag::new(from, order, owner), Tag::new(Use::Allocated, order, owner))
+        let tag = self.tag();
+        if tag != Tag::new(cached(zero), order, owner) {
+            return Err(tag);
+        }
+        self.set_tag(Tag::new(Use::Allocated, order, owner));
+        Ok(())
     }
 
     fn swap(&self, from: Tag, to: Tag) -> Result<(), Tag> {
@@ -398,6 +407,11 @@ const fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
+/// Could blocks that follow `next` make it the buddy of the run before it?
+const fn near((first, order): (u32, u32), next: u32, next_order: u32) -> bool {
+    next == first.wrapping_add(1 << order) && next_order <= order
+}
+
 /// The blocks that a run of `frames` frames consists of, as offset and order, largest first. The run
 /// starts at a multiple of its rounded-up size, so each is aligned to its own size.
 pub fn run_parts(frames: u32) -> impl Iterator<Item = (u32, u32)> {
@@ -474,6 +488,30 @@ impl<'a> Buddy<'a> {
         }
         let found = large_enough.trailing_zeros();
         Some((self.core.heads[state as usize][found as usize], found))
+    }
+
+    /// Fills a per-thread cache with blocks of one order that are zero and resident, and returns how
+    /// many there were. Large free blocks are cut up at once, and not block by block.
+    pub fn take_cached(&mut self, order: u32, owner: u16, blocks: &mut [u32]) -> usize {
+        let state = State::ZeroResident;
+        let mut filled = 0;
+        while filled < blocks.len() {
+            let Some((index, found)) = self.newest(order, state) else { break };
+            let part = found.min(order + (blocks.len() - filled).ilog2());
+            self.unlink(index);
+            self.carve(index, found, part, state);
+            let tag = Tag::new(Use::CachedZero, order, owner);
+            // The first one last: until then all of it is one free block.
+            for place in (0..1u32 << (part - order)).rev() {
+                let block = index + (place << order);
+                self.frames[block as usize].set_tag(tag);
+                blocks[filled + place as usize] = block;
+            }
+            filled += 1 << (part - order);
+            *self.core.counts.of(Use::Free(state)) -= 1 << part;
+            self.core.counts.out += 1 << part;
+        }
+        filled
     }
 
     /// Hands out a block made of free buddies of different states, for when no state by itself has
@@ -925,6 +963,75 @@ impl<'a> Buddy<'a> {
         };
         self.is(index, order, used)?;
         Ok(self.release(index, order, used, state, now))
+    }
+
+    /// Takes blocks of one order back from a per-thread cache; neighbours among them are merged
+    /// before they meet the lists. Returns the order of the largest free block that came of it, and
+    /// how many were not cached so and were left alone.
+    pub fn free_cached_all(
+        &mut self,
+        blocks: &mut [u32],
+        order: u32,
+        zero: bool,
+        now: u32,
+    ) -> (u32, usize) {
+        let used = cached(zero);
+        let state = if zero { State::ZeroResident } else { State::Dirty };
+        blocks.sort_unstable();
+        let (mut largest, mut refused) = (0, 0);
+        // A run of buddies found so far, not yet released: its first frame and order.
+        let mut pending = [(0u32, 0u32); ORDERS + 1];
+        let mut depth = 0;
+        for &index in blocks.iter() {
+            if self.is(index, order, used).is_err() {
+                refused += 1;
+                continue;
+            }
+            let (mut first, mut merged) = (index, order);
+            while depth > 0
+                && merged < self.core.max_order
+                && pending[depth - 1] == (first ^ (1 << merged), merged)
+                && pending[depth - 1].0 < first
+            {
+                depth -= 1;
+                first = pending[depth].0;
+                merged += 1;
+            }
+            if depth > 0 && (depth == pending.len() || !near(pending[depth - 1], first, merged)) {
+                for (first, merged) in &pending[..depth] {
+                    let all = self.release_cached(*first, *merged, order, used, state, now);
+                    largest = largest.max(all);
+                }
+                depth = 0;
+            }
+            pending[depth] = (first, merged);
+            depth += 1;
+        }
+        for (first, merged) in &pending[..depth] {
+            let all = self.release_cached(*first, *merged, order, used, state, now);
+            largest = largest.max(all);
+        }
+        (largest, refused)
+    }
+
+    /// Releases cached blocks of `order` that together are the block of order `whole` at `first`.
+    fn release_cached(
+        &mut self,
+        first: u32,
+        whole: u32,
+        order: u32,
+        used: Use,
+        state: State,
+        now: u32,
+    ) -> u32 {
+        *self.core.counts.of(used) -= 1 << whole;
+        *self.core.counts.of(Use::Free(state)) += 1 << whole;
+        self.frames[first as usize].stamp.store(now, Ordering::Relaxed);
+        self.frames[first as usize].set_tag(Tag::free(state, whole));
+        for place in 1..1u32 << (whole - order) {
+            self.frames[(first + (place << order)) as usize].set_tag(TAIL);
+        }
+        self.coalesce_and_link(first, whole, state)
     }
 
     fn is(&self, index: u32, order: u32, used: Use) -> Result<(), FreeError> {

@@ -19,7 +19,6 @@ use std::vec::Vec;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     hits: [AtomicU64; CACHED_ORDERS],
-    misses: [AtomicU64; CACHED_ORDERS],
     dirty: AtomicU64,
     frees: AtomicU64,
     frames: AtomicU64,
@@ -34,7 +33,6 @@ impl Counters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         for order in 0..CACHED_ORDERS {
             stats.orders[order].zero_hits += get(&self.hits[order]);
-            stats.orders[order].zero_misses += get(&self.misses[order]);
         }
         stats.dirty_allocations += get(&self.dirty);
         stats.frees += get(&self.frees);
@@ -102,7 +100,6 @@ impl Magazine {
         let Ok(mut guard) = inner.lock() else { return };
         for order in 0..CACHED_ORDERS.min(ORDERS) {
             add(&events.zero_hits[order], take(&self.counters.hits[order]));
-            add(&events.zero_misses[order], take(&self.counters.misses[order]));
         }
         add(&events.dirty_allocations, take(&self.counters.dirty));
         add(&events.frees, take(&self.counters.frees));
@@ -117,11 +114,11 @@ impl Magazine {
         for (zero, stacks) in self.stacks.iter_mut().enumerate() {
             for (order, stack) in stacks.iter_mut().enumerate() {
                 let gone = stack.length.saturating_sub(keep);
-                for index in &stack.blocks[..gone] {
-                    let freed = guard.buddy().free_cached(*index, order as u32, zero == 1, now);
-                    debug_assert!(freed.is_ok(), "cached block {index}: {freed:?}");
-                    largest = largest.max(freed.unwrap_or(0));
-                }
+                let blocks = &mut stack.blocks[..gone];
+                let (merged, refused) =
+                    guard.buddy().free_cached_all(blocks, order as u32, zero == 1, now);
+                debug_assert_eq!(refused, 0, "blocks in a cache are tagged so");
+                largest = largest.max(merged);
                 stack.blocks.copy_within(gone..stack.length, 0);
                 stack.length -= gone;
                 bump(&self.counters.frames, ((gone as u64) << order).wrapping_neg());
@@ -183,8 +180,9 @@ pub(crate) fn ensure(inner: &Arc<Inner>) {
     });
 }
 
-/// A zeroed block for a zeroed request, counted as a hit; or a dirty block.
-pub(crate) fn take(inner: &Inner, order: u32, zero: bool) -> Option<u32> {
+/// A block of that kind. Counted as a request served, if `served`: a zeroed one as a hit.
+#[inline]
+pub(crate) fn take(inner: &Inner, order: u32, zero: bool, served: bool) -> Option<u32> {
     if order as usize >= CACHED_ORDERS {
         return None;
     }
@@ -194,18 +192,14 @@ pub(crate) fn take(inner: &Inner, order: u32, zero: bool) -> Option<u32> {
         let index = stack.blocks[stack.length];
         let mine = inner.frames()[index as usize].uncache(order, inner.owner(), zero);
         debug_assert!(mine.is_ok(), "cached block {index}: {mine:?}");
-        bump(&magazine.counters.frames, (1u64 << order).wrapping_neg());
+        let counters = &magazine.counters;
+        bump(&counters.frames, (1u64 << order).wrapping_neg());
+        if served {
+            bump(if zero { &counters.hits[order as usize] } else { &counters.dirty }, 1);
+        }
         mine.ok().map(|()| index)
     })
     .flatten()
-}
-
-/// Counts a request served from this thread's cache.
-pub(crate) fn count(inner: &Inner, order: u32, zero: bool) {
-    with(inner, |magazine| {
-        let counters = &magazine.counters;
-        bump(if zero { &counters.hits[order as usize] } else { &counters.dirty }, 1);
-    });
 }
 
 /// Takes a block back into this thread's cache. `None` if there is no cache for it, and then the
@@ -237,14 +231,10 @@ impl Magazine {
     fn make_room(&mut self, inner: &Inner, order: u32, keep: usize) {
         let stack = &mut self.stacks[0][order as usize];
         let gone = stack.length - keep;
-        let mut largest = 0;
         let Ok(mut guard) = inner.lock() else { return };
-        let now = now();
-        for index in &stack.blocks[..gone] {
-            let freed = guard.buddy().free_cached(*index, order, false, now);
-            debug_assert!(freed.is_ok(), "cached block {index}: {freed:?}");
-            largest = largest.max(freed.unwrap_or(0));
-        }
+        let blocks = &mut stack.blocks[..gone];
+        let (largest, refused) = guard.buddy().free_cached_all(blocks, order, false, now());
+        debug_assert_eq!(refused, 0, "blocks in a cache are tagged so");
         stack.blocks.copy_within(gone..stack.length, 0);
         stack.length = keep;
         bump(&self.counters.frames, ((gone as u64) << order).wrapping_neg());
@@ -257,7 +247,7 @@ impl Magazine {
 
 /// Puts zeroed blocks, tagged as cached already, into this thread's cache; without one they go back
 /// to the pool.
-pub(crate) fn fill(inner: &Inner, order: u32, blocks: &[u32]) {
+pub(crate) fn fill(inner: &Inner, order: u32, blocks: &mut [u32]) {
     if blocks.is_empty() {
         return;
     }
@@ -269,14 +259,12 @@ pub(crate) fn fill(inner: &Inner, order: u32, blocks: &[u32]) {
         bump(&magazine.counters.frames, (kept as u64) << order);
         kept
     });
-    let rest = &blocks[kept.unwrap_or(0)..];
+    let rest = &mut blocks[kept.unwrap_or(0)..];
     if !rest.is_empty()
         && let Ok(mut guard) = inner.lock()
     {
-        for index in rest {
-            let freed = guard.buddy().free_cached(*index, order, true, now());
-            debug_assert!(freed.is_ok(), "cached block {index}: {freed:?}");
-        }
+        let (_, refused) = guard.buddy().free_cached_all(rest, order, true, now());
+        debug_assert_eq!(refused, 0, "tagged when they were fetched");
     }
 }
 

@@ -386,9 +386,10 @@ impl Inner {
         let owner = self.owner();
         if let Some(index) = guard.buddy().take(order, State::ZeroResident, owner) {
             self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
-            let spare = self.spare(&mut guard, order, frames);
+            let mut spare = [0; CACHE_BLOCKS];
+            let filled = self.spare(&mut guard, order, frames, &mut spare);
             drop(guard);
-            cache::fill(self, order, &spare);
+            cache::fill(self, order, &mut spare[..filled]);
             add(&events.zero_hits[order as usize], 1);
             self.verify(index, frames)?;
             return Ok(index);
@@ -397,7 +398,7 @@ impl Inner {
         add(&events.zero_misses[order as usize], 1);
         self.wake_scrubber(false);
         if frames == 1 << order
-            && let Some(index) = cache::take(self, order, false)
+            && let Some(index) = cache::take(self, order, false, false)
         {
             self.hot_zero(index, frames);
             self.verify(index, frames)?;
@@ -549,21 +550,18 @@ impl Inner {
     }
 
     /// More blocks of an order for the thread's cache, while the lock is held anyway.
-    fn spare(&self, guard: &mut Guard<'_>, order: u32, frames: u32) -> Vec<u32> {
-        let room = cache::batch(self, order);
-        if room == 0 || frames != 1 << order {
-            return Vec::new();
+    fn spare(
+        &self,
+        guard: &mut Guard<'_>,
+        order: u32,
+        frames: u32,
+        spare: &mut [u32; CACHE_BLOCKS],
+    ) -> usize {
+        if frames != 1 << order {
+            return 0;
         }
-        let owner = self.owner();
-        let mut buddy = guard.buddy();
-        let mut spare = Vec::new();
-        for _ in 0..room {
-            let Some(index) = buddy.take(order, State::ZeroResident, owner) else { break };
-            if self.frames()[index as usize].cache(order, owner, true).is_ok() {
-                spare.push(index);
-            }
-        }
-        spare
+        let room = cache::batch(self, order).min(spare.len());
+        guard.buddy().take_cached(order, self.owner(), &mut spare[..room])
     }
 
     fn hot_zero(&self, index: u32, frames: u32) {

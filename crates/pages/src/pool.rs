@@ -448,8 +448,7 @@ impl Pool {
         let frames = frames.unwrap_or(1 << order);
         let index = 'found: {
             if frames == 1 << order && (order as usize) < CACHED_ORDERS {
-                if let Some(index) = cache::take(inner, order, zero) {
-                    cache::count(inner, order, zero);
+                if let Some(index) = cache::take(inner, order, zero, true) {
                     if zero {
                         inner.verify(index, frames)?;
                     }

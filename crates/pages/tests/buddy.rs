@@ -228,7 +228,6 @@ fn the_lists_come_back_from_the_tags_alone() {
         let mut torn = Core::new(6);
         let mut other = Buddy::new(&mut torn, &frames);
         assert_eq!(other.extend(0, State::Dirty, 0), 0);
-        drop(other);
         let mut stale = core.clone();
         let mut buddy = Buddy::new(&mut stale, &frames);
         for (index, order) in held.iter().skip(1).step_by(2) {

@@ -2,8 +2,10 @@
 //! injected into the whole process.
 
 use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
-use cachewise_pages::inject::{Call, fail};
-use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, Verify};
+use cachewise_pages::inject::{Call, fail, load};
+use cachewise_pages::{
+    Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
+};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -222,4 +224,38 @@ fn a_scrubber_that_gets_no_thread_leaves_blocks_dirty_and_tries_again() {
     until("zeroed after all", || pool.stats().expect("figures").dirty == 0);
     assert_eq!(pool.stats().expect("figures").engine_faults, 1);
     pool.check_zeros().expect("zero");
+}
+
+/// The forerunner looked at the load when it woke and never while it worked.
+#[test]
+fn load_that_rises_while_it_works_stops_it_at_the_next_chunk() {
+    let _alone = alone();
+    load(Some(50));
+    // Its own limit makes the work last: 64 KiB at a time, 1 MiB a second.
+    let limited = Scrub { load: 1.0, bytes_per_second: 1 << 20, chunk: 64 << 10, ..eager() };
+    let pool = quiet().scrub(limited).build().expect("a pool");
+    pool.alloc_bytes(6 << 20).expect("much").fill(1);
+    let figures = || pool.stats().expect("figures");
+    until("work begun", || figures().scrubbed > 0);
+    load(Some(150));
+    until("rest", || figures().scrubber == ScrubberState::Load);
+    let at = figures().scrubbed;
+    std::thread::sleep(Duration::from_millis(400));
+    assert_eq!((figures().scrubbed, figures().in_flight), (at, 0), "it rests");
+    assert!(figures().dirty > 0);
+    load(Some(100));
+    until("work again, the limit itself is no excess", || figures().scrubbed > at);
+    load(None);
+}
+
+/// A block that somebody needs as a whole is not kept from them by a scrubber that always has one
+/// part of it or another.
+#[test]
+fn an_allocation_gets_what_the_scrubber_has_in_flight() {
+    let _alone = alone();
+    let pool = quiet().scrub(Scrub { chunk: 16 << 10, ..eager() }).build().expect("a pool");
+    for round in 0..100 {
+        pool.alloc_bytes(8 << 20).unwrap_or_else(|error| panic!("round {round}: {error}"))[..4096]
+            .fill(1);
+    }
 }

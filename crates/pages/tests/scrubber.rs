@@ -88,20 +88,6 @@ fn an_idle_pools_scrubber_uses_no_cpu() {
     assert_eq!((cpu_of("cw-pool"), cpu_of("cw-scrub")), before, "not a nanosecond");
 }
 
-/// The forerunner looked at the load when it woke and never while it worked.
-#[test]
-fn load_above_the_limit_keeps_it_off_and_is_looked_at_again() {
-    // Work of another kind brings the load average above 0 sooner or later; a limit of 0 is then
-    // always exceeded, and where the load is 0 nothing can be shown.
-    let pool = builder(Scrub { load: 0.0, ..eager() }).build().expect("a pool");
-    pool.alloc(6).expect("a block").fill(1);
-    until("a decision", || matches!(state(&pool), ScrubberState::Load) || dirty(&pool) == 0);
-    if state(&pool) == ScrubberState::Load {
-        assert!(dirty(&pool) > 0, "nothing was zeroed");
-        assert_eq!(pool.stats().expect("figures").scrubbed, 0);
-    }
-}
-
 #[test]
 fn start_wakes_it_and_stop_is_where_it_ends() {
     let scrub = Scrub { start: 5, stop: 3, ..eager() };

@@ -111,6 +111,7 @@ impl Model {
             }
             9 | 10 => self.land(argument, operation % 16 == 10),
             11 => self.cache(argument),
+            12 if argument > 160 => self.bulk(argument),
             12 => self.uncache(argument),
             13 => self.quarantine(argument),
             14 => {
@@ -199,6 +200,34 @@ impl Model {
             self.scribble(index, 1 << order, 0x55);
             self.held.push(Held { index, frames: 1 << order });
         }
+    }
+
+    /// Fetches blocks for a cache together, and brings most of them back together.
+    fn bulk(&mut self, argument: u32) {
+        let order = argument % 3;
+        let mut blocks = [0; 16];
+        let room = 1 + argument as usize % 16;
+        let filled = self.buddy().take_cached(order, OWNER, &mut blocks[..room]);
+        for index in &blocks[..filled] {
+            self.claim(*index, 1 << order);
+            self.assert_zero(*index, 1 << order);
+        }
+        let mut back = blocks[..filled].to_vec();
+        if let Some(index) = back.pop().filter(|_| argument.is_multiple_of(2)) {
+            self.cached.push((index, order, true));
+        } else if let Some(index) = blocks[..filled].last() {
+            back.push(*index);
+        }
+        for index in &back {
+            self.unclaim(*index, 1 << order);
+        }
+        // In any order, and with one that is not cached.
+        back.reverse();
+        let foreign = self.held.first().map(|held| held.index);
+        back.extend(foreign);
+        let now = self.now;
+        let (_, refused) = self.buddy().free_cached_all(&mut back, order, true, now);
+        assert_eq!(refused, usize::from(foreign.is_some()));
     }
 
     fn quarantine(&mut self, argument: u32) {
