@@ -93,7 +93,7 @@ impl Slot {
 /// One operation's decisions with one hint: a slot for each class of sizes.
 pub struct Row([AtomicU8; CLASSES]);
 
-/// Bytes of a [`Row`].
+/// Bytes of a row.
 pub const ROW_BYTES: usize = size_of::<Row>();
 
 impl Row {

@@ -4,6 +4,8 @@
 //!
 //! One test, because the states are the process's and come in this order.
 
+#![cfg(feature = "std")]
+
 use cachewise::cpu::{Caches, Cpu};
 use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise::{Reuse, raw};
@@ -80,7 +82,7 @@ impl Buffers {
     fn one(&mut self, to: usize, from: usize, n: usize) {
         let source = self.src.all()[from..from + n].to_vec();
         let src = self.src.0.wrapping_add(from).cast_const();
-        // SAFETY, here and below: n bytes are mapped at both places, which lie apart.
+        // SAFETY: n bytes are mapped at both places, which lie apart.
         self.check(to, &source, "copy", |dst| unsafe { raw::copy_nonoverlapping(dst, src, n) });
         // SAFETY: as above.
         self.check(to, &source, "move", |dst| unsafe { raw::copy(dst, src, n) });
@@ -98,7 +100,9 @@ impl Buffers {
         let b = self.src.0.wrapping_add(from);
         let both = || {
             // SAFETY: n bytes are mapped at both places.
-            unsafe { (raw::compare(a, b, n).signum(), raw::equal_int(a, b, n)) }
+            let order = unsafe { raw::compare(a, b, n) };
+            // SAFETY: as above.
+            (order.signum(), unsafe { raw::equal_int(a, b, n) })
         };
         assert_eq!(both(), (0, 1), "compare {n} at {to}, {from}");
         for at in [0, n / 3, n / 2, n.saturating_sub(33), n.saturating_sub(1)] {
