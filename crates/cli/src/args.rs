@@ -125,6 +125,9 @@ pub struct Run {
     /// Bytes per operation, comma-separated: 4K,1M [default: the experiment's own]
     #[arg(long, visible_alias = "sizes", value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes)]
     pub size: Vec<usize>,
+    /// Only these operations, comma-separated [default: the experiment's own]
+    #[arg(long, value_name = "OPERATION", value_delimiter = ',', value_parser = operation)]
+    pub op: Vec<Operation>,
     /// Where the operands lie: L1, L2, LLC, DRAM, or source:destination [default: the experiment's own]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = placement)]
     pub residency: Vec<Placement>,
@@ -143,6 +146,12 @@ pub struct Run {
     /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<usize>,
+    /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
+    #[arg(long, value_name = "PEER")]
+    pub peer: Vec<cachewise_lab::peers::Peer>,
+    /// peers: call with the sizes and alignments of this file (Fleetbench's form)
+    #[arg(long, value_name = "FILE")]
+    pub distribution: Option<PathBuf>,
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -57,6 +57,8 @@ fn status_of(error: &anyhow::Error) -> u8 {
             LabError::UnknownKernel { .. }
             | LabError::Pattern { .. }
             | LabError::UnknownExperiment { .. }
+            | LabError::NoClassic { .. }
+            | LabError::NotForThis { .. }
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
             | LabError::Nothing { .. },

@@ -8,12 +8,14 @@ use crate::contestants::Routine;
 use crate::watch::{Lookout, Observer};
 use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE};
 use cachewise_measure::{
-    Arena, Bystander, Cell, CellKey, CellResult, Clock, Contents, Contestant, Delay, Header,
-    Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio,
-    Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
+    Arena, Bystander, Caches, Cell, CellKey, CellResult, Clock, Contents, Contestant, Delay,
+    Header, Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy,
+    PairedRatio, Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub mod script;
 
 /// Differences of less than this are of no interest: a verdict needs more.
 pub const MARGIN: f64 = 0.01;
@@ -26,6 +28,9 @@ pub enum State {
     /// The same, misaligned against each other and to every vector (destination at byte 24 of a
     /// line, source at byte 9).
     Askew,
+    /// The same, the destination 32 bytes above the source plus a power of two: the slow case of
+    /// `rep movsb` on AMD CPUs.
+    Above,
     /// Buffers that overlap by all but 192 bytes, in turn upwards and downwards.
     Overlap,
     /// As `Warm`; afterwards the destination is read, every line.
@@ -55,6 +60,7 @@ impl State {
         match self {
             State::Warm => "warm",
             State::Askew => "askew",
+            State::Above => "above",
             State::Overlap => "overlap",
             State::Read => "read",
             State::Beside { .. } => "beside",
@@ -304,6 +310,9 @@ impl Bench {
                 let second = room(destination_offset);
                 let needed = second + if two { room(source_offset) } else { 0 };
                 let arena = self.arena(needed)?;
+                if question.state == State::Above {
+                    return self.operands_above(size, &caches);
+                }
                 let place =
                     |from, offset| Operand::reused(&arena, from, size, offset, &caches, self.seed);
                 let source = two.then(|| place(second, source_offset)).transpose()?;
@@ -322,6 +331,18 @@ impl Bench {
                 Ok((place(0, destination_level, destination_offset)?, source))
             }
         }
+    }
+
+    /// Source at the arena's start, destination a power of two and 32 bytes above it.
+    fn operands_above(
+        &mut self,
+        size: usize,
+        caches: &Caches,
+    ) -> Result<(Operand, Option<Operand>), LabError> {
+        let distance = size.next_power_of_two().max(PAGE_SIZE);
+        let arena = self.arena(distance + (size + 32).next_multiple_of(PAGE_SIZE))?;
+        let place = |from, offset| Operand::reused(&arena, from, size, offset, caches, self.seed);
+        Ok((place(distance, 32)?, Some(place(0, 0)?)))
     }
 
     /// An arena of at least that size; the old one goes first, so that peaks do not add up.

@@ -5,6 +5,7 @@
 
 pub mod kernels;
 pub mod matrix;
+pub mod peers;
 pub mod table;
 pub mod tuning;
 pub mod units;
@@ -15,7 +16,7 @@ pub use table::{Align, Table};
 type Form = fn(&[cachewise_measure::Row]) -> Vec<Table>;
 
 /// The experiments whose tables have a form of their own, the source document's.
-const FORMS: &[(&str, Form)] = &[];
+const FORMS: &[(&str, Form)] = &[("peers", peers::tables)];
 
 /// An experiment's tables: in its own form, or the matrix.
 #[must_use]

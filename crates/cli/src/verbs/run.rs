@@ -30,6 +30,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         quick: args.quick,
         classic: args.classic,
         rounds: args.rounds.map(|rounds| rounds as usize),
+        operations: args.op.clone(),
+        peers: args.peer.clone(),
+        distribution: args.distribution.clone(),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),

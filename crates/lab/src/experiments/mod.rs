@@ -1,6 +1,7 @@
 //! Every experiment by name, one file per question.
 
 mod matrix;
+mod peers;
 mod roofline;
 
 use crate::LabError;
@@ -41,6 +42,12 @@ pub struct Options {
     pub classic: bool,
     /// Rounds.
     pub rounds: Option<usize>,
+    /// Only these operations.
+    pub operations: Vec<Operation>,
+    /// Libraries to compare with, beside those built in.
+    pub peers: Vec<crate::peers::Peer>,
+    /// Sizes and alignments to call with, in place of those built in.
+    pub distribution: Option<std::path::PathBuf>,
 }
 
 /// How an experiment ended.
@@ -115,7 +122,28 @@ pub const ALL: &[Experiment] = &[
         figures: matrix::speeds,
         run: roofline::run,
     },
+    Experiment {
+        name: "peers",
+        about: "the library beside libc and other libraries, by size and as programs call them",
+        seeds: &["002.16"],
+        operations: operations_with_peers(),
+        classic: "",
+        figures: peers::figures,
+        run: peers::run,
+    },
 ];
+
+/// Operations that other libraries have as well.
+const fn operations_with_peers() -> &'static [Operation] {
+    &[
+        Operation::Copy,
+        Operation::Move,
+        Operation::Fill,
+        Operation::Zero,
+        Operation::Compare,
+        Operation::Equal,
+    ]
+}
 
 /// The experiment of that name.
 ///
@@ -146,7 +174,38 @@ impl Experiment {
         if setting.options.classic && self.classic.is_empty() {
             return Err(LabError::NoClassic { experiment: self.name });
         }
+        self.check_options(setting.options)?;
         (self.run)(self, setting)
+    }
+}
+
+impl Experiment {
+    /// An option that this experiment would not follow is refused rather than ignored.
+    fn check_options(&self, options: &Options) -> Result<(), LabError> {
+        let by_operation =
+            self.name.ends_with("-matrix") || ["whole-cost", "peers"].contains(&self.name);
+        let refused = |option, why: &str| {
+            Err(LabError::NotForThis { option, experiment: self.name, why: why.to_owned() })
+        };
+        if !options.operations.is_empty() && !by_operation {
+            return refused("--op", "it has operations of its own");
+        }
+        if let Some(other) = options.operations.iter().find(|op| !self.operations.contains(op)) {
+            return refused("--op", &format!("it is not about {other}"));
+        }
+        if self.name != "peers" && !options.peers.is_empty() {
+            return refused("--peer", "it compares kernels; use it with peers");
+        }
+        if self.name != "peers" && options.distribution.is_some() {
+            return refused("--distribution", "it has sizes of its own; use it with peers");
+        }
+        if self.name == "peers" && options.kernels.is_some() {
+            return refused("--kernel", "it compares whole libraries");
+        }
+        if self.name == "peers" && !options.placements.is_empty() {
+            return refused("--residency", "its buffers are warm");
+        }
+        Ok(())
     }
 }
 
