@@ -21,6 +21,32 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
+/// Whether escape codes for colour are welcome on stdout: it is a terminal and neither `NO_COLOR`
+/// nor `TERM=dumb` says otherwise.
+pub fn colour() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Writes to a file that appears whole, or to stdout for `-`.
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()?;
+        return Ok(());
+    }
+    write_file(path, bytes)
+}
+
+/// Refuses the files among these that cannot be written.
+pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
+    paths
+        .iter()
+        .flatten()
+        .filter(|path| **path != Path::new("-"))
+        .try_for_each(|path| check_writable(path))
+}
+
 /// Whether a path is something to write into rather than a file to replace: a device, a pipe.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
