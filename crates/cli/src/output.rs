@@ -3,6 +3,7 @@
 use anyhow::Context;
 use cachewise_measure::Writer;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Writes to stdout.
@@ -77,7 +78,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         _ => Path::new("."),
     };
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        // As any file one makes; temporary ones are their owner's alone otherwise.
+        let mode = std::fs::Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;

@@ -95,8 +95,32 @@ struct PanelView {
 struct Drawn {
     caption: String,
     columns: Vec<(String, bool)>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Vec<Cell>>,
     remarks: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    text: String,
+    /// Whether it says again what stands above it: heard, and seen where rows are cards.
+    again: bool,
+}
+
+impl Drawn {
+    /// A table whose rows leave out what they share with the row above, at their beginning.
+    fn carrying(table: &Table) -> Drawn {
+        let mut drawn = Drawn::from(table);
+        for index in 1..drawn.rows.len() {
+            let (before, rest) = drawn.rows.split_at_mut(index);
+            for (cell, above) in rest[0].iter_mut().zip(&before[index - 1]) {
+                if !cell.text.is_empty() {
+                    break;
+                }
+                *cell = Cell { text: above.text.clone(), again: true };
+            }
+        }
+        drawn
+    }
 }
 
 impl From<&Table> for Drawn {
@@ -108,7 +132,13 @@ impl From<&Table> for Drawn {
                 .iter()
                 .map(|(name, align)| (name.clone(), *align == Align::Right))
                 .collect(),
-            rows: table.rows.clone(),
+            rows: table
+                .rows
+                .iter()
+                .map(|row| {
+                    row.iter().map(|cell| Cell { text: cell.clone(), again: false }).collect()
+                })
+                .collect(),
             remarks: table.remarks.clone(),
         }
     }
@@ -234,8 +264,8 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
             .filter_map(|figure| plot::plot(record, figure))
             .map(|plot| picture(&plot))
             .collect(),
-        decisions: sheet.tables.iter().map(Drawn::from).collect(),
-        crossovers: crossover::table(record).as_ref().map(Drawn::from),
+        decisions: sheet.tables.iter().map(Drawn::carrying).collect(),
+        crossovers: crossover::table(record).as_ref().map(Drawn::carrying),
         tables: tables.iter().map(Drawn::from).collect(),
         groups: drill::groups(&record.rows),
         rows: record.rows.len(),

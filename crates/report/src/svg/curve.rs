@@ -4,11 +4,11 @@ use super::{Element, WIDTH, axis_scale, classes, label, line, number, path, titl
 use crate::plot::scale::Scale;
 use crate::plot::{Axis, Panel, Plot, Unit};
 
-const HEIGHT: f64 = 236.0;
+const HEIGHT: f64 = 240.0;
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = WIDTH - 10.0;
-const TOP: f64 = 22.0;
-const BOTTOM: f64 = 196.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 200.0;
 
 /// Places on an axis that get a tick.
 pub(super) fn axis_ticks(axis: &Axis, scale: &Scale, most: usize) -> Vec<f64> {
@@ -81,18 +81,13 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let mut free = f64::NEG_INFINITY;
     for rule in &panel.rules {
         let at = x.at(rule.at);
-        rules.push(line("rule", (at, TOP - 6.0), (at, BOTTOM)));
+        rules.push(line("rule", (at, TOP - 2.0), (at, BOTTOM)));
         let width = rule.name.chars().count() as f64 * 5.6;
         let start = (at - width / 2.0).clamp(LEFT, RIGHT - width);
         // Names that would stand in each other go a line up.
         let above = if start < free { 10.0 } else { 0.0 };
         free = start + width + 4.0;
-        rules.push(label(
-            start,
-            TOP - 10.0 + if above > 0.0 { -2.0 } else { 4.0 },
-            "tick left",
-            rule.name.clone(),
-        ));
+        rules.push(label(start, TOP - 6.0 - above, "tick left", rule.name.clone()));
     }
     if !panel.rules.is_empty() {
         out.push(rules);
