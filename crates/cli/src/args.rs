@@ -237,7 +237,7 @@ pub struct Report {
     #[arg(long, value_name = "MARKDOWN", num_args = 1.., conflicts_with_all = ["output", "plot"])]
     pub splice: Vec<PathBuf>,
     /// Change nothing; exit 1 where a spliced part is out of date
-    #[arg(long, requires = "splice")]
+    #[arg(long, requires = "splice", conflicts_with = "records")]
     pub check: bool,
 }
 

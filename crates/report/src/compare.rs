@@ -251,7 +251,11 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
     confirm(&mut rows);
     rows.sort_by_key(|(index, ..)| *index);
     let rows: Vec<Change> = rows.into_iter().map(|(_, change, _)| change).collect();
-    let changes: Vec<f64> = rows.iter().map(|row| row.change.median).collect();
+    let changes: Vec<f64> = rows
+        .iter()
+        .filter(|row| row.change.rounds >= LEAST_ROUNDS)
+        .map(|row| row.change.median)
+        .collect();
     let mean = GeometricMean::new(&changes, 0);
     let outcome = over_all(&rows, &mean, margin);
     Comparison {
@@ -268,7 +272,8 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
 }
 
 fn outcome(change: &PairedRatio, margin: f64) -> Outcome {
-    if change.rounds < LEAST_ROUNDS {
+    // A bystander that gained more than the operation took leaves sums that have no ratio.
+    if change.rounds < LEAST_ROUNDS || !(change.low > 0.0 && change.high.is_finite()) {
         Outcome::CannotTell
     } else if change.high < 1.0 && change.median < 1.0 - margin {
         Outcome::Faster
@@ -513,6 +518,23 @@ mod tests {
         few(&mut b);
         let found = compare(&a, &b, 0.05);
         assert!(found.rows.iter().all(|row| row.outcome == Outcome::CannotTell));
+        assert_eq!(found.outcome, Outcome::CannotTell, "{}", found.sentence);
+        assert!(found.sentence.contains("nothing could be compared"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn sums_below_zero_have_no_ratio() {
+        let old = scaled(|_, _| 1.0);
+        let mut new = old.clone();
+        for row in new.rows.iter_mut().filter(|row| row.contestant == "copy.a") {
+            row.bystander_ns = row.operation_ns.iter().map(|time| -1.5 * time).collect();
+        }
+        let found = compare(&old, &new, 0.05);
+        let of_it = found.rows.iter().filter(|row| row.contestant == "copy.a");
+        assert!(
+            of_it.clone().count() == 6
+                && of_it.clone().all(|row| row.outcome == Outcome::CannotTell)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::units::time;
 
 /// More bars than these are left to the table.
 const MOST: usize = 32;
-const ROW: f64 = 24.0;
+const ROW: f64 = 27.0;
 const TOP: f64 = 6.0;
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = WIDTH - 8.0;
@@ -112,11 +112,11 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
             .with(title(said));
         group.push(label(
             LEFT,
-            y + 10.0,
+            y + 12.0,
             if plot.keys[bar.key].reference { "name strong" } else { "name" },
             bar.name.clone(),
         ));
-        group.push(label(RIGHT, y + 10.0, "name right", plot.value.write(value.mid)));
+        group.push(label(RIGHT, y + 12.0, "name right", plot.value.write(value.mid)));
         let zero = scale.at(0.0);
         match bar.point.parts {
             Some(parts) => {
@@ -127,16 +127,16 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
                     *from += part;
                     group.push(rectangle(
                         &format!("part {name}"),
-                        (a.min(b), y + 13.0),
+                        (a.min(b), y + 15.0),
                         ((b - a).abs(), 7.0),
                     ));
                 }
             }
             None => {
                 let end = scale.at(value.mid);
-                group.push(rectangle("bar", (zero.min(end), y + 13.0), ((end - zero).abs(), 7.0)));
+                group.push(rectangle("bar", (zero.min(end), y + 15.0), ((end - zero).abs(), 7.0)));
                 let (low, high) = (scale.at(value.low), scale.at(value.high));
-                group.push(line("whisker", (low, y + 16.5), (high, y + 16.5)));
+                group.push(line("whisker", (low, y + 18.5), (high, y + 18.5)));
             }
         }
         out.push(group);

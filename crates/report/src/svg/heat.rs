@@ -121,7 +121,7 @@ fn grid(
         axis.push(label(at, bottom + 12.0, "tick", panel.x.write(panel.x.places[column])));
     }
     axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", panel.x.title.clone()));
-    axis.push(label(LEFT, top - 7.0, "tick right", y_axis.title.clone()));
+    axis.push(label(RIGHT, top - 7.0, "tick right", format!("upwards: {}", y_axis.title)));
     group.push(axis);
     if ratio {
         let edges = break_even(&values, left, above);

@@ -29,7 +29,12 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
             .set("role", "img")
             .set("aria-label", summary(name, histogram));
         group.push(label(8.0, top + 13.0, "name strong", name.clone()));
-        group.push(label(RIGHT, top + 13.0, "name right", format!("{total} calls")));
+        let edge = histogram.edges_ns.last().copied().unwrap_or(0.0);
+        let above = match histogram.above {
+            0 => String::new(),
+            above => format!(", {above} above {}", time(edge)),
+        };
+        group.push(label(RIGHT, top + 13.0, "name right", format!("{total} calls{above}")));
         let (ceiling, floor) = (top + 20.0, top + 20.0 + HIGH);
         // Half a call is the floor, so that a single call shows.
         let y = Scale::new((0.5, most * 1.2), true, (floor, ceiling));
@@ -74,11 +79,6 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
             steps.push((right, share(tally)));
         }
         group.push(Element::new("path").set("class", "tally").set("d", path(steps)));
-        if histogram.above > 0 {
-            let edge = histogram.edges_ns.last().copied().unwrap_or(0.0);
-            let text = format!("{} above {}", histogram.above, time(edge));
-            group.push(label(RIGHT - 2.0, ceiling + 9.0, "tick right", text));
-        }
         out.push(group);
         top = floor + 38.0;
     }
