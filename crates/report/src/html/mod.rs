@@ -238,6 +238,9 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
     let tables = crate::experiment_tables(&experiment, &record.rows);
     let tables: &[Table] =
         if crate::has_form(&experiment) || tables.len() <= MOST_TABLES { &tables } else { &[] };
+    let mut plots: Vec<Plot> =
+        plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
+    plot::agree_on_colours(&mut plots);
     let compressed = gzip(sheet.data);
     let stem = sheet.name.strip_suffix(".gz").unwrap_or(&sheet.name);
     Section {
@@ -259,11 +262,7 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
             .collect(),
         notes: record.notes.iter().map(|note| note.text.clone()).collect(),
         command: shell_words(&header.command),
-        figures: plot::figures(record)
-            .iter()
-            .filter_map(|figure| plot::plot(record, figure))
-            .map(|plot| picture(&plot))
-            .collect(),
+        figures: plots.iter().map(picture).collect(),
         decisions: sheet.tables.iter().map(Drawn::carrying).collect(),
         crossovers: crossover::table(record).as_ref().map(Drawn::carrying),
         tables: tables.iter().map(Drawn::from).collect(),

@@ -109,3 +109,18 @@ fn commands_can_be_pasted() {
     let words = ["cachewise", "run", "a b", "it's", ""].map(str::to_owned);
     assert_eq!(shell_words(&words), "cachewise run 'a b' 'it'\\''s' ''");
 }
+
+#[test]
+fn a_contestant_has_one_colour_on_the_whole_page() {
+    let mut plots: Vec<Plot> = {
+        let record = everything();
+        plot::figures(&record).iter().filter_map(|figure| plot::plot(&record, figure)).collect()
+    };
+    plots[1].keys.reverse();
+    plot::agree_on_colours(&mut plots);
+    let colours = |plot: &Plot| -> std::collections::BTreeMap<String, usize> {
+        plot.keys.iter().map(|key| (key.name.clone(), key.colour)).collect()
+    };
+    assert_eq!(colours(&plots[0]), colours(&plots[1]));
+    assert_ne!(colours(&plots[0])["copy.avx"], colours(&plots[0])["copy.avx.nt"]);
+}

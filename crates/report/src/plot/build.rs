@@ -256,7 +256,12 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     for row in &rows {
         let name = key_name(row, short);
         if !keys.iter().any(|key| key.name == name) {
-            keys.push(Key { name, reference: row.contestant == row.reference, shown: true });
+            keys.push(Key {
+                name,
+                reference: row.contestant == row.reference,
+                shown: true,
+                colour: 0,
+            });
         }
     }
     if !figure.contestants.is_empty() {
@@ -303,6 +308,7 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     if figure.kind == FigureKind::Curve && figure.contestants.is_empty() {
         choose_shown(&mut plot);
     }
+    super::agree_on_colours(std::slice::from_mut(&mut plot));
     Some(plot)
 }
 
@@ -405,7 +411,7 @@ fn choose_shown(plot: &mut Plot) {
     for (rank, key) in order.iter().enumerate() {
         plot.keys[*key].shown = rank < SHOWN;
     }
-    // Colours go by position, so those that are seen come first.
+    // The legend goes by position, so those that are seen come first.
     let position = |old: usize| order.iter().position(|key| *key == old).unwrap_or(old);
     for panel in &mut plot.panels {
         for series in &mut panel.series {
@@ -420,10 +426,9 @@ fn choose_shown(plot: &mut Plot) {
 #[must_use]
 pub fn cell_caption(cell: &CellKey) -> String {
     let mut text = crate::matrix::caption(cell);
-    if cell.source.is_some() || cell.destination.is_some() {
-        if !matches!(cell.state.as_str(), "" | "placed" | "at") {
-            text.push_str(&format!(", {}", cell.state));
-        }
+    let placed = cell.source.is_some() || cell.destination.is_some();
+    if placed && !matches!(cell.state.as_str(), "" | "placed" | "at") {
+        text.push_str(&format!(", {}", cell.state));
     }
     for (name, value) in &cell.axes {
         text.push_str(&format!(", {} {}", axis_title(name), Unit::of_axis(name).write(*value)));

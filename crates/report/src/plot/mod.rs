@@ -36,6 +36,23 @@ pub struct Key {
     pub reference: bool,
     /// Whether it is drawn before anybody asks.
     pub shown: bool,
+    /// Which of the colours it has; the reference needs none.
+    pub colour: usize,
+}
+
+/// Gives everyone the same colour in all of the plots, in the order in which they are first seen.
+pub fn agree_on_colours(plots: &mut [Plot]) {
+    let mut names: Vec<String> = Vec::new();
+    for shown in [true, false] {
+        for key in plots.iter().flat_map(|plot| &plot.keys) {
+            if key.shown == shown && !key.reference && !names.contains(&key.name) {
+                names.push(key.name.clone());
+            }
+        }
+    }
+    for key in plots.iter_mut().flat_map(|plot| &mut plot.keys) {
+        key.colour = names.iter().position(|name| *name == key.name).unwrap_or(0);
+    }
 }
 
 /// One pair of axes.

@@ -155,8 +155,8 @@ fn break_even(
             .map(|v| v.mid < 1.0)
     };
     let mut edges = Vec::new();
-    for row in 0..values.len() {
-        for column in 0..values[row].len() {
+    for (row, of_row) in values.iter().enumerate() {
+        for column in 0..of_row.len() {
             let Some(here) = side(row, column) else { continue };
             let (x, y) = (left(column), above(row));
             if side(row, column + 1).is_some_and(|other| other != here) {

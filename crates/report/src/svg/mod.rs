@@ -8,7 +8,7 @@ mod heat;
 mod histogram;
 pub mod palette;
 
-use crate::plot::{Panel, Plot};
+use crate::plot::{Key, Panel, Plot};
 use cachewise_measure::FigureKind;
 
 /// Colours before they repeat with another dash.
@@ -146,12 +146,11 @@ fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 
 /// The class list of a legend entry's marks.
 fn classes(plot: &Plot, key: usize, kind: &str) -> String {
-    let colour = if plot.keys[key].reference {
+    let Key { reference, colour, .. } = plot.keys[key];
+    let colour = if reference {
         "ref".to_owned()
     } else {
-        // The reference needs none of the colours.
-        let others = plot.keys[..key].iter().filter(|key| !key.reference).count();
-        format!("c{} d{}", others % COLOURS, others / COLOURS % 3)
+        format!("c{} d{}", colour % COLOURS, colour / COLOURS % 3)
     };
     format!("{kind} s{key} {colour}")
 }
