@@ -1,9 +1,13 @@
 //! One file per verb. Each returns the exit status.
 
+pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod list;
+pub mod redraw;
+pub mod report;
 pub mod run;
+pub mod shell;
 pub mod time_libc;
 pub mod tune;
