@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`mod@bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
 //! | [`contestants`] | kernels, libc and the library behind the same function pointers |
+//! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
 //! | [`decide`] | costs to decisions, pure |
@@ -20,6 +21,7 @@ pub mod contestants;
 pub mod decide;
 pub mod evidence;
 pub mod experiments;
+pub mod forking;
 pub mod select;
 pub mod tunables;
 pub mod tune;
@@ -52,6 +54,16 @@ pub enum LabError {
     NoClassic {
         /// The experiment.
         experiment: &'static str,
+    },
+    /// An option has no meaning for an experiment, or not with that value.
+    #[error("{option}: found {found}, accepted {accepted}")]
+    Unsuited {
+        /// The option as typed.
+        option: &'static str,
+        /// What was given.
+        found: String,
+        /// What the experiment takes.
+        accepted: String,
     },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]

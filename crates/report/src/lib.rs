@@ -3,6 +3,7 @@
 //! Everything here can redraw any old record: it reads the record's rows and nothing else.
 #![warn(missing_docs)]
 
+pub mod forms;
 pub mod kernels;
 pub mod matrix;
 pub mod table;
@@ -15,7 +16,13 @@ pub use table::{Align, Table};
 type Form = fn(&[cachewise_measure::Row]) -> Vec<Table>;
 
 /// The experiments whose tables have a form of their own, the source document's.
-const FORMS: &[(&str, Form)] = &[];
+const FORMS: &[(&str, Form)] = &[
+    ("page-clear", forms::page_loops::tables),
+    ("page-copy", forms::page_loops::tables),
+    ("reuse-map", forms::reuse_map::tables),
+    ("cached-target", forms::cached_target::tables),
+    ("receive", forms::receive::tables),
+];
 
 /// An experiment's tables: in its own form, or the matrix.
 #[must_use]

@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod fork_loop;
 pub mod list;
 pub mod run;
 pub mod time_libc;
