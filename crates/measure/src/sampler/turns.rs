@@ -471,3 +471,7 @@ fn read(contestant: &mut dyn Contestant, place: &Place, reader: ReaderSpec) {
 #[cfg(test)]
 #[path = "turns_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "workloads_tests.rs"]
+mod workloads_tests;
