@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn every_nth_byte_is_read_once() {
-        let mut bytes = vec![0_u8; 100];
+        let mut bytes = [0_u8; 100];
         bytes.iter_mut().step_by(32).for_each(|byte| *byte = 1);
         // SAFETY: the vector is that long.
         assert_eq!(unsafe { Reader::every(bytes.as_ptr(), bytes.len(), 32) }, 4);

@@ -58,8 +58,9 @@ pub trait Contestant {
     }
 
     /// Told that `calls` calls on these places come next, one after the other and then from the
-    /// start again. The operands are in their state; nothing here is timed. A workload whose input
-    /// somebody else produces has it produced here.
+    /// start again. Nothing here is timed, and the bystander is warmed and placed operands are put
+    /// in their state afterwards, so that it disturbs neither. A workload whose input somebody else
+    /// produces has it produced here.
     fn before(&mut self, places: &[Place], calls: usize) {
         let _ = (places, calls);
     }

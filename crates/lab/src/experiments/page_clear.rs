@@ -283,6 +283,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     texts
 }
 
+/// The best of a dozen is a little faster than libc by luck alone; this much is no luck.
+const CLEARLY: f64 = 0.03;
+
 /// At how many sizes anybody beats libc, and who.
 pub(super) fn beside_libc(cells: &[(&cachewise_measure::CellKey, Vec<&Row>)]) -> String {
     let mut better = Vec::new();
@@ -293,7 +296,7 @@ pub(super) fn beside_libc(cells: &[(&cachewise_measure::CellKey, Vec<&Row>)]) ->
             .filter_map(|row| {
                 Some((row.contestant.as_str(), common::versus(of_cell, &row.contestant, LIBC)?))
             })
-            .filter(|(_, pair)| says(*pair) == Verdict::Faster)
+            .filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster)
             .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
         if let Some((name, pair)) = best {
             better.push(format!(
@@ -303,10 +306,12 @@ pub(super) fn beside_libc(cells: &[(&cachewise_measure::CellKey, Vec<&Row>)]) ->
             ));
         }
     }
+    let margin = CLEARLY * 100.0;
     if better.is_empty() {
-        format!("No benefit: at none of the {} sizes is anything faster than libc", cells.len())
+        let sizes = cells.len();
+        format!("No benefit: at none of {sizes} sizes is anything {margin:.0} % faster than libc")
     } else {
-        format!("Faster than libc: {}", better.join(", "))
+        format!("More than {margin:.0} % faster than libc: {}", better.join(", "))
     }
 }
 

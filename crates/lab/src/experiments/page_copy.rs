@@ -171,7 +171,12 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     common::whole_pages(&setting.options.sizes)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);
-    setting.observer.begin(experiment.name, buffers.len() as f64);
+    let weight = |setting: &Setting<'_>, buffer: usize, loops: usize| {
+        // A fork of some hundred microseconds, and what grows with the buffer.
+        calls(setting, buffer, loops) as f64 * (3e5 + buffer as f64)
+    };
+    let total = buffers.iter().map(|&(buffer, loops)| weight(setting, buffer, loops)).sum();
+    setting.observer.begin(experiment.name, total);
     let mut rows = Vec::new();
     let mut finish = Finish::Complete;
     for (buffer, loops) in buffers {
@@ -183,7 +188,8 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
             (setting.rows)(&row)?;
             rows.push(row);
         }
-        setting.observer.advance(&super::short_bytes(buffer), 1.0);
+        let done = weight(setting, buffer, loops);
+        setting.observer.advance(&super::short_bytes(buffer), done);
     }
     for verdict in verdicts(&rows) {
         (setting.verdicts)(verdict);
@@ -201,11 +207,7 @@ fn one_buffer(
 ) -> Result<Option<Vec<Row>>, LabError> {
     let mut plan = setting.plan(false);
     plan.max_sample_ns = 5e7;
-    // A request to the forking process costs some 20 us, a fork 50 and more: 50 loops hide it.
-    let affordable = if setting.options.quick { 50 } else { 200 };
-    let calls =
-        if setting.options.classic { loops } else { affordable.min((64 << 20) / buffer).max(1) };
-    plan.calls = Some(calls);
+    plan.calls = Some(calls(setting, buffer, loops));
     let question = Question {
         experiment: experiment.name,
         operation: Operation::Copy,
@@ -247,6 +249,16 @@ fn one_buffer(
         }
     }
     Ok(Some(measured))
+}
+
+/// Loops per run: the seed's own, or what hides the 20 us that a request to the forking process
+/// costs beside 50 us and more of each fork.
+fn calls(setting: &Setting<'_>, buffer: usize, loops: usize) -> usize {
+    if setting.options.classic {
+        return loops;
+    }
+    let affordable = if setting.options.quick { 50 } else { 200 };
+    affordable.min((64 << 20) / buffer).max(1)
 }
 
 fn forker(setting: &mut Setting<'_>, buffer: usize) -> Result<Option<Forker>, LabError> {

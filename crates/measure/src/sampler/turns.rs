@@ -32,8 +32,8 @@ pub fn run(
     for contestant in contestants.iter_mut() {
         for _ in 0..2 {
             table.gather(1);
-            table.prepare();
             contestant.before(&table.places, 1);
+            table.prepare();
             contestant.call_all(&table.places);
             table.pass_over(1);
         }
@@ -364,8 +364,8 @@ impl<'c, 'b> Table<'c, 'b> {
     fn lead_in(&mut self, contestant: &mut dyn Contestant) {
         if self.calls < SHORT && self.is_reused() {
             self.gather(1);
-            self.prepare();
             contestant.before(&self.places, 1);
+            self.prepare();
             contestant.call_all(&self.places);
             if let Some(reader) = self.cell.reader {
                 read(contestant, &self.places[0], reader);
@@ -386,8 +386,8 @@ impl<'c, 'b> Table<'c, 'b> {
         let rest = self.calls % list;
         self.lead_in(contestant);
         self.gather(list);
-        self.prepare();
         contestant.before(&self.places, self.calls);
+        self.prepare();
         let from = self.clock.now();
         for _ in 0..repeats {
             contestant.call_all(&self.places);
@@ -417,9 +417,9 @@ impl<'c, 'b> Table<'c, 'b> {
             let batch = together.min(left);
             left -= batch;
             self.gather(batch);
+            contestant.before(&self.places, batch);
             self.walk_bystander();
             self.prepare();
-            contestant.before(&self.places, batch);
             for index in 0..batch {
                 let place = self.places[index];
                 let from = clock.now();

@@ -36,7 +36,7 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
             "policy",
             ">Gb/s",
             ">core at 10 Gb/s",
-            ">its copy",
+            ">of it operation",
             ">copy",
             ">reader",
             ">bystander",
