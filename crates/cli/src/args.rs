@@ -44,6 +44,9 @@ pub enum Verb {
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
+    /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
+    #[command(hide = true, name = "fork-loop")]
+    ForkLoop(ForkLoop),
 }
 
 /// `cachewise tune`
@@ -313,6 +316,14 @@ pub struct TimeLibc {
     /// Bytes, comma-separated
     #[arg(long, value_delimiter = ',', value_parser = parse_bytes)]
     pub size: Vec<usize>,
+}
+
+/// `cachewise fork-loop`
+#[derive(Debug, Args)]
+pub struct ForkLoop {
+    /// Bytes of the buffer
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub buffer: usize,
 }
 
 /// Source and destination residency.

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Completions(args) => verbs::shell::completions(&args),
         Verb::Man(args) => verbs::shell::man(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+        Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
@@ -69,7 +70,8 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::NotForThis { .. }
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
-            | LabError::Nothing { .. },
+            | LabError::Nothing { .. }
+            | LabError::Unsuited { .. },
         ) => status::USAGE,
         _ => status::ERROR,
     }

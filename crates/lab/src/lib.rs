@@ -7,6 +7,7 @@
 //! | [`contestants`] | kernels, libc and the library behind the same function pointers |
 //! | [`peers`] | other libraries behind the same function pointers |
 //! | [`distributions`] | which sizes and alignments programs call with |
+//! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
 //! | [`decide`] | costs to decisions, pure |
@@ -23,6 +24,7 @@ pub mod decide;
 pub mod distributions;
 pub mod evidence;
 pub mod experiments;
+pub mod forking;
 pub mod peers;
 pub mod select;
 pub mod tunables;
@@ -77,6 +79,16 @@ pub enum LabError {
     NoClassic {
         /// The experiment.
         experiment: &'static str,
+    },
+    /// An option has no meaning for an experiment, or not with that value.
+    #[error("{option}: found {found}, accepted {accepted}")]
+    Unsuited {
+        /// The option as typed.
+        option: &'static str,
+        /// What was given.
+        found: String,
+        /// What the experiment takes.
+        accepted: String,
     },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]

@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod crossover;
+pub mod forms;
 pub mod html;
 pub mod kernels;
 pub mod matrix;
@@ -24,7 +25,14 @@ pub use table::{Align, Table};
 type Form = fn(&[cachewise_measure::Row]) -> Vec<Table>;
 
 /// The experiments whose tables have a form of their own, the source document's.
-const FORMS: &[(&str, Form)] = &[("peers", peers::tables)];
+const FORMS: &[(&str, Form)] = &[
+    ("page-clear", forms::page_loops::tables),
+    ("page-copy", forms::page_loops::tables),
+    ("reuse-map", forms::reuse_map::tables),
+    ("cached-target", forms::cached_target::tables),
+    ("receive", forms::receive::tables),
+    ("peers", peers::tables),
+];
 
 /// An experiment's tables: in its own form, or the matrix.
 #[must_use]

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod fork_loop;
 pub mod list;
 pub mod redraw;
 pub mod report;

@@ -35,6 +35,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         operations: args.op.clone(),
         peers: args.peer.clone(),
         distribution: args.distribution.clone(),
+        helper: std::env::current_exe().ok(),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
