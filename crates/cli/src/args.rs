@@ -36,6 +36,9 @@ pub enum Verb {
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
+    /// Time single comparisons in this process, as ordered on stdin (a launch of `run compare-latency`)
+    #[command(hide = true, name = "time-calls")]
+    TimeCalls,
 }
 
 /// `cachewise tune`

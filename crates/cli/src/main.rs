@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Explain(args) => verbs::explain::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+        Verb::TimeCalls => verbs::time_calls::run(),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
@@ -59,7 +60,8 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::UnknownExperiment { .. }
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
-            | LabError::Nothing { .. },
+            | LabError::Nothing { .. }
+            | LabError::OptionRefused { .. },
         ) => status::USAGE,
         _ => status::ERROR,
     }

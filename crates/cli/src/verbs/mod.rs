@@ -5,5 +5,6 @@ pub mod explain;
 pub mod export;
 pub mod list;
 pub mod run;
+pub mod time_calls;
 pub mod time_libc;
 pub mod tune;

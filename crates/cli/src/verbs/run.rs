@@ -30,6 +30,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         quick: args.quick,
         classic: args.classic,
         rounds: args.rounds.map(|rounds| rounds as usize),
+        launcher: Some(super::time_calls::launch),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),

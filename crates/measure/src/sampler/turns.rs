@@ -33,6 +33,7 @@ pub fn run(
         for _ in 0..2 {
             table.gather(1);
             table.prepare();
+            contestant.arrange(&table.places);
             contestant.call_all(&table.places);
             table.pass_over(1);
         }
@@ -374,6 +375,7 @@ impl<'c, 'b> Table<'c, 'b> {
         let rest = self.calls % list;
         self.gather(list);
         self.prepare();
+        contestant.arrange(&self.places);
         self.lead_in(contestant);
         let from = self.clock.now();
         for _ in 0..repeats {
@@ -409,6 +411,7 @@ impl<'c, 'b> Table<'c, 'b> {
             self.gather(batch);
             self.walk_bystander();
             self.prepare();
+            contestant.arrange(&self.places);
             for index in 0..batch {
                 let place = self.places[index];
                 let from = clock.now();
