@@ -7,7 +7,7 @@
 //! number is the axis `read_bytes`. The hardware's prefetcher stays on.
 
 use super::support::{
-    at_least_one, axis, field, figure, gbps, groups, percent, place, versus, widest,
+    at_least_one, axis, bytes, field, figure, gbps, groups, percent, place, versus, widest,
 };
 use super::{Experiment, Finish, Setting, placed, short_bytes};
 use crate::LabError;
@@ -18,7 +18,7 @@ use cachewise_measure::{Figure, FigureKind, Level, MeasureError, PairedRatio, Ro
 /// Axis: bytes read before the first of them is written.
 pub const READ_BYTES: &str = "read_bytes";
 
-/// Members of one family, and the figure's lines.
+/// A line per family.
 pub(super) fn figures() -> Vec<Figure> {
     vec![figure(
         "Speed by the bytes read before writing",
@@ -155,9 +155,9 @@ fn answer(members: &[&Row]) -> Option<Answer> {
         .map(|row| (row, versus(row, best)))
         .filter(|(_, ratio)| ratio.verdict(MARGIN) == Verdict::Slower)
         .max_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let bytes = |row: &Row| axis(row, READ_BYTES) as usize;
+    let read = |row: &Row| axis(row, READ_BYTES) as usize;
     Some(match slower {
-        Some((worst, cost)) => Answer::Matters { best: bytes(best), worst: bytes(worst), cost },
+        Some((worst, cost)) => Answer::Matters { best: read(best), worst: read(worst), cost },
         None => Answer::NoDifference,
     })
 }
@@ -169,7 +169,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut details = Vec::new();
     let key = |row: &Row| (place(row), row.cell.size);
     for ((where_, size), of_cell) in groups(with_axis, key) {
-        let what = format!("{where_}, {} B", short_bytes(size as usize));
+        let what = format!("{where_}, {}", bytes(size as usize));
         let families = groups(of_cell.iter().copied(), |row: &Row| row.contestant.clone());
         let fastest = of_cell.iter().max_by(|a, b| gbps(a).total_cmp(&gbps(b)));
         for (family, members) in &families {
@@ -179,9 +179,9 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
             let leads = fastest.is_some_and(|row| row.contestant == *family);
             let sentence = match answer(members) {
                 Some(Answer::Matters { best, worst, cost }) => format!(
-                    "{what}: {family} is fastest reading {} B before writing; reading {} B instead takes {} longer ({} .. {})",
-                    short_bytes(best),
-                    short_bytes(worst),
+                    "{what}: {family} is fastest reading {} before writing; reading {} instead takes {} longer ({} .. {})",
+                    bytes(best),
+                    bytes(worst),
                     percent(cost.median),
                     percent(cost.low),
                     percent(cost.high),
@@ -195,8 +195,8 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
                 headline.push(match answer(members) {
                     Some(Answer::Matters { best, cost, .. }) => {
                         format!(
-                            "{what}: read {} B ({family}, up to {} at stake)",
-                            short_bytes(best),
+                            "{what}: read {} ({family}, up to {} at stake)",
+                            bytes(best),
                             percent(cost.median)
                         )
                     }
@@ -230,9 +230,9 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
     };
     let ratio = versus(form(128.0)?, form(16.0)?);
     let now = match ratio.verdict(MARGIN) {
-        Verdict::Faster => format!("{} faster", percent(ratio.median)),
-        Verdict::Slower => format!("{} slower", percent(ratio.median)),
-        Verdict::CannotTell => "no different, as far as can be told".to_owned(),
+        Verdict::Faster => format!("takes {} less than", percent(ratio.median)),
+        Verdict::Slower => format!("takes {} longer than", percent(ratio.median)),
+        Verdict::CannotTell => "cannot be told from".to_owned(),
     };
     let claimed = match what {
         place if place.starts_with("L1 to L1") => Some((Verdict::Slower, "slower")),
@@ -246,7 +246,7 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
             if holds { "still true" } else { "no longer true here" }
         )
     });
-    Some(format!("{what}: movdqa 8+8 is {now} than 1+1{judgement}"))
+    Some(format!("{what}: movdqa 8+8 {now} 1+1{judgement}"))
 }
 
 #[cfg(test)]
@@ -298,8 +298,8 @@ mod tests {
             row(Level::Dram, "copy.avx.g*", 128.0, 100.0),
         ];
         let said = verdicts(&rows);
-        assert!(said[0].contains("L1 to L1, 4K B: no difference"), "{said:?}");
-        assert!(said[0].contains("DRAM to DRAM, 4K B: read 128 B"), "{said:?}");
+        assert!(said[0].contains("L1 to L1, 4 KiB: no difference"), "{said:?}");
+        assert!(said[0].contains("DRAM to DRAM, 4 KiB: read 128 B"), "{said:?}");
         assert!(said[2].contains("reading 32 B instead takes 30 % longer"), "{said:?}");
     }
 
@@ -313,10 +313,10 @@ mod tests {
             verdicts(&rows).pop().expect("a sentence")
         };
         assert!(
-            of(Level::L1, 150.0).contains("slower than 1+1; seed 002.4 found it slower: still")
+            of(Level::L1, 150.0).contains("longer than 1+1; seed 002.4 found it slower: still")
         );
         assert!(of(Level::L1, 100.1).contains("no longer true here"));
-        assert!(of(Level::L2, 80.0).contains("faster than 1+1; seed 002.4 found it faster: still"));
+        assert!(of(Level::L2, 80.0).contains("less than 1+1; seed 002.4 found it faster: still"));
         assert!(!of(Level::Dram, 80.0).contains("seed"));
     }
 

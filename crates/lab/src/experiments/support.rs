@@ -49,8 +49,7 @@ pub(super) fn figure(
 }
 
 /// libc, then the kernels the user names (what this CPU lacks is noted), or else those of the
-/// experiment's own choice that this CPU runs. libc is left out where the user's pattern is a list
-/// of kernels and `reference` is false.
+/// experiment's own choice that this CPU runs.
 pub(super) fn field(
     setting: &mut Setting<'_>,
     operation: Operation,
@@ -91,17 +90,18 @@ pub(super) fn at_least_one(fields: &[&[Routine]]) -> Result<(), LabError> {
     })
 }
 
-/// The widest vector registers that this CPU has a copy kernel for.
+/// The widest registers that this CPU has a copy kernel for.
 pub(super) fn widest(available: Features) -> RegisterClass {
-    let vectors = [RegisterClass::Zmm, RegisterClass::Ymm, RegisterClass::Xmm];
-    let has = |class: &RegisterClass| {
-        TABLE.iter().any(|kernel| {
-            kernel.operation() == Operation::Copy
-                && kernel.registers == *class
-                && kernel.runs_on(available)
-        })
-    };
-    vectors.into_iter().find(has).unwrap_or(RegisterClass::Gpr)
+    TABLE
+        .iter()
+        .filter(|kernel| kernel.operation() == Operation::Copy && kernel.runs_on(available))
+        .map(|kernel| kernel.registers)
+        .fold(
+            RegisterClass::Gpr,
+            |widest, class| {
+                if class.bytes() > widest.bytes() { class } else { widest }
+            },
+        )
 }
 
 /// Whether a kernel is the plain member of its vector family or an integer routine: `avx`,
@@ -128,6 +128,15 @@ pub(super) fn versus(ours: &Row, theirs: &Row) -> PairedRatio {
 pub(super) fn percent(ratio: f64) -> String {
     let change = (ratio - 1.0).abs() * 100.0;
     if change >= 10.0 { format!("{change:.0} %") } else { format!("{change:.1} %") }
+}
+
+/// Bytes in a sentence: `4 KiB`, `1500 B`.
+pub(super) fn bytes(n: usize) -> String {
+    let text = super::short_bytes(n);
+    match text.strip_suffix(['K', 'M', 'G', 'T']) {
+        Some(number) => format!("{number} {}iB", &text[number.len()..]),
+        None => format!("{text} B"),
+    }
 }
 
 /// An axis of a row, NaN where it has none.

@@ -8,8 +8,8 @@
 //! like). Then copy, zero and compare by each register class, bare and between save and restore, take
 //! turns with the integer kernels. What is said here is pure; measuring is in `x86`.
 
-use super::support::{axis, figure, groups, percent, versus};
-use super::{Experiment, Finish, Setting, short_bytes};
+use super::support::{axis, bytes, figure, groups, percent, versus};
+use super::{Experiment, Finish, Setting};
 use crate::LabError;
 use crate::bench::MARGIN;
 use cachewise_measure::{Figure, FigureKind, Row, Verdict, stats};
@@ -88,9 +88,9 @@ pub(super) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<BreakEven> 
 impl std::fmt::Display for BreakEven {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            BreakEven::Always(least) => write!(f, "from {} B on or earlier", short_bytes(*least)),
+            BreakEven::Always(least) => write!(f, "from {} on or earlier", bytes(*least)),
             BreakEven::From(size) => write!(f, "from about {size} B on"),
-            BreakEven::Never(most) => write!(f, "not up to {} B", short_bytes(*most)),
+            BreakEven::Never(most) => write!(f, "not up to {}", bytes(*most)),
         }
     }
 }
@@ -124,7 +124,8 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
                     BreakEven::Never(_) => usize::MAX,
                 };
                 if best.as_ref().is_none_or(|known| at < known.0) {
-                    best = Some((at, format!("{operation} {found} ({contestant})")));
+                    let who = if at == usize::MAX { "any of them" } else { &contestant };
+                    best = Some((at, format!("{operation} {found} ({who})")));
                 }
             }
         }
@@ -243,7 +244,7 @@ mod tests {
         ]);
         assert!(said[0].contains("copy from about 512 B on (copy.avx, dirty)"), "{said:?}");
         assert!(
-            said.contains(&"copy: copy.sse2, dirty pays not up to 1K B".to_owned()),
+            said.contains(&"copy: copy.sse2, dirty pays not up to 1 KiB".to_owned()),
             "{said:?}"
         );
         assert!(
@@ -251,6 +252,9 @@ mod tests {
             "{said:?}"
         );
         assert!(verdicts(&[])[0].contains("cannot tell"));
+        let never =
+            verdicts(&[at(256, "copy.avx, dirty", 150.0), at(256, "copy.sse2, dirty", 170.0)]);
+        assert!(never[0].ends_with("copy not up to 256 B (any of them)"), "{never:?}");
     }
 
     #[test]

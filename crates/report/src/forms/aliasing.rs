@@ -106,6 +106,6 @@ mod tests {
             zero(2097152.0, 204.8),
         ];
         let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text);
     }
 }

@@ -148,6 +148,6 @@ mod tests {
             called(2.0, vec![890, 100, 1, 6]),
         ];
         let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text);
     }
 }

@@ -75,6 +75,6 @@ mod tests {
             at(4096.0, 1.0, 2e8, Verdict::Slower),
         ];
         let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text);
     }
 }

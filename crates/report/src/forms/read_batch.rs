@@ -57,6 +57,6 @@ mod tests {
             at("copy.avx.nt.block*", 512.0, 409.6),
         ];
         let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text);
     }
 }

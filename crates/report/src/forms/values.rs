@@ -67,6 +67,6 @@ mod tests {
             ),
         ];
         let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text);
     }
 }

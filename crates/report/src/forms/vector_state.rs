@@ -128,6 +128,6 @@ mod tests {
             curve(4096, 0.995, Verdict::CannotTell),
         ];
         let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text);
     }
 }

@@ -112,8 +112,8 @@ fn sizes(setting: &Setting<'_>) -> Vec<usize> {
         sizes.sort_unstable();
         return sizes;
     }
-    let (last, step) = if setting.options.quick { (14, 1) } else { (18, 1) };
-    (4..=last).step_by(step).map(|power| 1 << power).collect()
+    let last = if setting.options.quick { 16 } else { 20 };
+    (4..=last).map(|power| 1 << power).collect()
 }
 
 /// Sets of components, each enabled here, each once, smallest first.
@@ -238,11 +238,11 @@ fn establish(area: &mut Area, components: u64, state: State) {
 /// What a register class makes its owner save.
 fn needed(class: RegisterClass) -> u64 {
     match class {
-        RegisterClass::Gpr => 0,
         RegisterClass::X87 | RegisterClass::Mmx => X87,
         RegisterClass::Xmm => SSE,
         RegisterClass::Ymm => SSE | AVX,
         RegisterClass::Zmm => SSE | AVX | AVX512,
+        _ => 0,
     }
 }
 
