@@ -47,6 +47,9 @@ pub enum Verb {
     /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
     #[command(hide = true, name = "fork-loop")]
     ForkLoop(ForkLoop),
+    /// Time single comparisons in this process, as ordered on stdin (a launch of `run compare-latency`)
+    #[command(hide = true, name = "time-calls")]
+    TimeCalls,
 }
 
 /// `cachewise tune`

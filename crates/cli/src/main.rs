@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Man(args) => verbs::shell::man(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
         Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
+        Verb::TimeCalls => verbs::time_calls::run(),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
@@ -71,7 +72,8 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
             | LabError::Nothing { .. }
-            | LabError::Unsuited { .. },
+            | LabError::Unsuited { .. }
+            | LabError::OptionRefused { .. },
         ) => status::USAGE,
         _ => status::ERROR,
     }

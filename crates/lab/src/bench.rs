@@ -15,7 +15,10 @@ use cachewise_measure::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod entrants;
 pub mod script;
+
+pub use entrants::{Contest, Entrant, Found, Spot, run_all};
 
 /// Differences of less than this are of no interest: a verdict needs more.
 pub const MARGIN: f64 = 0.01;
@@ -400,15 +403,20 @@ impl Bench {
         Ok((place(distance, 32)?, Some(place(0, 0)?)))
     }
 
-    /// An arena of at least that size; the old one goes first, so that peaks do not add up.
     fn arena(&mut self, bytes: usize) -> Result<Arc<Arena>, LabError> {
+        self.arena_on(bytes, PagePolicy::Huge)
+    }
+
+    /// An arena of at least that size; the old one goes first, so that peaks do not add up.
+    fn arena_on(&mut self, bytes: usize, pages: PagePolicy) -> Result<Arc<Arena>, LabError> {
         if let Some(arena) = &self.arena
             && arena.len() >= bytes
+            && arena.policy() == pages
         {
             return Ok(Arc::clone(arena));
         }
         self.arena = None;
-        let arena = Arc::new(Arena::new(bytes, PagePolicy::Huge, self.seed)?);
+        let arena = Arc::new(Arena::new(bytes, pages, self.seed)?);
         self.arena = Some(Arc::clone(&arena));
         Ok(arena)
     }

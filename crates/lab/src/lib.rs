@@ -14,6 +14,7 @@
 //! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
 //! | [`tunables`] | the decisions as glibc understands them |
+//! | `xstate` | XSAVE areas, for the experiment on the cost of owning vector registers (x86-64) |
 //!
 //! Nothing here prints.
 #![warn(missing_docs)]
@@ -30,6 +31,8 @@ pub mod select;
 pub mod tunables;
 pub mod tune;
 pub mod watch;
+#[cfg(target_arch = "x86_64")]
+pub mod xstate;
 
 use cachewise_measure::{MeasureError, RecordError};
 
@@ -89,6 +92,16 @@ pub enum LabError {
         found: String,
         /// What the experiment takes.
         accepted: String,
+    },
+    /// An option has no meaning for an experiment.
+    #[error("{option}: {experiment} has no use for it ({why}); accepted without it")]
+    OptionRefused {
+        /// The option.
+        option: &'static str,
+        /// The experiment.
+        experiment: &'static str,
+        /// Why not.
+        why: &'static str,
     },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]

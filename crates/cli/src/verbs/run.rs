@@ -36,6 +36,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         peers: args.peer.clone(),
         distribution: args.distribution.clone(),
         helper: std::env::current_exe().ok(),
+        launcher: Some(super::time_calls::launch),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
