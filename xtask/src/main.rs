@@ -3,6 +3,8 @@
 mod agree;
 mod ci;
 mod emulate;
+mod install;
+mod programs;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
@@ -31,6 +33,10 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
+    /// Build the C library and the preload library and install them, with header and pkg-config file.
+    Install(install::Install),
+    /// Run real programs with and without the preload library: same output, and the time's ratio.
+    Programs(programs::Programs),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -52,6 +58,8 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Install(args) => install::run(&args)?,
+        Chore::Programs(args) => programs::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -33,6 +33,8 @@ pub enum Verb {
     Explain(Explain),
     /// The decisions in other forms
     Export(Export),
+    /// Run a program on the library, by preload
+    Exec(Exec),
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
@@ -196,6 +198,23 @@ pub enum ExportForm {
     C,
     /// One JSON object
     Json,
+}
+
+/// `cachewise exec`
+#[derive(Debug, Args)]
+pub struct Exec {
+    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+    /// The profile to follow [default: the library's own order of trust]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
+    #[arg(long, visible_alias = "statistics")]
+    pub stats: bool,
+    /// The program and its arguments; its exit status becomes ours
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// `cachewise time-libc`

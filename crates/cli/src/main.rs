@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => verbs::run::run(&args),
         Verb::Explain(args) => verbs::explain::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
+        Verb::Exec(args) => verbs::exec::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
     };
     match outcome {

@@ -1,6 +1,7 @@
 //! One file per verb. Each returns the exit status.
 
 pub mod doctor;
+pub mod exec;
 pub mod explain;
 pub mod export;
 pub mod list;
