@@ -66,7 +66,7 @@ fn workspace() -> &'static Path {
 
 /// Builds each library by itself, so that none is built with another package's features; returns
 /// the directory they are in.
-fn build() -> Result<PathBuf> {
+pub(crate) fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     for package in ["cachewise-capi", "cachewise-preload"] {
         let mut command = Command::new(&cargo);
@@ -112,8 +112,10 @@ fn static_library(built: &Path, scratch: &Path) -> Result<PathBuf> {
             Ok(output) if output.status.success() => {}
             Ok(output) => bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                eprintln!("{:?}: not found; the static library keeps its inner symbols and is large",
-                    command.get_program());
+                eprintln!(
+                    "{:?}: not found; the static library keeps its inner symbols and is large",
+                    command.get_program()
+                );
                 return Ok(built.to_path_buf());
             }
             Err(error) => return Err(error).with_context(|| format!("{command:?}")),

@@ -213,7 +213,12 @@ pub struct Exec {
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
     /// The program and its arguments; its exit status becomes ours
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub command: Vec<std::ffi::OsString>,
 }
 

@@ -21,8 +21,9 @@ const NOT_FOUND: u8 = 127;
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let library = match &args.library {
-        Some(file) => fs::canonicalize(file)
-            .with_context(|| format!("--library {}", file.display()))?,
+        Some(file) => {
+            fs::canonicalize(file).with_context(|| format!("--library {}", file.display()))?
+        }
         None => find_library()?,
     };
     let Some((name, arguments)) = args.command.split_first() else { bail!("no program") };
