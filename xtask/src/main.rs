@@ -4,6 +4,8 @@ mod agree;
 mod browser;
 mod ci;
 mod emulate;
+mod install;
+mod programs;
 mod webdriver;
 
 use anyhow::{Result, bail};
@@ -38,6 +40,10 @@ enum Chore {
         /// The record to draw [default: the newest tuning in record/].
         record: Option<std::path::PathBuf>,
     },
+    /// Build the C library and the preload library and install them, with header and pkg-config file.
+    Install(install::Install),
+    /// Run real programs with and without the preload library: same output, and the time's ratio.
+    Programs(programs::Programs),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -67,6 +73,8 @@ fn main() -> Result<()> {
                 }
             }
         }
+        Chore::Install(args) => install::run(&args)?,
+        Chore::Programs(args) => programs::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -297,7 +297,7 @@ mod arch {
 
     use super::{RawCaches, Signature, Text};
 
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     fn sysfs(path: &core::ffi::CStr) -> Option<([u8; 64], usize)> {
         let mut text = [0; 64];
         let length = crate::os::File::open(path).ok()?.read(&mut text).ok()?;
@@ -305,7 +305,7 @@ mod arch {
     }
 
     pub(super) fn signature() -> Signature {
-        #[cfg(all(feature = "std", target_os = "linux", target_arch = "aarch64"))]
+        #[cfg(all(feature = "os", target_os = "linux", target_arch = "aarch64"))]
         if let Some(midr) = midr() {
             let implementer = (midr >> 24 & 0xFF) as u8;
             let mut vendor = *b"arm.00";
@@ -331,7 +331,7 @@ mod arch {
         Signature::new(architecture, 0, 0, 0)
     }
 
-    #[cfg(all(feature = "std", target_os = "linux", target_arch = "aarch64"))]
+    #[cfg(all(feature = "os", target_os = "linux", target_arch = "aarch64"))]
     fn midr() -> Option<u64> {
         let (text, length) = sysfs(c"/sys/devices/system/cpu/cpu0/regs/identification/midr_el1")?;
         let text = core::str::from_utf8(text.get(..length)?).ok()?.trim();
@@ -342,7 +342,7 @@ mod arch {
         Text::new("")
     }
 
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     pub(super) fn raw_caches(_: &Signature) -> RawCaches {
         const INDICES: [[&core::ffi::CStr; 3]; 4] = [
             [
@@ -386,7 +386,7 @@ mod arch {
         found
     }
 
-    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
     pub(super) fn raw_caches(_: &Signature) -> RawCaches {
         RawCaches::default()
     }

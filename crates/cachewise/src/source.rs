@@ -231,9 +231,9 @@ pub fn init() {
     if STATE.load(Ordering::Acquire) == DONE {
         return;
     }
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     crate::os::preserving_errno(fill);
-    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
     fill();
 }
 
@@ -244,11 +244,15 @@ fn fill() {
     defaults::fill(decided, &signature, available);
     dispatch::note_direct(available);
     publish(kind, decided);
+    #[cfg(all(feature = "os", target_os = "linux"))]
+    if !crate::os::has_environment() {
+        return claim.release_undone();
+    }
     drop(claim);
 }
 
 fn discover(signature: &Signature, available: Features) -> (u8, u16) {
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     if let Some(found) = files::discover(signature, available) {
         return found;
     }
@@ -276,9 +280,9 @@ pub(crate) fn follow_shipped(
 }
 
 const COMPUTED: u8 = 0;
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 const ENVIRONMENT: u8 = 1;
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 const USER: u8 = 2;
 const SHIPPED_PROFILE: u8 = 3;
 const INSTALLED: u8 = 4;
@@ -309,7 +313,7 @@ fn current() -> Source {
         // SAFETY: only `discover` stores it, from a row of the static table.
         return Source::Shipped(unsafe { *name });
     }
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     if !path.is_null() && matches!(kind, ENVIRONMENT | USER) {
         // SAFETY: only `files` stores it: a string ending in NUL in pages that are never given
         // back nor written again.
@@ -326,9 +330,9 @@ const DONE: u32 = 1;
 
 /// This process, as the one that fills the table.
 fn claimant() -> u32 {
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     return crate::os::process_id().wrapping_add(2).max(2);
-    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
     2
 }
 
@@ -358,13 +362,23 @@ impl Claim {
     }
 }
 
+#[cfg(all(feature = "os", target_os = "linux"))]
+impl Claim {
+    /// The table can be used, but the environment was not there to be asked: in an IFUNC resolver,
+    /// which runs before the C library is initialised. The next [`init`] asks again.
+    fn release_undone(self) {
+        core::mem::forget(self);
+        STATE.store(0, Ordering::Release);
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         STATE.store(DONE, Ordering::Release);
     }
 }
 
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 mod files {
     //! The first two sources: files, and the one warning line.
 

@@ -41,6 +41,8 @@ pub enum Verb {
     Completions(Completions),
     /// The manual page, on stdout or one file per verb
     Man(Man),
+    /// Run a program on the library, by preload
+    Exec(Exec),
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
@@ -308,6 +310,28 @@ pub struct Man {
     /// Write cachewise.1 and a page per verb into this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub to: Option<PathBuf>,
+}
+
+/// `cachewise exec`
+#[derive(Debug, Args)]
+pub struct Exec {
+    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+    /// The profile to follow [default: the library's own order of trust]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
+    #[arg(long, visible_alias = "statistics")]
+    pub stats: bool,
+    /// The program and its arguments; its exit status becomes ours
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// `cachewise time-libc`

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => verbs::compare::run(&args),
         Verb::Completions(args) => verbs::shell::completions(&args),
         Verb::Man(args) => verbs::shell::man(&args),
+        Verb::Exec(args) => verbs::exec::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
         Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
         Verb::TimeCalls => verbs::time_calls::run(),

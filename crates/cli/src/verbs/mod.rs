@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod doctor;
+pub mod exec;
 pub mod explain;
 pub mod export;
 pub mod fork_loop;
