@@ -62,6 +62,9 @@ pub struct Tune {
     /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<usize>,
+    /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "output", "record", "largest"])]
+    pub verify_only: bool,
     /// Measure the grid into the record and decide nothing (a launch of --thorough)
     #[arg(long, hide = true, requires = "record")]
     pub grid_only: bool,
@@ -146,6 +149,9 @@ pub struct Run {
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Check the bytes of every contestant and time nothing: works on emulated CPUs too
+    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "json", "csv", "markdown"])]
+    pub verify_only: bool,
     /// Write the rows as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

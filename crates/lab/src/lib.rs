@@ -10,6 +10,7 @@
 //! | [`decide`] | costs to decisions, pure |
 //! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
+//! | [`verify`] | bytes alone, where timings would mean nothing or are not wanted |
 //! | [`tunables`] | the decisions as glibc understands them |
 //!
 //! Nothing here prints.
@@ -23,6 +24,7 @@ pub mod experiments;
 pub mod select;
 pub mod tunables;
 pub mod tune;
+pub mod verify;
 pub mod watch;
 
 use cachewise_measure::{MeasureError, RecordError};
@@ -90,7 +92,9 @@ pub enum LabError {
         why: String,
     },
     /// Timings of an emulated CPU mean nothing.
-    #[error("this CPU is emulated by {by}: its timings would mean nothing, so none are taken")]
+    #[error(
+        "this CPU is emulated by {by}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+    )]
     Emulated {
         /// The emulator.
         by: String,

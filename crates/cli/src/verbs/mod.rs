@@ -7,3 +7,4 @@ pub mod list;
 pub mod run;
 pub mod time_libc;
 pub mod tune;
+pub mod verify;

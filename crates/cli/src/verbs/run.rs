@@ -2,6 +2,7 @@
 
 use crate::args::Run;
 use crate::progress::Bar;
+use crate::verbs::verify;
 use crate::{output, status};
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
@@ -15,6 +16,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let experiment = experiments::find(&args.experiment)?;
     // Cheap refusals before a second is spent on calibration.
     cachewise_lab::select::kernels(experiment.operations, args.kernels.as_deref())?;
+    if args.verify_only {
+        return verify::experiment(args, experiment);
+    }
     let files = [&args.json, &args.csv, &args.markdown];
     for path in files.into_iter().flatten() {
         if path != Path::new("-") {

@@ -12,6 +12,7 @@ use crate::arch::units::{Body, fill, fill_around, row};
 use crate::isa::Features;
 use crate::table::{Function, Kernel, RegisterClass, StoreKind};
 use core::arch::asm;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Larger than any block: cores until the 970 had 32 bytes, since then 128.
@@ -63,9 +64,10 @@ fn block() -> Option<usize> {
 #[inline(never)]
 fn probe() -> usize {
     #[repr(align(1024))]
-    struct Aligned([u8; LARGEST]);
-    let mut buffer = Aligned([0; LARGEST]);
-    let start = (&raw mut buffer.0).cast::<u8>();
+    struct Aligned(#[allow(dead_code, reason = "reached by address alone")] [u8; LARGEST]);
+    // Not an array of zeros, which the compiler would make by calling memset.
+    let mut buffer = MaybeUninit::<Aligned>::uninit();
+    let start = buffer.as_mut_ptr().cast::<u8>();
     // SAFETY: the buffer's own bytes, whole units.
     unsafe { Words::store(start, u64::MAX, LARGEST / Words::UNIT) };
     // SAFETY: one block at the start of a buffer that is aligned to and larger than any.
