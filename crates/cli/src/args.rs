@@ -84,6 +84,9 @@ pub struct Tune {
     /// Draw the curves in text
     #[arg(long)]
     pub plot: bool,
+    /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "output", "record", "largest"])]
+    pub verify_only: bool,
     /// Measure the grid into the record and decide nothing (a launch of --thorough)
     #[arg(long, hide = true, requires = "record")]
     pub grid_only: bool,
@@ -177,6 +180,9 @@ pub struct Run {
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Check the bytes of every contestant and time nothing: works on emulated CPUs too
+    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "json", "csv", "markdown"])]
+    pub verify_only: bool,
     /// Write the rows as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

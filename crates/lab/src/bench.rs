@@ -193,6 +193,17 @@ pub struct Bench {
     asked: u64,
 }
 
+/// Timings of an emulated CPU mean nothing; whoever is about to take some asks here.
+///
+/// # Errors
+/// [`LabError::Emulated`] on such a machine.
+pub fn refuse_emulation(machine: &Machine) -> Result<(), LabError> {
+    match &machine.emulated {
+        Some(emulator) => Err(LabError::Emulated { by: emulator.clone() }),
+        None => Ok(()),
+    }
+}
+
 impl Bench {
     /// Describes the machine, calibrates clock and latencies; about a second. `memory` bounds what
     /// may be used at once, a quarter of RAM at most.
@@ -202,9 +213,7 @@ impl Bench {
     pub fn new(seed: u64, memory: Option<usize>) -> Result<Bench, LabError> {
         let noise = NoiseSnapshot::take();
         let mut machine = Machine::describe();
-        if let Some(emulator) = &machine.emulated {
-            return Err(LabError::Emulated { by: emulator.clone() });
-        }
+        refuse_emulation(&machine)?;
         let budget = MemoryBudget::process();
         let quarter = budget.limit();
         budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));

@@ -13,6 +13,7 @@
 //! | [`decide`] | costs to decisions, pure |
 //! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
+//! | [`verify`] | bytes alone, where timings would mean nothing or are not wanted |
 //! | [`tunables`] | the decisions as glibc understands them |
 //! | `xstate` | XSAVE areas, for the experiment on the cost of owning vector registers (x86-64) |
 //!
@@ -30,6 +31,7 @@ pub mod peers;
 pub mod select;
 pub mod tunables;
 pub mod tune;
+pub mod verify;
 pub mod watch;
 #[cfg(target_arch = "x86_64")]
 pub mod xstate;
@@ -140,7 +142,9 @@ pub enum LabError {
         why: String,
     },
     /// Timings of an emulated CPU mean nothing.
-    #[error("this CPU is emulated by {by}: its timings would mean nothing, so none are taken")]
+    #[error(
+        "this CPU is emulated by {by}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+    )]
     Emulated {
         /// The emulator.
         by: String,

@@ -14,3 +14,4 @@ pub mod shell;
 pub mod time_calls;
 pub mod time_libc;
 pub mod tune;
+pub mod verify;
