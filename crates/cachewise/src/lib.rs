@@ -26,7 +26,9 @@
 //!   the program brings itself.
 //! - Nothing allocates or locks; the first call may come from any thread, from a signal handler,
 //!   before `main` or in a forked child.
-//! - Without the `std` feature the crate needs no operating system.
+//! - Without the `std` feature the crate links no standard library; without `os` as well it needs
+//!   no operating system.
+//!
 //! # Under a preload library
 //!
 //! Its `memcpy` is made of this crate, so this crate must not call `memcpy` on the way (DTO PR 35).
@@ -41,6 +43,9 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+#[macro_use]
+mod freestanding;
+
 pub mod cpu;
 pub mod profile;
 pub mod raw;
@@ -48,8 +53,11 @@ pub mod raw;
 mod cursor;
 mod defaults;
 mod dispatch;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[doc(hidden)]
+pub mod entry;
 mod ops;
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 mod os;
 mod reuse;
 mod shipped;

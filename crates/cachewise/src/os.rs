@@ -63,6 +63,17 @@ pub(crate) fn process_id() -> u32 {
     id as u32
 }
 
+/// Whether there is an environment: the C library's initialisation, which comes before all other
+/// constructors and after all IFUNC resolvers, sets it.
+pub(crate) fn has_environment() -> bool {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: libc's variable, of that type; another thread that changes it races with this, as it
+    // does with every `getenv`.
+    unsafe { !environ.is_null() }
+}
+
 /// An environment variable that is set and not empty.
 ///
 /// The text lives in the environment: another thread that changes the environment during the

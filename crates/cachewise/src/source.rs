@@ -164,8 +164,9 @@ impl Decided {
 pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     init();
     // A hint goes to the table from LIMIT on; without one the middle sizes are the library's own.
-    let own = if reuse == Reuse::Unknown && dispatch::has_middle() {
-        small::MIDDLE_LIMIT as u64
+    let direct = dispatch::is_direct(operation, reuse, small::DIRECT_LIMIT);
+    let own = if reuse == Reuse::Unknown && direct {
+        small::DIRECT_LIMIT as u64
     } else {
         small::LIMIT as u64 - 1
     };
@@ -208,7 +209,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
     let decided = dispatch::follow(&profile, available);
     defaults::fill(decided, &signature, available);
-    dispatch::note_middle(available);
+    dispatch::note_direct(available);
     publish(INSTALLED, decided);
     drop(claim);
     Ok(())
@@ -230,9 +231,9 @@ pub fn init() {
     if STATE.load(Ordering::Acquire) == DONE {
         return;
     }
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     crate::os::preserving_errno(fill);
-    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
     fill();
 }
 
@@ -241,13 +242,17 @@ fn fill() {
     let (signature, available) = (Signature::detect(), Features::detect());
     let (kind, decided) = discover(&signature, available);
     defaults::fill(decided, &signature, available);
-    dispatch::note_middle(available);
+    dispatch::note_direct(available);
     publish(kind, decided);
+    #[cfg(all(feature = "os", target_os = "linux"))]
+    if !crate::os::has_environment() {
+        return claim.release_undone();
+    }
     drop(claim);
 }
 
 fn discover(signature: &Signature, available: Features) -> (u8, u16) {
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     if let Some(found) = files::discover(signature, available) {
         return found;
     }
@@ -275,9 +280,9 @@ pub(crate) fn follow_shipped(
 }
 
 const COMPUTED: u8 = 0;
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 const ENVIRONMENT: u8 = 1;
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 const USER: u8 = 2;
 const SHIPPED_PROFILE: u8 = 3;
 const INSTALLED: u8 = 4;
@@ -308,7 +313,7 @@ fn current() -> Source {
         // SAFETY: only `discover` stores it, from a row of the static table.
         return Source::Shipped(unsafe { *name });
     }
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     if !path.is_null() && matches!(kind, ENVIRONMENT | USER) {
         // SAFETY: only `files` stores it: a string ending in NUL in pages that are never given
         // back nor written again.
@@ -325,9 +330,9 @@ const DONE: u32 = 1;
 
 /// This process, as the one that fills the table.
 fn claimant() -> u32 {
-    #[cfg(all(feature = "std", target_os = "linux"))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     return crate::os::process_id().wrapping_add(2).max(2);
-    #[cfg(not(all(feature = "std", target_os = "linux")))]
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
     2
 }
 
@@ -357,13 +362,23 @@ impl Claim {
     }
 }
 
+#[cfg(all(feature = "os", target_os = "linux"))]
+impl Claim {
+    /// The table can be used, but the environment was not there to be asked: in an IFUNC resolver,
+    /// which runs before the C library is initialised. The next [`init`] asks again.
+    fn release_undone(self) {
+        core::mem::forget(self);
+        STATE.store(0, Ordering::Release);
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         STATE.store(DONE, Ordering::Release);
     }
 }
 
-#[cfg(all(feature = "std", target_os = "linux"))]
+#[cfg(all(feature = "os", target_os = "linux"))]
 mod files {
     //! The first two sources: files, and the one warning line.
 

@@ -31,7 +31,7 @@ pub mod table;
 
 pub use arch::scalar;
 #[cfg(target_arch = "x86_64")]
-pub use arch::x86_64::middle;
+pub use arch::x86_64::direct;
 pub use isa::Features;
 pub use table::{
     Function, Kernel, Operation, Prefetch, RegisterClass, StoreKind, TABLE, find, resolve,

@@ -5,12 +5,17 @@
 //! |---|---|
 //! | [`mod@bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
 //! | [`contestants`] | kernels, libc and the library behind the same function pointers |
+//! | [`peers`] | other libraries behind the same function pointers |
+//! | [`distributions`] | which sizes and alignments programs call with |
+//! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
 //! | [`decide`] | costs to decisions, pure |
 //! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
+//! | [`verify`] | bytes alone, where timings would mean nothing or are not wanted |
 //! | [`tunables`] | the decisions as glibc understands them |
+//! | `xstate` | XSAVE areas, for the experiment on the cost of owning vector registers (x86-64) |
 //!
 //! Nothing here prints.
 #![warn(missing_docs)]
@@ -18,12 +23,18 @@
 pub mod bench;
 pub mod contestants;
 pub mod decide;
+pub mod distributions;
 pub mod evidence;
 pub mod experiments;
+pub mod forking;
+pub mod peers;
 pub mod select;
 pub mod tunables;
 pub mod tune;
+pub mod verify;
 pub mod watch;
+#[cfg(target_arch = "x86_64")]
+pub mod xstate;
 
 use cachewise_measure::{MeasureError, RecordError};
 
@@ -47,11 +58,52 @@ pub enum LabError {
         /// What the parser said.
         why: String,
     },
+    /// An option that an experiment has no use for.
+    #[error("{option}: not for {experiment}: {why}")]
+    NotForThis {
+        /// The option.
+        option: &'static str,
+        /// The experiment.
+        experiment: &'static str,
+        /// Why, and what is accepted.
+        why: String,
+    },
+    /// A library given with `--peer` cannot be used.
+    #[error("--peer {name}: {why}")]
+    Peer {
+        /// Its name.
+        name: String,
+        /// The loader's words.
+        why: String,
+    },
+    /// A distribution file cannot be used.
+    #[error("--distribution {0}")]
+    Distribution(#[from] distributions::DistributionError),
     /// `--classic` for an experiment that no source document gives parameters for.
     #[error("--classic: {experiment} has no parameters of a source document; accepted without it")]
     NoClassic {
         /// The experiment.
         experiment: &'static str,
+    },
+    /// An option has no meaning for an experiment, or not with that value.
+    #[error("{option}: found {found}, accepted {accepted}")]
+    Unsuited {
+        /// The option as typed.
+        option: &'static str,
+        /// What was given.
+        found: String,
+        /// What the experiment takes.
+        accepted: String,
+    },
+    /// An option has no meaning for an experiment.
+    #[error("{option}: {experiment} has no use for it ({why}); accepted without it")]
+    OptionRefused {
+        /// The option.
+        option: &'static str,
+        /// The experiment.
+        experiment: &'static str,
+        /// Why not.
+        why: &'static str,
     },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]
@@ -90,7 +142,9 @@ pub enum LabError {
         why: String,
     },
     /// Timings of an emulated CPU mean nothing.
-    #[error("this CPU is emulated by {by}: its timings would mean nothing, so none are taken")]
+    #[error(
+        "this CPU is emulated by {by}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+    )]
     Emulated {
         /// The emulator.
         by: String,

@@ -8,9 +8,10 @@
 //! | [`clock`] | how long did that take? |
 //! | [`arena`], [`residency`], [`latency`] | where were the lines when the operation started? |
 //! | [`bystander`] | what did the operation cost those who ran after it? |
+//! | [`calls`] | how are single calls distributed? |
 //! | [`sampler`] | which contestant spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
-//! | [`stats`] | is the difference real? |
+//! | [`stats`], [`unpaired`] | is the difference real? |
 //! | [`noise`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
 //! | [`peak`] | how much memory did measuring take? |
@@ -22,6 +23,7 @@
 pub mod arena;
 pub mod bystander;
 pub mod caches;
+pub mod calls;
 pub mod clock;
 mod error;
 pub mod latency;
@@ -35,11 +37,13 @@ mod rounded;
 pub mod sampler;
 pub mod stats;
 mod tree;
+pub mod unpaired;
 pub mod verify;
 
 pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};
 pub use caches::{CacheLevel, Caches};
+pub use calls::CallTimes;
 pub use clock::{Clock, ClockFacts, Ticks};
 pub use error::MeasureError;
 pub use latency::Latencies;

@@ -17,10 +17,10 @@ mod vector;
 pub(crate) mod avx;
 pub(crate) mod avx512;
 pub(crate) mod clzero;
+pub mod direct;
 pub(crate) mod gpr;
 #[cfg(feature = "lab")]
 pub(crate) mod gpr_period;
-pub mod middle;
 #[cfg(feature = "lab")]
 pub(crate) mod mmx;
 pub(crate) mod rep;

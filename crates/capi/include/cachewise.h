@@ -1,0 +1,139 @@
+/*
+ * cachewise.h - copy, zero and compare memory the way this machine's measured profile says.
+ *
+ * Link with -lcachewise (`pkg-config --cflags --libs cachewise`).
+ *
+ * The functions have the contracts of memcpy, memmove, memset and memcmp. What they do with a size
+ * is decided by a profile: the file that CACHEWISE_PROFILE names, else this user's for this CPU
+ * (made by `cachewise tune`), else one that came with the library, else defaults computed from the
+ * CPU's caches. A profile that is missing, unreadable, damaged or made for another CPU never breaks
+ * a program: one line on stderr, which CACHEWISE_QUIET=1 silences, and the next source decides. A
+ * program that runs with more privilege than its caller (set-user-id and the like) looks at neither
+ * the environment nor the user's files.
+ *
+ * What holds for every function here, but those where it says otherwise:
+ *
+ *   Errors         There are none to report. Sizes may be anything from 0 to SIZE_MAX; with a size
+ *                  of 0 nothing is touched and any pointer will do, NULL included. A pointer that
+ *                  is not valid for the size given is undefined behaviour, as it is for memcpy.
+ *   Threads        Any thread may call any function at any time. Nothing locks.
+ *   Signals        Async-signal-safe, the first call of a process included; also in constructors
+ *                  before main and in a forked child.
+ *   errno          Never changed.
+ *   Allocation     None. The first call maps a few pages to read the profile, and unmaps them.
+ *   Exceptions     None leave the library, and nothing unwinds through it.
+ *   Ordering       Stores that go around the cache are fenced before return, so that another thread
+ *                  may be told in the usual ways that the data is there.
+ *
+ * This header is C89 but for <stddef.h>'s size_t, and C++.
+ */
+#ifndef CACHEWISE_H
+#define CACHEWISE_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of the interface that this header describes; cw_version has the library's. */
+#define CW_VERSION_MAJOR 0
+#define CW_VERSION_MINOR 1
+#define CW_VERSION_PATCH 0
+
+/*
+ * When the destination will be used again, as far as the caller knows. Size alone cannot decide
+ * whether an operation should go through the cache or around it: what matters most is who touches
+ * the destination next, and only the caller knows that.
+ *
+ * A hint never changes the result. Any other value counts as CW_REUSE_UNKNOWN.
+ */
+enum cw_reuse {
+    CW_REUSE_UNKNOWN = 0, /* not known: a later reader is weighed against everybody else's cache */
+    CW_REUSE_SOON = 1,    /* read soon: leave the destination in the cache */
+    CW_REUSE_NEVER = 2    /* not read again by this CPU: leave the cache to others */
+};
+
+/* What cw_decision can be asked about. */
+enum cw_operation {
+    CW_COPY = 0,
+    CW_MOVE = 1,
+    CW_FILL = 2,
+    CW_ZERO = 3,
+    CW_COMPARE = 4,
+    CW_EQUAL = 5
+};
+
+/*
+ * Copies n bytes from src to dst, which must not overlap, and returns dst.
+ */
+void *cw_copy(void *dst, const void *src, size_t n);
+
+/*
+ * Copies n bytes from src to dst, which may overlap, and returns dst.
+ */
+void *cw_move(void *dst, const void *src, size_t n);
+
+/*
+ * Stores the low eight bits of byte in the n bytes at dst, and returns dst.
+ */
+void *cw_fill(void *dst, int byte, size_t n);
+
+/*
+ * Stores zero in the n bytes at dst, and returns dst. Apart from cw_fill, since whole lines of
+ * zeros can be written in ways that other values cannot.
+ */
+void *cw_zero(void *dst, size_t n);
+
+/*
+ * The order of n bytes, as memcmp: negative, zero or positive as the first byte of a that differs
+ * from b's is less, there is none, or it is greater; bytes are unsigned. The size of the number
+ * means nothing.
+ */
+int cw_compare(const void *a, const void *b, size_t n);
+
+/*
+ * 1 if the n bytes are equal, else 0. Faster than cw_compare where the order is of no interest. Not
+ * for secrets: how long it takes depends on where the first difference is.
+ */
+int cw_equal(const void *a, const void *b, size_t n);
+
+/*
+ * The same with a hint of what happens to the destination next.
+ */
+void *cw_copy_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse);
+void *cw_move_hint(void *dst, const void *src, size_t n, enum cw_reuse reuse);
+void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse);
+void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
+
+/*
+ * Reads the profile now rather than in the first call of more than some hundred bytes. Never
+ * needed; it keeps some tens of microseconds out of a later call. Calling it again does nothing.
+ */
+void cw_init(void);
+
+/*
+ * The library's version, as "0.1.0". The string lives as long as the library is loaded.
+ */
+const char *cw_version(void);
+
+/*
+ * Where the decisions come from, as a sentence's part: a profile's path, or "defaults computed from
+ * this CPU's caches". At most capacity bytes of it, the final NUL included, are written to buffer;
+ * with a capacity of 0 none are, and buffer may be NULL. Returns the length of the whole text,
+ * without the NUL: the text was cut short if that is not less than capacity.
+ */
+size_t cw_profile_source(char *buffer, size_t capacity);
+
+/*
+ * Which kernel a call of that size would be done by, for example "copy.avx.nt.r8"; "inlined" below
+ * the sizes that are decided by profile. The string lives as long as the library is loaded. NULL
+ * where operation is none of enum cw_operation. A hint makes no difference to a comparison.
+ */
+const char *cw_decision(enum cw_operation operation, enum cw_reuse reuse, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CACHEWISE_H */

@@ -1,0 +1,262 @@
+//! `libcachewise.so` and `libcachewise.a`: the C interface, as `include/cachewise.h` describes it.
+//!
+//! Every function is a jump into `cachewise::raw` or reads what that crate decided. Nothing here
+//! can panic, and the libraries are built to abort rather than unwind should anything do so.
+//!
+//! Built by itself in a profile that aborts on panic (`cargo build --release -p cachewise-capi`), it
+//! links neither the standard library nor anything else but libc. `cargo run -p xtask -- install`
+//! builds it so and puts header, libraries and pkg-config file where they belong.
+#![no_std]
+#![warn(missing_docs)]
+
+#[cfg(panic = "unwind")]
+extern crate std;
+
+use cachewise::{Reuse, raw};
+use cachewise_kernels::Operation;
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::fmt::{self, Write as _};
+use core::slice;
+
+cachewise::panic_handler_without_std!(abort);
+
+#[cfg_attr(panic = "unwind", allow(dead_code, reason = "then std has the panic handler"))]
+fn abort() -> ! {
+    // SAFETY: always callable.
+    unsafe { libc::abort() }
+}
+
+#[link(name = "c")]
+unsafe extern "C" {}
+
+/// `enum cw_reuse`, of which C may pass any value: what is no hint is none.
+fn reuse(value: c_uint) -> Reuse {
+    match value {
+        1 => Reuse::Soon,
+        2 => Reuse::Never,
+        _ => Reuse::Unknown,
+    }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `memcpy`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::copy_nonoverlapping(dst, src, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `memmove`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::copy(dst, src, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `memset`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_fill(dst: *mut u8, byte: c_int, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::fill(dst, byte, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `dst` is writable for `n` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_zero(dst: *mut u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::zero(dst, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `memcmp`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { raw::compare(a, b, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `a` and `b` are readable for `n` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_equal(a: *const u8, b: *const u8, n: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { raw::equal_int(a, b, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// As [`cw_copy`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_copy_hint(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    hint: c_uint,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::copy_nonoverlapping_with(reuse(hint), dst, src, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// As [`cw_move`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_move_hint(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    hint: c_uint,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::copy_with(reuse(hint), dst, src, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// As [`cw_fill`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_fill_hint(
+    dst: *mut u8,
+    byte: c_int,
+    n: usize,
+    hint: c_uint,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::fill_with(reuse(hint), dst, byte, n) }
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// As [`cw_zero`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_zero_hint(dst: *mut u8, n: usize, hint: c_uint) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { raw::zero_with(reuse(hint), dst, n) }
+}
+
+/// See `cachewise.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn cw_init() {
+    cachewise::init();
+}
+
+/// See `cachewise.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn cw_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => panic!("a version has no NUL in it"),
+        };
+    VERSION.as_ptr()
+}
+
+/// See `cachewise.h`.
+///
+/// # Safety
+/// `buffer` is writable for `capacity` bytes, or `capacity` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_profile_source(buffer: *mut c_char, capacity: usize) -> usize {
+    let source = cachewise::profile_source();
+    let mut into: &mut [u8] = &mut [];
+    // More than any path has: what comes after it need not be a slice, whose length is bounded.
+    let room = capacity.min(1 << 16);
+    if room > 0 {
+        // SAFETY: the caller's promise; C's char may hold any byte.
+        into = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), room) };
+    }
+    let mut text = Text { into, length: 0 };
+    // Text counts what it has no room for, and does not fail.
+    let _ = write!(text, "{source}");
+    let length = text.length;
+    if let Some(end) = text.into.get_mut(length.min(room.saturating_sub(1))) {
+        *end = 0;
+    }
+    length
+}
+
+/// Text that is counted to its end, and written as far as there is room.
+struct Text<'a> {
+    into: &'a mut [u8],
+    length: usize,
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let free = self.into.get_mut(self.length..).unwrap_or(&mut []);
+        for (place, byte) in free.iter_mut().zip(text.bytes()) {
+            *place = byte;
+        }
+        self.length += text.len();
+        Ok(())
+    }
+}
+
+/// See `cachewise.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn cw_decision(operation: c_uint, hint: c_uint, n: usize) -> *const c_char {
+    let operation = match operation {
+        0 => Operation::Copy,
+        1 => Operation::Move,
+        2 => Operation::Fill,
+        3 => Operation::Zero,
+        4 => Operation::Compare,
+        5 => Operation::Equal,
+        _ => return core::ptr::null(),
+    };
+    let decided = cachewise::decision(operation, reuse(hint), n as u64);
+    match decided.kernel {
+        None => c"inlined".as_ptr(),
+        Some(kernel) => names::of(kernel),
+    }
+}
+
+mod names {
+    //! Kernels' names with a NUL at the end, which Rust's strings have not.
+
+    use cachewise_kernels::{Kernel, TABLE};
+    use core::ffi::c_char;
+
+    /// Longer than any name, which is checked where the names are made.
+    const ROOM: usize = 48;
+
+    static NAMES: [[u8; ROOM]; TABLE.len()] = {
+        let mut names = [[0; ROOM]; TABLE.len()];
+        let mut at = 0;
+        while at < TABLE.len() {
+            let name = TABLE[at].name.as_bytes();
+            assert!(name.len() < ROOM);
+            let mut byte = 0;
+            while byte < name.len() {
+                names[at][byte] = name[byte];
+                byte += 1;
+            }
+            at += 1;
+        }
+        names
+    };
+
+    pub(super) fn of(kernel: &Kernel) -> *const c_char {
+        let at = TABLE.iter().position(|row| row.name == kernel.name);
+        at.and_then(|at| NAMES.get(at)).map_or(core::ptr::null(), |name| name.as_ptr().cast())
+    }
+}

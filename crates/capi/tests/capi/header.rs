@@ -1,0 +1,150 @@
+//! The header and the code agree: every function that is exported is declared and the other way
+//! round, with the same arguments; versions and constants are the same.
+
+use crate::support::{libraries, package, run};
+use object::{Object as _, ObjectSymbol as _};
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+fn header() -> String {
+    std::fs::read_to_string(package().join("include/cachewise.h")).expect("the header")
+}
+
+/// The declarations as the C compiler sees them, each on one line: name to types.
+fn declarations() -> BTreeMap<String, Vec<String>> {
+    let mut command = Command::new("cc");
+    command.args(["-E", "-P"]).arg(package().join("include/cachewise.h"));
+    let text = String::from_utf8(run(&mut command).stdout).expect("UTF-8");
+    let declared = text.split(';').filter(|part| {
+        part.contains('(') && part.contains(" cw_") || part.contains('(') && part.contains("*cw_")
+    });
+    declared
+        .map(|part| {
+            let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+            let (head, arguments) = part.split_once('(').expect("an argument list");
+            let at = head.find("cw_").expect("a name");
+            let (result, name) = head.split_at(at);
+            let arguments = arguments.trim_end_matches(')');
+            let kinds = arguments.split(',').filter(|one| one.trim() != "void").map(c_kind);
+            (name.trim().to_owned(), [c_kind(result)].into_iter().chain(kinds).collect())
+        })
+        .collect()
+}
+
+/// What a C type is at the border: pointer, size, int, enum or nothing.
+fn c_kind(declared: &str) -> String {
+    let declared = declared.trim();
+    let kind = if declared.contains('*') {
+        "pointer"
+    } else if declared.contains("size_t") {
+        "size"
+    } else if declared.contains("enum ") {
+        "enum"
+    } else if declared.contains("int") {
+        "int"
+    } else {
+        "nothing"
+    };
+    kind.to_owned()
+}
+
+/// The same of the functions in `src/lib.rs`.
+fn definitions() -> BTreeMap<String, Vec<String>> {
+    let source = std::fs::read_to_string(package().join("src/lib.rs")).expect("the source");
+    let functions = source.split("#[unsafe(no_mangle)]").skip(1);
+    functions
+        .map(|part| {
+            let part = part.split_once('{').expect("a body").0;
+            let part = part.split_once("fn ").expect("a function").1;
+            let (name, rest) = part.split_once('(').expect("an argument list");
+            let (arguments, result) = rest.rsplit_once(')').expect("its end");
+            let arguments = arguments.split(',').filter(|one| !one.trim().is_empty());
+            let kinds = arguments.map(|one| rust_kind(one.split_once(':').expect("a type").1));
+            (name.to_owned(), [rust_kind(result)].into_iter().chain(kinds).collect())
+        })
+        .collect()
+}
+
+fn rust_kind(declared: &str) -> String {
+    let kind = match declared.trim().trim_start_matches("->").trim() {
+        pointer if pointer.starts_with('*') => "pointer",
+        "usize" => "size",
+        "c_uint" => "enum",
+        "c_int" => "int",
+        "" => "nothing",
+        other => panic!("{other} is no type of the border"),
+    };
+    kind.to_owned()
+}
+
+#[test]
+fn every_function_is_declared_exported_and_defined_alike() {
+    let declared = declarations();
+    assert_eq!(declared, definitions());
+    let bytes = std::fs::read(libraries().join("libcachewise.so")).expect("the library");
+    let file = object::File::parse(&*bytes).expect("an object file");
+    let exported = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+    let exported: BTreeSet<_> = exported
+        .map(|symbol| String::from_utf8_lossy(symbol.name_bytes().expect("a name")).into_owned())
+        .collect();
+    assert_eq!(exported, declared.keys().cloned().collect());
+    assert!(exported.len() > 12);
+    for name in &exported {
+        let mentioned = header().matches(name.as_str()).count();
+        assert!(mentioned > 0, "{name}");
+    }
+}
+
+#[test]
+fn it_needs_libc_alone() {
+    let mut command = Command::new("readelf");
+    let text = match command.args(["-d", "-W"]).arg(libraries().join("libcachewise.so")).output() {
+        Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
+        Err(error) => {
+            eprintln!("readelf: SKIPPED, {error}");
+            return;
+        }
+    };
+    let needed: Vec<_> = text.lines().filter(|line| line.contains("(NEEDED)")).collect();
+    assert_eq!(needed.len(), 1, "{needed:?}");
+    assert!(needed[0].contains("[libc.so.6]"), "{needed:?}");
+    assert!(text.contains("soname: [libcachewise.so.0]"), "{text}");
+}
+
+#[test]
+fn the_header_compiles_alone_in_every_dialect() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, dialects) in [
+        ("one.c", ["-std=c89", "-std=c99", "-std=c11", "-std=c17"]),
+        ("one.cpp", ["-std=c++98", "-std=c++11", "-std=c++17", "-std=c++20"]),
+    ] {
+        let source = directory.path().join(name);
+        // Twice: it guards itself.
+        let text = "#include <cachewise.h>\n#include <cachewise.h>\n\
+                    enum cw_reuse hint(void);\nenum cw_reuse hint(void) { return CW_REUSE_SOON; }\n";
+        std::fs::write(&source, text).expect("written");
+        for dialect in dialects {
+            let mut command = Command::new(if name.ends_with(".c") { "cc" } else { "c++" });
+            command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", dialect]);
+            run(command.arg("-I").arg(package().join("include")).arg(&source));
+        }
+    }
+}
+
+#[test]
+fn constants_and_version_are_the_libraries() {
+    let header = header();
+    let (major, minor, patch) = (
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        env!("CARGO_PKG_VERSION_MINOR"),
+        env!("CARGO_PKG_VERSION_PATCH"),
+    );
+    for (part, value) in [("MAJOR", major), ("MINOR", minor), ("PATCH", patch)] {
+        let line = format!("#define CW_VERSION_{part} {value}\n");
+        assert!(header.contains(&line), "{line}");
+    }
+    for reuse in cachewise::Reuse::ALL {
+        let line = format!("CW_REUSE_{} = {}", reuse.name().to_uppercase(), reuse as u8);
+        assert!(header.contains(&line), "{line}");
+    }
+}

@@ -1,0 +1,6 @@
+//! The C interface as C programs see it: header, libraries, examples.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+mod header;
+mod programs;
+mod support;

@@ -1,0 +1,211 @@
+//! `cachewise exec`: a program on the library, by preload.
+
+use crate::args::Exec;
+use crate::status;
+use anyhow::{Context as _, bail};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+const LIBRARY: &str = "libcachewise_preload.so";
+
+/// What a shell says of a program that cannot be run, and of one that is not there.
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// Runs the program; its exit status is ours.
+pub fn run(args: &Exec) -> anyhow::Result<u8> {
+    let library = match &args.library {
+        Some(file) => {
+            fs::canonicalize(file).with_context(|| format!("--library {}", file.display()))?
+        }
+        None => find_library()?,
+    };
+    let Some((name, arguments)) = args.command.split_first() else { bail!("no program") };
+    let Some(program) = find_program(Path::new(name)) else {
+        anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
+        return Ok(NOT_FOUND);
+    };
+    if let Some(why) = out_of_reach(&program) {
+        anstream::eprintln!(
+            "cachewise: warning: {}: {why}; it runs without the library",
+            program.display()
+        );
+    }
+    let mut command = Command::new(&program);
+    // The name it was called by, which some programs look at.
+    command.arg0(name).args(arguments).env("LD_PRELOAD", preload(&library)?);
+    if let Some(profile) = &args.profile {
+        let profile = fs::canonicalize(profile)
+            .with_context(|| format!("--profile {}", profile.display()))?;
+        command.env("CACHEWISE_PROFILE", profile);
+    }
+    if args.stats {
+        return with_statistics(command, &program);
+    }
+    // In our place: status, signals and terminal are its own.
+    Ok(not_started(&program, &command.exec()))
+}
+
+/// Runs it as a child, which writes what it counted into a file.
+fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
+    let counts = tempfile::NamedTempFile::new()?;
+    command.env("CACHEWISE_STATS", counts.path());
+    // The terminal's signals are for the program: we stay to tell what it counted.
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    let ended = match command.spawn() {
+        Ok(mut child) => child.wait()?,
+        Err(error) => return Ok(not_started(program, &error)),
+    };
+    let told = fs::read_to_string(counts.path())?;
+    if told.is_empty() {
+        anstream::eprintln!("cachewise: no statistics: the program ended without saying any");
+    } else {
+        anstream::eprint!("{told}");
+    }
+    counts.close()?;
+    Ok(pass_on(ended))
+}
+
+/// The status to end with; a program that died of a signal is followed.
+fn pass_on(ended: ExitStatus) -> u8 {
+    if let Some(signal) = ended.signal() {
+        // Dies of it unless it is one that stops or is ignored.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+        return 128 + (signal & 0x7F) as u8;
+    }
+    ended.code().map_or(status::ERROR, |code| code as u8)
+}
+
+fn not_started(program: &Path, error: &std::io::Error) -> u8 {
+    anstream::eprintln!("cachewise: {}: {error}", program.display());
+    if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+}
+
+/// The library's place, of those where it may be.
+fn find_library() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().and_then(fs::canonicalize)?;
+    let places = places(own.parent().unwrap_or(Path::new("/")));
+    match places.iter().find(|place| place.is_file()) {
+        Some(found) => Ok(fs::canonicalize(found)?),
+        None => {
+            let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+            bail!(
+                "{LIBRARY} not found; looked for {}\n\
+                 build it with: cargo build --release -p cachewise-preload\n\
+                 or name it with --library FILE",
+                looked.join(", ")
+            )
+        }
+    }
+}
+
+/// Beside the program, in the library directories of the same tree, and in Cargo's release
+/// directory beside the debug one.
+fn places(directory: &Path) -> Vec<PathBuf> {
+    let tree = directory.parent().unwrap_or(directory);
+    // A library built for debugging is none to run programs on.
+    let beside = if directory.ends_with("debug") { tree.join("release") } else { directory.into() };
+    let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    let inside = ["lib", "lib64", &multiarch].map(|inside| tree.join(inside));
+    [beside].into_iter().chain(inside).map(|place| place.join(LIBRARY)).collect()
+}
+
+/// The library first, then what was to be preloaded anyway.
+fn preload(library: &Path) -> anyhow::Result<OsString> {
+    use std::os::unix::ffi::OsStrExt as _;
+    if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+        bail!(
+            "{}: found a space or a colon in the library's path, where LD_PRELOAD ends a path",
+            library.display()
+        );
+    }
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    Ok(list)
+}
+
+/// As a shell finds it: by `PATH` unless there is a slash in the name.
+fn find_program(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
+        return name.exists().then(|| name.to_path_buf());
+    }
+    let executable = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|path| path.join(name)).find(executable)
+}
+
+/// Why the dynamic linker will not preload anything into this program.
+fn out_of_reach(program: &Path) -> Option<&'static str> {
+    let metadata = fs::metadata(program).ok()?;
+    if metadata.permissions().mode() & 0o6000 != 0 {
+        return Some("a set-user-id program, into which nothing is preloaded");
+    }
+    let bytes = fs::read(program).ok()?;
+    if let Some(line) = bytes.strip_prefix(b"#!") {
+        let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii();
+        let interpreter = line.split(|byte| byte.is_ascii_whitespace()).next()?;
+        let interpreter = PathBuf::from(std::str::from_utf8(interpreter).ok()?);
+        // A script's interpreter is no script, but nobody forbids it.
+        return (interpreter != program).then(|| out_of_reach(&interpreter)).flatten();
+    }
+    is_static(&bytes)?.then_some("a statically linked program, into which nothing is preloaded")
+}
+
+/// Whether an ELF file for 64 bits asks for no dynamic linker (System V ABI, program header
+/// `PT_INTERP`); `None` for other files.
+fn is_static(bytes: &[u8]) -> Option<bool> {
+    const INTERPRETER: u32 = 3;
+    if !bytes.starts_with(b"\x7FELF\x02\x01") {
+        return None;
+    }
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let (table, size, count) = (word(32)? as usize, half(54)? as usize, half(56)? as usize);
+    let kinds = (0..count).filter_map(|entry| {
+        let at = table.checked_add(entry * size)?;
+        Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+    });
+    Some(!kinds.into_iter().any(|kind| kind == INTERPRETER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clones_debug_build_finds_the_release_library() {
+        let found = places(Path::new("/clone/target/debug"));
+        assert_eq!(found[0], Path::new("/clone/target/release").join(LIBRARY));
+        let found = places(Path::new("/usr/bin"));
+        assert_eq!(found[0], Path::new("/usr/bin").join(LIBRARY));
+        assert_eq!(found[1], Path::new("/usr/lib").join(LIBRARY));
+    }
+
+    #[test]
+    fn what_no_preload_reaches_is_told_apart() {
+        assert_eq!(is_static(b"\x7FELF\x02\x01 and no more"), None);
+        assert_eq!(is_static(b"text"), None);
+        let own = fs::read(std::env::current_exe().expect("a path")).expect("this program");
+        assert_eq!(is_static(&own), Some(false));
+        assert!(out_of_reach(Path::new("/bin/sh")).is_none());
+    }
+
+    #[test]
+    fn a_path_that_ld_preload_cannot_hold_is_refused() {
+        assert!(preload(Path::new("/a b/library.so")).is_err());
+        assert!(preload(Path::new("/a:b/library.so")).is_err());
+        assert!(preload(Path::new("/a/library.so")).is_ok());
+    }
+}

@@ -1,0 +1,227 @@
+//! What statistics ask of Linux, by system call: nothing here allocates or takes a lock.
+
+use core::ffi::{CStr, c_int};
+#[cfg(target_arch = "x86_64")]
+use core::{fmt, ptr, slice};
+
+/// Ends the program; what a panic does, where no standard library has a say in it.
+#[cfg_attr(panic = "unwind", allow(dead_code, reason = "then std has the panic handler"))]
+pub(crate) fn abort() -> ! {
+    // SAFETY: always callable.
+    unsafe { libc::abort() }
+}
+
+/// Whether the process runs with more privilege than its caller, who must not choose its files.
+pub(crate) fn is_secure() -> bool {
+    // SAFETY: always callable; reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// An environment variable that is set, not empty, and not `0`.
+pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
+    if is_secure() {
+        return None;
+    }
+    // SAFETY: the name ends in NUL. Called from a constructor, where nobody changes the environment.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv's promise: a string that ends in NUL.
+    let value = unsafe { CStr::from_ptr(value) };
+    (!value.is_empty() && value != c"0").then_some(value)
+}
+
+/// Writes in one call, so that lines of several processes stay apart; nothing can be done about
+/// failure.
+pub(crate) fn write(file: c_int, text: &[u8]) {
+    // SAFETY: `text` is readable for its length.
+    unsafe { libc::syscall(libc::SYS_write, file, text.as_ptr(), text.len()) };
+}
+
+/// Says that this library cannot count here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn refuse_statistics() {
+    if variable(c"CACHEWISE_STATS").is_some() && variable(c"CACHEWISE_QUIET").is_none() {
+        write(2, b"cachewise: CACHEWISE_STATS: counted on x86-64 only; no statistics\n");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use statistics::*;
+
+#[cfg(target_arch = "x86_64")]
+mod statistics {
+    use super::*;
+    use core::ffi::{c_char, c_long, c_void};
+
+    /// An `errno` value.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Failed(c_int);
+
+    impl Failed {
+        /// The library was linked in a way that [`switch`](crate::switch) cannot work with.
+        pub(crate) const UNSUITABLE: Failed = Failed(libc::ENOTSUP);
+    }
+
+    impl fmt::Display for Failed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(match self.0 {
+                libc::ENOENT => "no such file or directory",
+                libc::ENOTDIR => "not a directory",
+                libc::EISDIR => "a directory",
+                libc::EACCES | libc::EPERM => "permission denied",
+                libc::EROFS => "read-only file system",
+                libc::ENOSPC => "no space left on device",
+                libc::ENOMEM => "out of memory",
+                libc::ENAMETOOLONG => "file name too long",
+                libc::ENOTSUP => "not supported by this build",
+                other => return write!(f, "error {other}"),
+            })
+        }
+    }
+
+    fn checked(result: c_long) -> Result<usize, Failed> {
+        usize::try_from(result).map_err(|_| {
+            // SAFETY: always callable.
+            let place = unsafe { libc::__errno_location() };
+            // SAFETY: libc's promise: a valid place for the calling thread.
+            Failed(unsafe { *place })
+        })
+    }
+
+    /// The calling process.
+    pub(crate) fn process_id() -> u32 {
+        // SAFETY: always callable.
+        (unsafe { libc::syscall(libc::SYS_getpid) }) as u32
+    }
+
+    /// Opens a file to be written at its end, made where there is none.
+    pub(crate) fn open_to_append(path: &CStr) -> Result<c_int, Failed> {
+        let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+        let flags = flags | libc::O_NOCTTY | libc::O_NONBLOCK;
+        // SAFETY: the path ends in NUL; the call reads nothing else of ours.
+        let opened =
+            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644) };
+        checked(opened).map(|file| file as c_int)
+    }
+
+    pub(crate) fn close(file: c_int) {
+        // SAFETY: the descriptor is the caller's and not used again.
+        unsafe { libc::syscall(libc::SYS_close, file) };
+    }
+
+    /// Which file a descriptor stands for; 0 where it stands for none.
+    pub(crate) fn identity(file: c_int) -> u64 {
+        let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: `status` is writable for a stat.
+        if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+            return 0;
+        }
+        // SAFETY: all zero is a stat, and fstat succeeded.
+        let status = unsafe { status.assume_init() };
+        status.st_ino.rotate_left(32) ^ status.st_dev ^ status.st_rdev.rotate_left(16) ^ 1 << 63
+    }
+
+    /// The absolute path of a relative one, in `into`; ends in NUL.
+    pub(crate) fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> {
+        let mut length = 0;
+        if !path.to_bytes().starts_with(b"/") {
+            // SAFETY: `into` is writable for its length.
+            let call = unsafe { libc::syscall(libc::SYS_getcwd, into.as_mut_ptr(), into.len()) };
+            // The length counts the NUL, in whose place the slash goes.
+            length = checked(call).ok()?;
+            *into.get_mut(length.checked_sub(1)?)? = b'/';
+        }
+        let path = path.to_bytes_with_nul();
+        into.get_mut(length..)?.get_mut(..path.len())?.copy_from_slice(path);
+        CStr::from_bytes_until_nul(into).ok()
+    }
+
+    /// The path of the program; empty where it cannot be had.
+    pub(crate) fn program(into: &mut [u8]) -> &[u8] {
+        // SAFETY: the path ends in NUL, and `into` is writable for its length.
+        let length = unsafe {
+            libc::syscall(
+                libc::SYS_readlinkat,
+                libc::AT_FDCWD,
+                c"/proc/self/exe".as_ptr(),
+                into.as_mut_ptr(),
+                into.len(),
+            )
+        };
+        into.get(..checked(length).unwrap_or(0)).unwrap_or(&[])
+    }
+
+    /// Zeroed pages for the life of the process.
+    pub(crate) fn pages(length: usize) -> Option<*mut u8> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping touches nothing that exists.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+        (start != libc::MAP_FAILED).then_some(start.cast())
+    }
+
+    /// As [`pages`], and every forked child finds them zeroed again.
+    pub(crate) fn pages_of_each_process(length: usize) -> Option<*mut u8> {
+        let start = pages(length)?;
+        // SAFETY: the mapping is ours. Where the kernel is older than 4.14, a child repeats its
+        // parent's counts.
+        unsafe { libc::madvise(start.cast(), length, libc::MADV_WIPEONFORK) };
+        Some(start)
+    }
+
+    /// A buffer for the life of the process.
+    pub(crate) fn buffer(length: usize) -> Option<&'static mut [u8]> {
+        // SAFETY: `pages` gave that many zeroed bytes, and nobody else has them.
+        pages(length).map(|start| unsafe { slice::from_raw_parts_mut(start, length) })
+    }
+
+    /// What may be done with pages.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) enum Protection {
+        /// Read and execute.
+        Code,
+        /// Read, write and execute.
+        Everything,
+    }
+
+    /// Protects pages of this library's code.
+    pub(crate) fn protect(start: usize, length: usize, how: Protection) -> Result<(), Failed> {
+        let protection = match how {
+            Protection::Code => libc::PROT_READ | libc::PROT_EXEC,
+            Protection::Everything => libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+        };
+        // SAFETY: the pages stay executable and readable, so nothing that uses them notices.
+        let result = unsafe { libc::syscall(libc::SYS_mprotect, start, length, protection) };
+        checked(result).map(|_| ())
+    }
+
+    /// What the dynamic linker knows about an address.
+    pub(crate) struct Place {
+        pub(crate) module: &'static CStr,
+        pub(crate) offset: usize,
+        pub(crate) symbol: Option<(&'static CStr, usize)>,
+    }
+
+    /// The module and symbol that an address lies in. Takes the dynamic linker's lock: at exit only.
+    pub(crate) fn place(address: usize) -> Option<Place> {
+        let text = |name: *const c_char| {
+            // SAFETY: dladdr's promise: a string that ends in NUL and lives as long as the module.
+            (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
+        };
+        let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: `found` is writable for a Dl_info; any address may be asked about.
+        if unsafe { libc::dladdr(address as *const c_void, found.as_mut_ptr()) } == 0 {
+            return None;
+        }
+        // SAFETY: all zero is a Dl_info, and dladdr succeeded.
+        let found = unsafe { found.assume_init() };
+        Some(Place {
+            module: text(found.dli_fname)?,
+            offset: address.wrapping_sub(found.dli_fbase as usize),
+            symbol: text(found.dli_sname)
+                .map(|name| (name, address.wrapping_sub(found.dli_saddr as usize))),
+        })
+    }
+}

@@ -1,0 +1,374 @@
+//! Calls and bytes by operation and size, call sites of large calls, and how they are printed.
+//!
+//! `CACHEWISE_STATS=1` prints to stderr when the process exits, `CACHEWISE_STATS=FILE` at the end
+//! of that file. Counting takes no lock and allocates nothing: relaxed additions to one of
+//! [`SHARDS`] sets of counters, by thread, and to a table of call sites that does not grow. The
+//! counters lie in pages that a forked child finds zeroed, so each process prints its own calls.
+//!
+//! Not printed for a process that ends without running destructors: by `_exit`, by a signal, or
+//! replaced by `exec`.
+
+use crate::observed::{LARGE, Site};
+use crate::{os, switch};
+use core::ffi::CStr;
+use core::fmt::{self, Write as _};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// What is counted apart. `memset` of zeros is zero, `bcmp` is compare, `mempcpy` is copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Copy,
+    Move,
+    Fill,
+    Zero,
+    Compare,
+}
+
+const OPERATIONS: [(Operation, &str); 5] = [
+    (Operation::Copy, "copy"),
+    (Operation::Move, "move"),
+    (Operation::Fill, "fill"),
+    (Operation::Zero, "zero"),
+    (Operation::Compare, "compare"),
+];
+
+/// Length 0, and one class per octave: no object is larger than 2^47 bytes.
+const CLASSES: usize = 49;
+
+/// Sets of counters, so that threads seldom meet on a cache line.
+const SHARDS: usize = 16;
+
+/// Call sites that have a place in the table; what finds none is counted together.
+const SITES: usize = 4096;
+
+/// Call sites printed.
+const PRINTED_SITES: usize = 24;
+
+#[derive(Default)]
+struct Count {
+    calls: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Count {
+    fn add(&self, n: usize) {
+        self.calls.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(n as u64, Relaxed);
+    }
+}
+
+struct CallSite {
+    /// The return address, and the operation in the bits that no address has; 0 is free.
+    key: AtomicUsize,
+    count: Count,
+}
+
+/// All zero at first, as fresh pages are.
+struct Counters {
+    shards: [[[Count; CLASSES]; OPERATIONS.len()]; SHARDS],
+    sites: [CallSite; SITES],
+    lost: Count,
+    overlapping: Count,
+    overlapping_site: AtomicUsize,
+}
+
+/// Set before the entries are switched, and never again.
+static COUNTERS: AtomicPtr<Counters> = AtomicPtr::new(ptr::null_mut());
+/// Where to print: an absolute path that ends in NUL; stderr where there is none.
+static FILE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// Which file stderr was at the start: a program that closes it may open another in its place.
+static STDERR: AtomicU64 = AtomicU64::new(0);
+/// Printing copies too, which is nobody's business.
+static PRINTING: AtomicBool = AtomicBool::new(false);
+
+const ADDRESS_BITS: u32 = 56;
+
+fn counters() -> Option<&'static Counters> {
+    if PRINTING.load(Relaxed) {
+        return None;
+    }
+    // SAFETY: null, or pages for the life of the process that were stored before any entry was
+    // switched; atomics only.
+    unsafe { COUNTERS.load(Relaxed).as_ref() }
+}
+
+const fn class(n: usize) -> usize {
+    let octave = if n == 0 { 0 } else { 1 + n.ilog2() as usize };
+    if octave < CLASSES { octave } else { CLASSES - 1 }
+}
+
+/// This thread's set: by its thread pointer, mixed (Knuth, TAOCP volume 3, 6.4: multiplication by
+/// 2^64 over the golden ratio).
+fn shard() -> usize {
+    let thread: u64;
+    // SAFETY: in the System V ABI for x86-64 the thread pointer is the word at fs:0.
+    unsafe {
+        core::arch::asm!("mov {}, fs:0", out(reg) thread, options(nostack, preserves_flags, readonly));
+    }
+    ((thread >> 6).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % SHARDS
+}
+
+/// Counts a call.
+pub(crate) fn count(operation: Operation, n: usize) {
+    if let Some(counters) = counters() {
+        counters.shards[shard()][operation as usize][class(n)].add(n);
+    }
+}
+
+/// Counts a large call by where it comes from.
+pub(crate) fn count_site(operation: Operation, n: usize, site: Site) {
+    let Some(counters) = counters() else { return };
+    let key = site.addr() | (operation as usize) << ADDRESS_BITS;
+    let start = (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
+    for step in 0..32 {
+        let place = &counters.sites[(start as usize + step) % SITES];
+        let found = match place.key.load(Relaxed) {
+            0 => match place.key.compare_exchange(0, key, Relaxed, Relaxed) {
+                Ok(_) => key,
+                Err(other) => other,
+            },
+            other => other,
+        };
+        if found == key {
+            return place.count.add(n);
+        }
+    }
+    counters.lost.add(n);
+}
+
+/// Counts a `memcpy` whose buffers overlap, which C does not allow.
+pub(crate) fn count_overlap(n: usize, site: Site) {
+    if let Some(counters) = counters() {
+        counters.overlapping.add(n);
+        let _ = counters.overlapping_site.compare_exchange(0, site.addr(), Relaxed, Relaxed);
+    }
+}
+
+/// Begins to count where the environment says so.
+pub(crate) fn start() {
+    let Some(wanted) = os::variable(c"CACHEWISE_STATS") else { return };
+    if let Err(problem) = prepare(wanted)
+        && os::variable(c"CACHEWISE_QUIET").is_none()
+    {
+        let mut line = [0; 512];
+        let mut line = Text::new(&mut line);
+        let _ = write!(line, "cachewise: CACHEWISE_STATS={}: {problem}", Shown(wanted));
+        line.end_with(b"; no statistics\n");
+        os::write(libc::STDERR_FILENO, line.written());
+    }
+}
+
+fn prepare(wanted: &CStr) -> Result<(), os::Failed> {
+    if wanted == c"1" {
+        STDERR.store(os::identity(libc::STDERR_FILENO), Relaxed);
+    } else {
+        // Opened once now, so that what is wrong with it is told now.
+        os::close(os::open_to_append(wanted)?);
+        let kept = os::buffer(8192).ok_or(os::Failed::UNSUITABLE)?;
+        let path = os::absolute(wanted, kept).ok_or(os::Failed::UNSUITABLE)?;
+        FILE.store(path.as_ptr().cast_mut().cast(), Relaxed);
+    }
+    let pages = os::pages_of_each_process(size_of::<Counters>()).ok_or(os::Failed::UNSUITABLE)?;
+    COUNTERS.store(pages.cast(), Relaxed);
+    let switched = switch::to_observed();
+    if switched.is_err() {
+        COUNTERS.store(ptr::null_mut(), Relaxed);
+    }
+    switched
+}
+
+/// Prints.
+pub(crate) fn finish() {
+    let Some(counters) = counters() else { return };
+    if PRINTING.swap(true, Relaxed) {
+        return;
+    }
+    let Some(pages) = os::buffer(64 << 10) else { return };
+    let mut text = Text::new(pages);
+    // Text drops what it has no room for.
+    let _ = describe(counters, &mut text);
+    let file = FILE.load(Relaxed);
+    if file.is_null() {
+        let stderr = os::identity(libc::STDERR_FILENO);
+        if stderr != 0 && stderr == STDERR.load(Relaxed) {
+            os::write(libc::STDERR_FILENO, text.written());
+        }
+    } else {
+        // SAFETY: `prepare` stored a path that ends in NUL, in pages that are never given back.
+        let path = unsafe { CStr::from_ptr(file.cast()) };
+        if let Ok(file) = os::open_to_append(path) {
+            os::write(file, text.written());
+            os::close(file);
+        }
+    }
+}
+
+/// Lines of words with spaces between them: `operation size calls bytes` by operation and octave,
+/// then the call sites.
+fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
+    let mut path = [0; 1024];
+    let program = Bytes(os::program(&mut path));
+    writeln!(text, "cachewise: calls of process {} ({program})", os::process_id())?;
+    writeln!(text, "{:<9} {:>12} {:>14} {:>18}", "operation", "size", "calls", "bytes")?;
+    for (operation, name) in OPERATIONS {
+        let (mut all_calls, mut all_bytes) = (0, 0);
+        for class in 0..CLASSES {
+            let (mut calls, mut bytes) = (0, 0);
+            for shard in &counters.shards {
+                let count = &shard[operation as usize][class];
+                calls += count.calls.load(Relaxed);
+                bytes += count.bytes.load(Relaxed);
+            }
+            if calls > 0 {
+                let mut size = [0; 16];
+                let mut size = Text::new(&mut size);
+                write!(size, "{}", Class(class))?;
+                let size = Bytes(size.written());
+                writeln!(text, "{name:<9} {size:>12} {calls:>14} {bytes:>18}")?;
+            }
+            all_calls += calls;
+            all_bytes += bytes;
+        }
+        if all_calls > 0 {
+            writeln!(text, "{name:<9} {:>12} {all_calls:>14} {all_bytes:>18}", "all")?;
+        }
+    }
+    describe_sites(counters, text)?;
+    let overlapping = counters.overlapping.calls.load(Relaxed);
+    if overlapping > 0 {
+        write!(text, "memcpy of buffers that overlap: {overlapping} calls, the first from ")?;
+        writeln!(text, "{}", At(counters.overlapping_site.load(Relaxed)))?;
+    }
+    Ok(())
+}
+
+fn describe_sites(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
+    let key = |site: &CallSite| site.key.load(Relaxed);
+    let bytes = |site: &CallSite| site.count.bytes.load(Relaxed);
+    let known = counters.sites.iter().filter(|site| key(site) != 0).count();
+    if known == 0 {
+        return Ok(());
+    }
+    writeln!(text, "call sites of {}K and more:", LARGE >> 10)?;
+    // The largest below the last one printed, over and over: no room is needed for sorting. Equal
+    // sums are ordered by key, so that each has its turn.
+    let mut last = (u64::MAX, usize::MAX);
+    for _ in 0..PRINTED_SITES {
+        let rest = counters.sites.iter().filter(|site| key(site) != 0);
+        let rest = rest.filter(|site| (bytes(site), key(site)) < last);
+        let Some(site) = rest.max_by_key(|site| (bytes(site), key(site))) else { break };
+        last = (bytes(site), key(site));
+        let name = OPERATIONS.get(last.1 >> ADDRESS_BITS).map_or("?", |(_, name)| name);
+        let calls = site.count.calls.load(Relaxed);
+        let at = At(last.1 & ((1 << ADDRESS_BITS) - 1));
+        writeln!(text, "{name:<9} {:>12} {calls:>14} {:>18} {at}", "site", last.0)?;
+    }
+    if known > PRINTED_SITES {
+        writeln!(text, "and {} more", known - PRINTED_SITES)?;
+    }
+    let lost = counters.lost.calls.load(Relaxed);
+    if lost > 0 {
+        writeln!(text, "{lost} calls from places that the table had no room for")?;
+    }
+    Ok(())
+}
+
+/// The sizes of a class: `0`, `1`, `2..4`, `1K..2K`; the end is not included.
+struct Class(usize);
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 | 1 => write!(f, "{}", self.0),
+            class if class + 1 == CLASSES => write!(f, "{}..", Size(class - 1)),
+            class => write!(f, "{}..{}", Size(class - 1), Size(class)),
+        }
+    }
+}
+
+/// A power of two by its exponent.
+struct Size(usize);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["", "K", "M", "G", "T", "P"];
+        write!(f, "{}{}", 1u64 << (self.0 % 10), UNITS.get(self.0 / 10).unwrap_or(&"?"))
+    }
+}
+
+/// An address as module, offset and symbol. It is a return address; the call is just before it.
+struct At(usize);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(place) = os::place(self.0) else { return write!(f, "{:#x}", self.0) };
+        write!(f, "{}+{:#x}", Shown(place.module), place.offset)?;
+        if let Some((name, distance)) = place.symbol {
+            write!(f, " {}+{distance:#x}", Shown(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// Text that others chose: what does not print is shown as `?`.
+struct Shown<'a>(&'a CStr);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0.to_bytes()).fmt(f)
+    }
+}
+
+/// As [`Shown`], padded on the left where a width is asked for.
+struct Bytes<'a>(&'a [u8]);
+
+impl fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for _ in self.0.len()..f.width().unwrap_or(0) {
+            f.write_char(' ')?;
+        }
+        for byte in self.0 {
+            let shown = if byte.is_ascii_graphic() || *byte == b' ' { *byte } else { b'?' };
+            f.write_char(char::from(shown))?;
+        }
+        Ok(())
+    }
+}
+
+/// Text in a buffer; what does not fit is dropped.
+struct Text<'a> {
+    buffer: &'a mut [u8],
+    length: usize,
+}
+
+impl<'a> Text<'a> {
+    fn new(buffer: &'a mut [u8]) -> Text<'a> {
+        Text { buffer, length: 0 }
+    }
+
+    fn written(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or(&[])
+    }
+
+    /// Ends with these bytes, in place of others where there is no room.
+    fn end_with(&mut self, bytes: &[u8]) {
+        self.length = self.length.min(self.buffer.len().saturating_sub(bytes.len()));
+        if let Some(end) = self.buffer.get_mut(self.length..self.length + bytes.len()) {
+            end.copy_from_slice(bytes);
+            self.length += bytes.len();
+        }
+    }
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let free = self.buffer.get_mut(self.length..).unwrap_or(&mut []);
+        let taken = text.len().min(free.len());
+        if let (Some(to), Some(from)) = (free.get_mut(..taken), text.as_bytes().get(..taken)) {
+            to.copy_from_slice(from);
+        }
+        self.length += taken;
+        Ok(())
+    }
+}

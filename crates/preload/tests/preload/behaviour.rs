@@ -1,0 +1,150 @@
+//! What programs see of the library: the right bytes, at every moment, and the C library's manners.
+
+use crate::support::{compile, library, plain, preloaded, run, text};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// Every call is a call, so that it reaches the library.
+const CALLS: &[&str] = &["-O1", "-fno-builtin"];
+
+#[test]
+fn every_length_alignment_and_overlap() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
+    let output = run(preloaded(&program).arg("libcachewise_preload"));
+    assert_eq!(text(&output.stdout), "every byte right\n");
+    assert_eq!(text(&output.stderr), "");
+    // The functions that count are others: they have to be right as well.
+    let counts = directory.path().join("counts");
+    run(preloaded(&program).env("CACHEWISE_STATS", &counts));
+    assert!(std::fs::read_to_string(counts).expect("counts").contains("overlap"));
+}
+
+#[test]
+fn at_every_moment_of_a_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
+    for statistics in ["0", directory.path().join("counts").to_str().expect("UTF-8")] {
+        let output = run(preloaded(&program).env("CACHEWISE_STATS", statistics));
+        assert_eq!(text(&output.stdout), "at every moment\n");
+        assert_eq!(text(&output.stderr), "");
+    }
+}
+
+#[test]
+fn checked_forms_end_the_program_as_glibcs_do() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "overflow", CALLS);
+    let counts = directory.path().join("counts");
+    for form in ["c", "m", "p", "s", "z", "b"] {
+        for n in [1_usize, 16, 100, 129, 300, 5000, 100_000] {
+            for statistics in [Path::new("0"), &counts] {
+                let call = |mut command: Command, room: usize| {
+                    command.env("CACHEWISE_STATS", statistics);
+                    command.args([form, &n.to_string(), &room.to_string()]);
+                    command.output().expect("it starts")
+                };
+                assert_eq!(call(preloaded(&program), n).status.code(), Some(0), "{form} {n}");
+                assert_eq!(call(preloaded(&program), n + 4).status.code(), Some(0), "{form} {n}");
+                let (ours, glibcs) =
+                    (call(preloaded(&program), n - 1), call(plain(&program), n - 1));
+                assert_eq!(ours.status.signal(), Some(6), "{form} {n}");
+                assert_eq!(ours.status, glibcs.status);
+                assert_eq!(text(&ours.stderr), text(&glibcs.stderr));
+                assert!(text(&ours.stderr).contains("*** buffer overflow detected ***"));
+            }
+        }
+    }
+}
+
+#[test]
+fn explicit_bzero_really_clears() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "clears", &["-O2"]);
+    assert_eq!(text(&run(&mut preloaded(&program)).stdout), "cleared\n");
+}
+
+#[test]
+fn the_profile_is_read_and_a_bad_one_is_told_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
+    let missing = directory.path().join("no-such-profile");
+    let output = run(preloaded(&program).env("CACHEWISE_PROFILE", &missing));
+    let told = text(&output.stderr);
+    // One line of the process; its children were forked after it was told.
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("no-such-profile") && told.contains("no such file"), "{told}");
+    let quiet = preloaded(&program)
+        .env("CACHEWISE_PROFILE", &missing)
+        .env("CACHEWISE_QUIET", "1")
+        .output()
+        .expect("it starts");
+    assert_eq!(text(&quiet.stderr), "");
+}
+
+/// What `AT_SECURE` says is believed: first of a program that pretends, then of one that really is
+/// set-user-id, where this test may make one.
+#[test]
+fn a_program_with_more_privilege_than_its_caller_ignores_the_environment() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let counts = directory.path().join("counts");
+    let watched = |program: &Path| {
+        let mut command = preloaded(program);
+        command.env("CACHEWISE_STATS", &counts).env("CACHEWISE_PROFILE", "/no-such-profile");
+        command
+    };
+    let ordinary = compile(directory.path(), "secure", CALLS);
+    let output = run(&mut watched(&ordinary));
+    assert!(text(&output.stderr).contains("/no-such-profile"), "the environment is read at all");
+    assert!(counts.exists());
+    std::fs::remove_file(&counts).expect("removed");
+
+    let disguised =
+        compile(directory.path(), "secure", &[CALLS, &["-DDISGUISE", "-rdynamic"]].concat());
+    let output = run(&mut watched(&disguised));
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("copied\n".into(), String::new()));
+    assert!(!counts.exists());
+
+    set_user_id(directory.path(), &counts);
+}
+
+/// A set-user-id program that was linked with the library, which `LD_PRELOAD` would not reach.
+fn set_user_id(directory: &Path, counts: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65534;
+    let root = std::fs::metadata("/proc/self").is_ok_and(|of| {
+        use std::os::unix::fs::MetadataExt as _;
+        of.uid() == 0
+    });
+    if !root {
+        eprintln!("set-user-id: SKIPPED, only root can make such a program");
+        return;
+    }
+    let library_copy = directory.join("libcachewise_preload.so.0");
+    std::fs::copy(library(), &library_copy).expect("copied");
+    let search = format!("-Wl,-rpath,{},--no-as-needed", directory.display());
+    let library_copy = library_copy.to_str().expect("UTF-8");
+    let program = compile(directory, "secure", &[CALLS, &[&search, library_copy]].concat());
+    for (path, mode) in [(directory, 0o755), (&program, 0o4755)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("chmod");
+    }
+    let mut command = plain(&program);
+    command.env("CACHEWISE_STATS", counts).env("CACHEWISE_PROFILE", "/no-such-profile");
+    let output = match command.uid(NOBODY).gid(NOBODY).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("set-user-id: SKIPPED, {error}");
+            return;
+        }
+    };
+    assert_eq!(text(&output.stdout), "copied\n", "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+    assert!(!counts.exists());
+    // The same program without the bit reads the environment: the test can fail.
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("chmod");
+    let mut command = plain(&program);
+    let output = command.env("CACHEWISE_PROFILE", "/no-such-profile").output().expect("starts");
+    assert!(text(&output.stderr).contains("/no-such-profile"));
+}

@@ -1,0 +1,221 @@
+//! The file: what it asks of others, what it offers, and that no call leads back to itself.
+
+use crate::support::library;
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+use std::collections::{BTreeMap, BTreeSet};
+
+const EXPORTED: [&str; 13] = [
+    "__explicit_bzero_chk",
+    "__memcpy_chk",
+    "__memmove_chk",
+    "__mempcpy_chk",
+    "__memset_chk",
+    "bcmp",
+    "bzero",
+    "explicit_bzero",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "mempcpy",
+    "memset",
+];
+
+/// What it may call of libc: nothing that allocates, takes a lock on the way of a call, or copies.
+const IMPORTED: [&str; 13] = [
+    "__chk_fail",
+    "__errno_location",
+    "abort",
+    "dladdr",
+    "environ",
+    "fstat",
+    "getauxval",
+    "getenv",
+    "madvise",
+    "mmap",
+    "munmap",
+    "strlen",
+    "syscall",
+];
+
+fn bytes() -> Vec<u8> {
+    std::fs::read(library()).expect("the library is read")
+}
+
+#[test]
+fn it_needs_libc_alone_and_offers_what_it_says() {
+    let bytes = bytes();
+    let file = object::File::parse(&*bytes).expect("an object file");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (mut exported, mut imported) = (BTreeSet::new(), BTreeSet::new());
+    for symbol in file.dynamic_symbols() {
+        let name = text(symbol.name_bytes().expect("a name"));
+        if symbol.is_undefined() && !symbol.is_weak() {
+            imported.insert(name);
+        } else if symbol.is_definition() {
+            exported.insert(name);
+        }
+    }
+    assert_eq!(exported, EXPORTED.map(String::from).into());
+    let foreign: Vec<_> =
+        imported.iter().filter(|name| !IMPORTED.contains(&name.as_str())).collect();
+    assert!(foreign.is_empty(), "{foreign:?}");
+    assert!(imported.is_disjoint(&exported), "undefined, and defined here");
+    assert_eq!(needed(&file), ["libc.so.6"]);
+}
+
+/// The `DT_NEEDED` entries.
+fn needed(file: &object::File<'_>) -> Vec<String> {
+    let data = |name: &str| file.section_by_name(name).expect(name).data().expect(name);
+    let (dynamic, strings) = (data(".dynamic"), data(".dynstr"));
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let entries = dynamic.chunks_exact(16).map(|entry| (word(&entry[..8]), word(&entry[8..])));
+    let needed = entries.filter(|(tag, _)| *tag == 1).map(|(_, offset)| {
+        let name = &strings[offset as usize..];
+        let end = name.iter().position(|byte| *byte == 0).expect("an end");
+        String::from_utf8_lossy(&name[..end]).into_owned()
+    });
+    needed.collect()
+}
+
+/// The functions by address, with their code.
+struct Code<'a> {
+    text: &'a [u8],
+    start: u64,
+    functions: BTreeMap<u64, (u64, String)>,
+    plt: Vec<std::ops::Range<u64>>,
+}
+
+impl<'a> Code<'a> {
+    fn of(file: &object::File<'a>) -> Code<'a> {
+        let section = file.section_by_name(".text").expect(".text");
+        let functions = file.symbols().filter(|symbol| symbol.kind() == object::SymbolKind::Text);
+        let functions = functions.filter(|symbol| symbol.is_definition()).map(|symbol| {
+            let name = String::from_utf8_lossy(symbol.name_bytes().expect("a name")).into_owned();
+            (symbol.address(), (symbol.size(), name))
+        });
+        let plt = file
+            .sections()
+            .filter(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".plt")));
+        Code {
+            text: section.data().expect("its bytes"),
+            start: section.address(),
+            functions: functions.collect(),
+            plt: plt.map(|section| section.address()..section.address() + section.size()).collect(),
+        }
+    }
+
+    fn function_at(&self, address: u64) -> Option<(u64, &str)> {
+        let (start, (size, name)) = self.functions.range(..=address).next_back()?;
+        (address < start + (*size).max(1)).then_some((*start, name))
+    }
+
+    /// The instructions of a function, by its symbol's size.
+    fn instructions(&self, function: u64) -> Vec<Instruction> {
+        let (size, name) = &self.functions[&function];
+        assert!(*size > 0, "{name} has no size");
+        let from = (function - self.start) as usize;
+        let code = &self.text[from..from + *size as usize];
+        Decoder::with_ip(64, code, function, DecoderOptions::NONE).into_iter().collect()
+    }
+
+    /// Where a function can go on: calls, jumps out of it, and addresses it takes of functions.
+    fn leads_to(&self, function: u64) -> BTreeSet<u64> {
+        let mut targets = BTreeSet::new();
+        for instruction in self.instructions(function) {
+            let target = match instruction.flow_control() {
+                FlowControl::Call
+                | FlowControl::UnconditionalBranch
+                | FlowControl::ConditionalBranch => instruction.near_branch_target(),
+                _ if instruction.is_ip_rel_memory_operand()
+                    && (0..instruction.op_count())
+                        .any(|operand| instruction.op_kind(operand) == OpKind::Memory) =>
+                {
+                    instruction.ip_rel_memory_address()
+                }
+                _ => continue,
+            };
+            if self.plt.iter().any(|range| range.contains(&target)) {
+                targets.insert(target);
+            } else if let Some((start, _)) = self.function_at(target)
+                && start != function
+            {
+                targets.insert(start);
+            }
+        }
+        targets
+    }
+}
+
+/// Follows every way out of each exported function. Up to the first-call initialisation, which is
+/// counted as an end here, none may lead to an exported function or into the procedure linkage
+/// table, through which the dynamic linker would lead back to one.
+///
+/// What the tables of kernels hold is not a way out that code shows; kernels are checked as such:
+/// no function of the kernels' crate leads to an exported one either.
+#[test]
+fn no_exported_function_leads_back_to_itself() {
+    let bytes = bytes();
+    let file = object::File::parse(&*bytes).expect("an object file");
+    let code = Code::of(&file);
+    let named = |name: &str| {
+        let mut all = code.functions.iter().filter(|(_, (_, known))| known == name);
+        *all.next().unwrap_or_else(|| panic!("{name} is not there")).0
+    };
+    let exported: BTreeSet<u64> = EXPORTED.iter().map(|name| named(name)).collect();
+    // Runs once, and may copy: a baseline kernel serves it. And what ends the program.
+    let is_end = |name: &str| {
+        ["6source4init", "8overflow", "9panicking", "8panicked"]
+            .iter()
+            .any(|end| name.contains(end))
+    };
+    let is_kernel = |name: &str| name.contains("cachewise_kernels4arch");
+
+    let mut todo: Vec<u64> = exported.iter().copied().collect();
+    todo.extend(code.functions.iter().filter(|(_, (_, name))| is_kernel(name)).map(|(at, _)| *at));
+    let kernels = todo.len() - exported.len();
+    assert!(kernels > 50, "only {kernels} functions of kernels were found");
+    let mut seen = BTreeSet::new();
+    while let Some(function) = todo.pop() {
+        if !seen.insert(function) {
+            continue;
+        }
+        let name = &code.functions[&function].1;
+        for target in code.leads_to(function) {
+            assert!(
+                !code.plt.iter().any(|range| range.contains(&target)),
+                "{name} calls through the procedure linkage table"
+            );
+            let (start, target_name) = code.function_at(target).expect("a function");
+            assert!(!exported.contains(&start), "{name} leads to {target_name}");
+            if !is_end(target_name) {
+                todo.push(start);
+            }
+        }
+    }
+    assert!(seen.len() > kernels + exported.len(), "nothing was followed");
+}
+
+/// Up to 128 bytes an exported function is at most three instructions that end in a jump.
+#[test]
+fn a_small_call_is_forwarded_by_a_jump() {
+    let bytes = bytes();
+    let file = object::File::parse(&*bytes).expect("an object file");
+    let code = Code::of(&file);
+    for (address, (_, name)) in &code.functions {
+        if !EXPORTED.contains(&name.as_str()) {
+            continue;
+        }
+        assert!(address.is_multiple_of(16), "{name} cannot be replaced in one store");
+        let first: Vec<_> = code.instructions(*address).into_iter().take(5).collect();
+        let jump = first
+            .iter()
+            .position(|instruction| instruction.flow_control() == FlowControl::UnconditionalBranch)
+            .unwrap_or_else(|| panic!("{name}: no jump: {first:?}"));
+        let most = if name == "__memset_chk" { 4 } else { 2 };
+        assert!(jump <= most, "{name}: {jump} instructions before the jump");
+        let (_, target) =
+            code.function_at(first[jump].near_branch_target()).expect("a jump into a function");
+        assert!(target.contains("raw") || target.contains("plain"), "{name}: to {target}");
+    }
+}

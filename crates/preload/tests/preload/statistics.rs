@@ -1,0 +1,104 @@
+//! `CACHEWISE_STATS`: what is counted, where it is printed.
+
+use crate::support::{preloaded, run, text};
+use std::path::Path;
+
+const PROGRAM: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char from[1 << 20], to[1 << 20];
+static volatile size_t small = 10, large = 100000, repeat = 7;
+__attribute__((noinline)) void caller(void) { memcpy(to, from, large); }
+int main(int count, char **arguments) {
+    if (count > 1 && chdir(arguments[1])) return 1;
+    for (size_t i = 0; i < repeat; i++) { memmove(to, from, small); caller(); }
+    memset(to, 0, large);
+    memset(to, 1, small);
+    if (fork() == 0) { if (memcmp(from, from + 1, large)) abort(); exit(0); }
+    int status;
+    wait(&status);
+    return status;
+}
+"#;
+
+fn program(directory: &Path) -> std::path::PathBuf {
+    let source = directory.join("counted.c");
+    std::fs::write(&source, PROGRAM).expect("written");
+    let program = directory.join("counted");
+    let output = std::process::Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror", "-O1", "-fno-builtin", "-rdynamic", "-o"])
+        .args([&program, &source])
+        .output()
+        .expect("a C compiler");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    program
+}
+
+/// The calls and bytes of an operation and size in one process's part.
+fn row(part: &str, operation: &str, size: &str) -> Option<(u64, u64)> {
+    part.lines().find_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        (words.len() == 4 && words[0] == operation && words[1] == size)
+            .then(|| (words[2].parse().expect("calls"), words[3].parse().expect("bytes")))
+    })
+}
+
+fn check(told: &str) {
+    let parts: Vec<_> = told.split("cachewise: calls of process ").skip(1).collect();
+    assert_eq!(parts.len(), 2, "the child's and the parent's: {told}");
+    let (child, parent) = (parts[0], parts[1]);
+    assert_eq!(row(parent, "copy", "64K..128K"), Some((7, 700_000)), "{told}");
+    assert_eq!(row(parent, "move", "8..16"), Some((7, 70)), "{told}");
+    assert_eq!(row(parent, "fill", "8..16"), Some((1, 10)), "{told}");
+    assert_eq!(row(parent, "zero", "64K..128K"), Some((1, 100_000)), "{told}");
+    assert_eq!(row(parent, "compare", "64K..128K"), None, "that was the child: {told}");
+    assert_eq!(row(child, "compare", "64K..128K"), Some((1, 100_000)), "{told}");
+    assert_eq!(row(child, "copy", "64K..128K"), None, "that was the parent: {told}");
+    let site = parent.lines().find(|line| line.contains(" caller+0x")).expect("the call site");
+    assert!(site.starts_with("copy") && site.contains("700000"), "{site}");
+    assert!(site.contains("/counted+0x"), "module and offset: {site}");
+}
+
+#[test]
+fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let told = run(preloaded(&program).env("CACHEWISE_STATS", "1"));
+    check(&text(&told.stderr));
+
+    // A relative path is the starting directory's, wherever the program goes.
+    let mut command = preloaded(&program);
+    command.env("CACHEWISE_STATS", "counts").arg("/").current_dir(directory.path());
+    let told = run(&mut command);
+    assert_eq!(text(&told.stderr), "");
+    check(&std::fs::read_to_string(directory.path().join("counts")).expect("the counts"));
+}
+
+#[test]
+fn nothing_is_printed_without_being_asked_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    for value in [None, Some(""), Some("0")] {
+        let mut command = preloaded(&program);
+        if let Some(value) = value {
+            command.env("CACHEWISE_STATS", value);
+        }
+        assert_eq!(text(&run(&mut command).stderr), "");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_and_the_program_runs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let mut command = preloaded(&program);
+    let output = run(command.env("CACHEWISE_STATS", "/no-such-directory/counts"));
+    assert_eq!(
+        text(&output.stderr),
+        "cachewise: CACHEWISE_STATS=/no-such-directory/counts: no such file or directory; \
+         no statistics\n"
+    );
+    assert_eq!(text(&run(command.env("CACHEWISE_QUIET", "1")).stderr), "");
+}

@@ -1,0 +1,77 @@
+//! The library as it ships, built once; C programs; running one under it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The shared library as `cargo build --release -p cachewise-preload` makes it: by itself, so that
+/// no other package's features are in it.
+pub fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--release", "-p", "cachewise-preload", "--target-dir"])
+            .arg(target)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let built = target.join("release/libcachewise_preload.so");
+        // A copy, since a build of the whole workspace may replace that file meanwhile.
+        let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcachewise_preload.so");
+        std::fs::copy(&built, &copy).expect("the library is copied");
+        copy
+    })
+}
+
+/// Compiles a program of `tests/c`.
+pub fn compile(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let program = directory.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"));
+    let output = Command::new("cc")
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"])
+        .args(flags)
+        .arg("-o")
+        .arg(&program)
+        .arg(source)
+        .output()
+        .expect("a C compiler: Rust links with it");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// A command under the library, with an environment that holds nothing of ours.
+pub fn preloaded(program: &Path) -> Command {
+    let mut command = plain(program);
+    command.env("LD_PRELOAD", library());
+    command
+}
+
+/// The same without it.
+pub fn plain(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for variable in ["LD_PRELOAD", "CACHEWISE_STATS", "CACHEWISE_PROFILE", "CACHEWISE_QUIET"] {
+        command.env_remove(variable);
+    }
+    command.env("LC_ALL", "C").env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
+    command
+}
+
+/// Runs a command that has to succeed.
+pub fn run(command: &mut Command) -> Output {
+    let output = command.output().expect("the program starts");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    output
+}
+
+/// Output as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,17 @@
+//! Tables in the form of the source documents, one file per experiment or pair of experiments.
+
+pub mod cached_target;
+mod cells;
+pub mod page_loops;
+pub mod receive;
+pub mod reuse_map;
+
+pub mod aliasing;
+pub mod compare_latency;
+pub mod extent;
+#[cfg(test)]
+mod made_up;
+mod pivot;
+pub mod read_batch;
+pub mod values;
+pub mod vector_state;

@@ -1,0 +1,172 @@
+//! `xtask install`: the C library, its header and pkg-config file, and the preload library, built
+//! for release and put where a system expects them.
+
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where things go.
+#[derive(Debug, clap::Args)]
+pub struct Install {
+    /// The tree that the files will be used in
+    #[arg(long, value_name = "DIR", default_value = "/usr/local")]
+    prefix: PathBuf,
+    /// Directory for libraries; relative to the prefix unless absolute
+    #[arg(long, value_name = "DIR", default_value = "lib")]
+    libdir: PathBuf,
+    /// Put the tree under this directory instead, as packagers do; no file names it
+    #[arg(long, value_name = "DIR")]
+    destdir: Option<PathBuf>,
+}
+
+/// What is exported, for the static library, which has no list of its own.
+const EXPORTED: &str = "cw_*";
+
+/// Builds and installs.
+pub fn run(args: &Install) -> Result<()> {
+    if !args.prefix.is_absolute() {
+        bail!("--prefix: found {}, accepted an absolute path", args.prefix.display());
+    }
+    let release = build()?;
+    let libdir = args.prefix.join(&args.libdir);
+    let staged = |path: &Path| match &args.destdir {
+        // An absolute path joined would replace the directory.
+        Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+        None => path.to_path_buf(),
+    };
+    let (libraries, headers) = (staged(&libdir), staged(&args.prefix.join("include")));
+    let pkgconfig = libraries.join("pkgconfig");
+    for directory in [&libraries, &headers, &pkgconfig] {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let (major, _) = version.split_once('.').context("a version has dots")?;
+
+    for (built, stem) in [
+        ("libcachewise_c.so", "libcachewise.so"),
+        ("libcachewise_preload.so", "libcachewise_preload.so"),
+    ] {
+        let real = format!("{stem}.{version}");
+        place(&release.join(built), &libraries.join(&real), 0o755)?;
+        link(&real, &libraries.join(format!("{stem}.{major}")))?;
+        link(&real, &libraries.join(stem))?;
+    }
+    let one_object = static_library(&release.join("libcachewise_c.a"), &release)?;
+    place(&one_object, &libraries.join("libcachewise.a"), 0o644)?;
+    let header = workspace().join("crates/capi/include/cachewise.h");
+    place(&header, &headers.join("cachewise.h"), 0o644)?;
+    write(&pkgconfig.join("cachewise.pc"), &package_file(&args.prefix, &libdir))?;
+    Ok(())
+}
+
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
+}
+
+/// Builds each library by itself, so that none is built with another package's features; returns
+/// the directory they are in.
+pub(crate) fn build() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    for package in ["cachewise-capi", "cachewise-preload"] {
+        let mut command = Command::new(&cargo);
+        command.args(["build", "--release", "-p", package]).current_dir(workspace());
+        let status = command.status()?;
+        if !status.success() {
+            bail!("cargo build --release -p {package} ended with {status}");
+        }
+    }
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(workspace());
+    let output = command.output()?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let target = metadata["target_directory"].as_str().context("cargo metadata: no target")?;
+    Ok(Path::new(target).join("release"))
+}
+
+/// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
+/// another Rust library in a program. Without binutils it is installed as it was built.
+fn static_library(built: &Path, scratch: &Path) -> Result<PathBuf> {
+    let object = scratch.join("cachewise-static.o");
+    let archive = scratch.join("libcachewise-static.a");
+    let header = fs::read_to_string(workspace().join("crates/capi/include/cachewise.h"))?;
+    let mut names: Vec<&str> = header
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .filter(|word| word.starts_with("cw_") && !["cw_reuse", "cw_operation"].contains(word))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut partial = Command::new("ld");
+    partial.args(["-r", "--gc-sections", "-o"]).arg(&object);
+    for name in names {
+        partial.arg("-u").arg(name);
+    }
+    partial.arg(built);
+    let mut hide = Command::new("objcopy");
+    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol", EXPORTED]).arg(&object);
+    let mut pack = Command::new("ar");
+    pack.arg("rcsD").arg(&archive).arg(&object);
+    let _ = fs::remove_file(&archive);
+    for command in [&mut partial, &mut hide, &mut pack] {
+        match command.output() {
+            Ok(output) if output.status.success() => {}
+            Ok(output) => bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                eprintln!(
+                    "{:?}: not found; the static library keeps its inner symbols and is large",
+                    command.get_program()
+                );
+                return Ok(built.to_path_buf());
+            }
+            Err(error) => return Err(error).with_context(|| format!("{command:?}")),
+        }
+    }
+    Ok(archive)
+}
+
+fn package_file(prefix: &Path, libdir: &Path) -> String {
+    format!(
+        "prefix={}\nlibdir={}\nincludedir=${{prefix}}/include\n\nName: cachewise\nDescription: {}\n\
+         Version: {}\nLibs: -L${{libdir}} -lcachewise\nCflags: -I${{includedir}}\n",
+        prefix.display(),
+        libdir.display(),
+        "Copy, zero and compare memory the way this machine's measured profile says",
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+/// Copies under another name and moves into place: no program ever sees half a library, and one
+/// that runs keeps the old.
+fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let beside = beside(to);
+    fs::copy(from, &beside)
+        .with_context(|| format!("{} to {}", from.display(), beside.display()))?;
+    fs::set_permissions(&beside, fs::Permissions::from_mode(mode))?;
+    finish(&beside, to)
+}
+
+fn write(to: &Path, text: &str) -> Result<()> {
+    let beside = beside(to);
+    fs::write(&beside, text).with_context(|| beside.display().to_string())?;
+    finish(&beside, to)
+}
+
+fn link(to: &str, at: &Path) -> Result<()> {
+    let beside = beside(at);
+    let _ = fs::remove_file(&beside);
+    std::os::unix::fs::symlink(to, &beside).with_context(|| beside.display().to_string())?;
+    finish(&beside, at)
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+fn finish(beside: &Path, to: &Path) -> Result<()> {
+    fs::rename(beside, to).with_context(|| to.display().to_string())?;
+    println!("{}", to.display());
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! `xtask install` into an empty directory, and a C program built through pkg-config against it.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn text(output: Output) -> String {
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn an_installed_library_is_found_and_works() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().join("root");
+    let mut install = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    install.args(["install", "--prefix", "/opt/cw", "--libdir", "lib64", "--destdir"]).arg(&root);
+    // The build of the tests: what it has built is not built again elsewhere.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    let told = text(run(install.env("CARGO_TARGET_DIR", target)));
+    let libraries = root.join("opt/cw/lib64");
+    for name in [
+        "libcachewise.so.0.1.0",
+        "libcachewise.so.0",
+        "libcachewise.so",
+        "libcachewise.a",
+        "libcachewise_preload.so",
+        "libcachewise_preload.so.0",
+        "pkgconfig/cachewise.pc",
+        "../include/cachewise.h",
+    ] {
+        assert!(libraries.join(name).exists(), "{name}: {told}");
+    }
+    let link = std::fs::read_link(libraries.join("libcachewise.so.0")).expect("a link");
+    assert_eq!(link, Path::new("libcachewise.so.0.1.0"));
+    assert!(!told.contains(".new"), "{told}");
+
+    let package = std::fs::read_to_string(libraries.join("pkgconfig/cachewise.pc")).expect("read");
+    assert!(package.contains("prefix=/opt/cw\n") && !package.contains("root"), "{package}");
+
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "cachewise"])
+        .env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))
+        .env("PKG_CONFIG_SYSROOT_DIR", &root)
+        .output();
+    let flags = match flags {
+        Ok(output) if output.status.success() => text(output),
+        Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => {
+            eprintln!("pkg-config: SKIPPED, {error}");
+            format!("-I{0}/include -L{0}/lib64 -lcachewise", root.join("opt/cw").display())
+        }
+    };
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/capi/examples/log_ring.c");
+    let program = directory.path().join("log_ring");
+    let mut compile = Command::new("cc");
+    compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
+    run(compile.args(flags.split_whitespace()));
+    let ran = text(run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)));
+    assert!(ran.ends_with("bytes sent\n"), "{ran}");
+
+    // The static library stands alone and offers the interface alone.
+    let mut compile = Command::new("cc");
+    compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
+    compile.arg("-I").arg(root.join("opt/cw/include")).arg(libraries.join("libcachewise.a"));
+    run(&mut compile);
+    assert!(text(run(&mut Command::new(&program))).ends_with("bytes sent\n"));
+    let archive = libraries.join("libcachewise.a");
+    if let Ok(symbols) = Command::new("nm").args(["-g", "--defined-only"]).arg(&archive).output() {
+        let symbols = text(symbols);
+        let names = symbols.lines().filter_map(|line| line.split_whitespace().nth(2));
+        let others: Vec<_> = names.filter(|name| !name.starts_with("cw_")).collect();
+        assert!(others.is_empty(), "{others:?}");
+    }
+
+    // The preload library that was installed is one that programs start with.
+    let mut program = Command::new("ls");
+    program.arg("/").env("LD_PRELOAD", libraries.join("libcachewise_preload.so"));
+    let output = run(&mut program);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_relative_prefix_is_refused() {
+    let mut install = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let output = install.args(["install", "--prefix", "here"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("--prefix: found here, accepted an absolute path"), "{told}");
+}
