@@ -25,6 +25,7 @@ const STAGES: &[Stage] = &[
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
+    ("report-in-browser", browser),
     ("avx512-emulated", avx512),
 ];
 
@@ -67,6 +68,19 @@ fn cargo(arguments: &[&str]) -> Result<Ended> {
         bail!("cargo {} ended with {status}", arguments.join(" "));
     }
     Ok(Ended::Passed)
+}
+
+/// The report in headless Chromium.
+fn browser() -> Result<Ended> {
+    match crate::browser::run(&crate::newest_tuning()?)? {
+        crate::browser::Outcome::Passed(pictures) => {
+            println!("report in a browser: pictures in {}", pictures.display());
+            Ok(Ended::Passed)
+        }
+        crate::browser::Outcome::Skipped(missing) => {
+            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
+        }
+    }
 }
 
 /// Every AVX-512 kernel on an emulated CPU, where this one has none.

@@ -1,10 +1,12 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
+mod browser;
 mod ci;
 mod emulate;
 mod install;
 mod programs;
+mod webdriver;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
@@ -37,6 +39,11 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Look at the report in headless Chromium: every control, two widths, both colour schemes.
+    ReportInBrowser {
+        /// The record to draw [default: the newest tuning in record/].
+        record: Option<std::path::PathBuf>,
+    },
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -60,6 +67,14 @@ fn main() -> Result<()> {
         Chore::Agree { first, second } => agree::run(&first, &second)?,
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::ReportInBrowser { record } => {
+            match browser::run(&record.map_or_else(newest_tuning, Ok)?)? {
+                browser::Outcome::Passed(pictures) => println!("pictures: {}", pictures.display()),
+                browser::Outcome::Skipped(missing) => {
+                    println!("skipped, install the Debian packages {}", missing.join(" "));
+                }
+            }
+        }
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {
@@ -82,4 +97,16 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The tuning in `record/` whose name, which begins with its date, is the last.
+pub(crate) fn newest_tuning() -> Result<std::path::PathBuf> {
+    let mut found: Vec<_> =
+        std::fs::read_dir("record")?.flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.contains("-tune-") && name.ends_with(".jsonl.gz")
+    });
+    found.sort();
+    found.pop().ok_or_else(|| anyhow::anyhow!("record/: no tuning there"))
 }

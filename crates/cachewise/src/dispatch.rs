@@ -1,14 +1,15 @@
 //! From operation, hint and size to a kernel: the decision table and its hot path.
 //!
-//! A call of more than 128 bytes finds its kernel with two dependent loads and an indirect jump, no
-//! lock and no test of "is it initialised yet":
+//! A call of more than 128 bytes is compared with one number: up to it the table's answer is known,
+//! the plain AVX loop, and is jumped to directly. Above it a call finds its kernel with two dependent
+//! loads and an indirect jump. There is no lock and no test of "is it initialised yet":
 //!
 //! ```text
 //! size -> class -> ROWS[operation and hint][class] -> COPY[slot] -> jump
 //!                  one byte, 0 at first               a function, COPY[0] initialises
 //! ```
 //!
-//! The bytes are all that ever changes. Zero, their first value, stands for a function that fills
+//! The bytes, and the numbers made from them, are all that ever changes. Zero, their first value, stands for a function that fills
 //! the table and then does the call's work, so the first call of a process may come from any
 //! thread, from a signal handler, from a constructor before `main` or in a forked child. Every
 //! other value is the number of a kernel that this CPU can run, and is stored in one piece: whoever
@@ -25,7 +26,7 @@ use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function, Kernel, Operation, TABLE};
 use core::hint::cold_path;
 use core::ops::RangeInclusive;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// Width of a class below [`LINEAR_END`], as a power of two.
 const LINEAR_SHIFT: u32 = 5;
@@ -90,7 +91,10 @@ impl Slot {
 }
 
 /// One operation's decisions with one hint: a slot for each class of sizes.
-struct Row([AtomicU8; CLASSES]);
+pub struct Row([AtomicU8; CLASSES]);
+
+/// Bytes of a row.
+pub const ROW_BYTES: usize = size_of::<Row>();
 
 impl Row {
     #[inline(always)]
@@ -102,24 +106,59 @@ impl Row {
     }
 }
 
-static ROWS: [Row; ROW_COUNT] = [const { Row([const { AtomicU8::new(0) }; CLASSES]) }; ROW_COUNT];
+/// The decisions: a row for each operation and hint.
+pub static ROWS: [Row; ROW_COUNT] =
+    [const { Row([const { AtomicU8::new(0) }; CLASSES]) }; ROW_COUNT];
 
-/// Whether `cachewise_kernels::middle` may be used; false until the table is filled.
-static MIDDLE: AtomicBool = AtomicBool::new(false);
+/// Largest size of each row that is done without the table; 0 until the table is filled.
+pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
-/// Whether 129 to 256 bytes are done without the table.
+/// Whether `n` bytes, [`small::LIMIT`] at least, are done by `cachewise_kernels::direct`.
 #[inline(always)]
-pub(crate) fn has_middle() -> bool {
-    // The flag is complete in itself, so nothing has to be ordered before it.
-    MIDDLE.load(Ordering::Relaxed)
+pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
+    // SAFETY: `profile::row` is below ROW_COUNT.
+    let limit = unsafe { DIRECT.get_unchecked(profile::row(operation, reuse)) };
+    // A limit is complete in itself, so nothing has to be ordered before it.
+    n <= limit.load(Ordering::Relaxed)
 }
 
-/// Allows the middle sizes their own functions where the CPU has what they take.
-pub(crate) fn note_middle(available: Features) {
-    #[cfg(target_arch = "x86_64")]
-    MIDDLE.store(available.contains(cachewise_kernels::middle::REQUIRES), Ordering::Relaxed);
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = available;
+/// Spares sizes the table for as long as it says, without a gap, what the direct functions do.
+pub(crate) fn note_direct(available: Features) {
+    for operation in profile::OPERATIONS {
+        for reuse in profile::hints(operation) {
+            let row = profile::row(operation, *reuse);
+            if let Some(limit) = DIRECT.get(row) {
+                limit.store(direct_limit(operation, row, available), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn direct_limit(operation: Operation, row: usize, available: Features) -> usize {
+    use cachewise_kernels::direct;
+    if !available.contains(direct::REQUIRES) {
+        return 0;
+    }
+    let plain = kernels(operation)
+        .find(|(_, kernel)| kernel.name == direct::continues(operation))
+        .map_or(Slot::BOOT, |(slot, _)| slot);
+    let Some(Row(entries)) = ROWS.get(row) else { return 0 };
+    let first = class(small::DIRECT_LIMIT as u64);
+    let classes = first..CLASSES;
+    let last = classes
+        .take_while(|class| {
+            entries.get(*class).is_some_and(|entry| entry.load(Ordering::Relaxed) == plain.0)
+        })
+        .last();
+    // No decision changes what is done up to here.
+    let least = small::DIRECT_LIMIT;
+    last.map_or(least, |class| usize::try_from(*class_sizes(class).end()).unwrap_or(usize::MAX))
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+fn direct_limit(_: Operation, _: usize, _: Features) -> usize {
+    0
 }
 
 /// How many kernels of an operation the library may use.
@@ -139,7 +178,8 @@ const fn count(operation: Operation) -> usize {
 /// [`TABLE`].
 macro_rules! functions {
     ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident;)*) => {$(
-        static $name: [$type; count(Operation::$operation) + 1] = {
+        /// The operation's kernels by slot; the first fills the table.
+        pub static $name: [$type; count(Operation::$operation) + 1] = {
             let mut functions = [$boot as $type; count(Operation::$operation) + 1];
             let (mut at, mut slot) = (0, 1);
             while at < TABLE.len() {

@@ -53,6 +53,9 @@ pub mod raw;
 mod cursor;
 mod defaults;
 mod dispatch;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[doc(hidden)]
+pub mod entry;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;

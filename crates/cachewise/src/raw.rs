@@ -1,16 +1,18 @@
 //! The operations on pointers, with the contracts of `memcpy`, `memmove`, `memset` and `memcmp`.
 //!
 //! Each is a C function, so that a C interface or a preload library can forward to it with a jump.
-//! Up to 128 bytes they are complete in themselves (`small.rs`); above that they look the kernel
-//! up (`dispatch.rs`) and jump to it.
+//! Up to 128 bytes they are complete in themselves; above that they are the plain vector loop for as
+//! long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those that
+//! store are written out (`entry.rs`); everything else is compiled from `small.rs`.
 //!
 //! With a length of 0 nothing is touched, and any pointer will do.
 
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
-#[cfg(target_arch = "x86_64")]
-use cachewise_kernels::middle;
+use cachewise_kernels::Operation;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use cachewise_kernels::direct;
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
@@ -24,21 +26,22 @@ use cachewise_kernels::middle;
 /// unsafe { cachewise::raw::copy_nonoverlapping(destination.as_mut_ptr(), source.as_ptr(), 1000) };
 /// assert_eq!(destination, source);
 /// ```
-#[inline(never)]
+#[cfg_attr(all(target_arch = "x86_64", target_feature = "sse2"), unsafe(naked))]
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), inline(never))]
 pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::copy(dst, src, n) };
-        return dst;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    crate::entry_copy!();
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        if n < small::LIMIT {
+            // SAFETY: the caller's promise, and n < LIMIT.
+            unsafe { small::copy(dst, src, n) };
+            return dst;
+        }
+        let kernel = dispatch::copy(Reuse::Unknown, n);
+        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+        unsafe { kernel(dst, src, n) }
     }
-    #[cfg(target_arch = "x86_64")]
-    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
-        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
-        return unsafe { middle::copy(dst, src, n) };
-    }
-    let kernel = dispatch::copy(Reuse::Unknown, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, src, n) }
 }
 
 /// Copies `n` bytes between buffers that may overlap; returns `dst`. `memmove`'s contract.
@@ -53,21 +56,22 @@ pub unsafe extern "C" fn copy_nonoverlapping(dst: *mut u8, src: *const u8, n: us
 /// unsafe { cachewise::raw::copy(start.add(1), start, 5) };
 /// assert_eq!(&buffer, b"aabcde");
 /// ```
-#[inline(never)]
+#[cfg_attr(all(target_arch = "x86_64", target_feature = "sse2"), unsafe(naked))]
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), inline(never))]
 pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::copy(dst, src, n) };
-        return dst;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    crate::entry_move!();
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        if n < small::LIMIT {
+            // SAFETY: the caller's promise, and n < LIMIT.
+            unsafe { small::copy(dst, src, n) };
+            return dst;
+        }
+        let kernel = dispatch::r#move(Reuse::Unknown, n);
+        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+        unsafe { kernel(dst, src, n) }
     }
-    #[cfg(target_arch = "x86_64")]
-    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
-        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
-        return unsafe { middle::copy(dst, src, n) };
-    }
-    let kernel = dispatch::r#move(Reuse::Unknown, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, src, n) }
 }
 
 /// Stores the low byte of `byte` in `n` places; returns `dst`. `memset`'s contract.
@@ -81,21 +85,22 @@ pub unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8
 /// unsafe { cachewise::raw::fill(buffer.as_mut_ptr(), 0x1A5, 300) };
 /// assert_eq!(buffer, [0xA5; 300]);
 /// ```
-#[inline(never)]
+#[cfg_attr(all(target_arch = "x86_64", target_feature = "sse2"), unsafe(naked))]
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), inline(never))]
 pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::fill(dst, byte as u8, n) };
-        return dst;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    crate::entry_fill!();
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        if n < small::LIMIT {
+            // SAFETY: the caller's promise, and n < LIMIT.
+            unsafe { small::fill(dst, byte as u8, n) };
+            return dst;
+        }
+        let kernel = dispatch::fill(Reuse::Unknown, n);
+        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+        unsafe { kernel(dst, byte, n) }
     }
-    #[cfg(target_arch = "x86_64")]
-    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
-        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
-        return unsafe { middle::fill(dst, byte, n) };
-    }
-    let kernel = dispatch::fill(Reuse::Unknown, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, byte, n) }
 }
 
 /// Zeroes `n` bytes; returns `dst`.
@@ -112,21 +117,22 @@ pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 /// unsafe { cachewise::raw::zero(buffer.as_mut_ptr(), 300) };
 /// assert_eq!(buffer, [0; 300]);
 /// ```
-#[inline(never)]
+#[cfg_attr(all(target_arch = "x86_64", target_feature = "sse2"), unsafe(naked))]
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), inline(never))]
 pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        unsafe { small::fill(dst, 0, n) };
-        return dst;
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    crate::entry_zero!();
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        if n < small::LIMIT {
+            // SAFETY: the caller's promise, and n < LIMIT.
+            unsafe { small::fill(dst, 0, n) };
+            return dst;
+        }
+        let kernel = dispatch::zero(Reuse::Unknown, n);
+        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+        unsafe { kernel(dst, n) }
     }
-    #[cfg(target_arch = "x86_64")]
-    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
-        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
-        return unsafe { middle::fill(dst, 0, n) };
-    }
-    let kernel = dispatch::zero(Reuse::Unknown, n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(dst, n) }
 }
 
 /// Negative, zero or positive by the first byte that differs, unsigned. `memcmp`'s contract.
@@ -145,10 +151,10 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
         // SAFETY: the caller's promise, and n < LIMIT.
         return unsafe { small::compare(a, b, n) };
     }
-    #[cfg(target_arch = "x86_64")]
-    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
-        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
-        return unsafe { middle::compare(a, b, n) };
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if dispatch::is_direct(Operation::Compare, Reuse::Unknown, n) {
+        // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
+        return unsafe { direct::compare(a, b, n) };
     }
     let kernel = dispatch::compare(n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
@@ -187,10 +193,10 @@ pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 
         // SAFETY: the caller's promise, and n < LIMIT.
         return i32::from(unsafe { small::equal(a, b, n) });
     }
-    #[cfg(target_arch = "x86_64")]
-    if n <= small::MIDDLE_LIMIT && dispatch::has_middle() {
-        // SAFETY: the caller's promise, LIMIT <= n <= MIDDLE_LIMIT, and the CPU has what it takes.
-        return unsafe { middle::equal(a, b, n) };
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if dispatch::is_direct(Operation::Equal, Reuse::Unknown, n) {
+        // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
+        return unsafe { direct::equal(a, b, n) };
     }
     let kernel = dispatch::equal(n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.

@@ -26,8 +26,8 @@ use core::ptr;
 /// [`profile::FIRST_SIZE`]: crate::profile::FIRST_SIZE
 pub(crate) const LIMIT: usize = 129;
 
-/// The largest size that `cachewise_kernels::middle` takes.
-pub(crate) const MIDDLE_LIMIT: usize = 256;
+/// The largest size that is done without a loop where the CPU has AVX2; no profile changes that.
+pub(crate) const DIRECT_LIMIT: usize = 256;
 
 /// Bytes of a [`Vector`].
 const WIDTH: usize = size_of::<Vector>();

@@ -164,8 +164,9 @@ impl Decided {
 pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     init();
     // A hint goes to the table from LIMIT on; without one the middle sizes are the library's own.
-    let own = if reuse == Reuse::Unknown && dispatch::has_middle() {
-        small::MIDDLE_LIMIT as u64
+    let direct = dispatch::is_direct(operation, reuse, small::DIRECT_LIMIT);
+    let own = if reuse == Reuse::Unknown && direct {
+        small::DIRECT_LIMIT as u64
     } else {
         small::LIMIT as u64 - 1
     };
@@ -208,7 +209,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
     let decided = dispatch::follow(&profile, available);
     defaults::fill(decided, &signature, available);
-    dispatch::note_middle(available);
+    dispatch::note_direct(available);
     publish(INSTALLED, decided);
     drop(claim);
     Ok(())
@@ -241,7 +242,7 @@ fn fill() {
     let (signature, available) = (Signature::detect(), Features::detect());
     let (kind, decided) = discover(&signature, available);
     defaults::fill(decided, &signature, available);
-    dispatch::note_middle(available);
+    dispatch::note_direct(available);
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
     if !crate::os::has_environment() {

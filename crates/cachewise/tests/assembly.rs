@@ -1,13 +1,17 @@
 //! The hot path as machine code: no call at all, so none of a library function that a preload
-//! library would answer with this very code; no stack; it ends in returns and indirect jumps.
+//! library would answer with this very code; no stack; it ends in returns and indirect jumps. And
+//! it is the code in `docs/golden/`, so that nobody changes what every call runs without seeing it:
+//! `CACHEWISE_BLESS=1` writes the files anew, for a commit that says why.
 //!
 //! For an optimised build without debug assertions (`cargo test --release -p cachewise`): assertions
 //! call the functions that report their failure.
 #![cfg(target_arch = "x86_64")]
 
 use cachewise::raw;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
-use std::collections::BTreeSet;
+use iced_x86::{Decoder, DecoderOptions, FastFormatter, FlowControl, Instruction, Register};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
 
 /// Every instruction that can be reached from an entry without leaving through it.
 fn reachable(entry: u64) -> Vec<Instruction> {
@@ -48,7 +52,7 @@ fn check(name: &str, entry: *const (), may_call_kernel: bool) {
             FlowControl::Next | FlowControl::ConditionalBranch => {}
             FlowControl::UnconditionalBranch => {
                 let distance = instruction.near_branch_target().abs_diff(entry as u64);
-                assert!(distance < 4096, "a jump to another function: {text}");
+                assert!(distance < 1 << 20, "a jump far away: {text}");
             }
             FlowControl::IndirectBranch => jumps += 1,
             FlowControl::IndirectCall if may_call_kernel => jumps += 1,
@@ -60,7 +64,56 @@ fn check(name: &str, entry: *const (), may_call_kernel: bool) {
         }
     }
     assert!(jumps > 0 && returns > 0, "{name}: {jumps} indirect jumps, {returns} returns");
-    println!("{name}: {} instructions", code.len());
+    golden(name, &code);
+}
+
+/// The instructions in the order of their addresses, with labels for addresses.
+fn listing(code: &[Instruction]) -> String {
+    let code: BTreeMap<u64, Instruction> = code.iter().map(|found| (found.ip(), *found)).collect();
+    let targets: BTreeSet<u64> = code
+        .values()
+        .filter(|one| one.is_jcc_short_or_near() || one.is_jmp_short_or_near())
+        .map(Instruction::near_branch_target)
+        .collect();
+    let label = |at: u64| targets.iter().position(|target| *target == at).map(|n| n + 1);
+    let mut formatter = FastFormatter::new();
+    formatter.options_mut().set_space_after_operand_separator(true);
+    let (mut text, mut one) = (String::new(), String::new());
+    for (at, instruction) in &code {
+        if let Some(label) = label(*at) {
+            let _ = writeln!(text, "{label}:");
+        }
+        one.clear();
+        formatter.format(instruction, &mut one);
+        if instruction.is_jcc_short_or_near() || instruction.is_jmp_short_or_near() {
+            let mnemonic = one.split(' ').next().unwrap_or_default();
+            one = format!("{mnemonic} {}", label(instruction.near_branch_target()).unwrap_or(0));
+        } else if instruction.is_ip_rel_memory_operand() {
+            // Where the linker put the data is no business of this listing.
+            let (open, close) = (one.find('['), one.find(']'));
+            if let (Some(open), Some(close)) = (open, close) {
+                one.replace_range(open..=close, "[rip+data]");
+            }
+        }
+        let _ = writeln!(text, "    {one}");
+    }
+    text
+}
+
+fn golden(name: &str, code: &[Instruction]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/golden/{name}.s"));
+    let found = listing(code);
+    if std::env::var_os("CACHEWISE_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("docs/golden is writable");
+    }
+    let blessed = std::fs::read_to_string(&path).unwrap_or_default();
+    let line = found.lines().zip(blessed.lines()).position(|(found, blessed)| found != blessed);
+    assert!(
+        found == blessed,
+        "{name}: the machine code is not that of docs/golden/{name}.s from line {} on; \
+         CACHEWISE_BLESS=1 accepts it\n{found}",
+        line.map_or(0, |line| line + 1)
+    );
 }
 
 #[test]

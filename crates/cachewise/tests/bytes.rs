@@ -81,7 +81,7 @@ fn copy_exhaustively() {
 fn move_exhaustively() {
     let before = noise(600 + 2 * 300, 2);
     for (name, r#move) in moves() {
-        for n in (0..=300).chain([384, 511, 512, 600]) {
+        for n in (0..=300).chain(351..=354).chain([384, 385, 511, 512, 513, 545, 600]) {
             for distance in [1, 2, 7, 8, 15, 16, 17, 31, 33, 64, 100, 129, 255, 299] {
                 check_copy(name, &r#move, &before, 300 - distance, 300, n);
                 check_copy(name, &r#move, &before, 300, 300 - distance, n);

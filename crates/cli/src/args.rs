@@ -35,9 +35,20 @@ pub enum Verb {
     Export(Export),
     /// Run a program on the library, by preload
     Exec(Exec),
+    /// Redraw records: tables, plots, one self-contained page, or parts of Markdown files
+    Report(Report),
+    /// What a newer record of the same measurement says: faster, slower, cannot tell
+    Compare(Compare),
+    /// Completions for a shell, on stdout
+    Completions(Completions),
+    /// The manual page, on stdout or one file per verb
+    Man(Man),
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
+    /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
+    #[command(hide = true, name = "fork-loop")]
+    ForkLoop(ForkLoop),
 }
 
 /// `cachewise tune`
@@ -64,6 +75,12 @@ pub struct Tune {
     /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<usize>,
+    /// Write a self-contained page with the decisions, every figure and every row
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Draw the curves in text
+    #[arg(long)]
+    pub plot: bool,
     /// Measure the grid into the record and decide nothing (a launch of --thorough)
     #[arg(long, hide = true, requires = "record")]
     pub grid_only: bool,
@@ -127,6 +144,9 @@ pub struct Run {
     /// Bytes per operation, comma-separated: 4K,1M [default: the experiment's own]
     #[arg(long, visible_alias = "sizes", value_name = "SIZE", value_delimiter = ',', value_parser = parse_bytes)]
     pub size: Vec<usize>,
+    /// Only these operations, comma-separated [default: the experiment's own]
+    #[arg(long, value_name = "OPERATION", value_delimiter = ',', value_parser = operation)]
+    pub op: Vec<Operation>,
     /// Where the operands lie: L1, L2, LLC, DRAM, or source:destination [default: the experiment's own]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = placement)]
     pub residency: Vec<Placement>,
@@ -145,6 +165,12 @@ pub struct Run {
     /// Most memory to use at once [default: 1 GiB, at most a quarter of RAM]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<usize>,
+    /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
+    #[arg(long, value_name = "PEER")]
+    pub peer: Vec<cachewise_lab::peers::Peer>,
+    /// peers: call with the sizes and alignments of this file (Fleetbench's form)
+    #[arg(long, value_name = "FILE")]
+    pub distribution: Option<PathBuf>,
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -154,6 +180,12 @@ pub struct Run {
     /// Write the tables as Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Write a self-contained page with every figure and every row
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Draw the figures in text below the tables
+    #[arg(long)]
+    pub plot: bool,
 }
 
 /// `cachewise explain`
@@ -222,6 +254,83 @@ pub struct Exec {
     pub command: Vec<std::ffi::OsString>,
 }
 
+/// `cachewise report`
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Records as `tune` and `run --json` write them, also compressed (.jsonl.gz)
+    #[arg(value_name = "RECORD", required_unless_present = "splice", conflicts_with = "splice")]
+    pub records: Vec<PathBuf>,
+    /// Write one self-contained page of all of them; `-` is stdout
+    #[arg(long, short, visible_alias = "html", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw the figures in text below the tables
+    #[arg(long)]
+    pub plot: bool,
+    /// Write the rows as CSV; `-` is stdout
+    #[arg(long, value_name = "FILE", conflicts_with = "splice")]
+    pub csv: Option<PathBuf>,
+    /// Make the parts of this Markdown file that come from records again (docs/reports.md)
+    #[arg(long, value_name = "MARKDOWN", num_args = 1.., conflicts_with_all = ["output", "plot"])]
+    pub splice: Vec<PathBuf>,
+    /// Change nothing; exit 1 where a spliced part is out of date
+    #[arg(long, requires = "splice", conflicts_with = "records")]
+    pub check: bool,
+}
+
+/// `cachewise compare`
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The record to compare with
+    pub old: PathBuf,
+    /// The record in question
+    pub new: PathBuf,
+    /// Differences up to this many per cent are of no interest
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5")]
+    pub margin: f64,
+    /// Compare although the records come from different machines
+    #[arg(long)]
+    pub across_machines: bool,
+    /// List every row, not only those that changed
+    #[arg(long)]
+    pub all: bool,
+    /// Write every row as CSV; `-` is stdout, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the verdict and the table as Markdown; `-` is stdout, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write everything as one JSON object; `-` is stdout, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// `cachewise completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Shells with completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// source <(cachewise completions bash)
+    Bash,
+    /// cachewise completions zsh > "${fpath[1]}/_cachewise"
+    Zsh,
+    /// cachewise completions fish > ~/.config/fish/completions/cachewise.fish
+    Fish,
+}
+
+/// `cachewise man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Write cachewise.1 and a page per verb into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub to: Option<PathBuf>,
+}
+
 /// `cachewise time-libc`
 #[derive(Debug, Args)]
 pub struct TimeLibc {
@@ -231,6 +340,14 @@ pub struct TimeLibc {
     /// Bytes, comma-separated
     #[arg(long, value_delimiter = ',', value_parser = parse_bytes)]
     pub size: Vec<usize>,
+}
+
+/// `cachewise fork-loop`
+#[derive(Debug, Args)]
+pub struct ForkLoop {
+    /// Bytes of the buffer
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub buffer: usize,
 }
 
 /// Source and destination residency.
@@ -252,6 +369,15 @@ fn placement(text: &str) -> Result<Placement, String> {
     };
     let (source, destination) = text.split_once(':').unwrap_or((text, text));
     Ok(Placement { source: level(source)?, destination: level(destination)? })
+}
+
+/// Per cent as a fraction.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value / 100.0),
+        _ => Err(format!("found \"{text}\", accepted per cent from 0 to 100")),
+    }
 }
 
 fn operation(text: &str) -> Result<Operation, String> {

@@ -19,6 +19,10 @@ pub mod status {
     pub const ERROR: u8 = 1;
     /// The command line was wrong.
     pub const USAGE: u8 = 2;
+    /// `compare` found something slower.
+    pub const REGRESSION: u8 = 3;
+    /// `compare` cannot tell.
+    pub const INCONCLUSIVE: u8 = 4;
     /// A routine produced wrong bytes.
     pub const WRONG_BYTES: u8 = 5;
     /// The user stopped it; finished rows were kept.
@@ -35,7 +39,12 @@ fn main() -> ExitCode {
         Verb::Explain(args) => verbs::explain::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Exec(args) => verbs::exec::run(&args),
+        Verb::Report(args) => verbs::report::run(&args),
+        Verb::Compare(args) => verbs::compare::run(&args),
+        Verb::Completions(args) => verbs::shell::completions(&args),
+        Verb::Man(args) => verbs::shell::man(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+        Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
@@ -58,9 +67,12 @@ fn status_of(error: &anyhow::Error) -> u8 {
             LabError::UnknownKernel { .. }
             | LabError::Pattern { .. }
             | LabError::UnknownExperiment { .. }
+            | LabError::NoClassic { .. }
+            | LabError::NotForThis { .. }
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
-            | LabError::Nothing { .. },
+            | LabError::Nothing { .. }
+            | LabError::Unsuited { .. },
         ) => status::USAGE,
         _ => status::ERROR,
     }

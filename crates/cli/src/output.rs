@@ -3,6 +3,7 @@
 use anyhow::Context;
 use cachewise_measure::Writer;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Writes to stdout.
@@ -19,6 +20,32 @@ pub fn width() -> Option<u16> {
         return None;
     }
     terminal_size::terminal_size().map(|(width, _)| width.0)
+}
+
+/// Whether escape codes for colour are welcome on stdout: it is a terminal and neither `NO_COLOR`
+/// nor `TERM=dumb` says otherwise.
+pub fn colour() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Writes to a file that appears whole, or to stdout for `-`.
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()?;
+        return Ok(());
+    }
+    write_file(path, bytes)
+}
+
+/// Refuses the files among these that cannot be written.
+pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
+    paths
+        .iter()
+        .flatten()
+        .filter(|path| **path != Path::new("-"))
+        .try_for_each(|path| check_writable(path))
 }
 
 /// Whether a path is something to write into rather than a file to replace: a device, a pipe.
@@ -51,7 +78,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         _ => Path::new("."),
     };
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        // As any file one makes; temporary ones are their owner's alone otherwise.
+        let mode = std::fs::Permissions::from_mode(0o666);
+        let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;

@@ -30,7 +30,18 @@ fn ok(arguments: &[&str]) -> String {
 #[test]
 fn help_of_every_verb() {
     insta::assert_snapshot!("help", ok(&["--help"]));
-    for verb in ["tune", "doctor", "list", "run", "explain", "export"] {
+    for verb in [
+        "tune",
+        "doctor",
+        "list",
+        "run",
+        "explain",
+        "export",
+        "report",
+        "compare",
+        "completions",
+        "man",
+    ] {
         insta::assert_snapshot!(format!("help-{verb}"), ok(&[verb, "--help"]));
     }
 }
@@ -188,8 +199,19 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
         &path("p.profile"),
         "--seed",
         "1",
+        "--plot",
+        "--html",
+        &path("p.html"),
     ]);
-    for text in ["Decisions", "copying around the cache", "regret", "The library"] {
+    let page = std::fs::read_to_string(path("p.html")).expect("a page");
+    for text in ["Decisions, and their speed", "copying around the cache", "Speed by size", "<svg"]
+    {
+        assert!(page.contains(text), "{text} is missing in the page");
+    }
+    let own = record::read(&directory.path().join("p.record.jsonl")).expect("a record");
+    assert_eq!(own.header.figures.len(), 7);
+    assert!(own.end.expect("an end").verdicts[0].contains("copying around the cache"));
+    for text in ["Decisions", "copying around the cache", "regret", "The library", "a avx"] {
         assert!(printed.contains(text), "{text} is missing in:\n{printed}");
     }
     let profile = path("p.profile");

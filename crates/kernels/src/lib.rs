@@ -30,8 +30,8 @@ mod isa;
 pub mod table;
 
 pub use arch::scalar;
-#[cfg(target_arch = "x86_64")]
-pub use arch::x86_64::middle;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub use arch::x86_64::direct;
 pub use isa::Features;
 pub use table::{
     Function, Kernel, Operation, Prefetch, RegisterClass, StoreKind, TABLE, find, resolve,

@@ -8,12 +8,14 @@ use crate::contestants::Routine;
 use crate::watch::{Lookout, Observer};
 use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE};
 use cachewise_measure::{
-    Arena, Bystander, Cell, CellKey, CellResult, Clock, Contents, Contestant, Delay, Header,
-    Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio,
-    Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
+    Arena, Bystander, Caches, Cell, CellKey, CellResult, Clock, Contents, Contestant, Delay,
+    Header, Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy,
+    PairedRatio, Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub mod script;
 
 /// Differences of less than this are of no interest: a verdict needs more.
 pub const MARGIN: f64 = 0.01;
@@ -26,6 +28,9 @@ pub enum State {
     /// The same, misaligned against each other and to every vector (destination at byte 24 of a
     /// line, source at byte 9).
     Askew,
+    /// The same, the destination 32 bytes above the source plus a power of two: the slow case of
+    /// `rep movsb` on AMD CPUs.
+    Above,
     /// Buffers that overlap by all but 192 bytes, in turn upwards and downwards.
     Overlap,
     /// As `Warm`; afterwards the destination is read, every line.
@@ -35,6 +40,8 @@ pub enum State {
         /// Bytes of the bystander's working set.
         bystander: usize,
     },
+    /// Composed by an experiment.
+    Scene(Scene),
     /// Operands placed and proved, with an optional reader (fraction of lines) and bystander.
     At {
         /// Where the source is.
@@ -48,6 +55,44 @@ pub enum State {
     },
 }
 
+/// A state that an experiment composes: each operand reused or placed, and who comes after.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scene {
+    /// The label in records.
+    pub label: &'static str,
+    /// Where the source is; one buffer that every call uses where it is at no level.
+    pub source: Option<Level>,
+    /// Where the destination is; likewise.
+    pub destination: Option<Level>,
+    /// Whether both start at a page, as in a kernel; otherwise they keep clear of 4 KiB aliasing.
+    pub page_aligned: bool,
+    /// Who reads the destination, and after what.
+    pub reader: Option<ReaderSpec>,
+    /// Bytes of the bystander's working set.
+    pub bystander: Option<usize>,
+}
+
+impl Scene {
+    /// One pair of buffers over and over, nobody coming afterwards.
+    #[must_use]
+    pub const fn reused(label: &'static str) -> Scene {
+        Scene {
+            label,
+            source: None,
+            destination: None,
+            page_aligned: false,
+            reader: None,
+            bystander: None,
+        }
+    }
+
+    /// A reader of that fraction of the destination's lines, after `delay`.
+    #[must_use]
+    pub const fn read_after(self, delay: Delay, touched_fraction: f64) -> Scene {
+        Scene { reader: Some(ReaderSpec { touched_fraction, delay }), ..self }
+    }
+}
+
 impl State {
     /// The label in records.
     #[must_use]
@@ -55,10 +100,12 @@ impl State {
         match self {
             State::Warm => "warm",
             State::Askew => "askew",
+            State::Above => "above",
             State::Overlap => "overlap",
             State::Read => "read",
             State::Beside { .. } => "beside",
             State::At { .. } => "placed",
+            State::Scene(scene) => scene.label,
         }
     }
 
@@ -66,23 +113,28 @@ impl State {
         match self {
             State::Beside { bystander } => Some(*bystander),
             State::At { bystander, .. } => *bystander,
+            State::Scene(scene) => scene.bystander,
             _ => None,
         }
     }
 
-    fn reader(&self) -> Option<f64> {
+    fn reader(&self) -> Option<ReaderSpec> {
+        let at_once = |touched_fraction| ReaderSpec { touched_fraction, delay: Delay::None };
         match self {
-            State::Read => Some(1.0),
-            State::At { reader, .. } => *reader,
+            State::Read => Some(at_once(1.0)),
+            State::At { reader, .. } => reader.map(at_once),
+            State::Scene(scene) => scene.reader,
             _ => None,
         }
     }
 
-    fn levels(&self) -> Option<(Level, Level)> {
+    /// Levels of source and destination; none for a buffer that is reused.
+    fn levels(&self) -> (Option<Level>, Option<Level>) {
         match self {
-            State::Beside { .. } => Some((Level::Dram, Level::Dram)),
-            State::At { source, destination, .. } => Some((*source, *destination)),
-            _ => None,
+            State::Beside { .. } => (Some(Level::Dram), Some(Level::Dram)),
+            State::At { source, destination, .. } => (Some(*source), Some(*destination)),
+            State::Scene(scene) => (scene.source, scene.destination),
+            _ => (None, None),
         }
     }
 }
@@ -234,16 +286,6 @@ impl Bench {
         question: &Question<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Answer, LabError> {
-        let bystander_bytes = question.state.bystander();
-        if let Some(bytes) = bystander_bytes
-            && !self.bystanders.contains_key(&bytes)
-        {
-            self.bystanders.insert(bytes, Bystander::new(bytes, self.seed)?);
-        }
-        let (destination, source) = self.operands(question)?;
-        self.asked += 1;
-        let mut plan = question.plan.clone();
-        plan.seed = self.seed.wrapping_add(self.asked);
         let mut runners: Vec<Runner<'_>> = question
             .routines
             .iter()
@@ -256,6 +298,34 @@ impl Bench {
                 upwards: false,
             })
             .collect();
+        let mut contestants: Vec<&mut dyn Contestant> =
+            runners.iter_mut().map(|runner| runner as &mut dyn Contestant).collect();
+        self.ask_with(question, &mut contestants, observer)
+    }
+
+    /// As [`ask`](Bench::ask), with contestants of the experiment's own in place of the question's
+    /// routines, which are not looked at; the first is the reference. What their kernels do to
+    /// operands of the question's operation and size is checked as they
+    /// [name them](Contestant::function).
+    ///
+    /// # Errors
+    /// As [`ask`](Bench::ask).
+    pub fn ask_with(
+        &mut self,
+        question: &Question<'_>,
+        contestants: &mut [&mut dyn Contestant],
+        observer: &mut dyn Observer,
+    ) -> Result<Answer, LabError> {
+        let bystander_bytes = question.state.bystander();
+        if let Some(bytes) = bystander_bytes
+            && !self.bystanders.contains_key(&bytes)
+        {
+            self.bystanders.insert(bytes, Bystander::new(bytes, self.seed)?);
+        }
+        let (destination, source) = self.operands(question)?;
+        self.asked += 1;
+        let mut plan = question.plan.clone();
+        plan.seed = self.seed.wrapping_add(self.asked);
         if question.verify && question.state == State::Overlap {
             for routine in question.routines {
                 check_overlap(routine, &destination)?;
@@ -267,16 +337,11 @@ impl Bench {
             destination,
             source,
             contents: if reads_only { Contents::Equal } else { Contents::Overwritten },
-            reader: question
-                .state
-                .reader()
-                .map(|touched_fraction| ReaderSpec { touched_fraction, delay: Delay::None }),
+            reader: question.state.reader(),
             bystander: bystander_bytes.and_then(|bytes| self.bystanders.get_mut(&bytes)),
         };
-        let mut contestants: Vec<&mut dyn Contestant> =
-            runners.iter_mut().map(|runner| runner as &mut dyn Contestant).collect();
         let mut lookout = Lookout::new(observer);
-        let result = sampler::run(&mut cell, &mut contestants, &plan, &self.clock, &mut lookout)?;
+        let result = sampler::run(&mut cell, contestants, &plan, &self.clock, &mut lookout)?;
         Ok(self.answer(question, &result))
     }
 
@@ -296,32 +361,43 @@ impl Bench {
         let (destination_offset, source_offset) = match question.state {
             State::Askew => (24, 512 + 9),
             _ if pages => (0, 0),
+            State::Scene(Scene { page_aligned: true, .. }) => (0, 0),
             _ => (0, 512),
         };
-        match question.state.levels() {
-            None => {
-                let room = |offset: usize| (size + offset).next_multiple_of(PAGE_SIZE);
-                let second = room(destination_offset);
-                let needed = second + if two { room(source_offset) } else { 0 };
-                let arena = self.arena(needed)?;
-                let place =
-                    |from, offset| Operand::reused(&arena, from, size, offset, &caches, self.seed);
-                let source = two.then(|| place(second, source_offset)).transpose()?;
-                Ok((place(0, destination_offset)?, source))
-            }
-            Some((source_level, destination_level)) => {
-                let share = if two && source_level == destination_level { 0.5 } else { 1.0 };
-                let room = |level, offset| Operand::footprint(level, size, offset, share, &caches);
-                let second = room(destination_level, destination_offset)?;
-                let needed = second + if two { room(source_level, source_offset)? } else { 0 };
-                let arena = self.arena(needed)?;
-                let place = |from, level, offset| {
-                    Operand::in_arena(&arena, from, level, size, offset, share, &caches, self.seed)
-                };
-                let source = two.then(|| place(second, source_level, source_offset)).transpose()?;
-                Ok((place(0, destination_level, destination_offset)?, source))
-            }
+        if question.state == State::Above {
+            return self.operands_above(size, &caches);
         }
+        let (source_level, destination_level) = question.state.levels();
+        // Two operands at one level share it.
+        let shared = two && source_level == destination_level;
+        let share = if shared { 0.5 } else { 1.0 };
+        let room = |level: Option<Level>, offset: usize| match level {
+            Some(level) => Operand::footprint(level, size, offset, share, &caches),
+            None => Ok((size + offset).next_multiple_of(PAGE_SIZE)),
+        };
+        let second = room(destination_level, destination_offset)?;
+        let needed = second + if two { room(source_level, source_offset)? } else { 0 };
+        let arena = self.arena(needed)?;
+        let place = |from, level: Option<Level>, offset| match level {
+            Some(level) => {
+                Operand::in_arena(&arena, from, level, size, offset, share, &caches, self.seed)
+            }
+            None => Operand::reused(&arena, from, size, offset, &caches, self.seed),
+        };
+        let source = two.then(|| place(second, source_level, source_offset)).transpose()?;
+        Ok((place(0, destination_level, destination_offset)?, source))
+    }
+
+    /// Source at the arena's start, destination a power of two and 32 bytes above it.
+    fn operands_above(
+        &mut self,
+        size: usize,
+        caches: &Caches,
+    ) -> Result<(Operand, Option<Operand>), LabError> {
+        let distance = size.next_power_of_two().max(PAGE_SIZE);
+        let arena = self.arena(distance + (size + 32).next_multiple_of(PAGE_SIZE))?;
+        let place = |from, offset| Operand::reused(&arena, from, size, offset, caches, self.seed);
+        Ok((place(distance, 32)?, Some(place(0, 0)?)))
     }
 
     /// An arena of at least that size; the old one goes first, so that peaks do not add up.
@@ -339,16 +415,16 @@ impl Bench {
 
     fn answer(&self, question: &Question<'_>, result: &CellResult) -> Answer {
         let reference = &result.contestants[0];
-        let levels = question.state.levels();
+        let (source, destination) = question.state.levels();
         let has_source =
             !matches!(question.operation, Operation::Fill | Operation::Zero | Operation::ZeroPages);
         let cell = CellKey {
             operation: question.operation.name().to_owned(),
             size: question.size as u64,
-            source: levels.filter(|_| has_source).map(|(source, _)| source.to_string()),
-            destination: levels.map(|(_, destination)| destination.to_string()),
+            source: source.filter(|_| has_source).map(|level| level.to_string()),
+            destination: destination.map(|level| level.to_string()),
             state: question.state.label().to_owned(),
-            reader: question.state.reader(),
+            reader: question.state.reader().map(|reader| reader.touched_fraction),
             bystander: question.state.bystander().map(|bytes| bytes as u64),
             axes: BTreeMap::new(),
         };

@@ -265,7 +265,7 @@ pub fn gains(rows: &[Row], decision: &Decided, state: &str) -> Option<PairedRati
 }
 
 /// Operation, reader and bystander together, by round.
-fn whole(row: &Row) -> Vec<f64> {
+pub(crate) fn whole(row: &Row) -> Vec<f64> {
     let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
     row.operation_ns
         .iter()

@@ -5,6 +5,9 @@
 //! |---|---|
 //! | [`mod@bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
 //! | [`contestants`] | kernels, libc and the library behind the same function pointers |
+//! | [`peers`] | other libraries behind the same function pointers |
+//! | [`distributions`] | which sizes and alignments programs call with |
+//! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
 //! | [`decide`] | costs to decisions, pure |
@@ -18,8 +21,11 @@
 pub mod bench;
 pub mod contestants;
 pub mod decide;
+pub mod distributions;
 pub mod evidence;
 pub mod experiments;
+pub mod forking;
+pub mod peers;
 pub mod select;
 pub mod tunables;
 pub mod tune;
@@ -47,11 +53,42 @@ pub enum LabError {
         /// What the parser said.
         why: String,
     },
+    /// An option that an experiment has no use for.
+    #[error("{option}: not for {experiment}: {why}")]
+    NotForThis {
+        /// The option.
+        option: &'static str,
+        /// The experiment.
+        experiment: &'static str,
+        /// Why, and what is accepted.
+        why: String,
+    },
+    /// A library given with `--peer` cannot be used.
+    #[error("--peer {name}: {why}")]
+    Peer {
+        /// Its name.
+        name: String,
+        /// The loader's words.
+        why: String,
+    },
+    /// A distribution file cannot be used.
+    #[error("--distribution {0}")]
+    Distribution(#[from] distributions::DistributionError),
     /// `--classic` for an experiment that no source document gives parameters for.
     #[error("--classic: {experiment} has no parameters of a source document; accepted without it")]
     NoClassic {
         /// The experiment.
         experiment: &'static str,
+    },
+    /// An option has no meaning for an experiment, or not with that value.
+    #[error("{option}: found {found}, accepted {accepted}")]
+    Unsuited {
+        /// The option as typed.
+        option: &'static str,
+        /// What was given.
+        found: String,
+        /// What the experiment takes.
+        accepted: String,
     },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]

@@ -7,13 +7,13 @@
 
 use crate::LabError;
 use crate::bench::{Answer, Bench, Question, State};
-use crate::contestants::{Routine, libc_reference};
+use crate::contestants::{LIBC, Routine, libc_reference};
 use crate::decide;
 use crate::select::{NON_TEMPORAL_FROM, candidates};
 use crate::watch::Observer;
 use cachewise::profile::{FIRST_SIZE, hints};
 use cachewise_kernels::{Kernel, Operation};
-use cachewise_measure::{Plan, Row};
+use cachewise_measure::{Figure, FigureKind, Plan, Row};
 use std::collections::BTreeMap;
 
 pub use crate::evidence::{Decided, Evidence, Regret, chosen, gains};
@@ -24,6 +24,43 @@ pub const EXPERIMENT: &str = "tune";
 pub const REGRET: &str = "tune-regret";
 /// The name of the rows that compare the library, following the new profile, with libc.
 pub const LIBRARY: &str = "tune-library";
+
+/// How a tuning's rows are drawn.
+#[must_use]
+pub fn figures() -> Vec<Figure> {
+    let figure = |title: &str, value: &str, state: &str| Figure {
+        title: title.to_owned(),
+        kind: FigureKind::Curve,
+        x: "size".to_owned(),
+        y: None,
+        value: value.to_owned(),
+        panels: Vec::new(),
+        contestants: Vec::new(),
+        states: state.to_owned(),
+    };
+    vec![
+        figure("Speed by size, warm buffers", "gbps", State::Warm.label()),
+        Figure {
+            contestants: vec![LIBC.to_owned(), crate::contestants::LIBRARY.to_owned()],
+            ..figure("The library following these decisions", "ratio", State::Warm.label())
+        },
+        figure("Operation and the reader after it", "total_ratio", State::Read.label()),
+        figure("Operation and the bystander beside it", "total_ratio", "beside"),
+        figure("Operands off alignment", "ratio", State::Askew.label()),
+        Figure {
+            kind: FigureKind::Bars,
+            x: "contestant".to_owned(),
+            panels: vec!["size".to_owned()],
+            ..figure("Operation and reader, in time", "cost", State::Read.label())
+        },
+        Figure {
+            kind: FigureKind::Bars,
+            x: "contestant".to_owned(),
+            panels: vec!["size".to_owned()],
+            ..figure("Operation and bystander, in time", "cost", "beside")
+        },
+    ]
+}
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

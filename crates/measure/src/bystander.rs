@@ -130,6 +130,19 @@ impl Reader {
         black_box(sums.iter().fold(0_u64, |total, sum| total.wrapping_add(*sum)))
     }
 
+    /// Reads every `step`-th byte of `n` bytes at `ptr`, ascending (seed 000.11 reads every 32nd),
+    /// and returns their sum.
+    ///
+    /// # Safety
+    /// As [`touch`](Reader::touch).
+    pub unsafe fn every(ptr: *const u8, n: usize, step: usize) -> u64 {
+        let mut sums = [0_u64; 4];
+        for (count, at) in (0..n).step_by(step.max(1)).enumerate() {
+            sums[count % 4] = sums[count % 4].wrapping_add(u64::from(byte_at(ptr, at)));
+        }
+        black_box(sums.iter().fold(0_u64, |total, sum| total.wrapping_add(*sum)))
+    }
+
     /// How many lines [`touch`](Reader::touch) reads of an aligned buffer of `n` bytes.
     #[must_use]
     pub fn lines_touched(n: usize, fraction: f64) -> usize {
@@ -211,6 +224,18 @@ mod tests {
             assert_eq!(sum, expected << 40, "{fraction}");
             assert_eq!(Reader::lines_touched(100 * LINE, fraction) as u64, expected);
         }
+    }
+
+    #[test]
+    fn every_nth_byte_is_read_once() {
+        let mut bytes = [0_u8; 100];
+        bytes.iter_mut().step_by(32).for_each(|byte| *byte = 1);
+        // SAFETY: the vector is that long.
+        assert_eq!(unsafe { Reader::every(bytes.as_ptr(), bytes.len(), 32) }, 4);
+        // SAFETY: as above.
+        assert_eq!(unsafe { Reader::every(bytes.as_ptr(), bytes.len(), 0) }, 4, "0 is every byte");
+        // SAFETY: nothing is read.
+        assert_eq!(unsafe { Reader::every(bytes.as_ptr(), 0, 32) }, 0);
     }
 
     #[test]

@@ -182,6 +182,15 @@ impl Clock {
     }
 }
 
+/// Nanoseconds of CPU that the calling thread has had, in user and in kernel mode: what waiting
+/// does not lengthen. A system call, some hundred nanoseconds.
+#[must_use]
+pub fn thread_cpu_ns() -> f64 {
+    use rustix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds: unlike `CLOCK_MONOTONIC`, no daemon slews it.
 fn monotonic_raw_ns() -> u64 {
     use rustix::time::{ClockId, clock_gettime};

@@ -10,7 +10,7 @@
 //! | [`bystander`] | what did the operation cost those who ran after it? |
 //! | [`sampler`] | which contestant spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
-//! | [`stats`] | is the difference real? |
+//! | [`stats`], [`unpaired`] | is the difference real? |
 //! | [`noise`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
 //! | [`peak`] | how much memory did measuring take? |
@@ -35,6 +35,7 @@ mod rounded;
 pub mod sampler;
 pub mod stats;
 mod tree;
+pub mod unpaired;
 pub mod verify;
 
 pub use arena::{Arena, MemoryBudget, PagePolicy};

@@ -52,6 +52,26 @@ pub trait Contestant {
         None
     }
 
+    /// A second kernel it calls, checked as the first is.
+    fn companion(&self) -> Option<Function> {
+        None
+    }
+
+    /// Told that `calls` calls on these places come next, one after the other and then from the
+    /// start again. Nothing here is timed, and the bystander is warmed and placed operands are put
+    /// in their state afterwards, so that it disturbs neither. A workload whose input somebody else
+    /// produces has it produced here.
+    fn before(&mut self, places: &[Place], calls: usize) {
+        let _ = (places, calls);
+    }
+
+    /// Uses the destination in a way of its own, where the cell has a reader; `false` leaves it to
+    /// that reader.
+    fn read(&mut self, place: &Place) -> bool {
+        let _ = place;
+        false
+    }
+
     /// Whether it stays to the end however slow it is: the reference does.
     fn stays(&self) -> bool {
         false
@@ -180,6 +200,9 @@ pub struct Plan {
     pub min_sample_timer_costs: f64,
     /// Longest sample in nanoseconds; it goes before the least length, and one call is always made.
     pub max_sample_ns: f64,
+    /// Calls per sample instead of as many as the lengths above ask for: the loops of a source
+    /// document.
+    pub calls: Option<usize>,
     /// No round starts after this much time.
     pub time_limit: Option<Duration>,
 }
@@ -198,6 +221,7 @@ impl Default for Plan {
             seed: 0,
             min_sample_timer_costs: 1000.0,
             max_sample_ns: 5e8,
+            calls: None,
             time_limit: None,
         }
     }

@@ -1,11 +1,21 @@
-//! Records drawn as terminal tables, CSV and Markdown; pure functions, no measuring.
+//! Records drawn as terminal tables and plots, CSV, Markdown, SVG and one HTML page, compared with
+//! each other, and spliced into documents; pure functions, no measuring.
 //!
 //! Everything here can redraw any old record: it reads the record's rows and nothing else.
 #![warn(missing_docs)]
 
+pub mod compare;
+pub mod crossover;
+pub mod forms;
+pub mod html;
 pub mod kernels;
 pub mod matrix;
+pub mod peers;
+pub mod plot;
+pub mod splice;
+pub mod svg;
 pub mod table;
+pub mod text;
 pub mod tuning;
 pub mod units;
 
@@ -15,11 +25,30 @@ pub use table::{Align, Table};
 type Form = fn(&[cachewise_measure::Row]) -> Vec<Table>;
 
 /// The experiments whose tables have a form of their own, the source document's.
-const FORMS: &[(&str, Form)] = &[];
+const FORMS: &[(&str, Form)] = &[
+    ("page-clear", forms::page_loops::tables),
+    ("page-copy", forms::page_loops::tables),
+    ("reuse-map", forms::reuse_map::tables),
+    ("cached-target", forms::cached_target::tables),
+    ("receive", forms::receive::tables),
+    ("peers", peers::tables),
+];
 
 /// An experiment's tables: in its own form, or the matrix.
 #[must_use]
 pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> Vec<Table> {
     let form = FORMS.iter().find(|(name, _)| *name == experiment);
     form.map_or(matrix::tables as Form, |(_, form)| *form)(rows)
+}
+
+/// Whether an experiment's tables have a form of their own.
+#[must_use]
+pub fn has_form(experiment: &str) -> bool {
+    FORMS.iter().any(|(name, _)| *name == experiment)
+}
+
+/// What the record itself says its rows amount to; the first is the headline.
+#[must_use]
+pub fn verdicts(record: &cachewise_measure::Record) -> Vec<String> {
+    record.end.as_ref().map_or_else(Vec::new, |end| end.verdicts.clone())
 }

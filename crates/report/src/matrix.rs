@@ -75,7 +75,7 @@ fn whole(row: &Row) -> f64 {
     median_of(&row.operation_ns) + median_of(&row.reader_ns) + median_of(&row.bystander_ns)
 }
 
-fn median_of(times: &[f64]) -> f64 {
+pub(crate) fn median_of(times: &[f64]) -> f64 {
     if times.is_empty() { 0.0 } else { stats::median(times) }
 }
 

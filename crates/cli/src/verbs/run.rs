@@ -2,11 +2,13 @@
 
 use crate::args::Run;
 use crate::progress::Bar;
+use crate::verbs::redraw;
 use crate::{output, status};
+use anyhow::Context;
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
 use cachewise_lab::experiments::{self, Finish, Options, Setting};
-use cachewise_measure::Row;
+use cachewise_measure::{Row, Writer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,7 +17,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let experiment = experiments::find(&args.experiment)?;
     // Cheap refusals before a second is spent on calibration.
     cachewise_lab::select::kernels(experiment.operations, args.kernels.as_deref())?;
-    let files = [&args.json, &args.csv, &args.markdown];
+    let files = [&args.json, &args.csv, &args.markdown, &args.html];
     for path in files.into_iter().flatten() {
         if path != Path::new("-") {
             output::check_writable(path)?;
@@ -30,45 +32,51 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         quick: args.quick,
         classic: args.classic,
         rounds: args.rounds.map(|rounds| rounds as usize),
+        operations: args.op.clone(),
+        peers: args.peer.clone(),
+        distribution: args.distribution.clone(),
+        helper: std::env::current_exe().ok(),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
         ("quick".to_owned(), args.quick.into()),
         ("classic".to_owned(), args.classic.into()),
     ]);
-    let mut writer = args.json.as_deref().map(output::record_writer).transpose()?;
-    if let Some(writer) = &mut writer {
-        let mut header = bench.header(settings);
-        header.figures = experiment.figures();
-        writer.header(&header)?;
+    let mut writers: Vec<Writer> =
+        args.json.as_deref().map(output::record_writer).transpose()?.into_iter().collect();
+    // What is drawn is drawn from a record, whether or not one was asked for.
+    let kept = (args.html.is_some() || args.plot)
+        .then(|| tempfile::tempdir().context("no temporary directory"))
+        .transpose()?;
+    let kept_path =
+        kept.as_ref().map(|kept| kept.path().join(format!("{}.jsonl", experiment.name)));
+    if let Some(path) = &kept_path {
+        writers.push(Writer::create(path)?);
     }
+    let mut header = bench.header(settings);
+    header.figures = experiment.figures();
+    writers.iter_mut().try_for_each(|writer| writer.header(&header))?;
     let mut rows: Vec<Row> = Vec::new();
     let mut notes: Vec<String> = Vec::new();
     let mut verdicts: Vec<String> = Vec::new();
     let outcome = {
-        let writer = std::cell::RefCell::new(&mut writer);
+        let writers = std::cell::RefCell::new(&mut writers);
         experiment.run(&mut Setting {
             bench: &mut bench,
             options: &options,
             observer: &mut bar,
             rows: &mut |row| {
-                if let Some(writer) = writer.borrow_mut().as_mut() {
-                    writer.row(row)?;
-                }
+                writers.borrow_mut().iter_mut().try_for_each(|writer| writer.row(row))?;
                 rows.push(row.clone());
                 Ok(())
             },
             notes: &mut |note| {
-                if let Some(writer) = writer.borrow_mut().as_mut() {
-                    writer.note(&note)?;
-                }
+                writers.borrow_mut().iter_mut().try_for_each(|writer| writer.note(&note))?;
                 notes.push(note);
                 Ok(())
             },
             verdicts: &mut |verdict| {
-                if let Some(writer) = writer.borrow_mut().as_mut() {
-                    writer.verdict(&verdict);
-                }
+                writers.borrow_mut().iter_mut().for_each(|writer| writer.verdict(&verdict));
                 verdicts.push(verdict);
             },
         })
@@ -79,26 +87,27 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         // What is finished was honestly measured; a record that cannot be written is lost anyway.
         Err(error @ LabError::Record(_)) => return Err(error.into()),
         Err(error) => {
-            if let Some(writer) = writer {
+            for writer in writers {
                 writer.finish(true)?;
             }
             return Err(error.into());
         }
     };
     let interrupted = finish == Finish::Interrupted;
-    let to_stdout = args.json.as_deref() == Some(Path::new("-"));
-    if let Some(writer) = writer {
+    let stdout = Some(Path::new("-"));
+    let to_stdout = args.json.as_deref() == stdout || args.html.as_deref() == stdout;
+    for writer in writers {
         writer.finish(interrupted)?;
     }
     let tables = cachewise_report::experiment_tables(experiment.name, &rows);
     if let Some(path) = &args.csv {
         let mut bytes = Vec::new();
         cachewise_report::matrix::flat(&rows).csv(&mut bytes)?;
-        write(path, &bytes)?;
+        output::write(path, &bytes)?;
     }
     if let Some(path) = &args.markdown {
         let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
-        write(path, text.join("\n").as_bytes())?;
+        output::write(path, text.join("\n").as_bytes())?;
     }
     if !to_stdout {
         let mut text = String::new();
@@ -112,6 +121,15 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
             text.push_str(&table.terminal(output::width()));
         }
         output::print(&text)?;
+    }
+    if let Some(path) = &kept_path {
+        let drawn = redraw::Loaded::read(path)?;
+        if args.plot && !to_stdout {
+            output::print(&redraw::plots(&drawn.record))?;
+        }
+        if let Some(path) = &args.html {
+            output::write(path, redraw::page(&[drawn])?.as_bytes())?;
+        }
     }
     for warning in bench.warnings() {
         anstream::eprintln!(
@@ -137,13 +155,5 @@ pub fn drawn_seed() -> u64 {
     match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
         Ok(8) => u64::from_ne_bytes(bytes) >> 16,
         _ => std::process::id().into(),
-    }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if path == Path::new("-") {
-        output::print(&String::from_utf8_lossy(bytes))
-    } else {
-        output::write_file(path, bytes)
     }
 }

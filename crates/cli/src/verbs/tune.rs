@@ -2,6 +2,7 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
+use crate::verbs::redraw;
 use crate::verbs::run::drawn_seed;
 use crate::{output, status};
 use anyhow::Context;
@@ -12,6 +13,7 @@ use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
 use cachewise_lab::tune::{self, Decided, Effort, Evidence, Regret, Stage, Tuner, gains};
 use cachewise_measure::{Machine, Row, Writer, stats};
+use cachewise_report::Table;
 use cachewise_report::tuning::{self, RangeLine};
 use cachewise_report::units::{bytes, gain};
 use std::collections::BTreeMap;
@@ -32,6 +34,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     };
     let record_path = args.record.clone().unwrap_or_else(|| beside(&profile_path));
     output::check_writable(&record_path)?;
+    output::check_all(&[args.html.as_deref()])?;
     if !args.grid_only {
         output::check_writable(&profile_path)?;
     }
@@ -52,11 +55,13 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         }
     }
     let mut writer = Writer::create(&record_path)?;
-    writer.header(&bench.header(BTreeMap::from([
+    let mut header = bench.header(BTreeMap::from([
         ("experiment".to_owned(), tune::EXPERIMENT.into()),
         ("effort".to_owned(), effort.name().into()),
         ("launches".to_owned(), effort.launches().into()),
-    ])))?;
+    ]));
+    header.figures = tune::figures();
+    writer.header(&header)?;
 
     let mut rows: Vec<Row> = Vec::new();
     let measured = measure(args, effort, &mut bench, &mut bar, &mut writer, &mut rows);
@@ -74,6 +79,10 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         writer.note(&format!("{}: {} ({})", warning.id, warning.cause, warning.figure))?;
     }
     let interrupted = measured.stage == Stage::Interrupted;
+    for text in measured.decided.iter().flat_map(|decided| verdicts(&bench.machine, decided, &rows))
+    {
+        writer.verdict(&text);
+    }
     let end = writer.finish(interrupted)?;
     if args.grid_only {
         return Ok(if interrupted { status::INTERRUPTED } else { status::OK });
@@ -100,6 +109,15 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         peak: end.peak_bytes,
         launches: effort.launches(),
     }))?;
+    if args.html.is_some() || args.plot {
+        let drawn = redraw::Loaded::read(&record_path)?;
+        if args.plot {
+            output::print(&redraw::plots(&drawn.record))?;
+        }
+        if let Some(path) = &args.html {
+            output::write(path, redraw::page(&[drawn])?.as_bytes())?;
+        }
+    }
     if interrupted {
         anstream::eprintln!("cachewise: interrupted while checking; the profile is written");
         return Ok(status::INTERRUPTED);
@@ -268,21 +286,7 @@ struct Summary<'s> {
 fn summary(s: &Summary<'_>) -> String {
     let reference = format!("{} {}", s.machine.libc.name, s.machine.libc.version);
     let mut text = format!("{}\n\n", verdict(s.machine, s.decided));
-    let lines: Vec<RangeLine> = s
-        .decided
-        .iter()
-        .map(|decision| RangeLine {
-            operation: decision.operation.name().to_owned(),
-            reuse: decision.reuse.name().to_owned(),
-            from: decision.range.from as u64,
-            to: decision.range.to.map(|to| to as u64),
-            kernel: decision.range.kernel.clone(),
-            operation_ratio: gains(s.rows, decision, "warm"),
-            read_ratio: gains(s.rows, decision, "read"),
-            beside_ratio: gains(s.rows, decision, "beside"),
-        })
-        .collect();
-    text.push_str(&tuning::ranges(&lines, &reference).terminal(output::width()));
+    text.push_str(&decisions(s.machine, s.decided, s.rows).terminal(output::width()));
     text.push_str(&library_lines(s.rows, &reference));
     text.push_str(&regret_lines(s.regrets));
     let grid: Vec<Row> =
@@ -304,6 +308,41 @@ fn summary(s: &Summary<'_>) -> String {
         s.record_path.display()
     ));
     text
+}
+
+/// The decisions with what each gains.
+pub fn decisions(machine: &Machine, decided: &[Decided], rows: &[Row]) -> Table {
+    let reference = format!("{} {}", machine.libc.name, machine.libc.version);
+    let lines: Vec<RangeLine> = decided
+        .iter()
+        .map(|decision| RangeLine {
+            operation: decision.operation.name().to_owned(),
+            reuse: decision.reuse.name().to_owned(),
+            from: decision.range.from as u64,
+            to: decision.range.to.map(|to| to as u64),
+            kernel: decision.range.kernel.clone(),
+            operation_ratio: gains(rows, decision, "warm"),
+            read_ratio: gains(rows, decision, "read"),
+            beside_ratio: gains(rows, decision, "beside"),
+        })
+        .collect();
+    tuning::ranges(&lines, &reference)
+}
+
+/// What a tuning amounts to: the finding, then how the library fares per operation.
+pub fn verdicts(machine: &Machine, decided: &[Decided], rows: &[Row]) -> Vec<String> {
+    let reference = format!("{} {}", machine.libc.name, machine.libc.version);
+    let mut found = vec![verdict(machine, decided)];
+    for line in library_lines(rows, &reference).lines().skip(1) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let Some((operation, rest)) = words.split_first() {
+            found.push(format!(
+                "{operation}: the library, following these decisions, against {reference}: {}",
+                rest.join(" ")
+            ));
+        }
+    }
+    found
 }
 
 /// The finding in a sentence.

@@ -136,6 +136,10 @@ fn fields(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Vec<Fiel
     }
     let mut fields: Vec<Field> = Vec::new();
     for &operation in experiment.operations {
+        let chosen = &setting.options.operations;
+        if !chosen.is_empty() && !chosen.contains(&operation) {
+            continue;
+        }
         let of_it: Vec<_> = here.iter().filter(|kernel| kernel.operation() == operation).collect();
         // The byte-wise reference is a hundred times slower than anything; it competes when named.
         let of_it: Vec<_> = of_it

@@ -1,6 +1,13 @@
 //! Every experiment by name, one file per question.
 
+pub mod cached_target;
+mod common;
 mod matrix;
+pub mod page_clear;
+pub mod page_copy;
+mod peers;
+pub mod receive;
+pub mod reuse_map;
 mod roofline;
 
 use crate::LabError;
@@ -41,6 +48,15 @@ pub struct Options {
     pub classic: bool,
     /// Rounds.
     pub rounds: Option<usize>,
+    /// Only these operations.
+    pub operations: Vec<Operation>,
+    /// Libraries to compare with, beside those built in.
+    pub peers: Vec<crate::peers::Peer>,
+    /// Sizes and alignments to call with, in place of those built in.
+    pub distribution: Option<std::path::PathBuf>,
+    /// The program that serves `fork-loop --buffer N` ([`crate::forking`]); without one the
+    /// experiments that fork leave that row out and say so.
+    pub helper: Option<std::path::PathBuf>,
 }
 
 /// How an experiment ended.
@@ -115,7 +131,73 @@ pub const ALL: &[Experiment] = &[
         figures: matrix::speeds,
         run: roofline::run,
     },
+    Experiment {
+        name: "peers",
+        about: "the library beside libc and other libraries, by size and as programs call them",
+        seeds: &["002.16"],
+        operations: operations_with_peers(),
+        classic: "",
+        figures: peers::figures,
+        run: peers::run,
+    },
+    Experiment {
+        name: "page-clear",
+        about: "pages cleared, touched and read again, at the seed's buffers and this machine's",
+        seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
+        operations: &[Operation::Zero],
+        classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
+        figures: page_clear::figures,
+        run: page_clear::run,
+    },
+    Experiment {
+        name: "page-copy",
+        about: "a fork's pages copied and used, beside the kernel's own fork and 2 MiB pages",
+        seeds: &["000.4", "000.8-13", "000.15"],
+        operations: &[Operation::Copy, Operation::Zero],
+        classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
+        figures: page_copy::figures,
+        run: page_copy::run,
+    },
+    Experiment {
+        name: "reuse-map",
+        about: "around the cache against through it by touched fraction, delay and size",
+        seeds: &["000.14", "001.6"],
+        operations: &[Operation::Copy, Operation::Zero],
+        classic: "mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred",
+        figures: reuse_map::figures,
+        run: reuse_map::run,
+    },
+    Experiment {
+        name: "cached-target",
+        about: "stores around the cache to a small cached target, prefetchnta by residency",
+        seeds: &["001.2-5", "002.9"],
+        operations: &[Operation::Copy],
+        classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
+        figures: cached_target::figures,
+        run: cached_target::run,
+    },
+    Experiment {
+        name: "receive",
+        about: "a device's ring to a user's buffer and back by six policies, beside real TCP",
+        seeds: &["001.1", "001.6-8", "002.14"],
+        operations: &[Operation::Copy],
+        classic: "bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k",
+        figures: receive::figures,
+        run: receive::run,
+    },
 ];
+
+/// Operations that other libraries have as well.
+const fn operations_with_peers() -> &'static [Operation] {
+    &[
+        Operation::Copy,
+        Operation::Move,
+        Operation::Fill,
+        Operation::Zero,
+        Operation::Compare,
+        Operation::Equal,
+    ]
+}
 
 /// The experiment of that name.
 ///
@@ -146,7 +228,38 @@ impl Experiment {
         if setting.options.classic && self.classic.is_empty() {
             return Err(LabError::NoClassic { experiment: self.name });
         }
+        self.check_options(setting.options)?;
         (self.run)(self, setting)
+    }
+}
+
+impl Experiment {
+    /// An option that this experiment would not follow is refused rather than ignored.
+    fn check_options(&self, options: &Options) -> Result<(), LabError> {
+        let by_operation =
+            self.name.ends_with("-matrix") || ["whole-cost", "peers"].contains(&self.name);
+        let refused = |option, why: &str| {
+            Err(LabError::NotForThis { option, experiment: self.name, why: why.to_owned() })
+        };
+        if !options.operations.is_empty() && !by_operation {
+            return refused("--op", "it has operations of its own");
+        }
+        if let Some(other) = options.operations.iter().find(|op| !self.operations.contains(op)) {
+            return refused("--op", &format!("it is not about {other}"));
+        }
+        if self.name != "peers" && !options.peers.is_empty() {
+            return refused("--peer", "it compares kernels; use it with peers");
+        }
+        if self.name != "peers" && options.distribution.is_some() {
+            return refused("--distribution", "it has sizes of its own; use it with peers");
+        }
+        if self.name == "peers" && options.kernels.is_some() {
+            return refused("--kernel", "it compares whole libraries");
+        }
+        if self.name == "peers" && !options.placements.is_empty() {
+            return refused("--residency", "its buffers are warm");
+        }
+        Ok(())
     }
 }
 

@@ -77,14 +77,17 @@ pub(super) fn check_bytes(
     cell: &Cell<'_>,
     contestant: &dyn Contestant,
 ) -> Result<(), MeasureError> {
-    let Some(function) = contestant.function() else { return Ok(()) };
     let dst = cell.destination.visit(0);
     let src = cell.source.as_ref().map_or(dst, |source| source.visit(0)).cast_const();
-    // SAFETY: slots of that size in written arenas; an operation with a source gets one of its
-    // own, or is refused by its own contract's owner: the laboratory pairs operations and cells.
-    let outcome: Result<(), WrongBytes> = unsafe { verify(&function, dst, src, cell.size) };
-    outcome.map_err(|wrong| MeasureError::WrongBytes {
-        contestant: contestant.name().to_owned(),
-        wrong,
-    })
+    for function in contestant.function().into_iter().chain(contestant.companion()) {
+        // SAFETY: slots of that size in written arenas; an operation with a source gets one of its
+        // own, or is refused by its own contract's owner: the laboratory pairs operations and
+        // cells.
+        let outcome: Result<(), WrongBytes> = unsafe { verify(&function, dst, src, cell.size) };
+        outcome.map_err(|wrong| MeasureError::WrongBytes {
+            contestant: contestant.name().to_owned(),
+            wrong,
+        })?;
+    }
+    Ok(())
 }

@@ -32,6 +32,7 @@ pub fn run(
     for contestant in contestants.iter_mut() {
         for _ in 0..2 {
             table.gather(1);
+            contestant.before(&table.places, 1);
             table.prepare();
             contestant.call_all(&table.places);
             table.pass_over(1);
@@ -286,6 +287,9 @@ impl<'c, 'b> Table<'c, 'b> {
     /// Sizes the samples by trials, as many for every contestant, long enough to tell how many calls
     /// the fastest needs, not kept.
     fn trial(&mut self, contestants: &mut [&mut dyn Contestant], plan: &Plan) -> usize {
+        if let Some(calls) = plan.calls {
+            return calls.max(1);
+        }
         let least = plan.min_sample_timer_costs.max(1.0) * self.clock.cost_ns().max(1.0);
         let most_calls =
             self.slots_in_memory().map_or(1 << 22, |slots| (slots / 2).clamp(1, MOST_PLACES));
@@ -355,10 +359,18 @@ impl<'c, 'b> Table<'c, 'b> {
     }
 
     /// On reused operands, an untimed call before a sample that is too short for its first call
-    /// not to matter: otherwise that call would meet what another contestant left.
+    /// not to matter: otherwise that call would meet what another contestant left. A placed operand
+    /// beside the reused one is passed over, so that the call leaves it nothing.
     fn lead_in(&mut self, contestant: &mut dyn Contestant) {
         if self.calls < SHORT && self.is_reused() {
-            contestant.call_all(&self.places[..1]);
+            self.gather(1);
+            contestant.before(&self.places, 1);
+            self.prepare();
+            contestant.call_all(&self.places);
+            if let Some(reader) = self.cell.reader {
+                read(contestant, &self.places[0], reader);
+            }
+            self.pass_over(1);
         }
     }
 
@@ -372,9 +384,10 @@ impl<'c, 'b> Table<'c, 'b> {
             self.calls.min(if self.slots_in_memory().is_some() { MOST_PLACES } else { longest });
         let repeats = self.calls / list;
         let rest = self.calls % list;
-        self.gather(list);
-        self.prepare();
         self.lead_in(contestant);
+        self.gather(list);
+        contestant.before(&self.places, self.calls);
+        self.prepare();
         let from = self.clock.now();
         for _ in 0..repeats {
             contestant.call_all(&self.places);
@@ -395,18 +408,16 @@ impl<'c, 'b> Table<'c, 'b> {
         let mut sum = Times::default();
         let clock = self.clock;
         // Without a bystander one preparation serves a whole cycle of slots.
-        let together = match self.cell.bystander {
-            Some(_) => 1,
-            None if self.is_reused() => MOST_PLACES,
-            None => self.fewest_slots().min(MOST_PLACES),
-        };
+        let placed = self.operands().filter(|operand| !operand.is_reused());
+        let slots = placed.map(Operand::slots).min().unwrap_or(MOST_PLACES);
+        let together = if self.cell.bystander.is_some() { 1 } else { slots.min(MOST_PLACES) };
         let mut left = self.calls;
-        self.gather(1);
         self.lead_in(contestant);
         while left > 0 {
             let batch = together.min(left);
             left -= batch;
             self.gather(batch);
+            contestant.before(&self.places, batch);
             self.walk_bystander();
             self.prepare();
             for index in 0..batch {
@@ -418,8 +429,7 @@ impl<'c, 'b> Table<'c, 'b> {
                 if let Some(reader) = self.cell.reader {
                     self.pass_time(reader.delay);
                     let from = clock.now();
-                    // SAFETY: the destination's slot, which the operation has just used.
-                    unsafe { Reader::touch(place.dst, place.n, reader.touched_fraction) };
+                    read(contestant, &place, reader);
                     let to = clock.now();
                     sum.reader += clock.nanoseconds(from, to);
                 }
@@ -450,6 +460,18 @@ impl<'c, 'b> Table<'c, 'b> {
     }
 }
 
+/// The contestant's own reader, or the cell's.
+fn read(contestant: &mut dyn Contestant, place: &Place, reader: ReaderSpec) {
+    if !contestant.read(place) {
+        // SAFETY: the destination's slot, which the operation has just used.
+        unsafe { Reader::touch(place.dst, place.n, reader.touched_fraction) };
+    }
+}
+
 #[cfg(test)]
 #[path = "turns_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "workloads_tests.rs"]
+mod workloads_tests;

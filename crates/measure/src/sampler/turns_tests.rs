@@ -5,7 +5,7 @@ use crate::{CacheLevel, Caches};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-fn caches() -> Caches {
+pub(super) fn caches() -> Caches {
     let level = |bytes: usize| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
     Caches {
         l1d: level(32 << 10),
@@ -16,7 +16,7 @@ fn caches() -> Caches {
     }
 }
 
-fn operand(level: Level, size: usize, share: f64, seed: u64) -> Operand {
+pub(super) fn operand(level: Level, size: usize, share: f64, seed: u64) -> Operand {
     Operand::new(level, size, 0, share, &caches(), seed).expect("an operand")
 }
 

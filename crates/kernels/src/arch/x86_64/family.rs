@@ -51,6 +51,7 @@ impl Shape {
     };
     pub(super) const NT: Shape = Shape { nt: true, ..Shape::PLAIN };
 
+    #[cfg(feature = "lab")]
     pub(super) const fn group(self, group: usize) -> Shape {
         Shape { group, ..self }
     }
@@ -104,11 +105,7 @@ unsafe fn copy_to_16(dst: *mut u8, src: *const u8, n: usize) {
 /// Copies `n` bytes, `half * BYTES <= n <= 2 * half * BYTES`, as `half` vectors from each end, all
 /// loads before all stores.
 #[inline(always)]
-pub(super) unsafe fn copy_ends<V: Vector, const HALF: usize>(
-    dst: *mut u8,
-    src: *const u8,
-    n: usize,
-) {
+unsafe fn copy_ends<V: Vector, const HALF: usize>(dst: *mut u8, src: *const u8, n: usize) {
     let last = n - HALF * V::BYTES;
     // SAFETY: HALF vectors from the start and HALF up to the end lie inside by the range of n.
     unsafe {
@@ -526,7 +523,7 @@ unsafe fn fill_to_16(dst: *mut u8, word: u64, n: usize) {
 
 /// Fills `n` bytes, `HALF * BYTES <= n <= 2 * HALF * BYTES`, as `HALF` vectors from each end.
 #[inline(always)]
-pub(super) unsafe fn fill_ends<V: Vector, const HALF: usize>(dst: *mut u8, byte: u8, n: usize) {
+unsafe fn fill_ends<V: Vector, const HALF: usize>(dst: *mut u8, byte: u8, n: usize) {
     // SAFETY: HALF vectors fit at either end by the range of n.
     unsafe {
         let value = V::splat(byte);

@@ -1,0 +1,94 @@
+//! `cachewise compare OLD NEW`.
+
+use crate::args::Compare;
+use crate::verbs::redraw::Loaded;
+use crate::{output, status};
+use cachewise_report::compare::{self, Comparison, Outcome};
+use std::path::Path;
+
+/// Lines of the table where not every row was asked for.
+const LISTED: usize = 40;
+
+/// Compares, says so, and exits by what it found.
+pub fn run(args: &Compare) -> anyhow::Result<u8> {
+    let files = [&args.csv, &args.markdown, &args.json];
+    output::check_all(&files.map(|file| file.as_deref()))?;
+    let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
+    let differences =
+        compare::machine_differences(&old.record.header.machine, &new.record.header.machine);
+    if !differences.is_empty() && !args.across_machines {
+        anyhow::bail!(
+            "{} and {} come from different machines ({}); accepted: records of one machine, or \
+             --across-machines",
+            args.old.display(),
+            args.new.display(),
+            differences.join("; ")
+        );
+    }
+    let mut found = compare::compare(&old.record, &new.record, args.margin);
+    if found.rows.is_empty() && found.left_out == 0 {
+        anyhow::bail!(
+            "{} and {} have no row in common ({} and {} rows); accepted: two records of the same \
+             experiment and sizes",
+            args.old.display(),
+            args.new.display(),
+            found.only_old,
+            found.only_new
+        );
+    }
+    found.differences.splice(0..0, differences);
+    let mut in_place = false;
+    if let Some(path) = &args.csv {
+        let mut bytes = Vec::new();
+        found.table(true).csv(&mut bytes)?;
+        in_place |= put(path, &bytes)?;
+    }
+    if let Some(path) = &args.json {
+        in_place |= put(path, format!("{}\n", serde_json::to_string(&found)?).as_bytes())?;
+    }
+    if let Some(path) = &args.markdown {
+        in_place |= put(path, markdown(&found, args.all).as_bytes())?;
+    }
+    if !in_place {
+        output::print(&text(&found, args.all))?;
+    }
+    Ok(match found.outcome {
+        Outcome::Slower => status::REGRESSION,
+        Outcome::CannotTell => status::INCONCLUSIVE,
+        Outcome::Faster | Outcome::Unchanged => status::OK,
+    })
+}
+
+/// Writes, and says whether that was to stdout.
+fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    output::write(path, bytes)?;
+    Ok(path == Path::new("-"))
+}
+
+fn text(found: &Comparison, all: bool) -> String {
+    let mut text = format!("{}\n", found.sentence);
+    for remark in found.remarks() {
+        text.push_str(&format!("  {remark}\n"));
+    }
+    let mut table = found.table(all);
+    let more = table.rows.len().saturating_sub(LISTED);
+    if !all && more > 0 {
+        table.rows.truncate(LISTED);
+        table.remarks.push(format!("{more} more changed; --all lists every row"));
+    }
+    if !table.rows.is_empty() {
+        text.push('\n');
+        text.push_str(&table.terminal(output::width()));
+    }
+    text
+}
+
+fn markdown(found: &Comparison, all: bool) -> String {
+    let mut text = format!("{}\n\n", found.sentence);
+    for remark in found.remarks() {
+        text.push_str(&format!("- {remark}\n"));
+    }
+    text.push('\n');
+    text.push_str(&found.table(all).markdown());
+    text
+}

@@ -1,0 +1,152 @@
+//! `cachewise report`: old records drawn again, and spliced into documents.
+
+use crate::args::Report;
+use crate::verbs::redraw::{self, Loaded};
+use crate::{output, status};
+use anyhow::Context;
+use cachewise_report::splice::{self, Marker};
+use cachewise_report::{compare, matrix};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Draws what was asked for.
+pub fn run(args: &Report) -> anyhow::Result<u8> {
+    if !args.splice.is_empty() {
+        return splice_all(&args.splice, args.check);
+    }
+    output::check_all(&[args.output.as_deref(), args.csv.as_deref()])?;
+    let all: Vec<Loaded> =
+        args.records.iter().map(|path| Loaded::read(path)).collect::<anyhow::Result<_>>()?;
+    warn_of_mixed_machines(&all);
+    if let Some(path) = &args.output {
+        output::write(path, redraw::page(&all)?.as_bytes())?;
+    }
+    if let Some(path) = &args.csv {
+        let rows: Vec<_> = all.iter().flat_map(|one| one.record.rows.iter().cloned()).collect();
+        let mut bytes = Vec::new();
+        matrix::flat(&rows).csv(&mut bytes)?;
+        output::write(path, &bytes)?;
+    }
+    let files = args.output.is_some() || args.csv.is_some();
+    for (index, one) in all.iter().enumerate() {
+        let mut text = String::new();
+        if !files {
+            if index > 0 {
+                text.push('\n');
+            }
+            text.push_str(&summary(one));
+        }
+        if args.plot {
+            text.push_str(&redraw::plots(&one.record));
+        }
+        output::print(&text)?;
+    }
+    Ok(status::OK)
+}
+
+/// What the experiment printed when it ran.
+fn summary(one: &Loaded) -> String {
+    let record = &one.record;
+    let mut text = String::new();
+    for verdict in one.verdicts() {
+        text.push_str(&format!("{verdict}\n"));
+    }
+    text.push_str(&format!("{}\n", record.header.machine.summary_line()));
+    let tables = match one.decisions() {
+        Some(decisions) => vec![decisions],
+        None => {
+            let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());
+            cachewise_report::experiment_tables(experiment, &record.rows)
+        }
+    };
+    for table in tables {
+        text.push('\n');
+        text.push_str(&table.terminal(output::width()));
+    }
+    if record.end.as_ref().is_some_and(|end| end.interrupted) {
+        text.push_str("\nstopped before its end: these are the rows that were finished\n");
+    }
+    text
+}
+
+fn warn_of_mixed_machines(all: &[Loaded]) {
+    let Some(first) = all.first() else { return };
+    for other in &all[1..] {
+        let differences = compare::machine_differences(
+            &first.record.header.machine,
+            &other.record.header.machine,
+        );
+        if !differences.is_empty() {
+            anstream::eprintln!(
+                "warning: {} comes from another machine than {} ({}); compare ratios, not seconds",
+                other.name,
+                first.name,
+                differences.join("; ")
+            );
+        }
+    }
+}
+
+/// A document with its parts made again.
+struct Spliced {
+    path: PathBuf,
+    old: String,
+    new: String,
+    /// Pictures it names.
+    files: Vec<(PathBuf, String)>,
+}
+
+/// Nothing is written before everything could be made.
+fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
+    let mut records: BTreeMap<PathBuf, Loaded> = BTreeMap::new();
+    let mut all = Vec::new();
+    for path in paths {
+        all.push(spliced(path, &mut records)?);
+    }
+    let mut stale = Vec::new();
+    for document in &all {
+        let texts = std::iter::once((&document.path, &document.new, Some(&document.old)))
+            .chain(document.files.iter().map(|(path, text)| (path, text, None)));
+        for (path, text, old) in texts {
+            let stored = old.cloned().or_else(|| std::fs::read_to_string(path).ok());
+            if stored.as_ref() != Some(text) {
+                stale.push((path, text));
+            }
+        }
+    }
+    if check {
+        for (path, _) in &stale {
+            anstream::eprintln!(
+                "cachewise: {}: out of date; `cachewise report --splice {}` makes it again",
+                path.display(),
+                paths[0].display()
+            );
+        }
+        return Ok(if stale.is_empty() { status::OK } else { status::ERROR });
+    }
+    for (path, text) in &stale {
+        output::write_file(path, text.as_bytes())?;
+        output::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(status::OK)
+}
+
+fn spliced(path: &Path, records: &mut BTreeMap<PathBuf, Loaded>) -> anyhow::Result<Spliced> {
+    let old = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut files = Vec::new();
+    let new = splice::splice(&old, &mut |marker: &Marker| {
+        let record_path = path.with_file_name(&marker.record);
+        if !records.contains_key(&record_path) {
+            let loaded = Loaded::read(&record_path).map_err(|error| format!("{error:#}"))?;
+            records.insert(record_path.clone(), loaded);
+        }
+        let loaded = &records[&record_path];
+        let decisions = loaded.decisions();
+        let made =
+            splice::make(&marker.what, &loaded.record, &loaded.verdicts(), decisions.as_ref())?;
+        files.extend(made.file.map(|(name, text)| (path.with_file_name(name), text)));
+        Ok(made.markdown)
+    })
+    .map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
+    Ok(Spliced { path: path.to_owned(), old, new, files })
+}

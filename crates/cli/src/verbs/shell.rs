@@ -1,0 +1,41 @@
+//! `cachewise completions` and `cachewise man`: from the same definitions as `--help`.
+
+use crate::args::{Cli, Completions, Man, Shell};
+use crate::{output, status};
+use anyhow::Context;
+use clap::CommandFactory as _;
+
+/// Prints a shell's completions.
+pub fn completions(args: &Completions) -> anyhow::Result<u8> {
+    let shell = match args.shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "cachewise", &mut bytes);
+    output::print(&String::from_utf8_lossy(&bytes))?;
+    Ok(status::OK)
+}
+
+/// Prints the manual page, or writes one per verb.
+pub fn man(args: &Man) -> anyhow::Result<u8> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let Some(directory) = &args.to else {
+        let mut bytes = Vec::new();
+        clap_mangen::Man::new(command).render(&mut bytes)?;
+        output::print(&String::from_utf8_lossy(&bytes))?;
+        return Ok(status::OK);
+    };
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("{}: directory not made", directory.display()))?;
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    for page in std::iter::once(command.clone()).chain(verbs.collect::<Vec<_>>()) {
+        let name = page.get_display_name().unwrap_or(page.get_name()).replace(' ', "-");
+        let mut bytes = Vec::new();
+        clap_mangen::Man::new(page).render(&mut bytes)?;
+        output::write_file(&directory.join(format!("{name}.1")), &bytes)?;
+    }
+    Ok(status::OK)
+}

@@ -1,0 +1,86 @@
+//! `page-copy` with the kernel's own fork beside it, and the hidden verb that forks.
+
+use cachewise_measure::record;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn cachewise(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn the_kernels_fork_copies_the_buffers_pages() {
+    let output = cachewise(&["fork-loop", "--buffer", "64K"], "1\n10\n");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let faults: Vec<u64> = text.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(faults.len(), 2);
+    assert!(faults[1] >= 160, "16 pages in each of 10 children: {faults:?}");
+
+    let output = cachewise(&["fork-loop", "--buffer", "64K"], "many\n");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("found \"many\", accepted a number of loops"), "{text}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn page_copy_stands_beside_a_real_fork() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("copy.jsonl");
+    let output = cachewise(
+        &[
+            "run",
+            "page-copy",
+            "--quick",
+            "--size",
+            "32K",
+            "--kernels",
+            "mmx_AP.",
+            "--json",
+            path.to_str().expect("a name"),
+        ],
+        "",
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("32 KiB copying, 5x20000 loops"), "{text}");
+    assert!(text.contains("300000/1600000"), "the seed's counters: {text}");
+    assert!(text.contains("the kernel's own fork"), "{text}");
+    let written = record::read(&path).expect("a whole record");
+    let fork = written.rows.iter().find(|row| row.contestant == "fork").expect("its row");
+    assert!(fork.extra["faults_per_loop"] >= 8.0, "{:?}", fork.extra);
+    assert_eq!(written.header.figures.len(), 2);
+    let verdicts = written.end.expect("an end").verdicts;
+    assert!(verdicts.iter().any(|verdict| verdict.contains("kernel's own fork")), "{verdicts:?}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_means_nothing_to_an_experiment_is_a_usage_error() {
+    for arguments in [
+        &["run", "page-clear", "--size", "5000"][..],
+        &["run", "page-copy", "--residency", "L2"],
+        &["run", "receive", "--kernels", "copy\\.avx"],
+        &["run", "reuse-map", "--kernels", "copy\\.sse2"],
+    ] {
+        let output = cachewise(arguments, "");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(
+            text.lines().any(|line| line.contains("accepted") || line.contains("none of")),
+            "{text}"
+        );
+        assert!(output.stdout.is_empty());
+    }
+}

@@ -1,0 +1,385 @@
+//! `report`, `compare`, `completions` and `man` as a user would type them: once for real, and every
+//! bad input once.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+    command.env_remove("CACHEWISE_PROFILE").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    program().args(arguments).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn ends(arguments: &[&str], status: i32) -> String {
+    let output = output(arguments);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+/// One line of ours on stderr, which names what was wrong.
+#[track_caller]
+fn refused(arguments: &[&str], status: i32, said: &[&str]) {
+    let output = output(arguments);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    let ours: Vec<&str> = text.lines().filter(|line| line.starts_with("cachewise: ")).collect();
+    assert_eq!(ours.len(), 1, "{text}");
+    for words in said {
+        assert!(ours[0].contains(words), "{words} is missing in: {text}");
+    }
+}
+
+/// A record that this machine measured, and the page that came with it.
+fn measured() -> &'static (PathBuf, PathBuf) {
+    static MEASURED: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    MEASURED.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a directory").keep();
+        let (record, page) = (directory.join("a.jsonl"), directory.join("a.html"));
+        let printed = ends(
+            &[
+                "run",
+                "whole-cost",
+                "--kernels",
+                "copy\\.(sse2|avx)(\\.nt)?|copy\\.rep\\.movsb",
+                "--size",
+                "1K,2K,4K",
+                "--residency",
+                "L1",
+                "--plot",
+                "--json",
+                name(&record),
+                "--html",
+                name(&page),
+            ],
+            0,
+        );
+        assert!(printed.contains("█ operation ▒ reader ░ bystander"), "{printed}");
+        (record, page)
+    })
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("a path that is text")
+}
+
+/// The record with every line changed.
+fn changed(to: &Path, change: impl Fn(&mut Value)) {
+    let text = std::fs::read_to_string(&measured().0).expect("the record");
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let mut value: Value = serde_json::from_str(line).expect("JSON");
+            change(&mut value);
+            value.to_string() + "\n"
+        })
+        .collect();
+    std::fs::write(to, lines.concat()).expect("a record");
+}
+
+fn compressed(from: &Path, to: &Path) {
+    let gzip = Command::new("gzip").arg("-c").arg(from).output().expect("gzip");
+    std::fs::write(to, gzip.stdout).expect("a file");
+}
+
+#[test]
+fn a_record_is_redrawn_plain_or_compressed() {
+    let (record, page) = measured();
+    let directory = tempfile::tempdir().expect("a directory");
+    let (again, packed) = (directory.path().join("b.html"), directory.path().join("a.jsonl.gz"));
+    ends(&["report", name(record), "-o", name(&again)], 0);
+    let (first, second) =
+        (std::fs::read(page).expect("a page"), std::fs::read(&again).expect("a page"));
+    assert!(first.len() > 20_000);
+    // The run kept its record under the experiment's name, and with an end of its own.
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    for page in [text(&first), text(&second)] {
+        for part in ["copy.sse2", "<svg", "The command", "whole-cost", "base64,"] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("<script"));
+    }
+    compressed(record, &packed);
+    let printed = ends(&["report", name(&packed)], 0);
+    assert!(
+        printed.contains("copy, 1 KiB, L1 to L1") && printed.contains("copy.sse2"),
+        "{printed}"
+    );
+    let several = ends(&["report", name(&packed), name(record), "-o", "-"], 0);
+    assert!(several.contains("id=\"r1\""), "two sections");
+    let csv = ends(&["report", name(&packed), "--csv", "-"], 0);
+    assert!(csv.starts_with("experiment,operation,bytes"), "{csv}");
+}
+
+#[test]
+fn what_is_no_record_is_refused_by_name_and_line() {
+    let (record, _) = measured();
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name);
+    let page = file("page.html");
+    let text = std::fs::read_to_string(record).expect("the record");
+    std::fs::write(file("empty.jsonl"), "").expect("a file");
+    std::fs::write(file("cut.jsonl"), &text[..text.len() / 2]).expect("a file");
+    let whole_lines: Vec<&str> = text.lines().collect();
+    std::fs::write(file("short.jsonl"), whole_lines[..2].join("\n")).expect("a file");
+    changed(&file("newer.jsonl"), |line| {
+        if line["type"] == "header" {
+            line["schema"] = 2.into();
+        }
+    });
+    compressed(record, &file("cut.jsonl.gz"));
+    let packed = std::fs::read(file("cut.jsonl.gz")).expect("a file");
+    std::fs::write(file("cut.jsonl.gz"), &packed[..packed.len() / 2]).expect("a file");
+    for (bad, said) in [
+        ("empty.jsonl", ["empty", "accepted: a record"]),
+        ("cut.jsonl", ["not a JSON object", "accepted: one JSON object per line"]),
+        ("short.jsonl", ["truncated", "accepted: a record that closes"]),
+        ("newer.jsonl", ["field \"schema\": 2", "accepted: up to 1"]),
+        ("cut.jsonl.gz", ["not unpacked", "a whole gzip file"]),
+        ("absent.jsonl", ["absent.jsonl", "No such file"]),
+    ] {
+        let path = file(bad);
+        refused(&["report", name(&path), "-o", name(&page)], 1, &[bad, said[0], said[1]]);
+        refused(&["compare", name(record), name(&path)], 1, &[bad, said[0], said[1]]);
+        assert!(!page.exists(), "{bad} left a page");
+    }
+    refused(&["report", name(record), "-o", "/nonexistent/a.html"], 1, &["/nonexistent/a.html"]);
+    refused(&["report", name(record), "-o", name(directory.path())], 1, &["found a directory"]);
+    assert_eq!(output(&["report"]).status.code(), Some(2));
+    assert_eq!(output(&["report", "--check", name(record)]).status.code(), Some(2));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_leaves_nothing() {
+    let (record, _) = measured();
+    refused(&["report", name(record), "-o", "/dev/full"], 1, &["/dev/full"]);
+    for verb in [&["run", "roofline"][..], &["tune", "--quick"][..]] {
+        let arguments = [verb, &["--html", "/nonexistent/a.html"]].concat();
+        refused(&arguments, 1, &["/nonexistent/a.html"]);
+    }
+}
+
+#[test]
+fn comparing_tells_by_exit_status() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name);
+    // Made-up rounds, so that no neighbour of this machine decides the outcome.
+    let scaled = |to: &Path, factor: f64| {
+        changed(to, |line| {
+            if line["type"] != "row" {
+                return;
+            }
+            let scale = if line["contestant"] == "copy.sse2" { factor } else { 1.0 };
+            let rounds = (0..15).map(|round| scale * f64::from(100 + round * 7 % 15));
+            line["operation_ns"] = rounds.collect::<Vec<f64>>().into();
+            for part in ["reader_ns", "bystander_ns"] {
+                line[part] = Value::Array(Vec::new());
+            }
+        });
+    };
+    let plain = file("plain.jsonl");
+    scaled(&plain, 1.0);
+    let record = &plain;
+    let same = ends(&["compare", name(record), name(record)], 0);
+    assert!(same.starts_with("No change beyond 5 %"), "{same}");
+    let measured = &measured().0;
+    assert!(ends(&["compare", name(measured), name(measured)], 0).starts_with("No change"));
+
+    scaled(&file("slow.jsonl"), 1.5);
+    let slower = ends(&["compare", name(record), name(&file("slow.jsonl"))], 3);
+    assert!(slower.starts_with("Slower: ") && slower.contains("copy.sse2"), "{slower}");
+    let faster = ends(&["compare", name(&file("slow.jsonl")), name(record)], 0);
+    assert!(faster.starts_with("Faster: "), "{faster}");
+
+    // Three rounds decide nothing.
+    changed(&file("few.jsonl"), |line| {
+        for part in ["operation_ns", "reader_ns", "bystander_ns"] {
+            if let Some(times) = line[part].as_array_mut() {
+                times.truncate(3);
+            }
+        }
+    });
+    let unknown = ends(&["compare", name(record), name(&file("few.jsonl"))], 4);
+    assert!(unknown.starts_with("Cannot tell"), "{unknown}");
+
+    let (csv, markdown, json) = (file("c.csv"), file("c.md"), file("c.json"));
+    ends(
+        &[
+            "compare",
+            name(record),
+            name(record),
+            "--margin",
+            "2%",
+            "--csv",
+            name(&csv),
+            "--markdown",
+            name(&markdown),
+            "--json",
+            name(&json),
+            "--all",
+        ],
+        0,
+    );
+    let csv = std::fs::read_to_string(csv).expect("CSV");
+    assert!(csv.lines().count() >= 10 && csv.contains("unchanged"), "{csv}");
+    assert!(std::fs::read_to_string(markdown).expect("Markdown").contains("| verdict |"));
+    let json: Value = serde_json::from_slice(&std::fs::read(json).expect("JSON")).expect("JSON");
+    assert_eq!(json["outcome"], "unchanged");
+    assert_eq!(json["margin"], 0.02);
+    assert_eq!(output(&["compare", "a", "b", "--margin", "-3"]).status.code(), Some(2));
+    refused(
+        &["compare", name(record), name(record), "--csv", "/nonexistent/a"],
+        1,
+        &["/nonexistent/a"],
+    );
+}
+
+#[test]
+fn machines_are_not_mixed_unawares() {
+    let (record, _) = measured();
+    let directory = tempfile::tempdir().expect("a directory");
+    let other = directory.path().join("other.jsonl");
+    changed(&other, |line| {
+        if line["type"] == "header" {
+            line["machine"]["cpu"]["model_name"] = "Some Other CPU".into();
+        }
+    });
+    refused(
+        &["compare", name(record), name(&other)],
+        1,
+        &["different machines", "Some Other CPU", "--across-machines"],
+    );
+    let told = ends(&["compare", name(record), name(&other), "--across-machines"], 0);
+    assert!(told.contains("the runs differ in CPU"), "{told}");
+    let page = directory.path().join("both.html");
+    let drawn = output(&["report", name(record), name(&other), "-o", name(&page)]);
+    assert!(drawn.status.success());
+    assert!(stderr(&drawn).starts_with("warning: other.jsonl comes from another machine"));
+    assert!(std::fs::read_to_string(page).expect("a page").contains("different machines"));
+
+    let unrelated = directory.path().join("unrelated.jsonl");
+    changed(&unrelated, |line| {
+        if line["type"] == "row" {
+            line["experiment"] = "another".into();
+        }
+    });
+    refused(&["compare", name(record), name(&unrelated)], 1, &["no row in common", "accepted"]);
+}
+
+#[test]
+fn plots_fit_forty_columns_and_need_no_colour() {
+    let (record, _) = measured();
+    let piped = ends(&["report", name(record), "--plot"], 0);
+    assert!(!piped.contains('\u{1b}'), "colour into a pipe");
+    assert!(piped.contains('█'));
+    // A terminal of forty columns, as util-linux's `script` makes one.
+    let on_terminal = |environment: &str| -> String {
+        let command = format!(
+            "stty cols 40 rows 24; {environment} {} report {} --plot",
+            env!("CARGO_BIN_EXE_cachewise"),
+            name(record)
+        );
+        let output = Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null())
+            .output()
+            .expect("util-linux's script");
+        assert!(output.status.success());
+        stdout(&output)
+    };
+    let plain = on_terminal("NO_COLOR=1");
+    let start = plain.find("Whole cost").expect("a plot");
+    assert!(!plain.contains('\u{1b}'), "colour under NO_COLOR");
+    for line in plain[start..].lines() {
+        assert!(line.trim_end().chars().count() <= 40, "{line:?}");
+    }
+    assert!(plain[start..].contains('█'));
+}
+
+#[test]
+fn documents_are_spliced_and_checked() {
+    let (record, _) = measured();
+    let directory = tempfile::tempdir().expect("a directory");
+    let document = directory.path().join("page.md");
+    std::fs::copy(record, directory.path().join("a.jsonl")).expect("a copy");
+    let marked = |what: &str| format!("<!-- cachewise a.jsonl {what} -->\n<!-- /cachewise -->\n");
+    let source = format!(
+        "# Title\n\n{}\ntext\n\n{}\n{}\n{}",
+        marked("machine"),
+        marked("table copy, 1 KiB"),
+        marked("plot 1 copy, L1 to L1, 2 KiB"),
+        marked("figure 1 cost.svg copy, L1 to L1, 4 KiB"),
+    );
+    std::fs::write(&document, &source).expect("a document");
+    let stale = output(&["report", "--check", "--splice", name(&document)]);
+    assert_eq!(stale.status.code(), Some(1));
+    assert!(stderr(&stale).contains("out of date"));
+    assert_eq!(
+        std::fs::read_to_string(&document).expect("text"),
+        source,
+        "a check changes nothing"
+    );
+    let written = ends(&["report", "--splice", name(&document)], 0);
+    assert!(written.contains("page.md") && written.contains("cost.svg"), "{written}");
+    let spliced = std::fs::read_to_string(&document).expect("text");
+    for part in ["| copy.sse2 |", "```text", "![Whole cost", "](cost.svg)", "\ntext\n"] {
+        assert!(spliced.contains(part), "{part} is missing in:\n{spliced}");
+    }
+    let svg = std::fs::read_to_string(directory.path().join("cost.svg")).expect("a picture");
+    assert!(svg.starts_with("<svg xmlns=") && !svg.contains("NaN"));
+    assert_eq!(ends(&["report", "--splice", name(&document)], 0), "", "nothing is left to do");
+    ends(&["report", "--check", "--splice", name(&document)], 0);
+
+    // Every refusal names the document's line, and leaves the document alone.
+    for (bad, said) in [
+        (marked("picture"), "page.md:1: found \"picture\""),
+        (marked("table nothing"), "page.md:1: found table \"nothing\""),
+        ("\n<!-- cachewise b.jsonl verdict -->\n<!-- /cachewise -->".into(), "page.md:2: "),
+        ("<!-- cachewise a.jsonl verdict -->\n".into(), "page.md:1: found no end"),
+    ] {
+        std::fs::write(&document, &bad).expect("a document");
+        refused(&["report", "--splice", name(&document)], 1, &[said]);
+        assert_eq!(std::fs::read_to_string(&document).expect("text"), bad);
+    }
+}
+
+#[test]
+fn shells_and_man_know_every_verb() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let manual = ends(&["man"], 0);
+    assert!(manual.contains(".TH cachewise 1"), "{manual}");
+    ends(&["man", "--to", name(directory.path())], 0);
+    for verb in ["tune", "doctor", "list", "run", "explain", "export", "report", "compare"] {
+        let page = directory.path().join(format!("cachewise-{verb}.1"));
+        assert!(std::fs::read_to_string(&page).expect(verb).contains(".SH OPTIONS"), "{verb}");
+        for shell in ["bash", "zsh", "fish"] {
+            assert!(ends(&["completions", shell], 0).contains(verb), "{shell} {verb}");
+        }
+    }
+    assert!(!directory.path().join("cachewise-time-libc.1").exists(), "hidden verbs have no page");
+    // Bash takes its completions, and completes a flag.
+    let script = format!(
+        "source <({} completions bash); COMP_WORDS=(cachewise compare --marg); COMP_CWORD=2; \
+         _cachewise cachewise --marg compare; echo \"${{COMPREPLY[@]}}\"",
+        env!("CARGO_BIN_EXE_cachewise")
+    );
+    let completed = Command::new("bash").args(["-c", &script]).output().expect("bash");
+    assert_eq!(stdout(&completed).trim(), "--margin", "{}", stderr(&completed));
+    assert_eq!(output(&["completions", "tcsh"]).status.code(), Some(2));
+}

@@ -1,0 +1,178 @@
+//! Calls of mixed sizes at mixed places: one sample replays a script of them, so that what is timed
+//! holds the mispredicted branches and the misaligned accesses that one size over and over hides.
+
+use super::{Answer, Bench, Question, State};
+use crate::LabError;
+use crate::contestants::{FILL_BYTE, Routine};
+use crate::distributions::Distribution;
+use crate::watch::{Lookout, Observer};
+use cachewise_kernels::{Function, Operation};
+use cachewise_measure::{Cell, Contents, Contestant, Operand, Place, Plan, sampler};
+use fastrand::Rng;
+
+/// Calls in a script: more than a branch predictor remembers, few enough to be short.
+const CALLS: usize = 4096;
+
+/// One call.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    to: usize,
+    from: usize,
+    n: usize,
+    /// Whether `from` is a place in the destination's span.
+    overlaps: bool,
+}
+
+/// Calls drawn from a distribution, over a span of memory.
+#[derive(Clone, Debug)]
+pub struct Script {
+    steps: Vec<Step>,
+    span: usize,
+    name: String,
+}
+
+impl Script {
+    /// Draws the calls of an operation. The span is at least twice the largest size.
+    #[must_use]
+    pub fn draw(
+        distribution: &Distribution,
+        operation: Operation,
+        span: usize,
+        seed: u64,
+    ) -> Script {
+        let span = span.max((2 * distribution.largest() + 4096).next_multiple_of(4096));
+        let mut random = Rng::with_seed(seed);
+        let reads_only = matches!(operation, Operation::Compare | Operation::Equal);
+        let steps = (0..CALLS)
+            .map(|_| {
+                let n = distribution.size(&mut random);
+                let to = distribution.place(n, span, &mut random);
+                let overlaps =
+                    operation == Operation::Move && n > 0 && distribution.overlaps(&mut random);
+                let from = if overlaps {
+                    // Starts inside the destination or ends there.
+                    let distance = random.usize(1..=n);
+                    if random.bool() && to >= distance {
+                        to - distance
+                    } else {
+                        (to + distance).min(span - n)
+                    }
+                } else if reads_only {
+                    // The same place in the other buffer: they are equal there.
+                    to
+                } else {
+                    distribution.place(n, span, &mut random)
+                };
+                Step { to, from, n, overlaps }
+            })
+            .collect();
+        Script { steps, span, name: distribution.name.clone() }
+    }
+
+    /// Bytes that all calls together move.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.steps.iter().map(|step| step.n).sum()
+    }
+}
+
+struct Player<'a> {
+    routine: &'a Routine,
+    steps: &'a [Step],
+    reference: bool,
+}
+
+impl Contestant for Player<'_> {
+    fn name(&self) -> &str {
+        &self.routine.name
+    }
+
+    fn call(&mut self, place: &Place) {
+        macro_rules! play {
+            ($step:ident, $to:ident, $from:ident => $call:expr) => {
+                for $step in self.steps {
+                    let $to = place.dst.wrapping_add($step.to);
+                    let base = if $step.overlaps { place.dst.cast_const() } else { place.src };
+                    let $from = base.wrapping_add($step.from);
+                    // SAFETY: a step lies inside the span, which both operands have; only a move's
+                    // buffers overlap; the routine runs on this CPU.
+                    std::hint::black_box(unsafe { $call });
+                }
+            };
+        }
+        match self.routine.function {
+            Function::Copy(f) | Function::Move(f) => play!(s, to, from => f(to, from, s.n)),
+            Function::Fill(f) => play!(s, to, _from => f(to, FILL_BYTE.into(), s.n)),
+            Function::Zero(f) => play!(s, to, _from => f(to, s.n)),
+            Function::Compare(f) | Function::Equal(f) => play!(s, to, from => f(to, from, s.n)),
+            // No script is drawn for page operations.
+            Function::CopyPages(_) | Function::ZeroPages(_) => {}
+        }
+    }
+
+    fn stays(&self) -> bool {
+        self.reference
+    }
+}
+
+impl Bench {
+    /// Measures one script; times are per call of the script, the cell's size is the mean one.
+    /// Contestants' bytes are not checked here: ask for fixed sizes first.
+    ///
+    /// # Errors
+    /// The span does not fit the budget.
+    pub fn ask_script(
+        &mut self,
+        experiment: &str,
+        operation: Operation,
+        script: &Script,
+        routines: &[Routine],
+        plan: &Plan,
+        observer: &mut dyn Observer,
+    ) -> Result<Answer, LabError> {
+        let caches = self.machine.caches.clone();
+        let two = !matches!(operation, Operation::Fill | Operation::Zero);
+        let arena = self.arena(if two { 2 * script.span } else { script.span })?;
+        let place = |from| Operand::reused(&arena, from, script.span, 0, &caches, self.seed);
+        let destination = place(0)?;
+        let source = two.then(|| place(script.span)).transpose()?;
+        self.asked += 1;
+        let plan = Plan { seed: self.seed.wrapping_add(self.asked), ..plan.clone() };
+        let mut players: Vec<Player<'_>> = routines
+            .iter()
+            .enumerate()
+            .map(|(index, routine)| Player { routine, steps: &script.steps, reference: index == 0 })
+            .collect();
+        let mut contestants: Vec<&mut dyn Contestant> =
+            players.iter_mut().map(|player| player as &mut dyn Contestant).collect();
+        let reads_only = matches!(operation, Operation::Compare | Operation::Equal);
+        let mut cell = Cell {
+            size: script.span,
+            destination,
+            source,
+            contents: if reads_only { Contents::Equal } else { Contents::Overwritten },
+            reader: None,
+            bystander: None,
+        };
+        let mut lookout = Lookout::new(observer);
+        let result = sampler::run(&mut cell, &mut contestants, &plan, &self.clock, &mut lookout)?;
+        let question = Question {
+            experiment,
+            operation,
+            size: script.bytes() / CALLS,
+            state: State::Warm,
+            routines,
+            plan,
+            verify: false,
+        };
+        let mut answer = self.answer(&question, &result);
+        for row in &mut answer.rows {
+            row.cell.state = format!("calls as {}", script.name);
+            row.cell.axes.insert("span".to_owned(), script.span as f64);
+            for time in &mut row.operation_ns {
+                *time /= CALLS as f64;
+            }
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,324 @@
+//! Which sizes and alignments programs call the C library's memory operations with.
+//!
+//! The built-in ones are 128 quantiles each (the sizes below which (i + 1/2)/128 of the calls lie) of
+//! the distributions that Fleetbench publishes from Google's fleet (Chen et al., "automemcpy", ISMM
+//! 2021; fleetbench, `libc` benchmarks). A quantile table forgets the largest half percent of the
+//! calls, and with it most of the bytes: it is about small calls. `--distribution FILE` reads the
+//! published form in full.
+//!
+//! The published form is text of three lines, each a comma-separated list of `value:probability`:
+//! sizes in bytes; whether the buffers overlap (0 or 1); alignments in bytes (1 to 64).
+
+use fastrand::Rng;
+use std::path::{Path, PathBuf};
+
+/// One operation's calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distribution {
+    /// Its name: a built-in one's, or the file's.
+    pub name: String,
+    /// Sizes with how often they occur.
+    pub sizes: Vec<(usize, f64)>,
+    /// How often source and destination overlap.
+    pub overlapping: f64,
+    /// Alignments of the pointers with how often they occur.
+    pub alignments: Vec<(usize, f64)>,
+}
+
+/// A distribution file that cannot be used: file, line, what was found, what is accepted.
+#[derive(Debug, thiserror::Error)]
+#[error("{}:{line}: found {found}, accepted {accepted}", file.display())]
+pub struct DistributionError {
+    file: PathBuf,
+    line: usize,
+    found: String,
+    accepted: &'static str,
+}
+
+struct BuiltIn {
+    name: &'static str,
+    quantiles: &'static [usize],
+    overlapping: f64,
+    alignments: &'static [(usize, f64)],
+}
+
+/// Derived from Fleetbench's `Memcpy_Fleet.csv` and so on (Apache-2.0).
+const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn {
+        name: "memcpy",
+        quantiles: &[
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4,
+            4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8,
+            8, 8, 8, 9, 9, 9, 10, 10, 10, 11, 11, 12, 12, 12, 13, 14, 14, 15, 16, 16, 16, 16, 16,
+            17, 17, 18, 19, 20, 20, 21, 22, 23, 24, 24, 25, 27, 28, 29, 30, 31, 32, 32, 33, 34, 36,
+            37, 39, 41, 43, 45, 48, 51, 55, 59, 63, 65, 70, 76, 84, 96, 108, 128, 145, 175, 224,
+            284, 480, 742, 1038, 4075,
+        ],
+        overlapping: 0.0001,
+        alignments: &[
+            (1, 0.271),
+            (2, 0.121),
+            (4, 0.085),
+            (8, 0.104),
+            (16, 0.122),
+            (32, 0.083),
+            (64, 0.215),
+        ],
+    },
+    BuiltIn {
+        name: "memmove",
+        quantiles: &[
+            0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3,
+            3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7,
+            7, 7, 7, 8, 8, 8, 8, 8, 8, 9, 9, 10, 10, 10, 10, 11, 11, 11, 12, 12, 13, 13, 14, 14,
+            15, 16, 16, 16, 17, 17, 18, 18, 18, 19, 20, 21, 21, 21, 21, 22, 22, 24, 24, 26, 27, 28,
+            29, 31, 32, 32, 33, 34, 37, 40, 42, 43, 47, 49, 54, 60, 64, 69, 77, 83, 93, 113, 146,
+            192, 307, 793,
+        ],
+        overlapping: 0.0083,
+        alignments: &[
+            (1, 0.098),
+            (2, 0.067),
+            (4, 0.044),
+            (8, 0.13),
+            (16, 0.184),
+            (32, 0.155),
+            (64, 0.321),
+        ],
+    },
+    BuiltIn {
+        name: "memset",
+        quantiles: &[
+            1, 1, 1, 1, 1, 1, 2, 2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 6, 8, 8, 8, 8, 8, 8, 8,
+            8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 10, 12, 14, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 17, 17, 17, 17, 17, 17, 19, 19, 19, 19, 19, 19, 23, 23, 23, 24, 24, 24, 24, 24,
+            28, 31, 31, 32, 32, 32, 32, 32, 32, 32, 32, 32, 36, 40, 47, 47, 48, 49, 56, 64, 64, 64,
+            64, 72, 79, 80, 96, 104, 106, 120, 128, 141, 144, 176, 220, 244, 256, 271, 272, 272,
+            304, 368, 480, 520, 568, 688, 998, 1022, 1786, 2126, 4091, 15951,
+        ],
+        overlapping: 0.0,
+        alignments: &[
+            (1, 0.051),
+            (2, 0.025),
+            (4, 0.029),
+            (8, 0.323),
+            (16, 0.174),
+            (32, 0.116),
+            (64, 0.282),
+        ],
+    },
+    BuiltIn {
+        name: "memcmp",
+        quantiles: &[
+            0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 3, 4, 4, 4, 4, 4, 5, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 9, 9,
+            10, 10, 11, 11, 12, 13, 13, 14, 15, 15, 16, 16, 16, 16, 17, 17, 18, 19, 20, 20, 21, 21,
+            21, 21, 21, 21, 21, 22, 23, 24, 24, 24, 25, 26, 26, 27, 27, 27, 27, 27, 28, 28, 28, 28,
+            28, 29, 29, 30, 31, 32, 32, 32, 32, 32, 33, 33, 34, 35, 36, 38, 40, 41, 42, 43, 43, 43,
+            44, 47, 49, 50, 51, 52, 52, 53, 56, 59, 60, 63, 64, 67, 68, 69, 71, 74, 76, 79, 82, 86,
+            92, 103, 119, 128, 148, 163, 186, 207, 234, 288, 440,
+        ],
+        overlapping: 0.0092,
+        alignments: &[
+            (1, 0.217),
+            (2, 0.077),
+            (4, 0.046),
+            (8, 0.105),
+            (16, 0.133),
+            (32, 0.133),
+            (64, 0.289),
+        ],
+    },
+    BuiltIn {
+        name: "bcmp",
+        quantiles: &[
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5,
+            6, 6, 6, 6, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 10, 10, 10, 10, 10, 11,
+            11, 11, 12, 12, 12, 12, 13, 13, 14, 14, 15, 15, 16, 16, 16, 17, 17, 18, 18, 19, 19, 20,
+            20, 20, 21, 21, 21, 21, 21, 22, 22, 23, 23, 24, 24, 25, 26, 26, 27, 27, 28, 28, 29, 30,
+            30, 31, 32, 32, 32, 33, 34, 35, 36, 37, 38, 39, 40, 42, 43, 44, 46, 48, 51, 53, 57, 63,
+            67, 76, 88, 116, 157, 254,
+        ],
+        overlapping: 0.0337,
+        alignments: &[
+            (1, 0.194),
+            (2, 0.08),
+            (4, 0.049),
+            (8, 0.155),
+            (16, 0.103),
+            (32, 0.117),
+            (64, 0.302),
+        ],
+    },
+];
+
+impl Distribution {
+    /// The built-in one for calls of a C function: `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp`.
+    #[must_use]
+    pub fn built_in(function: &str) -> Option<Distribution> {
+        let found = BUILT_IN.iter().find(|built_in| built_in.name == function)?;
+        Some(Distribution {
+            name: found.name.to_owned(),
+            sizes: found.quantiles.iter().map(|size| (*size, 1.0)).collect(),
+            overlapping: found.overlapping,
+            alignments: found.alignments.to_vec(),
+        })
+    }
+
+    /// Reads the published form.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line is not such a list; either with file and line.
+    pub fn read(path: &Path) -> Result<Distribution, DistributionError> {
+        let text = std::fs::read_to_string(path).map_err(|error| DistributionError {
+            file: path.to_owned(),
+            line: 0,
+            found: error.to_string(),
+            accepted: "a readable file",
+        })?;
+        let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        Distribution::parse(&text, &name, path)
+    }
+
+    fn parse(text: &str, name: &str, file: &Path) -> Result<Distribution, DistributionError> {
+        const ACCEPTED: &str = "value:probability,value:probability,.. with whole values";
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let mut list = |accepted: &'static str, largest: usize| {
+            let refused = |line: usize, found: String| DistributionError {
+                file: file.to_owned(),
+                line,
+                found,
+                accepted,
+            };
+            let Some((at, line)) = lines.next() else {
+                return Err(refused(text.lines().count() + 1, "the end of the file".to_owned()));
+            };
+            let mut values = Vec::new();
+            for part in line.trim().trim_end_matches(',').split(',') {
+                let pair = part.split_once(':').and_then(|(value, probability)| {
+                    Some((value.trim().parse().ok()?, probability.trim().parse::<f64>().ok()?))
+                });
+                match pair {
+                    Some((value, probability))
+                        if value <= largest && (0.0..=1.0).contains(&probability) =>
+                    {
+                        values.push((value, probability));
+                    }
+                    _ => return Err(refused(at + 1, format!("\"{part}\""))),
+                }
+            }
+            if values.iter().all(|(_, probability)| *probability == 0.0) {
+                return Err(refused(at + 1, "no probability above zero".to_owned()));
+            }
+            Ok(values)
+        };
+        let sizes: Vec<(usize, f64)> = list(ACCEPTED, 1 << 30)?;
+        let overlap = list("0:probability,1:probability", 1)?;
+        let alignments =
+            list("alignments that are powers of two up to 4096, with probabilities", 4096)?;
+        if let Some((odd, _)) = alignments.iter().find(|(value, _)| !value.is_power_of_two()) {
+            return Err(DistributionError {
+                file: file.to_owned(),
+                line: 3,
+                found: odd.to_string(),
+                accepted: "alignments that are powers of two up to 4096, with probabilities",
+            });
+        }
+        let total: f64 = overlap.iter().map(|(_, probability)| probability).sum();
+        let overlapping =
+            overlap.iter().filter(|(value, _)| *value == 1).map(|(_, p)| p).sum::<f64>() / total;
+        Ok(Distribution { name: name.to_owned(), sizes, overlapping, alignments })
+    }
+
+    /// The largest size.
+    #[must_use]
+    pub fn largest(&self) -> usize {
+        self.sizes.iter().map(|(size, _)| *size).max().unwrap_or(0)
+    }
+
+    /// A size.
+    pub fn size(&self, random: &mut Rng) -> usize {
+        draw(&self.sizes, random)
+    }
+
+    /// A place for `n` bytes in `span` bytes from a 4096-aligned start, aligned as drawn and no
+    /// better.
+    pub fn place(&self, n: usize, span: usize, random: &mut Rng) -> usize {
+        let align = draw(&self.alignments, random).max(1);
+        let room = span.saturating_sub(n + align) / (2 * align);
+        // An odd multiple, so that the next power of two does not divide it.
+        let place = (2 * random.usize(..=room) + 1) * align;
+        if place + n <= span { place } else { 0 }
+    }
+
+    /// Whether this call's buffers overlap.
+    pub fn overlaps(&self, random: &mut Rng) -> bool {
+        random.f64() < self.overlapping
+    }
+}
+
+/// One of the values by its weight.
+fn draw(values: &[(usize, f64)], random: &mut Rng) -> usize {
+    let total: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut left = random.f64() * total;
+    for (value, weight) in values {
+        left -= weight;
+        if left < 0.0 {
+            return *value;
+        }
+    }
+    values.last().map_or(0, |(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_ones_are_ascending_quantiles() {
+        for name in ["memcpy", "memmove", "memset", "memcmp", "bcmp"] {
+            let found = Distribution::built_in(name).expect("built in");
+            assert_eq!(found.sizes.len(), 128, "{name}");
+            assert!(found.sizes.is_sorted_by_key(|(size, _)| *size), "{name}");
+            let most = found.sizes.iter().filter(|(size, _)| *size <= 128).count();
+            assert!(most > 96, "{name}: {most} of 128 quantiles are at most 128 bytes");
+        }
+        assert_eq!(Distribution::built_in("strcpy"), None);
+    }
+
+    #[test]
+    fn the_published_form_is_read_and_refused_by_line() {
+        let parse = |text: &str| Distribution::parse(text, "x", Path::new("x.csv"));
+        let found = parse("0:0.25,16:0.75\n0:0.9,1:0.1\n1:0.5,64:0.5\n").expect("three lines");
+        assert_eq!(found.sizes, [(0, 0.25), (16, 0.75)]);
+        assert!((found.overlapping - 0.1).abs() < 1e-12);
+        assert_eq!(found.largest(), 16);
+        for (text, says) in [
+            ("", "x.csv:1: found the end of the file"),
+            ("1:x\n0:1\n1:1\n", "x.csv:1: found \"1:x\""),
+            ("1:1\n2:1\n1:1\n", "x.csv:2: found \"2:1\""),
+            ("1:1\n0:1\n3:1\n", "x.csv:3: found 3"),
+            ("1:0\n0:1\n1:1\n", "x.csv:1: found no probability above zero"),
+            ("-1:1\n0:1\n1:1\n", "x.csv:1: found \"-1:1\""),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn places_are_inside_and_aligned_as_drawn() {
+        let distribution = Distribution {
+            name: String::new(),
+            sizes: vec![(100, 1.0)],
+            overlapping: 0.0,
+            alignments: vec![(8, 1.0)],
+        };
+        let mut random = Rng::with_seed(1);
+        for _ in 0..1000 {
+            let place = distribution.place(100, 16 << 10, &mut random);
+            assert!(place + 100 <= 16 << 10);
+            assert_eq!(place % 16, 8);
+        }
+        assert_eq!(distribution.place(100, 100, &mut random), 0);
+    }
+}

@@ -1,0 +1,343 @@
+//! `peers`: the library against other libraries, as a program sees them: C calls through a function
+//! pointer, at fixed sizes and with the sizes and alignments that programs call with.
+//!
+//! The *envelope* is the best of the peers in each cell, libc among them. No library leads
+//! everywhere; the envelope is what the best choice per size would give.
+
+use super::{Experiment, Finish, Setting, short_bytes};
+use crate::LabError;
+use crate::bench::script::Script;
+use crate::bench::{Question, State};
+use crate::contestants::{LIBRARY, Routine, libc_reference, library};
+use crate::distributions::Distribution;
+use crate::peers;
+use cachewise_kernels::Operation;
+use cachewise_measure::{Figure, FigureKind, MeasureError, PairedRatio, Plan, Row, stats};
+
+/// Name of the extra figure: the contestant's time over the best peer's.
+pub const OF_ENVELOPE: &str = "of_envelope";
+
+/// 1 byte to 256 MiB.
+const SIZES: [usize; 37] = [
+    1,
+    4,
+    8,
+    15,
+    16,
+    24,
+    32,
+    48,
+    64,
+    96,
+    128,
+    200,
+    256,
+    384,
+    512,
+    1024,
+    1500,
+    2048,
+    2304,
+    3072,
+    4096,
+    6144,
+    8192,
+    12288,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+    8 << 20,
+    16 << 20,
+    64 << 20,
+    256 << 20,
+];
+
+const QUICK_SIZES: [usize; 11] = [1, 8, 16, 64, 128, 256, 1024, 4096, 16 << 10, 256 << 10, 4 << 20];
+
+/// Sizes at which the operands are also misaligned, and a little above a power of two apart.
+const ASKEW: [usize; 7] = [100, 300, 1500, 4096, 16 << 10, 256 << 10, 4 << 20];
+const QUICK_ASKEW: [usize; 2] = [300, 16 << 10];
+
+/// Spans of the scripts: inside L1, and far outside every cache.
+const SPANS: [usize; 2] = [16 << 10, 64 << 20];
+
+/// Whom the distributions are of.
+const fn c_function(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Copy | Operation::CopyPages => "memcpy",
+        Operation::Move => "memmove",
+        Operation::Fill | Operation::Zero | Operation::ZeroPages => "memset",
+        Operation::Compare => "memcmp",
+        Operation::Equal => "bcmp",
+    }
+}
+
+/// Speed by size, a line per library.
+pub(super) fn figures() -> Vec<Figure> {
+    let curve = |title: &str, value: &str, states: &str| Figure {
+        title: title.to_owned(),
+        kind: FigureKind::Curve,
+        x: "size".to_owned(),
+        y: None,
+        value: value.to_owned(),
+        panels: Vec::new(),
+        contestants: Vec::new(),
+        states: states.to_owned(),
+    };
+    vec![
+        curve("Speed by size, warm buffers", "gbps", "warm"),
+        curve("Time over libc's, warm buffers", "ratio", "warm"),
+        curve("Time over libc's, misaligned buffers", "ratio", "askew"),
+    ]
+}
+
+pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
+    let quick = setting.options.quick;
+    let chosen: Vec<usize> = match &setting.options.sizes {
+        sizes if !sizes.is_empty() => sizes.clone(),
+        _ if quick => QUICK_SIZES.to_vec(),
+        _ => SIZES.to_vec(),
+    };
+    let most = setting.bench.largest_size();
+    let sizes: Vec<usize> = chosen.iter().copied().filter(|size| *size <= most).collect();
+    if sizes.len() < chosen.len() {
+        (setting.notes)(format!(
+            "sizes above {} left out: --memory allows no more",
+            short_bytes(most)
+        ))?;
+    }
+    let given = setting.options.sizes.is_empty();
+    let askew: &[usize] = match (given, quick) {
+        (false, _) => &[],
+        (true, true) => &QUICK_ASKEW,
+        (true, false) => &ASKEW,
+    };
+    let operations: Vec<Operation> = match &setting.options.operations {
+        chosen if chosen.is_empty() => super::operations_with_peers().to_vec(),
+        chosen => chosen.clone(),
+    };
+    let from_file = match &setting.options.distribution {
+        Some(path) => Some(Distribution::read(path)?),
+        None => None,
+    };
+    // Where a distribution was asked for and no sizes, only it is measured.
+    let fixed = from_file.is_none() || !setting.options.sizes.is_empty();
+    let cells = if fixed { sizes.len() + 2 * askew.len() } else { 0 }
+        + if given || from_file.is_some() { SPANS.len() } else { 0 };
+    setting.observer.begin("peers", (cells * operations.len()) as f64);
+
+    let mut judged = Vec::new();
+    for operation in operations {
+        let routines = contestants(operation, setting)?;
+        let mut states: Vec<(State, &[usize])> = Vec::new();
+        if fixed {
+            states.push((State::Warm, &sizes));
+            if operation != Operation::Move {
+                states.push((State::Askew, askew));
+            }
+            if matches!(operation, Operation::Copy | Operation::Move) {
+                states.push((State::Above, askew));
+            }
+        }
+        for (state, sizes) in states {
+            for &size in sizes {
+                let question = Question {
+                    experiment: "peers",
+                    operation,
+                    size,
+                    state,
+                    routines: &routines,
+                    plan: Plan { drop_ratio: 8.0, ..setting.plan(true) },
+                    verify: true,
+                };
+                let mut answer = match setting.bench.ask(&question, setting.observer) {
+                    Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
+                        (setting.notes)(format!("skipped {operation}: {error}"))?;
+                        continue;
+                    }
+                    other => other?,
+                };
+                if answer.interrupted {
+                    return Ok(Finish::Interrupted);
+                }
+                finish(&mut answer.rows, setting, &mut judged)?;
+                setting
+                    .observer
+                    .advance(&format!("{operation} {} {}", short_bytes(size), state.label()), 1.0);
+            }
+        }
+        if !given && from_file.is_none() {
+            continue;
+        }
+        let Some(distribution) =
+            from_file.clone().or_else(|| Distribution::built_in(c_function(operation)))
+        else {
+            continue;
+        };
+        for span in SPANS {
+            let script = Script::draw(&distribution, operation, span, setting.bench.seed);
+            let plan = setting.plan(true);
+            let mut answer = setting.bench.ask_script(
+                "peers",
+                operation,
+                &script,
+                &routines,
+                &plan,
+                setting.observer,
+            )?;
+            if answer.interrupted {
+                return Ok(Finish::Interrupted);
+            }
+            finish(&mut answer.rows, setting, &mut judged)?;
+            setting
+                .observer
+                .advance(&format!("{operation} as {} calls it", distribution.name), 1.0);
+        }
+    }
+    for sentence in verdicts(&judged) {
+        (setting.verdicts)(sentence);
+    }
+    Ok(Finish::Complete)
+}
+
+fn contestants(operation: Operation, setting: &mut Setting<'_>) -> Result<Vec<Routine>, LabError> {
+    let mut routines = vec![libc_reference(operation), library(operation)];
+    routines.extend(peers::built_in(operation));
+    for peer in &setting.options.peers {
+        if peer.operation == operation {
+            routines.push(peer.load()?);
+        }
+    }
+    Ok(routines)
+}
+
+/// Relates every row to the best peer's and hands it on.
+fn finish(
+    rows: &mut [Row],
+    setting: &mut Setting<'_>,
+    judged: &mut Vec<Judged>,
+) -> Result<(), LabError> {
+    let best = rows
+        .iter()
+        .filter(|row| row.contestant != LIBRARY)
+        .min_by(|a, b| stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns)))
+        .map(|row| (row.contestant.clone(), row.operation_ns.clone()));
+    let Some((best_peer, best_ns)) = best else { return Ok(()) };
+    for row in rows.iter_mut() {
+        let ratio = PairedRatio::new(&row.operation_ns, &best_ns, setting.bench.seed);
+        row.extra.insert(OF_ENVELOPE.to_owned(), ratio.median);
+        row.extra.insert("of_envelope_low".to_owned(), ratio.low);
+        row.extra.insert("of_envelope_high".to_owned(), ratio.high);
+        if row.contestant == LIBRARY {
+            judged.push(Judged {
+                operation: row.cell.operation.clone(),
+                cell: match row.cell.axes.get("span") {
+                    Some(span) => format!("{}, {}", row.cell.state, short_bytes(*span as usize)),
+                    None if row.cell.state == "warm" => short_bytes(row.cell.size as usize),
+                    None => format!("{} {}", short_bytes(row.cell.size as usize), row.cell.state),
+                },
+                of_envelope: ratio.median,
+                of_libc: row.ratio.map_or(f64::NAN, |ratio| ratio.median),
+                best_peer: best_peer.clone(),
+            });
+        }
+        (setting.rows)(row)?;
+    }
+    Ok(())
+}
+
+/// The library in one cell.
+#[derive(Clone, Debug)]
+struct Judged {
+    operation: String,
+    cell: String,
+    of_envelope: f64,
+    of_libc: f64,
+    best_peer: String,
+}
+
+/// What is asked of the library: nowhere slower than this part of the envelope's speed.
+const LEAST: f64 = 0.97;
+
+/// One sentence over all, then one per operation with its worst cell.
+fn verdicts(judged: &[Judged]) -> Vec<String> {
+    let speed = |ratio: f64| 1.0 / ratio;
+    let mean = |ratios: &[f64]| {
+        (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
+    };
+    let below =
+        |cells: &[&Judged]| cells.iter().filter(|cell| speed(cell.of_envelope) < LEAST).count();
+    let mut operations: Vec<&str> = Vec::new();
+    for cell in judged {
+        if !operations.contains(&cell.operation.as_str()) {
+            operations.push(&cell.operation);
+        }
+    }
+    if judged.is_empty() {
+        return Vec::new();
+    }
+    let all: Vec<&Judged> = judged.iter().collect();
+    let mut sentences = vec![format!(
+        "The library has at least {LEAST} of the best peer's speed in {} of {} cells.",
+        all.len() - below(&all),
+        all.len()
+    )];
+    for operation in operations {
+        let cells: Vec<&Judged> =
+            judged.iter().filter(|cell| cell.operation == operation).collect();
+        let envelope: Vec<f64> = cells.iter().map(|cell| cell.of_envelope).collect();
+        let libc: Vec<f64> = cells.iter().map(|cell| cell.of_libc).collect();
+        let worst = cells.iter().max_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope));
+        let Some(worst) = worst else { continue };
+        sentences.push(format!(
+            "{operation}: {:.2} of the envelope's speed and {:.2} of libc's in the geometric mean; \
+             worst {:.2} of {} at {}; below {LEAST} in {} of {} cells.",
+            speed(mean(&envelope)),
+            speed(mean(&libc)),
+            speed(worst.of_envelope),
+            worst.best_peer,
+            worst.cell,
+            below(&cells),
+            cells.len()
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(operation: &str, of_envelope: f64, of_libc: f64) -> Judged {
+        Judged {
+            operation: operation.into(),
+            cell: "4K".into(),
+            of_envelope,
+            of_libc,
+            best_peer: "memx".into(),
+        }
+    }
+
+    #[test]
+    fn the_worst_cell_and_the_mean_are_told() {
+        let told =
+            verdicts(&[cell("copy", 0.5, 0.5), cell("copy", 2.0, 0.5), cell("zero", 1.0, 1.0)]);
+        assert_eq!(
+            told,
+            [
+                "The library has at least 0.97 of the best peer's speed in 2 of 3 cells.",
+                "copy: 1.00 of the envelope's speed and 2.00 of libc's in the geometric mean; worst \
+                 0.50 of memx at 4K; below 0.97 in 1 of 2 cells.",
+                "zero: 1.00 of the envelope's speed and 1.00 of libc's in the geometric mean; worst \
+                 1.00 of memx at 4K; below 0.97 in 0 of 1 cells.",
+            ]
+        );
+        assert!(verdicts(&[]).is_empty());
+    }
+}

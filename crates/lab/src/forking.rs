@@ -1,0 +1,266 @@
+//! The kernel's own page copies: a process that forks, has the child use a buffer, and waits.
+//!
+//! Seed 000's workload is `alloc(buf); for(;;) { fork(); use(buf); }`. Forking a process that has
+//! threads leaves the child with the locks of threads that are gone, so the loop runs in a fresh
+//! process with one thread ([`serve`]), which the experiment starts ([`Forker`]) and asks for
+//! loops over a pipe.
+
+use cachewise_kernels::PAGE_SIZE;
+use cachewise_measure::{Contestant, Place, Reader};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The name under which the kernel's fork stands in records.
+pub const FORK: &str = "fork";
+
+/// Serves requests until the input ends: a line with a number of loops is answered by a line with
+/// the page faults that the children of these loops had.
+///
+/// # Errors
+/// A buffer that cannot be had, a process with several threads, a request that is no number, and
+/// what forking, reading and writing can return.
+pub fn serve(bytes: usize, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    if threads() != Some(1) {
+        return Err(io::Error::other("only a process with one thread may fork and go on"));
+    }
+    // Ctrl-C reaches the whole foreground group; this process ends when its input does.
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    let buffer = Buffer::new(bytes)?;
+    for line in input.lines() {
+        let line = line?;
+        let loops: u64 = line.trim().parse().map_err(|_| {
+            io::Error::other(format!("fork-loop: found \"{line}\", accepted a number of loops"))
+        })?;
+        let before = children_faults();
+        for _ in 0..loops {
+            fork_and_use(&buffer)?;
+        }
+        writeln!(output, "{}", children_faults() - before)?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// Threads of this process.
+fn threads() -> Option<usize> {
+    Some(std::fs::read_dir("/proc/self/task").ok()?.count())
+}
+
+/// A private mapping of base pages, every one of them written.
+struct Buffer {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Buffer {
+    fn new(bytes: usize) -> io::Result<Buffer> {
+        let bytes = bytes.max(1).next_multiple_of(PAGE_SIZE);
+        // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // One huge page would be copied, or split, as a whole: another experiment's question.
+        // SAFETY: the mapping is ours, and the advice does not change its contents.
+        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
+        let start = start.cast::<u8>();
+        let mut random = fastrand::Rng::with_seed(0x0F0C);
+        for at in 0..bytes {
+            // SAFETY: inside the mapping.
+            unsafe { start.wrapping_add(at).write(random.u8(1..)) };
+        }
+        Ok(Buffer { start, bytes })
+    }
+
+    /// Seed 000.11: touch byte 0 of each page, then read every 32nd byte. Allocates nothing.
+    fn use_it(&self) {
+        for page in 0..self.bytes / PAGE_SIZE {
+            let first = self.start.wrapping_add(page * PAGE_SIZE);
+            // SAFETY: inside the mapping.
+            unsafe { first.write_volatile(1) };
+        }
+        // SAFETY: the mapping is that long and was written.
+        unsafe { Reader::every(self.start, self.bytes, 32) };
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: exactly what was mapped, and nobody has a pointer into it.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// One loop of seed 000: fork, have the child copy what it writes, wait for it.
+fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
+    // SAFETY: the process has one thread (serve checks), so the child inherits no lock that nobody
+    // will release; until it ends it neither allocates nor takes one.
+    let child = unsafe { libc::fork() };
+    match child {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            buffer.use_it();
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(0) }
+        }
+        child => {
+            let mut status = 0;
+            loop {
+                // SAFETY: waits for the child just made; the status is ours.
+                let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+                if waited == child {
+                    break;
+                }
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            if status == 0 {
+                Ok(())
+            } else {
+                Err(io::Error::other(format!("a forked child ended with status {status}")))
+            }
+        }
+    }
+}
+
+/// Minor page faults of all children waited for so far.
+fn children_faults() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a place for one rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
+    unsafe { usage.assume_init() }.ru_minflt
+}
+
+/// The contestant: a child process that forks.
+pub struct Forker {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    failed: Option<io::Error>,
+    loops: u64,
+    faults: u64,
+}
+
+impl Forker {
+    /// Starts `program fork-loop --buffer bytes`.
+    ///
+    /// # Errors
+    /// When it cannot be started or does not answer.
+    pub fn start(program: &Path, bytes: usize) -> io::Result<Forker> {
+        let mut child = Command::new(program)
+            .args(["fork-loop", "--buffer", &bytes.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let pipe_missing = || io::Error::other("the child has no pipe");
+        let requests = child.stdin.take().ok_or_else(pipe_missing)?;
+        let answers = BufReader::new(child.stdout.take().ok_or_else(pipe_missing)?);
+        let requests = Some(requests);
+        let mut forker = Forker { child, requests, answers, failed: None, loops: 0, faults: 0 };
+        forker.ask(1)?;
+        (forker.loops, forker.faults) = (0, 0);
+        Ok(forker)
+    }
+
+    fn ask(&mut self, loops: usize) -> io::Result<()> {
+        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        // One write: a line in two pieces could wake the child twice.
+        requests.write_all(format!("{loops}\n").as_bytes())?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer)?;
+        let faults: u64 = answer.trim().parse().map_err(|_| {
+            io::Error::other(format!("found \"{}\", accepted a number of faults", answer.trim()))
+        })?;
+        self.loops += loops as u64;
+        self.faults += faults;
+        Ok(())
+    }
+
+    /// Page faults per loop so far; none before the first.
+    #[must_use]
+    pub fn faults_per_loop(&self) -> Option<f64> {
+        (self.loops > 0).then(|| self.faults as f64 / self.loops as f64)
+    }
+
+    /// What went wrong, if anything did: its times mean nothing then.
+    pub fn take_failure(&mut self) -> Option<io::Error> {
+        self.failed.take()
+    }
+}
+
+impl Contestant for Forker {
+    fn name(&self) -> &str {
+        FORK
+    }
+
+    fn call(&mut self, place: &Place) {
+        self.call_all(std::slice::from_ref(place));
+    }
+
+    /// The places count, and nothing else: the child has a buffer of its own.
+    fn call_all(&mut self, places: &[Place]) {
+        if self.failed.is_none()
+            && let Err(error) = self.ask(places.len())
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    fn stays(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for Forker {
+    fn drop(&mut self) {
+        // The end of its input ends the child.
+        drop(self.requests.take());
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_whole_pages_and_used_as_the_seed_says() {
+        let buffer = Buffer::new(PAGE_SIZE + 1).expect("two pages");
+        assert_eq!(buffer.bytes, 2 * PAGE_SIZE);
+        buffer.use_it();
+        for page in 0..2 {
+            // SAFETY: inside the buffer.
+            let first = unsafe { buffer.start.wrapping_add(page * PAGE_SIZE).read() };
+            assert_eq!(first, 1);
+        }
+    }
+
+    #[test]
+    fn a_process_with_threads_refuses_to_fork() {
+        // The test harness runs this in a thread of its own.
+        let error = serve(PAGE_SIZE, "1\n".as_bytes(), Vec::new()).expect_err("threads");
+        assert!(error.to_string().contains("one thread"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_answer_is_refused() {
+        let error = Forker::start(Path::new("/bin/true"), PAGE_SIZE).err().expect("no answer");
+        assert!(!error.to_string().is_empty());
+        assert!(Forker::start(Path::new("/nonexistent/program"), PAGE_SIZE).is_err());
+    }
+}

@@ -1,0 +1,284 @@
+//! Other libraries behind the same function pointers, to be compared with.
+//!
+//! Each is called the way its C or Rust user calls it. Where the arguments come in another order or
+//! nothing is returned, a few moves stand in between; that is said in the table's notes.
+
+use crate::LabError;
+use crate::contestants::Routine;
+use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
+use cachewise_kernels::{Function, Operation};
+use std::ffi::CString;
+use std::path::PathBuf;
+
+/// The peers that come with the laboratory, for an operation.
+#[must_use]
+pub fn built_in(operation: Operation) -> Vec<Routine> {
+    let named = |name: &str, function| Routine { name: name.to_owned(), function };
+    let memx = match operation {
+        Operation::Copy => Some(Function::Copy(memx_copy)),
+        Operation::Fill => Some(Function::Fill(memx_fill)),
+        Operation::Zero => Some(Function::Zero(memx_zero)),
+        Operation::Compare => Some(Function::Compare(memx_compare)),
+        Operation::Equal => Some(Function::Equal(memx_equal)),
+        Operation::Move | Operation::CopyPages | Operation::ZeroPages => None,
+    };
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    let stringzilla = stringzilla_c::function(operation);
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let stringzilla = None;
+    [("stringzilla", stringzilla), ("memx", memx)]
+        .into_iter()
+        .filter_map(|(name, function)| function.map(|function| named(name, function)))
+        .collect()
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod stringzilla_c {
+    //! StringZilla's C functions, with its own run-time dispatch.
+
+    use cachewise_kernels::{Function, Operation};
+    // Links the C code.
+    use stringzilla as _;
+
+    unsafe extern "C" {
+        fn sz_copy(target: *mut u8, source: *const u8, length: usize);
+        fn sz_move(target: *mut u8, source: *const u8, length: usize);
+        fn sz_fill(target: *mut u8, length: usize, value: u8);
+        fn sz_equal(a: *const u8, b: *const u8, length: usize) -> i32;
+        fn sz_order(a: *const u8, a_length: usize, b: *const u8, b_length: usize) -> i32;
+    }
+
+    pub(super) fn function(operation: Operation) -> Option<Function> {
+        Some(match operation {
+            Operation::Copy => Function::Copy(copy),
+            Operation::Move => Function::Move(r#move),
+            Operation::Fill => Function::Fill(fill),
+            Operation::Zero => Function::Zero(zero),
+            Operation::Compare => Function::Compare(order),
+            Operation::Equal => Function::Equal(sz_equal),
+            Operation::CopyPages | Operation::ZeroPages => return None,
+        })
+    }
+
+    unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise (`CopyFn`).
+        unsafe { sz_copy(dst, src, n) };
+        dst
+    }
+
+    unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise (`MoveFn`).
+        unsafe { sz_move(dst, src, n) };
+        dst
+    }
+
+    unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise (`FillFn`).
+        unsafe { sz_fill(dst, n, byte as u8) };
+        dst
+    }
+
+    unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise (`ZeroFn`).
+        unsafe { sz_fill(dst, n, 0) };
+        dst
+    }
+
+    unsafe extern "C" fn order(a: *const u8, b: *const u8, n: usize) -> i32 {
+        // SAFETY: the caller's promise (`CompareFn`).
+        unsafe { sz_order(a, n, b, n) }
+    }
+}
+
+/// # Safety
+/// `n` bytes are readable at `at` for as long as the slice lives.
+unsafe fn bytes<'a>(at: *const u8, n: usize) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(at, n) }
+}
+
+/// # Safety
+/// `n` bytes are writable at `at` and nobody else's for as long as the slice lives.
+unsafe fn bytes_mut<'a>(at: *mut u8, n: usize) -> &'a mut [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(at, n) }
+}
+
+unsafe extern "C" fn memx_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise (`CopyFn`): apart, so that one may be borrowed mutably.
+    let to = unsafe { bytes_mut(dst, n) };
+    // SAFETY: as above.
+    let from = unsafe { bytes(src, n) };
+    // Both lengths are n, which is all it could refuse.
+    let _ = memx::memcpy(to, from);
+    dst
+}
+
+unsafe extern "C" fn memx_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise (`FillFn`).
+    memx::memset(unsafe { bytes_mut(dst, n) }, byte as u8);
+    dst
+}
+
+unsafe extern "C" fn memx_zero(dst: *mut u8, n: usize) -> *mut u8 {
+    // SAFETY: the caller's promise (`ZeroFn`).
+    memx::memset(unsafe { bytes_mut(dst, n) }, 0);
+    dst
+}
+
+unsafe extern "C" fn memx_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise (`CompareFn`).
+    let a = unsafe { bytes(a, n) };
+    // SAFETY: as above.
+    memx::memcmp(a, unsafe { bytes(b, n) }) as i32
+}
+
+unsafe extern "C" fn memx_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise (`CompareFn`).
+    let a = unsafe { bytes(a, n) };
+    // SAFETY: as above.
+    i32::from(memx::memeq(a, unsafe { bytes(b, n) }))
+}
+
+/// A function of a shared library, as `--peer` names it: `NAME=PATH:SYMBOL`, with `@OPERATION` where
+/// the symbol does not say what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// What results call it.
+    pub name: String,
+    /// The library.
+    pub path: PathBuf,
+    /// The function, with C's contract for the operation.
+    pub symbol: String,
+    /// What it does.
+    pub operation: Operation,
+}
+
+impl std::str::FromStr for Peer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Peer, String> {
+        let refused = || {
+            format!(
+                "found \"{text}\", accepted NAME=PATH:SYMBOL or NAME=PATH:SYMBOL@OPERATION, as in \
+                 mine=/opt/lib/libmine.so:my_memcpy"
+            )
+        };
+        let (name, rest) = text.split_once('=').ok_or_else(refused)?;
+        let (path, symbol) = rest.rsplit_once(':').ok_or_else(refused)?;
+        let (symbol, operation) = match symbol.split_once('@') {
+            Some((symbol, operation)) => {
+                (symbol, Some(Operation::from_name(operation).ok_or_else(refused)?))
+            }
+            None => (symbol, implied(symbol)),
+        };
+        if name.is_empty() || path.is_empty() || symbol.is_empty() {
+            return Err(refused());
+        }
+        let operation = operation.ok_or_else(|| {
+            format!(
+                "found \"{symbol}\", which does not say what it does; accepted a name with memcpy, \
+                 memmove, memset or memcmp in it, or {symbol}@copy, @move, @fill, @zero, @compare, \
+                 @equal"
+            )
+        })?;
+        Ok(Peer { name: name.to_owned(), path: path.into(), symbol: symbol.to_owned(), operation })
+    }
+}
+
+/// What a function of that name does.
+fn implied(symbol: &str) -> Option<Operation> {
+    [
+        ("memcpy", Operation::Copy),
+        ("memmove", Operation::Move),
+        ("memset", Operation::Fill),
+        ("bzero", Operation::Zero),
+        ("memcmp", Operation::Compare),
+    ]
+    .into_iter()
+    .find(|(part, _)| symbol.contains(part))
+    .map(|(_, operation)| operation)
+}
+
+impl Peer {
+    /// Loads the library, which stays loaded.
+    ///
+    /// # Errors
+    /// The library or the symbol is not found, in the loader's words.
+    pub fn load(&self) -> Result<Routine, LabError> {
+        let refused = || LabError::Peer { name: self.name.clone(), why: loader_error() };
+        let path = CString::new(self.path.as_os_str().as_encoded_bytes()).map_err(|_| refused())?;
+        let symbol = CString::new(self.symbol.as_bytes()).map_err(|_| refused())?;
+        // SAFETY: a string ending in NUL; the library's constructors are the user's business.
+        let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if library.is_null() {
+            return Err(refused());
+        }
+        // SAFETY: an open library and a string ending in NUL.
+        let address = unsafe { libc::dlsym(library, symbol.as_ptr()) };
+        if address.is_null() {
+            return Err(refused());
+        }
+        macro_rules! as_function {
+            ($kind:ident, $type:ty) => {
+                // SAFETY: the user names a function with this contract; nothing can check that but
+                // the verification of its bytes that follows.
+                Function::$kind(unsafe { std::mem::transmute::<*mut libc::c_void, $type>(address) })
+            };
+        }
+        let function = match self.operation {
+            Operation::Copy => as_function!(Copy, CopyFn),
+            Operation::Move => as_function!(Move, CopyFn),
+            Operation::Fill => as_function!(Fill, FillFn),
+            Operation::Zero => as_function!(Zero, ZeroFn),
+            Operation::Compare => as_function!(Compare, CompareFn),
+            Operation::Equal => as_function!(Equal, CompareFn),
+            Operation::CopyPages => as_function!(CopyPages, CopyPagesFn),
+            Operation::ZeroPages => as_function!(ZeroPages, ZeroPagesFn),
+        };
+        Ok(Routine { name: self.name.clone(), function })
+    }
+}
+
+fn loader_error() -> String {
+    // SAFETY: always callable; null or a string that lives until the next call.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "the name holds a NUL byte".to_owned();
+    }
+    // SAFETY: not null: a string ending in NUL.
+    unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_says_what_it_does_or_is_told() {
+        let peer: Peer = "a=/x/lib.so:aocl_memcpy".parse().expect("a peer");
+        assert_eq!((peer.operation, peer.symbol.as_str()), (Operation::Copy, "aocl_memcpy"));
+        let peer: Peer = "a=/x/lib.so:zap@zero".parse().expect("a peer");
+        assert_eq!((peer.operation, peer.symbol.as_str()), (Operation::Zero, "zap"));
+        for (text, says) in [
+            ("a", "accepted NAME=PATH:SYMBOL"),
+            ("a=/x/lib.so", "accepted NAME=PATH:SYMBOL"),
+            ("a=/x/lib.so:zap", "does not say what it does"),
+            ("a=/x/lib.so:zap@fly", "accepted NAME=PATH:SYMBOL"),
+            ("=/x/lib.so:memcpy", "accepted NAME=PATH:SYMBOL"),
+        ] {
+            let error = text.parse::<Peer>().expect_err(text);
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_library_is_loaded_or_refused_in_the_loaders_words() {
+        let peer: Peer = "c=libc.so.6:memcpy".parse().expect("a peer");
+        assert!(matches!(peer.load().expect("libc").function, Function::Copy(_)));
+        for text in ["c=/nonexistent/lib.so:memcpy", "c=libc.so.6:my_memcpy"] {
+            let error = text.parse::<Peer>().expect("a peer").load().expect_err(text).to_string();
+            assert!(error.starts_with("--peer c: "), "{error}");
+        }
+    }
+}

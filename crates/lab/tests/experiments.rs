@@ -1,0 +1,304 @@
+//! Experiments run for real, small, and what they hand over fits together: rows, the figures that
+//! say how these are drawn, and the sentences about them.
+
+use cachewise_lab::LabError;
+use cachewise_lab::bench::Bench;
+use cachewise_lab::experiments::{self, Experiment, Finish, Options, Setting};
+use cachewise_lab::watch::Observer;
+use cachewise_measure::{Figure, FigureKind, Level, Row};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// One bench for all: experiments share its arena, and none may be timed beside another.
+static BENCH: LazyLock<Mutex<Bench>> =
+    LazyLock::new(|| Mutex::new(Bench::new(1, None).expect("a machine to measure")));
+
+/// What an experiment handed over.
+struct Outcome {
+    finish: Result<Finish, LabError>,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+    verdicts: Vec<String>,
+}
+
+/// Looks on, and stops after a number of advances.
+struct Patience {
+    begun: f64,
+    advanced: f64,
+    left: usize,
+}
+
+impl Observer for Patience {
+    fn begin(&mut self, _: &str, units: f64) {
+        self.begun = units;
+    }
+    fn advance(&mut self, _: &str, units: f64) {
+        self.advanced += units;
+        self.left = self.left.saturating_sub(1);
+    }
+    fn cancelled(&self) -> bool {
+        self.left == 0
+    }
+}
+
+fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
+    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut rows, mut notes, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
+    let experiment = experiments::find(name).expect("it is listed");
+    let finish = experiment.run(&mut Setting {
+        bench: &mut bench,
+        options,
+        observer: patience,
+        rows: &mut |row| {
+            rows.push(row.clone());
+            Ok(())
+        },
+        notes: &mut |note| {
+            notes.push(note);
+            Ok(())
+        },
+        verdicts: &mut |verdict| verdicts.push(verdict),
+    });
+    Outcome { finish, rows, notes, verdicts }
+}
+
+fn run(name: &str, options: &Options) -> Outcome {
+    let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
+    let outcome = run_with(name, options, &mut patience);
+    assert!(matches!(outcome.finish, Ok(Finish::Complete)), "{name}: {:?}", outcome.finish);
+    let share = patience.advanced / patience.begun;
+    assert!((0.99..=1.01).contains(&share), "{name}: the bar ends at {share}");
+    consistent(name, &outcome);
+    outcome
+}
+
+fn quick(kernels: &str, sizes: &[usize]) -> Options {
+    Options {
+        kernels: (!kernels.is_empty()).then(|| kernels.to_owned()),
+        sizes: sizes.to_vec(),
+        quick: true,
+        ..Options::default()
+    }
+}
+
+/// Rows are whole, figures draw something, sentences are sentences.
+fn consistent(name: &str, outcome: &Outcome) {
+    assert!(!outcome.rows.is_empty(), "{name}");
+    for row in &outcome.rows {
+        assert_eq!(row.experiment, name);
+        assert!(row.operation_ns.len() >= 15 || row.dropped, "{name}: {row:?}");
+        assert!(row.ratio.is_some() && row.verdict.is_some(), "{name}: {row:?}");
+        let has_reference = outcome
+            .rows
+            .iter()
+            .any(|other| other.cell == row.cell && other.contestant == row.reference);
+        assert!(has_reference, "{name}: {} stands beside its reference", row.contestant);
+    }
+    for figure in experiments::find(name).expect("it is listed").figures() {
+        draws(name, &figure, &outcome.rows);
+    }
+    for verdict in &outcome.verdicts {
+        assert!(!verdict.contains("NaN") && verdict.len() > 20, "{name}: {verdict}");
+    }
+}
+
+/// A figure's coordinates and its quantity are to be found in the rows that it shows.
+fn draws(name: &str, figure: &Figure, rows: &[Row]) {
+    let shown: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.cell.state.starts_with(&figure.states))
+        .filter(|row| figure.contestants.is_empty() || figure.contestants.contains(&row.contestant))
+        .collect();
+    assert!(!shown.is_empty(), "{name}: \"{}\" shows nothing", figure.title);
+    let known = ["size", "contestant", "state", "reader", "bystander", "source", "destination"];
+    for row in shown {
+        for coordinate in figure.panels.iter().chain([&figure.x]).chain(&figure.y) {
+            assert!(
+                known.contains(&coordinate.as_str()) || row.cell.axes.contains_key(coordinate),
+                "{name}: \"{}\": {coordinate} is no coordinate of {:?}",
+                figure.title,
+                row.cell
+            );
+        }
+        if figure.y.as_deref() == Some("reader") {
+            assert!(row.cell.reader.is_some(), "{name}: {:?}", row.cell);
+        }
+        let quantities = ["gbps", "ns", "total_ns", "ratio", "cost"];
+        assert!(
+            quantities.contains(&figure.value.as_str())
+                || (figure.value == "total_ratio" && row.total_ratio.is_some())
+                || row.extra.contains_key(&figure.value),
+            "{name}: {} of {}",
+            figure.value,
+            row.contestant
+        );
+        assert_eq!(figure.kind == FigureKind::HeatMap, figure.y.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn every_experiment_describes_itself() {
+    for experiment in experiments::ALL {
+        let Experiment { name, about, seeds, .. } = experiment;
+        assert!(about.len() > 20 && !seeds.is_empty(), "{name}");
+        assert!(!experiment.figures().is_empty(), "{name}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn pages_are_cleared_counted_and_judged() {
+    let outcome = run("page-clear", &quick("mmx_AP.", &[32 << 10, 320 << 10]));
+    let names: Vec<&str> = outcome.rows.iter().map(|row| row.contestant.as_str()).collect();
+    assert_eq!(names[..3], ["libc", "zero.mmx", "zero.mmx.nt"]);
+    for row in &outcome.rows {
+        let pages = (row.cell.size / 4096) as f64;
+        assert_eq!(row.extra["zeroed_per_loop"], pages);
+        assert_eq!(row.extra["loops"], 1.6e6 / pages, "the seed's runs zero 1.6 million pages");
+        assert_eq!(row.reader_ns.len(), row.operation_ns.len());
+    }
+    assert!(outcome.verdicts[0].starts_with("Seed 000.12"), "{:?}", outcome.verdicts);
+    assert!(outcome.verdicts[0].contains("at 32K") && outcome.verdicts[0].contains("at 320K"));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_seeds_own_parameters_are_its_loops() {
+    let options =
+        Options { kernels: Some("zero\\.rep\\.stosb".into()), classic: true, ..Options::default() };
+    let outcome = run("page-clear", &options);
+    let calls: Vec<(u64, u32)> =
+        outcome.rows.iter().map(|row| (row.cell.size, row.calls)).collect();
+    assert_eq!(calls[0], (32 << 10, 200_000));
+    assert_eq!(calls[2], (320 << 10, 20_000));
+    assert!(outcome.verdicts[0].contains("was not tested"), "{:?}", outcome.verdicts);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn pages_are_copied_as_a_fork_does() {
+    let outcome = run("page-copy", &quick("mmx_AP.|copy\\.gpr64", &[4 << 10, 32 << 10]));
+    let of_first = outcome.rows.iter().filter(|row| row.cell.size == 4 << 10);
+    let names: Vec<&str> = of_first.map(|row| row.contestant.as_str()).collect();
+    assert_eq!(names, ["libc", "mmx_APn", "mmx_APN", "mmx_APn/APN", "copy.gpr64"]);
+    for row in &outcome.rows {
+        assert_eq!(row.extra["zeroed_per_loop"], 3.0, "000.10");
+        assert_eq!(row.extra["copied_per_loop"], (row.cell.size / 4096 + 8) as f64, "000.9");
+    }
+    assert!(outcome.notes.iter().any(|note| note.contains("skipped fork")), "no program was given");
+    assert!(outcome.verdicts[0].contains("of 2 buffers"), "{:?}", outcome.verdicts);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn huge_pages_are_copied_whole() {
+    let outcome = run("page-copy", &quick("(zero|copy)\\.avx(\\.nt)?", &[8 << 10]));
+    let huge = outcome.rows.iter().find(|row| row.contestant == "2M avx");
+    // A CPU without AVX has no such row; neither has it the others.
+    if let Some(row) = huge {
+        assert_eq!(row.extra["copied_per_loop"], 8.0 + 512.0);
+        assert!(outcome.verdicts.iter().any(|verdict| verdict.contains("whole 2 MiB page")));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_map_answers_the_question() {
+    let mut options = quick("(copy|zero)\\.sse2(\\.nt)?", &[4096]);
+    options.placements = vec![(Level::L2, Level::L2)];
+    let outcome = run("reuse-map", &options);
+    for row in &outcome.rows {
+        assert!(row.reference == "copy.sse2" || row.reference == "zero.sse2", "{}", row.reference);
+        assert!(row.cell.reader.is_some_and(|touched| touched >= 1.0 / 64.0));
+        assert_eq!(row.cell.destination.as_deref(), Some("L2"));
+    }
+    assert!(outcome.verdicts[0].starts_with("Is there ANY workload"), "{:?}", outcome.verdicts);
+    let cells = outcome.rows.iter().filter(|row| row.contestant == "copy.sse2.nt").count();
+    assert!(outcome.verdicts[0].contains(&format!("of {cells} cells")), "{:?}", outcome.verdicts);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_kind_of_cpu_is_named() {
+    let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
+    let verdicts = outcome.verdicts.join("\n");
+    assert!(verdicts.contains("NT to a cached target of 4K (001.4"), "{verdicts}");
+    assert!(verdicts.contains("copy.mmx.nt"), "{verdicts}");
+    assert!(verdicts.contains("prefetchnta in copy.mmx.pf320 (002.9)"), "{verdicts}");
+    let states: std::collections::BTreeSet<_> =
+        outcome.rows.iter().map(|row| row.cell.state.as_str()).collect();
+    assert_eq!(states.len(), 4, "{states:?}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn policies_receive_and_send() {
+    let outcome = run("receive", &quick("copy\\.sse2(\\.nt)?", &[16 << 10]));
+    for row in &outcome.rows {
+        for figure in ["gbit_per_s", "cpu_share_copy_10g", "cpu_share_10g"] {
+            assert!(row.extra[figure] > 0.0, "{figure} of {}", row.contestant);
+        }
+    }
+    let policies =
+        ["never NT", "always NT", "NT from 64K", "NT above L2", "NT when known", "NT copyin only"];
+    for state in ["receive", "send"] {
+        for policy in policies {
+            let named = |row: &&Row| row.contestant == policy && row.cell.state == state;
+            assert!(outcome.rows.iter().any(|row| named(&row)), "{state} {policy}");
+        }
+    }
+    let tcp = outcome.rows.iter().any(|row| row.contestant == "tcp loopback");
+    let excused = outcome.notes.iter().any(|note| note.contains("tcp loopback"));
+    assert!(tcp || excused, "{:?}", outcome.notes);
+    assert!(
+        outcome.verdicts[0].contains("cells of receiving and sending"),
+        "{:?}",
+        outcome.verdicts
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn being_stopped_keeps_finished_rows() {
+    for (name, options) in [
+        ("page-clear", quick("zero\\.sse2", &[4096, 8192])),
+        ("page-copy", quick("copy\\.sse2", &[4096, 8192])),
+        ("reuse-map", quick("copy\\.sse2(\\.nt)?", &[4096])),
+        ("cached-target", quick("copy\\.sse2(\\.nt)?", &[4096])),
+        ("receive", quick("copy\\.sse2(\\.nt)?", &[4096])),
+    ] {
+        let mut patience = Patience { begun: 0.0, advanced: 0.0, left: 1 };
+        let outcome = run_with(name, &options, &mut patience);
+        assert!(matches!(outcome.finish, Ok(Finish::Interrupted)), "{name}: {:?}", outcome.finish);
+        assert!(!outcome.rows.is_empty(), "{name} keeps the cell that was finished");
+        assert!(outcome.rows.iter().all(|row| row.operation_ns.len() >= 15), "{name}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn options_without_meaning_are_refused_in_a_line() {
+    let refused = |name: &str, options: Options| {
+        let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
+        let outcome = run_with(name, &options, &mut patience);
+        assert!(outcome.rows.is_empty());
+        let text = outcome.finish.expect_err("a refusal").to_string();
+        assert!(!text.contains('\n'), "{text}");
+        text
+    };
+    let placed =
+        |options: Options| Options { placements: vec![(Level::L2, Level::Dram)], ..options };
+    for name in ["page-clear", "page-copy", "cached-target", "receive"] {
+        let text = refused(name, placed(Options::default()));
+        assert!(text.starts_with("--residency: found L2:DRAM, accepted no residency"), "{text}");
+    }
+    for name in ["page-clear", "page-copy"] {
+        let text = refused(name, quick("", &[5000]));
+        assert_eq!(text, "--size: found 5000, accepted whole pages of 4096 bytes");
+    }
+    assert!(refused("reuse-map", quick("copy\\.sse2", &[])).contains("none of the kernels chosen"));
+    let text = refused("cached-target", quick("copy\\.sse2", &[]));
+    assert!(text.contains("stores around the cache or prefetches"), "{text}");
+    let text = refused("receive", quick("copy\\.sse2", &[]));
+    assert!(text.starts_with("--kernels: found 1 that store through the cache and 0"), "{text}");
+    assert!(refused("page-clear", quick("zero.nonesuch", &[])).contains("nearest"));
+}

@@ -1,0 +1,129 @@
+//! What a workload of an experiment's own can rely on: its input is made before it is timed, its
+//! reader replaces the cell's, its second kernel is checked, its loops are as many as it says.
+
+use super::tests::{caches, operand};
+use super::*;
+use std::sync::Arc;
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Workload {
+    announced: usize,
+    called: usize,
+    outstanding: usize,
+    read: usize,
+    reads_itself: bool,
+    companion: Option<Function>,
+}
+
+impl Contestant for Workload {
+    fn name(&self) -> &str {
+        "workload"
+    }
+
+    fn call(&mut self, _: &Place) {
+        self.outstanding -= 1;
+        self.called += 1;
+    }
+
+    fn before(&mut self, places: &[Place], calls: usize) {
+        assert!(!places.is_empty() && places.len() <= calls, "places repeat, calls do not");
+        assert_eq!(self.outstanding, 0, "all that was announced was made");
+        self.outstanding = calls;
+        self.announced += calls;
+    }
+
+    fn read(&mut self, _: &Place) -> bool {
+        self.read += 1;
+        self.reads_itself
+    }
+
+    fn companion(&self) -> Option<Function> {
+        self.companion
+    }
+}
+
+fn run_it(cell: &mut Cell<'_>, workload: &mut Workload, plan: &Plan) -> CellResult {
+    let mut contestants: [&mut dyn Contestant; 1] = [workload];
+    run(cell, &mut contestants, plan, &Clock::calibrate(), &mut Unwatched).expect("a result")
+}
+
+#[test]
+fn every_call_is_announced_once() {
+    let arena = Arc::new(Arena::new(1 << 16, PagePolicy::Small, 1).expect("an arena"));
+    let reused = || Operand::reused(&arena, 0, 64, 0, &caches(), 1).expect("an operand");
+    let reader = ReaderSpec { touched_fraction: 1.0, delay: Delay::None };
+    let mut bystander = Bystander::new(1 << 12, 3).expect("a bystander");
+    let plan = Plan { calls: Some(7), ..Plan::default() };
+    let mut cells = [
+        Cell::new(operand(Level::L1, 64, 1.0, 1)),
+        Cell::new(reused()),
+        Cell::new(reused()).with_reader(reader),
+        Cell::new(reused()).with_source(operand(Level::Dram, 64, 1.0, 2)),
+        Cell::new(reused()).with_source(operand(Level::L2, 64, 1.0, 2)).with_reader(reader),
+        Cell::new(operand(Level::L2, 64, 1.0, 1)).with_bystander(&mut bystander),
+    ];
+    for cell in &mut cells {
+        let mut workload = Workload::default();
+        let result = run_it(cell, &mut workload, &plan);
+        assert_eq!(result.calls_per_sample, 7, "{cell:?}");
+        assert_eq!((workload.announced, workload.outstanding), (workload.called, 0), "{cell:?}");
+        assert!(workload.called >= 2 + 15 * 7);
+    }
+}
+
+#[test]
+fn a_workload_reads_where_the_cell_has_a_reader() {
+    let reader = ReaderSpec { touched_fraction: 1.0, delay: Delay::None };
+    let plan = Plan { calls: Some(3), ..Plan::default() };
+    for reads_itself in [true, false] {
+        let mut workload = Workload { reads_itself, ..Workload::default() };
+        let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1)).with_reader(reader);
+        let result = run_it(&mut cell, &mut workload, &plan);
+        assert_eq!(workload.read, 15 * 3);
+        assert_eq!(result.contestants[0].reader_ns.len(), 15);
+    }
+    let mut workload = Workload::default();
+    run_it(&mut Cell::new(operand(Level::L1, 64, 1.0, 1)), &mut workload, &plan);
+    assert_eq!(workload.read, 0, "nobody asked for a reader");
+}
+
+#[test]
+fn a_lead_in_leaves_a_placed_source_cold() {
+    /// Notes which sources it is called on.
+    struct Sources(Vec<(usize, *const u8)>, usize);
+    impl Contestant for Sources {
+        fn name(&self) -> &str {
+            "sources"
+        }
+        fn call(&mut self, place: &Place) {
+            self.0.push((self.1, place.src));
+        }
+        fn before(&mut self, _: &[Place], _: usize) {
+            self.1 += 1;
+        }
+    }
+    let arena = Arc::new(Arena::new(1 << 16, PagePolicy::Small, 1).expect("an arena"));
+    let reused = Operand::reused(&arena, 0, 4096, 0, &caches(), 1).expect("an operand");
+    let mut cell = Cell::new(reused).with_source(operand(Level::Dram, 4096, 1.0, 2));
+    let plan = Plan { calls: Some(5), ..Plan::default() };
+    let mut contestant = Sources(Vec::new(), 0);
+    let mut contestants: [&mut dyn Contestant; 1] = [&mut contestant];
+    run(&mut cell, &mut contestants, &plan, &Clock::calibrate(), &mut Unwatched).expect("a result");
+    for pair in contestant.0.windows(2) {
+        assert_ne!(pair[0].1, pair[1].1, "no source twice in a row: {pair:?}");
+    }
+}
+
+#[test]
+fn a_second_kernel_is_checked_too() {
+    unsafe extern "C" fn nothing(dst: *mut u8, _: usize) -> *mut u8 {
+        dst
+    }
+    let mut workload = Workload { companion: Some(Function::Zero(nothing)), ..Workload::default() };
+    let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
+    let mut contestants: [&mut dyn Contestant; 1] = [&mut workload];
+    let clock = Clock::calibrate();
+    let error = run(&mut cell, &mut contestants, &Plan::default(), &clock, &mut Unwatched);
+    assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
+}

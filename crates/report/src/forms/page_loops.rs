@@ -1,0 +1,138 @@
+//! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
+//! the pages zeroed and copied in all five.
+
+use super::cells::{by_cell, comparison, whole};
+use crate::Table;
+use crate::units::bytes;
+use cachewise_kernels::find;
+use cachewise_measure::{CellKey, Row};
+
+/// Runs of the seed.
+const RUNS: usize = 5;
+
+/// One table per buffer, rows in the order they were given.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    by_cell(rows).into_iter().map(|(key, rows)| table(key, &rows)).collect()
+}
+
+fn table(key: &CellKey, rows: &[&Row]) -> Table {
+    let loops = rows.iter().find_map(|row| figure(row, "loops")).unwrap_or(1.0);
+    let what = if key.operation == "zero" { "zeroing" } else { "copying" };
+    let size = bytes(key.size);
+    let caption = format!("{size} {what}, {RUNS}x{loops:.0} loops ({})", key.state);
+    let columns =
+        ["name", ">", ">", ">five times", ">", ">", ">zeroed/copied", ">ratio", ">95 % interval"];
+    let mut table = Table::new(caption, &[&columns[..], &["verdict", "alias"][..]].concat());
+    for row in rows {
+        let mut cells = vec![row.contestant.clone()];
+        cells.extend(five(&whole(row)).map(|time| minutes(time * loops)));
+        cells.push(counters(row, loops));
+        cells.extend(comparison(row));
+        cells.push(find(&row.contestant).map_or(String::new(), |kernel| kernel.aliases.join(" ")));
+        table.push(cells);
+    }
+    let Some(first) = rows.first() else { return table };
+    let rounds = first.operation_ns.len();
+    let scaled = if (f64::from(first.calls) - loops).abs() < 0.5 {
+        String::new()
+    } else {
+        format!(" of {} loops each, scaled", first.calls)
+    };
+    table.remarks.push(format!(
+        "times: fastest, quartiles and slowest of {rounds} runs{scaled}; ratio: time over {}'s in \
+         the same rounds",
+        first.reference
+    ));
+    if let Some(faults) = rows.iter().find_map(|row| figure(row, "faults_per_loop")) {
+        table.remarks.push(format!(
+            "fork: the kernel's own fork, a child that uses the buffer and ends, and the wait; {faults:.1} \
+             page faults a loop"
+        ));
+    }
+    table
+}
+
+fn figure(row: &Row, name: &str) -> Option<f64> {
+    row.extra.get(name).copied()
+}
+
+/// The fastest, the quartiles and the slowest: what five sorted runs are a sample of.
+fn five(times: &[f64]) -> [f64; RUNS] {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    std::array::from_fn(|at| match sorted.len() {
+        0 => f64::NAN,
+        n => sorted[(at * (n - 1) + 2) / 4],
+    })
+}
+
+/// As `time` prints it: `0m9.584`.
+fn minutes(nanoseconds: f64) -> String {
+    if !nanoseconds.is_finite() {
+        return "-".to_owned();
+    }
+    let milliseconds = (nanoseconds / 1e6).round() as u64;
+    let (minutes, rest) = (milliseconds / 60_000, milliseconds % 60_000);
+    format!("{minutes}m{}.{:03}", rest / 1000, rest % 1000)
+}
+
+/// Pages of all five runs; nothing where nobody counted.
+fn counters(row: &Row, loops: f64) -> String {
+    let pages = |name| figure(row, name).map(|pages| (RUNS as f64 * loops * pages).round());
+    match (pages("zeroed_per_loop"), pages("copied_per_loop")) {
+        (Some(zeroed), Some(copied)) => format!("{zeroed:.0}/{copied:.0}"),
+        _ => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{cell, row};
+    use super::*;
+
+    #[test]
+    fn the_seeds_lines_come_out() {
+        let key = cell("zero", 32 << 10, "seed 32k");
+        let line = |name: &str, loop_ns: f64, calls: u32| {
+            let mut row = row(&key, name, "libc", loop_ns);
+            row.reader_ns = vec![loop_ns / 2.0; row.operation_ns.len()];
+            row.calls = calls;
+            row.extra.extend([
+                ("loops".to_owned(), 200_000.0),
+                ("zeroed_per_loop".to_owned(), 8.0),
+                ("copied_per_loop".to_owned(), 0.0),
+            ]);
+            row
+        };
+        let rows = [line("libc", 12_000.0, 200_000), line("zero.mmx", 11_000.0, 200_000)];
+        let [table] = &tables(&rows)[..] else { panic!("one buffer, one table") };
+        insta::assert_snapshot!(table.terminal(None));
+    }
+
+    #[test]
+    fn a_fork_has_faults_and_no_counters() {
+        let key = cell("copy", 4 << 10, "buffer + 44k fits L2");
+        let mut fork = row(&key, "fork", "libc", 90_000.0);
+        fork.extra.extend([("loops".to_owned(), 40_000.0), ("faults_per_loop".to_owned(), 31.0)]);
+        let mut libc = row(&key, "libc", "libc", 3_000.0);
+        libc.extra.extend([
+            ("loops".to_owned(), 40_000.0),
+            ("zeroed_per_loop".to_owned(), 3.0),
+            ("copied_per_loop".to_owned(), 9.0),
+        ]);
+        let [table] = &tables(&[libc, fork])[..] else { panic!("one table") };
+        // Seed 000: 4k copying, 5x40000 loops: 600000 and 1800000 beside what the system did.
+        assert!(table.rows[0].contains(&"600000/1800000".to_owned()), "{table:?}");
+        insta::assert_snapshot!(table.terminal(None));
+    }
+
+    #[test]
+    fn times_read_as_the_seed_wrote_them() {
+        assert_eq!(minutes(9.584e9), "0m9.584");
+        assert_eq!(minutes(61.5e9), "1m1.500");
+        assert_eq!(minutes(f64::NAN), "-");
+        assert_eq!(five(&[5.0, 1.0, 4.0, 2.0, 3.0]), [1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert!(five(&[])[0].is_nan());
+    }
+}

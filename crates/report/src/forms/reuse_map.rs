@@ -1,0 +1,138 @@
+//! `reuse-map` (000.14): per contestant, operation, size and place a grid of touched fraction by
+//! delay. `<` marks cells that the contestant wins, `>` those it loses, `~` those that nobody can
+//! tell; between `<` and `>` runs the break-even line.
+
+use super::cells::{ratio, residency};
+use crate::Table;
+use crate::units::{bytes, time};
+use cachewise_measure::{CellKey, Row, Verdict};
+
+/// One table per contestant other than the reference, operation, size and place.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let mut maps: Vec<(String, &str, Vec<&Row>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.contestant != row.reference) {
+        let title = title(&row.cell);
+        match maps.iter_mut().find(|(known, who, _)| *known == title && *who == row.contestant) {
+            Some((_, _, of_map)) => of_map.push(row),
+            None => maps.push((title, &row.contestant, vec![row])),
+        }
+    }
+    maps.into_iter()
+        .map(|(title, contestant, of_map)| {
+            let mut table = table(&title, contestant, &of_map);
+            let title = |row: &&Row| self::title(&row.cell) == title;
+            table.remarks.extend(residency(rows.iter().filter(title)));
+            table
+        })
+        .collect()
+}
+
+fn title(key: &CellKey) -> String {
+    let place = match (&key.source, &key.destination) {
+        (Some(source), Some(destination)) => format!(", {source} to {destination}"),
+        (None, Some(destination)) => format!(", {destination}"),
+        _ => String::new(),
+    };
+    format!("{} of {}{place}", key.operation, bytes(key.size))
+}
+
+/// A column: traffic first, then times.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Delay {
+    Traffic(f64),
+    Time(f64),
+}
+
+impl Delay {
+    fn of(key: &CellKey) -> Delay {
+        match key.axes.get("delay_ns") {
+            Some(time) => Delay::Time(*time),
+            None => Delay::Traffic(super::cells::axis(key, "delay_bytes")),
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Delay::Traffic(0.0) => "at once".to_owned(),
+            Delay::Traffic(traffic) => format!("after {}", bytes(traffic as u64)),
+            Delay::Time(nanoseconds) => format!("after {}", time(nanoseconds)),
+        }
+    }
+}
+
+fn table(title: &str, contestant: &str, rows: &[&Row]) -> Table {
+    let order = |a: &f64, b: &f64| a.total_cmp(b);
+    let mut fractions: Vec<f64> = rows.iter().filter_map(|row| row.cell.reader).collect();
+    fractions.sort_unstable_by(order);
+    fractions.dedup();
+    let mut delays: Vec<Delay> = rows.iter().map(|row| Delay::of(&row.cell)).collect();
+    delays.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    delays.dedup();
+    let reference = rows.first().map_or("", |row| row.reference.as_str());
+    let heads: Vec<String> = std::iter::once(">read".to_owned())
+        .chain(delays.iter().map(|delay| format!(">{}", delay.text())))
+        .collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(format!("{contestant} over {reference}, {title}"), &heads);
+    for fraction in fractions {
+        let mut cells = vec![format!("{:.1} %", fraction * 100.0)];
+        for delay in &delays {
+            let found = rows
+                .iter()
+                .find(|row| row.cell.reader == Some(fraction) && Delay::of(&row.cell) == *delay);
+            cells.push(found.and_then(|row| ratio(row)).map_or(String::new(), |ratio| {
+                let mark = match ratio.verdict(0.01) {
+                    Verdict::Faster => "<",
+                    Verdict::Slower => ">",
+                    Verdict::CannotTell => "~",
+                };
+                format!("{:.2} {mark}", ratio.median)
+            }));
+        }
+        table.push(cells);
+    }
+    let wins = by_verdict(rows, Verdict::Faster);
+    let losses = by_verdict(rows, Verdict::Slower);
+    table.remarks.push(format!(
+        "operation and reader over {reference}'s in the same rounds: < faster ({wins}), > slower \
+         ({losses}), ~ cannot tell ({})",
+        rows.len() - wins - losses
+    ));
+    table
+}
+
+fn by_verdict(rows: &[&Row], wanted: Verdict) -> usize {
+    rows.iter().filter(|row| ratio(row).is_some_and(|ratio| ratio.verdict(0.01) == wanted)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{cell, row};
+    use super::*;
+
+    #[test]
+    fn a_map_has_a_row_per_fraction_and_a_column_per_delay() {
+        let mut rows = Vec::new();
+        for (fraction, at_once, traffic, later) in
+            [(1.0, 1800.0, 700.0, 1500.0), (0.25, 1005.0, 600.0, 900.0)]
+        {
+            for (axis, value, nanoseconds) in [
+                ("delay_bytes", 0.0, at_once),
+                ("delay_bytes", 67_108_864.0, traffic),
+                ("delay_ns", 20_000.0, later),
+            ] {
+                let mut key = cell("copy", 4096, "read after traffic");
+                key.source = Some("DRAM".to_owned());
+                key.destination = Some("DRAM".to_owned());
+                key.reader = Some(fraction);
+                key.axes.insert(axis.to_owned(), value);
+                rows.push(row(&key, "copy.avx", "copy.avx", 1000.0));
+                rows.push(row(&key, "copy.avx.nt", "copy.avx", nanoseconds));
+            }
+        }
+        let [table] = &tables(&rows)[..] else { panic!("one contestant, one map") };
+        insta::assert_snapshot!(table.terminal(None));
+        assert!(tables(&[]).is_empty());
+    }
+}

@@ -1,0 +1,575 @@
+//! One page that needs nothing else: no script, no network, no font. Themes, legends and drill-down
+//! are the browser's own check boxes and details elements, so that the page may be trusted, printed,
+//! and used from the keyboard.
+
+mod drill;
+
+use crate::plot::{self, Plot};
+use crate::svg::{self, palette};
+use crate::units::{bytes, significant, time};
+use crate::{Align, Table, compare, crossover};
+use base64::Engine as _;
+use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict};
+use minijinja::{Environment, context};
+use serde::Serialize;
+use std::io::Write as _;
+
+/// Panels that stand open; the others are behind a line.
+const OPEN_PANELS: usize = 6;
+/// Experiments with more tables than these keep them to the drill-down.
+const MOST_TABLES: usize = 40;
+
+/// One record on the page.
+pub struct Sheet<'s> {
+    /// The record's file name, without directories.
+    pub name: String,
+    /// What it says.
+    pub record: &'s Record,
+    /// Its text, to be taken from the page.
+    pub data: &'s [u8],
+    /// The sentence to lead with, where the record has none itself.
+    pub verdicts: Vec<String>,
+    /// Tables that do not follow from the rows alone, such as decisions; they come first.
+    pub tables: Vec<Table>,
+}
+
+#[derive(Serialize)]
+struct Section {
+    id: String,
+    name: String,
+    experiment: String,
+    headline: String,
+    verdicts: Vec<String>,
+    facts: Vec<(String, String)>,
+    machine: Vec<(String, String)>,
+    warnings: Vec<Remark>,
+    notes: Vec<String>,
+    command: String,
+    figures: Vec<Picture>,
+    decisions: Vec<Drawn>,
+    crossovers: Option<Drawn>,
+    tables: Vec<Drawn>,
+    groups: Vec<drill::Group>,
+    rows: usize,
+    data: String,
+    data_name: String,
+    data_bytes: String,
+    interrupted: bool,
+}
+
+#[derive(Serialize)]
+struct Remark {
+    cause: String,
+    figure: String,
+    remedy: String,
+}
+
+#[derive(Serialize)]
+struct Picture {
+    title: String,
+    note: String,
+    keys: Vec<LegendKey>,
+    more: Vec<LegendKey>,
+    parts: bool,
+    colours: Option<(String, String)>,
+    open: Vec<PanelView>,
+    folded: Vec<PanelView>,
+    tables: Vec<Drawn>,
+}
+
+#[derive(Serialize)]
+struct LegendKey {
+    index: usize,
+    name: String,
+    classes: String,
+    shown: bool,
+}
+
+#[derive(Serialize)]
+struct PanelView {
+    title: String,
+    svg: String,
+}
+
+#[derive(Serialize)]
+struct Drawn {
+    caption: String,
+    columns: Vec<(String, bool)>,
+    rows: Vec<Vec<Cell>>,
+    remarks: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Cell {
+    text: String,
+    /// Whether it says again what stands above it: heard, and seen where rows are cards.
+    again: bool,
+}
+
+impl Drawn {
+    /// A table whose rows leave out what they share with the row above, at their beginning.
+    fn carrying(table: &Table) -> Drawn {
+        let mut drawn = Drawn::from(table);
+        for index in 1..drawn.rows.len() {
+            let (before, rest) = drawn.rows.split_at_mut(index);
+            for (cell, above) in rest[0].iter_mut().zip(&before[index - 1]) {
+                if !cell.text.is_empty() {
+                    break;
+                }
+                *cell = Cell { text: above.text.clone(), again: true };
+            }
+        }
+        drawn
+    }
+}
+
+impl From<&Table> for Drawn {
+    fn from(table: &Table) -> Drawn {
+        Drawn {
+            caption: table.caption.clone(),
+            columns: table
+                .columns
+                .iter()
+                .map(|(name, align)| (name.clone(), *align == Align::Right))
+                .collect(),
+            rows: table
+                .rows
+                .iter()
+                .map(|row| {
+                    row.iter().map(|cell| Cell { text: cell.clone(), again: false }).collect()
+                })
+                .collect(),
+            remarks: table.remarks.clone(),
+        }
+    }
+}
+
+/// The page. Errors are the template's, and ours.
+///
+/// # Errors
+/// When the template and this function disagree, which tests would have shown, or when there is no
+/// record to draw.
+pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
+    if sheets.is_empty() {
+        return Err(minijinja::Error::new(
+            minijinja::ErrorKind::InvalidOperation,
+            "there is no record to draw",
+        ));
+    }
+    let sections: Vec<Section> =
+        sheets.iter().enumerate().map(|(index, sheet)| section(index, sheet)).collect();
+    let keys = sections
+        .iter()
+        .flat_map(|section| &section.figures)
+        .map(|figure| figure.keys.len() + figure.more.len())
+        .max()
+        .unwrap_or(0);
+    let toggles: String = (0..keys)
+        .map(|key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n"))
+        .collect();
+    let style = format!(
+        ":root{{color-scheme:light dark;{light}}}\n\
+         @media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
+         :root:has(#theme-light:checked){{color-scheme:light;{light}}}\n\
+         :root:has(#theme-dark:checked){{color-scheme:dark;{dark}}}\n\
+         @media print{{:root:root:has(body){{color-scheme:light;{light}}}}}\n\
+         {}{}{toggles}",
+        svg::STYLE,
+        include_str!("page.css"),
+        light = palette::LIGHT,
+        dark = palette::DARK,
+    );
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.add_template("page.html", include_str!("page.html"))?;
+    let template = environment.get_template("page.html")?;
+    template.render(context! {
+        title => sections[0].headline,
+        several => sections.len() > 1,
+        mixed => mixed(sheets),
+        sections,
+        style,
+        written => sheets[0].record.header.tool,
+    })
+}
+
+/// What sets the machines of several records apart, in a sentence.
+fn mixed(sheets: &[Sheet<'_>]) -> Option<String> {
+    let first = sheets.first()?;
+    let differing: Vec<String> = sheets[1..]
+        .iter()
+        .filter_map(|sheet| {
+            let differences = compare::machine_differences(
+                &first.record.header.machine,
+                &sheet.record.header.machine,
+            );
+            (!differences.is_empty()).then(|| {
+                format!("{} differs from {} in {}", sheet.name, first.name, differences.join(", "))
+            })
+        })
+        .collect();
+    (!differing.is_empty()).then(|| {
+        format!(
+            "These records come from different machines: {}. Compare ratios between them, never \
+             seconds or GB/s.",
+            differing.join("; ")
+        )
+    })
+}
+
+fn section(index: usize, sheet: &Sheet<'_>) -> Section {
+    let record = sheet.record;
+    let header = &record.header;
+    let mut verdicts = crate::verdicts(record);
+    if verdicts.is_empty() {
+        verdicts.clone_from(&sheet.verdicts);
+    }
+    if verdicts.is_empty() {
+        verdicts.push(tally(&record.rows));
+    }
+    let experiment = header
+        .settings
+        .get("experiment")
+        .and_then(|name| name.as_str())
+        .or_else(|| record.rows.first().map(|row| row.experiment.as_str()))
+        .unwrap_or("record")
+        .to_owned();
+    let tables = crate::experiment_tables(&experiment, &record.rows);
+    let tables: &[Table] =
+        if crate::has_form(&experiment) || tables.len() <= MOST_TABLES { &tables } else { &[] };
+    let mut plots: Vec<Plot> =
+        plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
+    plot::agree_on_colours(&mut plots);
+    let compressed = gzip(sheet.data);
+    let stem = sheet.name.strip_suffix(".gz").unwrap_or(&sheet.name);
+    Section {
+        id: format!("r{index}"),
+        name: sheet.name.clone(),
+        experiment,
+        headline: verdicts.remove(0),
+        verdicts,
+        facts: facts(record),
+        machine: machine(&header.machine),
+        warnings: header
+            .warnings
+            .iter()
+            .map(|warning| Remark {
+                cause: warning.cause.clone(),
+                figure: warning.figure.clone(),
+                remedy: warning.remedy.clone(),
+            })
+            .collect(),
+        notes: record.notes.iter().map(|note| note.text.clone()).collect(),
+        command: shell_words(&header.command),
+        figures: plots.iter().map(picture).collect(),
+        decisions: sheet.tables.iter().map(Drawn::carrying).collect(),
+        crossovers: crossover::table(record).as_ref().map(Drawn::carrying),
+        tables: tables.iter().map(Drawn::from).collect(),
+        groups: drill::groups(&record.rows),
+        rows: record.rows.len(),
+        data: base64::engine::general_purpose::STANDARD.encode(&compressed),
+        data_name: format!("{stem}.gz"),
+        data_bytes: bytes(compressed.len() as u64),
+        interrupted: record.end.as_ref().is_none_or(|end| end.interrupted),
+    }
+}
+
+/// A headline for a record that has none.
+fn tally(rows: &[Row]) -> String {
+    let against: Vec<&Row> = rows.iter().filter(|row| row.contestant != row.reference).collect();
+    let count = |verdict: Verdict| {
+        let says = |row: &&&Row| {
+            row.total_ratio
+                .or(row.ratio)
+                .is_some_and(|ratio| ratio.verdict(0.01) == verdict && !row.dropped)
+        };
+        against.iter().filter(says).count()
+    };
+    let reference = against.first().map_or("the reference", |row| row.reference.as_str());
+    format!(
+        "Of {} comparisons with {reference}, {} were faster, {} slower, and {} could not be told \
+         apart or were dropped as slow.",
+        against.len(),
+        count(Verdict::Faster),
+        count(Verdict::Slower),
+        against.len() - count(Verdict::Faster) - count(Verdict::Slower),
+    )
+}
+
+fn facts(record: &Record) -> Vec<(String, String)> {
+    let header = &record.header;
+    let mut facts = vec![
+        ("started".to_owned(), header.started.clone()),
+        ("written by".to_owned(), header.tool.clone()),
+        ("seed".to_owned(), header.seed.to_string()),
+    ];
+    if let Some(end) = &record.end {
+        let peak =
+            end.peak_bytes.map_or(String::new(), |peak| format!(", {} at the peak", bytes(peak)));
+        facts.push(("took".to_owned(), format!("{:.0} s{peak}", end.seconds)));
+    }
+    let clock = &header.clock;
+    facts.push((
+        "clock".to_owned(),
+        format!(
+            "{}, {} per reading, core at {} GHz",
+            clock.source,
+            time(clock.cost_ns),
+            significant(clock.core_ghz)
+        ),
+    ));
+    if let Some(latencies) = &header.latencies {
+        facts.push((
+            "a dependent load".to_owned(),
+            format!(
+                "L1 {}, L2 {}, LLC {}, DRAM {}",
+                time(latencies.l1),
+                time(latencies.l2),
+                time(latencies.llc),
+                time(latencies.dram)
+            ),
+        ));
+    }
+    for (name, value) in &header.settings {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        facts.push((name.replace('_', " "), text));
+    }
+    for (name, value) in header.flags.iter().filter(|(_, value)| !value.is_empty()) {
+        facts.push((name.clone(), value.clone()));
+    }
+    facts
+}
+
+fn machine(machine: &Machine) -> Vec<(String, String)> {
+    let cache = |level: &cachewise_measure::CacheLevel| {
+        let shared = match level.shared_by {
+            0 | 1 => String::new(),
+            several => format!(", shared by {several} CPUs"),
+        };
+        format!("{}{shared} ({})", bytes(level.bytes as u64), level.source)
+    };
+    let caches = &machine.caches;
+    let mut facts = vec![
+        ("CPU", machine.cpu.model_name.clone()),
+        (
+            "signature",
+            format!(
+                "{} family {} model {} stepping {}",
+                machine.cpu.vendor, machine.cpu.family, machine.cpu.model, machine.cpu.stepping
+            ),
+        ),
+        ("features", machine.cpu.features.clone()),
+        ("L1d", cache(&caches.l1d)),
+        ("L2", cache(&caches.l2)),
+        ("LLC of a core complex", cache(&caches.llc)),
+    ];
+    if let Some(usable) = caches.llc_usable {
+        facts.push(("LLC that answers like one", bytes(usable as u64)));
+    }
+    facts.extend([
+        ("CPUs", machine.logical_cpus.to_string()),
+        ("memory", bytes(machine.memory_bytes)),
+        ("huge pages", machine.thp.clone().unwrap_or_else(|| "unknown".to_owned())),
+        ("hypervisor", machine.hypervisor.clone().unwrap_or_else(|| "none seen".to_owned())),
+        ("system", machine.kernel.clone()),
+        ("C library", format!("{} {}", machine.libc.name, machine.libc.version)),
+        ("compiler", machine.compiler.clone()),
+    ]);
+    if let Some(emulator) = &machine.emulated {
+        facts.push(("emulated by", format!("{emulator}: its times mean nothing")));
+    }
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A command line that a shell takes back.
+#[must_use]
+pub fn shell_words(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    let quoted: Vec<String> = words
+        .iter()
+        .map(|word| {
+            if !word.is_empty() && word.chars().all(plain) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+        })
+        .collect();
+    quoted.join(" ")
+}
+
+/// The bytes compressed the same way every time.
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    // A vector takes everything.
+    let _ = encoder.write_all(data);
+    encoder.finish().unwrap_or_default()
+}
+
+fn picture(plot: &Plot) -> Picture {
+    let curve = plot.kind == FigureKind::Curve;
+    let key = |index: usize| LegendKey {
+        index,
+        name: plot.keys[index].name.clone(),
+        classes: svg::key_classes(plot, index),
+        shown: plot.keys[index].shown,
+    };
+    let legend: Vec<LegendKey> =
+        if curve { (0..plot.keys.len()).map(key).collect() } else { Vec::new() };
+    let (keys, more): (Vec<_>, Vec<_>) = legend.into_iter().partition(|key| key.shown);
+    let mut views: Vec<PanelView> = plot
+        .panels
+        .iter()
+        .map(|panel| PanelView { title: panel.title.clone(), svg: svg::panel(plot, panel).write() })
+        .collect();
+    let folded = views.split_off(views.len().min(OPEN_PANELS));
+    let parts = plot.value == plot::Quantity::Cost;
+    Picture {
+        title: plot.title.clone(),
+        note: note(plot),
+        keys,
+        more,
+        parts,
+        colours: (plot.kind == FigureKind::HeatMap).then(|| {
+            if plot.value.is_ratio() {
+                ("faster than the reference".to_owned(), "slower".to_owned())
+            } else {
+                ("less".to_owned(), "more".to_owned())
+            }
+        }),
+        open: views,
+        folded,
+        tables: plot.panels.iter().map(|panel| Drawn::from(&numbers(plot, panel))).collect(),
+    }
+}
+
+/// How to read the figure.
+fn note(plot: &Plot) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    match plot.kind {
+        FigureKind::Curve => {
+            parts.push("Points are medians, bands their 95 % intervals");
+            parts.push(match plot.value.is_ratio() {
+                true => "below the heavy line at 1 is faster than the reference",
+                false => "the reference is dashed",
+            });
+            if plot.panels.iter().any(|panel| !panel.rules.is_empty()) {
+                parts.push("dotted rules: one operand is as large as that cache");
+            }
+        }
+        FigureKind::Bars if plot.value == plot::Quantity::Cost => {
+            parts.push(
+                "Medians of the three parts, stacked; what a bystander gained counts to the left",
+            );
+        }
+        FigureKind::Bars => parts.push("Medians, whiskers their 95 % intervals"),
+        FigureKind::HeatMap if plot.value.is_ratio() => {
+            parts
+                .push("Time over the reference's: below 1 is faster; the heavy line is break-even");
+        }
+        FigureKind::HeatMap => parts.push("Medians"),
+        FigureKind::Histogram => {
+            parts.push("Single calls; counts on a logarithmic axis, the line is the running tally");
+        }
+    }
+    format!("{}.", parts.join("; "))
+}
+
+/// A panel's figures as a table.
+#[must_use]
+pub fn numbers(plot: &Plot, panel: &plot::Panel) -> Table {
+    match plot.kind {
+        FigureKind::Curve => curve_numbers(plot, panel),
+        FigureKind::Histogram => histogram_numbers(plot, panel),
+        FigureKind::Bars | FigureKind::HeatMap => point_numbers(plot, panel),
+    }
+}
+
+fn curve_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
+    let mut columns = vec![format!(">{}", panel.x.title)];
+    columns.extend(panel.series.iter().map(|series| format!(">{}", plot.keys[series.key].name)));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(format!("{} ({})", panel.title, plot.value.title()), &columns);
+    for &place in &panel.x.places {
+        let mut row = vec![panel.x.write(place)];
+        for series in &panel.series {
+            let point = series.points.iter().find(|point| point.x == place);
+            row.push(point.map_or("-".to_owned(), |point| plot.value.write(point.value.mid)));
+        }
+        table.push(row);
+    }
+    table
+}
+
+fn point_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
+    let parts = plot.value == plot::Quantity::Cost;
+    let x_is_name = panel.x.names.len() == panel.series.len() && panel.y.is_none();
+    let mut columns = vec!["contestant".to_owned()];
+    if !x_is_name {
+        columns.push(format!(">{}", panel.x.title));
+    }
+    if let Some(y) = &panel.y {
+        columns.push(format!(">{}", y.title));
+    }
+    columns.extend([format!(">{}", plot.value.title()), ">95 % interval".to_owned()]);
+    if parts {
+        columns.extend([">operation", ">reader", ">bystander"].map(str::to_owned));
+    }
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(panel.title.clone(), &columns);
+    for series in &panel.series {
+        for point in &series.points {
+            let mut row = vec![plot.keys[series.key].name.clone()];
+            if !x_is_name {
+                row.push(panel.x.write(point.x));
+            }
+            if let Some(y) = &panel.y {
+                row.push(y.write(point.y));
+            }
+            row.push(plot.value.write(point.value.mid));
+            let (low, high) = (point.value.low, point.value.high);
+            row.push(format!("{} .. {}", plot.value.write(low), plot.value.write(high)));
+            row.extend(point.parts.iter().flatten().map(|part| time(*part)));
+            table.push(row);
+        }
+    }
+    table
+}
+
+fn histogram_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
+    let mut table =
+        Table::new(panel.title.clone(), &["contestant", ">from", ">to", ">calls", ">so far"]);
+    for series in &panel.series {
+        let Some(histogram) = &series.histogram else { continue };
+        let name = &plot.keys[series.key].name;
+        let total = (histogram.counts.iter().sum::<u64>() + histogram.above).max(1) as f64;
+        let mut tally = 0;
+        for (edges, count) in histogram.edges_ns.windows(2).zip(&histogram.counts) {
+            tally += count;
+            if *count > 0 {
+                table.push(vec![
+                    name.clone(),
+                    time(edges[0]),
+                    time(edges[1]),
+                    count.to_string(),
+                    format!("{:.2} %", tally as f64 / total * 100.0),
+                ]);
+            }
+        }
+        if histogram.above > 0 {
+            let edge = histogram.edges_ns.last().copied().unwrap_or(0.0);
+            table.push(vec![
+                name.clone(),
+                time(edge),
+                "and up".to_owned(),
+                histogram.above.to_string(),
+                "100 %".to_owned(),
+            ]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+use super::*;
+use crate::plot::fixtures::{everything, machine, record, row};
+
+fn sheet<'s>(record: &'s Record, data: &'s [u8]) -> Sheet<'s> {
+    Sheet { name: "a.jsonl".into(), record, data, verdicts: Vec::new(), tables: Vec::new() }
+}
+
+fn drawn(record: &Record) -> String {
+    page(&[sheet(record, b"{}\n")]).expect("a page")
+}
+
+#[test]
+fn a_page_needs_nothing_else_and_runs_nothing() {
+    let page = drawn(&everything());
+    for bad in ["<script", "http://", "https://", "@import", "url(", "onload=", "NaN", "undefined"]
+    {
+        let found =
+            page.find(bad).map(|at| &page[at.saturating_sub(80)..(at + 80).min(page.len())]);
+        assert_eq!(found, None, "{bad}");
+    }
+    assert!(page.contains("default-src 'none'"));
+    for part in [
+        "It &lt;pays&gt; from 4 KiB on.",
+        "Every row",
+        "Fastest by size",
+        "The command",
+        "prefers-color-scheme:dark",
+        "data:application/gzip;base64,",
+        "break-even",
+        "tally",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn everything_from_the_record_is_text() {
+    let mut hostile = everything();
+    let evil = "</style></svg><img src=x onerror=alert(1)>\"'";
+    hostile.rows[1].contestant = evil.into();
+    hostile.rows[2].cell.state = evil.into();
+    hostile.header.settings.insert(evil.into(), evil.into());
+    hostile.header.machine.cpu.model_name = evil.into();
+    hostile.header.figures[0].title = evil.into();
+    hostile.notes.push(cachewise_measure::Note { text: evil.into() });
+    if let Some(end) = &mut hostile.end {
+        end.verdicts = vec![evil.into(), evil.into()];
+    }
+    let page = page(&[Sheet { name: evil.into(), ..sheet(&hostile, b"") }]).expect("a page");
+    assert!(!page.contains("<img"), "unescaped");
+    assert!(!page.contains("\"'>") && !page.contains("<script"));
+    assert_eq!(page.matches("</style>").count(), 1);
+}
+
+#[test]
+fn the_record_comes_back_from_the_page() {
+    use std::io::Read as _;
+    let data = b"{\"type\":\"header\"}\n".repeat(50);
+    let record = everything();
+    let page = page(&[sheet(&record, &data)]).expect("a page");
+    let start = page.find("base64,").expect("data") + 7;
+    let end = start + page[start..].find('"').expect("its end");
+    // The template escapes what HTML may leave alone.
+    let encoded = page[start..end].replace("&#x2f;", "/").replace("&#x3d;", "=");
+    let packed = base64::engine::general_purpose::STANDARD.decode(encoded).expect("base64");
+    let mut back = Vec::new();
+    flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut back).expect("gzip");
+    assert_eq!(back, data);
+    assert!(page.contains("download=\"a.jsonl.gz\""));
+}
+
+#[test]
+fn records_of_different_machines_are_told() {
+    let (one, mut other) = (everything(), everything());
+    assert!(
+        !page(&[sheet(&one, b""), sheet(&other, b"")])
+            .expect("a page")
+            .contains("different machines")
+    );
+    other.header.machine = Machine { logical_cpus: 96, ..machine() };
+    let page = page(&[sheet(&one, b""), sheet(&other, b"")]).expect("a page");
+    assert!(page.contains("different machines") && page.contains("CPUs: 2 &#x2f; 96"), "not told");
+}
+
+#[test]
+fn an_empty_record_makes_a_page_and_none_does_not() {
+    let mut none = record(Vec::new());
+    if let Some(end) = &mut none.end {
+        end.verdicts.clear();
+    }
+    assert!(drawn(&none).contains("Of 0 comparisons"));
+    assert!(page(&[]).is_err());
+}
+
+#[test]
+fn ids_and_toggles_belong_together() {
+    let page = drawn(&everything());
+    for key in 0..3 {
+        assert!(page.contains(&format!("class=\"t{key}\"")), "{key}");
+        assert!(
+            page.contains(&format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}"))
+        );
+    }
+    assert!(drawn(&record(vec![row("copy", 256, "warm", "libc")])).contains("<svg"));
+}
+
+#[test]
+fn commands_can_be_pasted() {
+    let words = ["cachewise", "run", "a b", "it's", ""].map(str::to_owned);
+    assert_eq!(shell_words(&words), "cachewise run 'a b' 'it'\\''s' ''");
+}
+
+#[test]
+fn a_contestant_has_one_colour_on_the_whole_page() {
+    let mut plots: Vec<Plot> = {
+        let record = everything();
+        plot::figures(&record).iter().filter_map(|figure| plot::plot(&record, figure)).collect()
+    };
+    plots[1].keys.reverse();
+    plot::agree_on_colours(&mut plots);
+    let colours = |plot: &Plot| -> std::collections::BTreeMap<String, usize> {
+        plot.keys.iter().map(|key| (key.name.clone(), key.colour)).collect()
+    };
+    assert_eq!(colours(&plots[0]), colours(&plots[1]));
+    assert_ne!(colours(&plots[0])["copy.avx"], colours(&plots[0])["copy.avx.nt"]);
+}

@@ -1,0 +1,125 @@
+//! `peers` as a table per operation: the library beside the best peer, by size and by script.
+
+use crate::Table;
+use crate::units::{bytes, significant};
+use cachewise_measure::{Row, stats};
+
+const LIBRARY: &str = "cachewise";
+
+/// One table per operation; a row per cell.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let mut operations: Vec<&str> = Vec::new();
+    for row in rows {
+        if !operations.contains(&row.cell.operation.as_str()) {
+            operations.push(&row.cell.operation);
+        }
+    }
+    operations.iter().map(|operation| table(operation, rows)).collect()
+}
+
+fn table(operation: &str, rows: &[Row]) -> Table {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.cell.operation == operation).collect();
+    let mut peers: Vec<&str> = Vec::new();
+    for row in &rows {
+        let name = row.contestant.as_str();
+        if name != LIBRARY && name != row.reference && !peers.contains(&name) {
+            peers.push(name);
+        }
+    }
+    let mut columns = vec!["cell".to_owned(), ">libc ns".to_owned()];
+    columns.extend(peers.iter().map(|peer| format!(">{peer}")));
+    columns.extend([">library", ">95 % interval", ">of envelope", "best peer"].map(str::to_owned));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(format!("{operation}: speed as a multiple of libc's"), &columns);
+    for own in rows.iter().filter(|row| row.contestant == LIBRARY) {
+        let of_cell = |name: &str| {
+            rows.iter().find(|row| row.cell == own.cell && row.contestant == name).copied()
+        };
+        let speed = |row: &Row| row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median);
+        let number = |value: f64| {
+            if value.is_finite() { format!("{value:.2}") } else { "-".to_owned() }
+        };
+        let reference = of_cell(&own.reference);
+        let libc_ns = reference.map_or(f64::NAN, |row| stats::median(&row.operation_ns));
+        let best =
+            rows.iter().filter(|row| row.cell == own.cell && row.contestant != LIBRARY).min_by(
+                |a, b| stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns)),
+            );
+        let mut cells = vec![label(own), significant(libc_ns)];
+        cells.extend(peers.iter().map(|peer| number(of_cell(peer).map_or(f64::NAN, speed))));
+        cells.push(number(speed(own)));
+        cells.push(own.ratio.map_or("-".to_owned(), |ratio| {
+            format!("{:.2} .. {:.2}", 1.0 / ratio.high, 1.0 / ratio.low)
+        }));
+        cells.push(own.extra.get("of_envelope").map_or("-".to_owned(), |of| number(1.0 / of)));
+        cells.push(best.map_or_else(String::new, |row| row.contestant.clone()));
+        table.push(cells);
+    }
+    table
+}
+
+fn label(row: &Row) -> String {
+    match (row.cell.axes.get("span"), row.cell.state.as_str()) {
+        (Some(span), state) => format!("{state}, over {}", bytes(*span as u64)),
+        (None, "warm") => bytes(row.cell.size),
+        (None, "askew") => format!("{} misaligned", bytes(row.cell.size)),
+        (None, "above") => format!("{} above 2^n", bytes(row.cell.size)),
+        (None, state) => format!("{} {state}", bytes(row.cell.size)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_measure::{CellKey, PairedRatio};
+    use std::collections::BTreeMap;
+
+    fn row(contestant: &str, ns: f64) -> Row {
+        Row {
+            experiment: "peers".into(),
+            cell: CellKey {
+                operation: "copy".into(),
+                size: 4096,
+                source: None,
+                destination: None,
+                state: "askew".into(),
+                reader: None,
+                bystander: None,
+                axes: BTreeMap::new(),
+            },
+            contestant: contestant.into(),
+            reference: "libc".into(),
+            calls: 1,
+            operation_ns: vec![ns; 15],
+            reader_ns: vec![],
+            bystander_ns: vec![],
+            ratio: Some(PairedRatio {
+                median: ns / 40.0,
+                low: ns / 41.0,
+                high: ns / 39.0,
+                rounds: 15,
+            }),
+            verdict: None,
+            total_ratio: None,
+            proofs: vec![],
+            drift: None,
+            dropped: false,
+            extra: BTreeMap::from([("of_envelope".to_owned(), ns / 32.0)]),
+            histogram: None,
+        }
+    }
+
+    #[test]
+    fn a_cell_names_the_best_peer_and_how_the_library_stands_to_it() {
+        let tables = tables(&[row("libc", 40.0), row("cachewise", 20.0), row("memx", 32.0)]);
+        let mut text = Vec::new();
+        tables[0].csv(&mut text).expect("a vector takes everything");
+        let text = String::from_utf8(text).expect("UTF-8");
+        assert_eq!(
+            text,
+            "cell,libc ns,memx,library,95 % interval,of envelope,best peer\n\
+             4 KiB misaligned,40.0,1.25,2.00,1.95 .. 2.05,1.60,memx\n"
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Small records for tests, made in code.
+
+use cachewise_measure::{
+    CacheLevel, Caches, CellKey, ClockFacts, Cpu, End, Figure, FigureKind, Header, Histogram, Libc,
+    Machine, PairedRatio, Record, Row, Warning,
+};
+use std::collections::BTreeMap;
+
+/// A machine with 32 KiB, 512 KiB and 32 MiB of cache.
+pub(crate) fn machine() -> Machine {
+    let level = |bytes| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
+    Machine {
+        cpu: Cpu {
+            vendor: "AuthenticAMD".into(),
+            model_name: "AMD <EPYC> & \"co\"".into(),
+            family: 25,
+            model: 1,
+            stepping: 1,
+            features: "sse2 avx2".into(),
+            microcode: None,
+        },
+        caches: Caches {
+            l1d: level(32 << 10),
+            l2: level(512 << 10),
+            llc: level(32 << 20),
+            llc_usable: None,
+            notes: Vec::new(),
+        },
+        logical_cpus: 2,
+        memory_bytes: 24 << 30,
+        page_size: 4096,
+        thp: Some("madvise".into()),
+        governor: None,
+        hypervisor: Some("KVM".into()),
+        kernel: "Linux 6.1 x86_64".into(),
+        libc: Libc { name: "glibc".into(), version: "2.36".into(), tunables: BTreeMap::new() },
+        compiler: "rustc 1.95.0".into(),
+        emulated: None,
+    }
+}
+
+/// Fifteen rounds between 100 and 114 ns per KiB; kernels other than libc take half as long.
+pub(crate) fn row(operation: &str, size: u64, state: &str, contestant: &str) -> Row {
+    let scale = size as f64 / 1024.0 * if contestant == "libc" { 2.0 } else { 1.0 };
+    let operation_ns: Vec<f64> =
+        (0..15).map(|round| (100.0 + f64::from(round * 7 % 15)) * scale).collect();
+    let median = if contestant == "libc" { 1.0 } else { 0.5 };
+    Row {
+        experiment: "grid".into(),
+        cell: CellKey {
+            operation: operation.into(),
+            size,
+            source: None,
+            destination: None,
+            state: state.into(),
+            reader: None,
+            bystander: None,
+            axes: BTreeMap::new(),
+        },
+        contestant: contestant.into(),
+        reference: "libc".into(),
+        calls: 100,
+        operation_ns,
+        reader_ns: Vec::new(),
+        bystander_ns: Vec::new(),
+        ratio: Some(PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 15 }),
+        verdict: None,
+        total_ratio: None,
+        proofs: Vec::new(),
+        drift: None,
+        dropped: false,
+        extra: BTreeMap::new(),
+        histogram: None,
+    }
+}
+
+/// A finished record of those rows.
+pub(crate) fn record(rows: Vec<Row>) -> Record {
+    let end = End {
+        rows: rows.len() as u64,
+        interrupted: false,
+        seconds: 12.5,
+        peak_bytes: None,
+        verdicts: vec!["It <pays> from 4 KiB on.".into(), "Below, it does not.".into()],
+    };
+    let header = Header {
+        schema: 1,
+        tool: "cachewise 0.1.0".into(),
+        command: vec!["cachewise".into(), "run".into(), "grid".into(), "it's; <b>".into()],
+        started: "2026-01-02T03:04:05Z".into(),
+        machine: machine(),
+        settings: BTreeMap::from([("experiment".to_owned(), "grid".into())]),
+        seed: 7,
+        flags: BTreeMap::new(),
+        clock: ClockFacts {
+            source: "tsc".into(),
+            frequency_ghz: Some(2.4),
+            cost_ns: 20.0,
+            resolution_ns: 0.4,
+            core_ghz: 3.2,
+        },
+        latencies: None,
+        warnings: vec![Warning {
+            id: "virtual".into(),
+            cause: "a guest <script>alert(1)</script>".into(),
+            remedy: "bare metal".into(),
+            figure: "KVM".into(),
+        }],
+        figures: Vec::new(),
+    };
+    Record { header, rows, notes: Vec::new(), end: Some(end) }
+}
+
+/// A figure with no panels of its own.
+pub(crate) fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
+    Figure {
+        title: format!("{value} by {x}"),
+        kind,
+        x: x.into(),
+        y: None,
+        value: value.into(),
+        panels: Vec::new(),
+        contestants: Vec::new(),
+        states: String::new(),
+    }
+}
+
+/// A record with a row for every kind of figure, and those figures.
+pub(crate) fn everything() -> Record {
+    let mut rows = Vec::new();
+    for size in [1024_u64, 4096, 16384, 65536, 1 << 20] {
+        for contestant in ["libc", "copy.avx", "copy.avx.nt"] {
+            let mut row = row("copy", size, "warm", contestant);
+            row.reader_ns = row.operation_ns.iter().map(|time| time / 2.0).collect();
+            row.bystander_ns = row.operation_ns.iter().map(|time| time / 4.0 - 30.0).collect();
+            row.total_ratio = row.ratio;
+            row.extra.insert("bytes_per_cycle".into(), size as f64 / 500.0);
+            rows.push(row);
+        }
+    }
+    for delay in [0.0, 1000.0, 100_000.0] {
+        for touched in [0.1, 0.5, 1.0] {
+            for contestant in ["libc", "copy.avx.nt"] {
+                let mut row = row("copy", 4096, "map", contestant);
+                row.cell.axes = BTreeMap::from([
+                    ("delay_ns".to_owned(), delay),
+                    ("touched".to_owned(), touched),
+                ]);
+                let median = if contestant == "libc" { 1.0 } else { 0.6 + touched - delay / 3e5 };
+                row.total_ratio = Some(PairedRatio {
+                    median,
+                    low: median * 0.95,
+                    high: median * 1.05,
+                    rounds: 15,
+                });
+                rows.push(row);
+            }
+        }
+    }
+    let mut single = row("compare", 4096, "single", "compare.sse2");
+    single.histogram = Some(Histogram {
+        edges_ns: vec![0.0, 50.0, 100.0, 200.0, 1000.0],
+        counts: vec![3, 120, 7, 0],
+        above: 2,
+    });
+    rows.push(single);
+    let mut record = record(rows);
+    let with = |state: &str, figure: Figure| Figure { states: state.to_owned(), ..figure };
+    record.header.figures = vec![
+        with("warm", figure(FigureKind::Curve, "size", "gbps")),
+        with(
+            "warm",
+            Figure {
+                panels: vec!["size".into()],
+                ..figure(FigureKind::Bars, "contestant", "cost")
+            },
+        ),
+        with(
+            "map",
+            Figure {
+                y: Some("touched".into()),
+                ..figure(FigureKind::HeatMap, "delay_ns", "total_ratio")
+            },
+        ),
+        with("single", figure(FigureKind::Histogram, "ns", "ns")),
+    ];
+    record
+}

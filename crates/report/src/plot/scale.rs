@@ -1,0 +1,173 @@
+//! From values to lengths, and which values get a tick.
+
+/// A straight or logarithmic map from values to a length. Monotone, and finite for every finite
+/// value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    low: f64,
+    high: f64,
+    log: bool,
+    start: f64,
+    end: f64,
+}
+
+impl Scale {
+    /// Maps `low` to `start` and `high` to `end`. A logarithm needs both positive and is straight
+    /// otherwise; values that coincide get room to either side.
+    #[must_use]
+    pub fn new((low, high): (f64, f64), log: bool, (start, end): (f64, f64)) -> Scale {
+        let (mut low, mut high) = if low.is_finite() && high.is_finite() && low <= high {
+            (low, high)
+        } else {
+            (0.0, 1.0)
+        };
+        let log = log && low > 0.0;
+        if low == high {
+            if log {
+                (low, high) = (low / 2.0, high * 2.0);
+            } else {
+                let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
+                (low, high) = (low - room, high + room);
+            }
+        }
+        Scale { low, high, log, start, end }
+    }
+
+    /// Where a value lies; values beyond the ends lie at the ends.
+    #[must_use]
+    pub fn at(&self, value: f64) -> f64 {
+        let value = if value.is_nan() { self.low } else { value.clamp(self.low, self.high) };
+        let share = if self.log {
+            (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.start + (self.end - self.start) * share
+    }
+
+    /// Whether it is logarithmic.
+    #[must_use]
+    pub fn is_log(&self) -> bool {
+        self.log
+    }
+
+    /// Both ends of what it maps.
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    /// At most about `most` round values in its range: 1, 2 or 5 times a power of ten.
+    #[must_use]
+    pub fn ticks(&self, most: usize) -> Vec<f64> {
+        if self.log { self.log_ticks(most) } else { self.straight_ticks(most) }
+    }
+
+    fn straight_ticks(&self, most: usize) -> Vec<f64> {
+        let rough = (self.high - self.low) / most.max(1) as f64;
+        let power = 10_f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .map(|factor| factor * power)
+            .find(|step| *step >= rough * 0.999)
+            .unwrap_or(power * 10.0);
+        if !(step.is_finite() && step > 0.0) {
+            return vec![self.low];
+        }
+        let first = (self.low / step - 1e-9).ceil();
+        (0..=most + 1)
+            .map(|index| (first + index as f64) * step)
+            .take_while(|tick| *tick <= self.high + step * 1e-9)
+            .collect()
+    }
+
+    fn log_ticks(&self, most: usize) -> Vec<f64> {
+        for factors in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0][..], &[1.0][..]] {
+            let ticks = self.decades(factors, 1);
+            if (2..=most).contains(&ticks.len()) {
+                return ticks;
+            }
+        }
+        let ticks = self.decades(&[1.0], 1);
+        if ticks.len() < 2 {
+            return self.straight_ticks(most);
+        }
+        let step = ticks.len().div_ceil(most.max(1));
+        ticks.into_iter().step_by(step).collect()
+    }
+
+    fn decades(&self, factors: &[f64], step: i32) -> Vec<f64> {
+        let first = self.low.log10().floor() as i32;
+        let last = self.high.log10().ceil() as i32;
+        (first..=last)
+            .step_by(step.max(1) as usize)
+            .flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade)))
+            .filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick))
+            .collect()
+    }
+
+    /// Powers of two in its range, every fourth, second or every one, so that there are at most
+    /// `most`: the ticks of an axis of sizes.
+    #[must_use]
+    pub fn binary_ticks(&self, most: usize) -> Vec<f64> {
+        let first = self.low.max(1.0).log2().ceil() as i32;
+        let last = self.high.max(1.0).log2().floor() as i32;
+        let count = (last - first + 1).max(0) as usize;
+        let step = [1, 2, 4, 5, 10].into_iter().find(|step| count.div_ceil(*step) <= most);
+        (first..=last)
+            .filter(|power| power.rem_euclid(step.unwrap_or(10) as i32) == 0)
+            .map(|power| 2_f64.powi(power))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn scales_are_monotone_and_finite(
+            low in -1e12_f64..1e12,
+            width in 0.0_f64..1e12,
+            a in -2e12_f64..2e12,
+            b in -2e12_f64..2e12,
+            log: bool,
+        ) {
+            let scale = Scale::new((low, low + width), log, (10.0, 90.0));
+            let (a, b) = (a.min(b), a.max(b));
+            prop_assert!(scale.at(a).is_finite() && scale.at(a) <= scale.at(b));
+            prop_assert!((10.0..=90.0).contains(&scale.at(b)));
+        }
+
+        #[test]
+        fn ticks_rise_stay_inside_and_are_few(
+            low in 1e-6_f64..1e9,
+            factor in 1.0_f64..1e9,
+            log: bool,
+        ) {
+            let scale = Scale::new((low, low * factor), log, (0.0, 1.0));
+            let (low, high) = scale.range();
+            for ticks in [scale.ticks(6), scale.binary_ticks(6)] {
+                prop_assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]), "{ticks:?}");
+                prop_assert!(ticks.iter().all(|tick| {
+                    (low * 0.998..=high * 1.002).contains(tick)
+                }), "{ticks:?} in {low} {high}");
+                prop_assert!(ticks.len() <= 8, "{ticks:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn odd_ranges_still_make_a_scale() {
+        for range in [(f64::NAN, 1.0), (0.0, 0.0), (5.0, 5.0), (2.0, 1.0), (0.0, f64::INFINITY)] {
+            let scale = Scale::new(range, true, (0.0, 100.0));
+            assert!(scale.at(1.0).is_finite(), "{range:?}");
+            assert!(scale.at(f64::NAN).is_finite(), "{range:?}");
+            assert!(!scale.ticks(5).is_empty(), "{range:?}");
+        }
+        let sizes = Scale::new((256.0, 67_108_864.0), true, (0.0, 1.0));
+        assert_eq!(sizes.binary_ticks(6).len(), 5);
+    }
+}

@@ -1,0 +1,339 @@
+//! What a figure's names mean: the coordinate of a row along an axis, and the quantity it shows.
+
+use crate::units;
+use cachewise_measure::{Row, stats};
+
+/// A row's place along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Coordinate {
+    /// Somewhere on a scale.
+    Number(f64),
+    /// One of several names.
+    Label(String),
+}
+
+/// The row's place along the axis of that name; `None` where it has none.
+#[must_use]
+pub fn coordinate(row: &Row, name: &str) -> Option<Coordinate> {
+    let cell = &row.cell;
+    let label = |text: &str| Some(Coordinate::Label(text.to_owned()));
+    match name {
+        "size" => Some(Coordinate::Number(cell.size as f64)),
+        "contestant" => label(&row.contestant),
+        "operation" => label(&cell.operation),
+        "experiment" => label(&row.experiment),
+        "state" => label(&cell.state),
+        "source" => cell.source.as_deref().and_then(label),
+        "destination" => cell.destination.as_deref().and_then(label),
+        "reader" => cell.reader.map(Coordinate::Number),
+        "bystander" => cell.bystander.map(|bytes| Coordinate::Number(bytes as f64)),
+        other => cell.axes.get(other).copied().map(Coordinate::Number),
+    }
+    .filter(|found| !matches!(found, Coordinate::Number(value) if !value.is_finite()))
+}
+
+/// How the numbers of an axis are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// `4 KiB`.
+    Bytes,
+    /// `1.2 us`.
+    Time,
+    /// A fraction as a percentage.
+    Share,
+    /// Just the number.
+    Plain,
+}
+
+impl Unit {
+    /// The unit an axis of that name is in.
+    #[must_use]
+    pub fn of_axis(name: &str) -> Unit {
+        const OF_BYTES: [&str; 7] =
+            ["size", "bystander", "offset", "first_difference", "block", "buffer", "distance"];
+        if OF_BYTES.contains(&name) || name.ends_with("_bytes") || name.ends_with("_size") {
+            Unit::Bytes
+        } else if name.ends_with("_ns") {
+            Unit::Time
+        } else if matches!(name, "reader" | "touched" | "touched_fraction" | "fraction") {
+            Unit::Share
+        } else {
+            Unit::Plain
+        }
+    }
+
+    /// The number as text.
+    #[must_use]
+    pub fn write(self, value: f64) -> String {
+        match self {
+            Unit::Bytes if value >= 0.0 && value.fract() == 0.0 => units::bytes(value as u64),
+            Unit::Time if value == 0.0 => "0".to_owned(),
+            Unit::Time => trim_unit(&units::time(value)),
+            Unit::Share => format!("{} %", trim(&units::significant(value * 100.0))),
+            Unit::Bytes | Unit::Plain if value.abs() >= 1e6 => format!("{value:e}"),
+            Unit::Bytes | Unit::Plain => trim(&format!("{value:.4}")),
+        }
+    }
+}
+
+/// Without the zeros after the point.
+fn trim(text: &str) -> String {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+fn trim_unit(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((number, unit)) => format!("{} {unit}", trim(number)),
+        None => trim(text),
+    }
+}
+
+/// What an axis measures, for people.
+#[must_use]
+pub fn axis_title(name: &str) -> String {
+    match name {
+        "size" => "bytes per call".to_owned(),
+        "reader" => "share read afterwards".to_owned(),
+        "bystander" => "working set beside it".to_owned(),
+        other => other.strip_suffix("_ns").unwrap_or(other).replace('_', " "),
+    }
+}
+
+/// The quantity a figure shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Decimal gigabytes per second of the operation.
+    Gbps,
+    /// Nanoseconds of the operation.
+    Ns,
+    /// Nanoseconds of operation, reader and bystander.
+    TotalNs,
+    /// The operation over the reference's.
+    Ratio,
+    /// The sum over the reference's.
+    TotalRatio,
+    /// The three parts of the sum.
+    Cost,
+    /// A figure particular to the experiment.
+    Extra(String),
+}
+
+/// A value with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The median.
+    pub mid: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Option<Spread> {
+        let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        if finite.is_empty() {
+            return None;
+        }
+        let (low, high) = median_interval(&finite);
+        Some(Spread { mid: stats::median(&finite), low, high })
+    }
+
+    fn finite(self) -> Option<Spread> {
+        (self.mid.is_finite() && self.low.is_finite() && self.high.is_finite()).then_some(self)
+    }
+
+    /// Several launches of the same cell: the median of their medians, and the widest interval.
+    #[must_use]
+    pub fn pooled(spreads: &[Spread]) -> Option<Spread> {
+        let mids: Vec<f64> = spreads.iter().map(|spread| spread.mid).collect();
+        let low = spreads.iter().map(|spread| spread.low).reduce(f64::min)?;
+        let high = spreads.iter().map(|spread| spread.high).reduce(f64::max)?;
+        Some(Spread { mid: stats::median(&mids), low, high })
+    }
+}
+
+/// The distribution-free interval of a median that covers at least 95 %: from the k-th smallest to
+/// the k-th largest value, the largest k for which both binomial tails together stay under 5 %
+/// (David and Nagaraja, Order Statistics, 7.1). Below six values no such interval exists, and the
+/// range of all of them is given.
+#[must_use]
+pub fn median_interval(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
+        return (f64::NAN, f64::NAN);
+    };
+    let n = sorted.len();
+    // P(exactly i of n below the median); beyond a thousand values they underflow, and the normal
+    // approximation is exact enough.
+    if n > 1000 {
+        let half = 0.98 * (n as f64).sqrt();
+        let below = (n as f64 / 2.0 - half).floor().max(0.0) as usize;
+        return (sorted[below], sorted[n - 1 - below]);
+    }
+    let mut probability = 0.5_f64.powi(n as i32);
+    let (mut tail, mut k) = (0.0, 0);
+    while 2.0 * (tail + probability) <= 0.05 {
+        tail += probability;
+        probability *= (n - k) as f64 / (k + 1) as f64;
+        k += 1;
+    }
+    if k == 0 { (*first, *last) } else { (sorted[k - 1], sorted[n - k]) }
+}
+
+/// Operation, reader and bystander together, by round.
+#[must_use]
+pub fn whole(row: &Row) -> Vec<f64> {
+    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+    row.operation_ns
+        .iter()
+        .enumerate()
+        .map(|(round, time)| time + part(&row.reader_ns, round) + part(&row.bystander_ns, round))
+        .collect()
+}
+
+impl Quantity {
+    /// The quantity of that name in a record.
+    #[must_use]
+    pub fn named(name: &str) -> Quantity {
+        match name {
+            "gbps" => Quantity::Gbps,
+            "ns" => Quantity::Ns,
+            "total_ns" => Quantity::TotalNs,
+            "ratio" => Quantity::Ratio,
+            "total_ratio" => Quantity::TotalRatio,
+            "cost" => Quantity::Cost,
+            other => Quantity::Extra(other.to_owned()),
+        }
+    }
+
+    /// What the row says; `None` where it says nothing.
+    #[must_use]
+    pub fn of(&self, row: &Row) -> Option<Spread> {
+        match self {
+            Quantity::Gbps => {
+                let time = Spread::of(&row.operation_ns)?;
+                let speed = |time: f64| row.cell.size as f64 / time;
+                Spread { mid: speed(time.mid), low: speed(time.high), high: speed(time.low) }
+                    .finite()
+            }
+            Quantity::Ns => Spread::of(&row.operation_ns),
+            Quantity::TotalNs | Quantity::Cost => Spread::of(&whole(row)),
+            Quantity::Ratio | Quantity::TotalRatio => {
+                let ratio = match self {
+                    Quantity::TotalRatio => row.total_ratio.or(row.ratio),
+                    _ => row.ratio,
+                };
+                match ratio {
+                    Some(ratio) => {
+                        Spread { mid: ratio.median, low: ratio.low, high: ratio.high }.finite()
+                    }
+                    None if row.contestant == row.reference => {
+                        Some(Spread { mid: 1.0, low: 1.0, high: 1.0 })
+                    }
+                    None => None,
+                }
+            }
+            Quantity::Extra(name) => row
+                .extra
+                .get(name)
+                .copied()
+                .filter(|value| value.is_finite())
+                .map(|value| Spread { mid: value, low: value, high: value }),
+        }
+    }
+
+    /// For the axis.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            Quantity::Gbps => "GB/s".to_owned(),
+            Quantity::Ns => "time per call".to_owned(),
+            Quantity::TotalNs => "operation + reader + bystander".to_owned(),
+            Quantity::Ratio => "time over the reference's".to_owned(),
+            Quantity::TotalRatio => "whole cost over the reference's".to_owned(),
+            Quantity::Cost => "whole cost per call".to_owned(),
+            Quantity::Extra(name) => axis_title(name),
+        }
+    }
+
+    /// A value of it as text.
+    #[must_use]
+    pub fn write(&self, value: f64) -> String {
+        match self {
+            Quantity::Gbps => format!("{} GB/s", units::significant(value)),
+            Quantity::Ns | Quantity::TotalNs | Quantity::Cost => units::time(value),
+            Quantity::Ratio | Quantity::TotalRatio => format!("{value:.3}"),
+            Quantity::Extra(name) if name.ends_with("_ns") => units::time(value),
+            Quantity::Extra(name) if name.ends_with("share") => {
+                format!("{} %", units::significant(value * 100.0))
+            }
+            Quantity::Extra(_) => trim(&units::significant(value)),
+        }
+    }
+
+    /// A tick of its axis.
+    #[must_use]
+    pub fn tick(&self, value: f64) -> String {
+        match self {
+            Quantity::Ns | Quantity::TotalNs | Quantity::Cost => Unit::Time.write(value),
+            Quantity::Extra(name) if name.ends_with("share") => Unit::Share.write(value),
+            Quantity::Extra(name) => Unit::of_axis(name).write(value),
+            _ => Unit::Plain.write(value),
+        }
+    }
+
+    /// Whether more of it is better; `None` where the experiment alone knows.
+    #[must_use]
+    pub fn more_is_better(&self) -> Option<bool> {
+        match self {
+            Quantity::Gbps => Some(true),
+            Quantity::Extra(name) if name.ends_with("_ns") => Some(false),
+            Quantity::Extra(name) if name.contains("gbps") || name.contains("per_s") => Some(true),
+            Quantity::Extra(_) => None,
+            _ => Some(false),
+        }
+    }
+
+    /// Whether 1 is the line between better and worse.
+    #[must_use]
+    pub fn is_ratio(&self) -> bool {
+        matches!(self, Quantity::Ratio | Quantity::TotalRatio)
+            || matches!(self, Quantity::Extra(name) if name.ends_with("ratio"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_median_has_the_ranks_of_the_tables() {
+        // Conover, Practical Nonparametric Statistics, table A3: 95 % for n = 15 is ranks 4 and 12.
+        let values: Vec<f64> = (1..=15).map(f64::from).collect();
+        assert_eq!(median_interval(&values), (4.0, 12.0));
+        let values: Vec<f64> = (1..=6).map(f64::from).collect();
+        assert_eq!(median_interval(&values), (1.0, 6.0));
+        let values: Vec<f64> = (1..=5).map(f64::from).collect();
+        assert_eq!(median_interval(&values), (1.0, 5.0));
+        let values: Vec<f64> = (1..=2000).map(f64::from).collect();
+        let (low, high) = median_interval(&values);
+        assert!((950.0..960.0).contains(&low) && (1040.0..1050.0).contains(&high), "{low} {high}");
+        assert!(median_interval(&[]).0.is_nan());
+    }
+
+    #[test]
+    fn units_are_written_short() {
+        assert_eq!(Unit::of_axis("size").write(65536.0), "64 KiB");
+        assert_eq!(Unit::of_axis("delay_ns").write(1500.0), "1.5 us");
+        assert_eq!(Unit::of_axis("reader").write(0.5), "50 %");
+        assert_eq!(Unit::of_axis("threads").write(2.0), "2");
+        assert_eq!(Quantity::Gbps.tick(0.5), "0.5");
+        assert_eq!(Quantity::named("total_ns").tick(2e6), "2 ms");
+    }
+}

@@ -1,0 +1,382 @@
+//! The report in a real browser: headless Chromium, every control used, nothing on the console,
+//! nothing asked of the network, no sideways scrolling on a phone, and pictures for people to look at.
+
+use crate::webdriver::Browser;
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use cachewise_measure::{
+    CellKey, Clock, Figure, FigureKind, Header, Histogram, Machine, PairedRatio, Row, Writer,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How it ended.
+pub enum Outcome {
+    /// Everything held; where the pictures are.
+    Passed(PathBuf),
+    /// These Debian packages are missing.
+    Skipped(Vec<&'static str>),
+}
+
+const TAB: char = '\u{e004}';
+const SPACE: char = ' ';
+const ENTER: char = '\u{e007}';
+
+/// Looks at a page of the record given and at one with every kind of figure. Pictures go to
+/// `target/report-in-browser`.
+pub fn run(record: &Path) -> Result<Outcome> {
+    let found = |name: &str| {
+        std::env::split_paths(&std::env::var_os("PATH")?)
+            .map(|dir| dir.join(name))
+            .find(|p| p.is_file())
+    };
+    let (chromium, driver) = (found("chromium"), found("chromedriver"));
+    let (Some(chromium), Some(driver)) = (chromium, driver) else {
+        return Ok(Outcome::Skipped(vec!["chromium", "chromium-driver"]));
+    };
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let pictures = std::path::absolute(target)?.join("report-in-browser");
+    // Downloads of an earlier look would count as this one's.
+    if pictures.exists() {
+        std::fs::remove_dir_all(&pictures)?;
+    }
+    std::fs::create_dir_all(&pictures)?;
+    let made = pictures.join("every-figure.jsonl");
+    synthetic(&made)?;
+    let (tuned, every) = (pictures.join("tune.html"), pictures.join("every-figure.html"));
+    cachewise(&["report", text(record)?, "-o", text(&tuned)?])?;
+    cachewise(&["report", text(&made)?, "-o", text(&every)?])?;
+
+    let browser = Browser::start(&driver, &chromium, &pictures)?;
+    for page in [&tuned, &every] {
+        look(&browser, page).with_context(|| page.display().to_string())?;
+        use_controls(&browser).with_context(|| page.display().to_string())?;
+        use_keyboard(&browser).with_context(|| page.display().to_string())?;
+        print(&browser, page)?;
+        download(&browser, &pictures).with_context(|| page.display().to_string())?;
+    }
+    drop(browser);
+    std::fs::remove_dir_all(pictures.join("profile")).ok();
+    Ok(Outcome::Passed(pictures))
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path that is text")
+}
+
+/// Runs the program as it is in the tree.
+fn cachewise(arguments: &[&str]) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["run", "-q", "-p", "cachewise-cli", "--"])
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .status()?;
+    ensure!(status.success(), "cachewise {} ended with {status}", arguments.join(" "));
+    Ok(())
+}
+
+/// Two widths, both colour schemes: a picture each, and what must hold in all of them.
+fn look(browser: &Browser, page: &Path) -> Result<()> {
+    for (width, mobile) in [(1280, false), (360, true)] {
+        let metrics =
+            json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": mobile});
+        browser.devtools("Emulation.setDeviceMetricsOverride", metrics)?;
+        for scheme in ["light", "dark"] {
+            let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+            browser.devtools("Emulation.setEmulatedMedia", json!({"features": features}))?;
+            browser.open(&format!("file://{}", page.display()))?;
+            let name =
+                format!("{}-{width}-{scheme}", page.file_stem().unwrap_or_default().display());
+            silent(browser).context(name.clone())?;
+            let dark = is_dark(browser)?;
+            ensure!(
+                dark == (scheme == "dark"),
+                "{name}: the ground is {}",
+                if dark { "dark" } else { "light" }
+            );
+            no_sideways_scrolling(browser).context(name.clone())?;
+            picture(browser, &page.with_file_name(format!("{name}.png")))?;
+            // With everything unfolded as well, which is more than anybody would do at once.
+            let opened = "const all = [...document.querySelectorAll('details:not(.cell)')]; \
+                 all.forEach(d => d.open = true); \
+                 [...document.querySelectorAll('details.cell')].slice(0, 3).forEach(d => d.open = true); \
+                 return all.length";
+            ensure!(
+                browser.evaluate(opened, json!([]))?.as_u64() > Some(3),
+                "{name}: too few details"
+            );
+            no_sideways_scrolling(browser).with_context(|| format!("{name}, unfolded"))?;
+        }
+    }
+    let wide = json!({"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    browser.devtools("Emulation.setDeviceMetricsOverride", wide)?;
+    let features = json!([{"name": "prefers-color-scheme", "value": "light"}]);
+    browser.devtools("Emulation.setEmulatedMedia", json!({"features": features}))?;
+    browser.open(&format!("file://{}", page.display()))
+}
+
+/// Nothing on the console, nothing loaded but the page.
+fn silent(browser: &Browser) -> Result<()> {
+    let said = browser.console()?;
+    ensure!(said.is_empty(), "the console says {said:?}");
+    let loaded = "return performance.getEntriesByType('resource').map(e => e.name)";
+    let loaded = browser.evaluate(loaded, json!([]))?;
+    ensure!(
+        loaded.as_array().is_some_and(|all| all.iter().all(|name| name == "data:,")),
+        "the page loads {loaded}"
+    );
+    Ok(())
+}
+
+fn is_dark(browser: &Browser) -> Result<bool> {
+    let script = "return getComputedStyle(document.body).backgroundColor";
+    let colour = browser.evaluate(script, json!([]))?;
+    let colour = colour.as_str().context("a colour")?;
+    let red = colour.trim_start_matches("rgb(").split(',').next().context("red")?;
+    Ok(red.trim().parse::<u32>().context(colour.to_owned())? < 128)
+}
+
+fn no_sideways_scrolling(browser: &Browser) -> Result<()> {
+    let script = "const w = document.documentElement.clientWidth; \
+         const wide = [...document.querySelectorAll('body *')].filter(e => { \
+           if (e.closest('svg') || e.closest('.skip')) return false; \
+           const r = e.getBoundingClientRect(); \
+           return r.width > 1 && r.right > w + 1 }); \
+         return [document.documentElement.scrollWidth - w, \
+           wide.slice(0, 5).map(e => e.outerHTML.slice(0, 120))]";
+    let found = browser.evaluate(script, json!([]))?;
+    ensure!(
+        found[0].as_i64() <= Some(0) && found[1].as_array().is_some_and(Vec::is_empty),
+        "wider than the window: {found}"
+    );
+    Ok(())
+}
+
+fn picture(browser: &Browser, path: &Path) -> Result<()> {
+    let answer = browser.devtools(
+        "Page.captureScreenshot",
+        json!({"format": "png", "captureBeyondViewport": true,
+            "clip": {"x": 0, "y": 0, "scale": 1,
+                "width": browser.evaluate("return document.documentElement.clientWidth", json!([]))?,
+                "height": browser.evaluate(
+                    "return Math.min(9000, document.documentElement.scrollHeight)", json!([]))?}}),
+    )?;
+    decode(&answer, path)
+}
+
+fn decode(answer: &Value, path: &Path) -> Result<()> {
+    let data = answer["data"].as_str().context("no picture")?;
+    std::fs::write(path, base64::engine::general_purpose::STANDARD.decode(data)?)?;
+    Ok(())
+}
+
+/// The theme, every toggle of every legend, the folded parts.
+fn use_controls(browser: &Browser) -> Result<()> {
+    for (theme, dark) in [("dark", true), ("light", false), ("dark", true), ("auto", false)] {
+        browser.click(&format!("#theme-{theme}"))?;
+        ensure!(is_dark(browser)? == dark, "theme {theme} does nothing");
+    }
+    let folded = "document.querySelectorAll('.legend details').forEach(d => d.open = true); \
+         document.querySelectorAll('.legend input').forEach((e, i) => e.dataset.at = i); \
+         return document.querySelectorAll('.legend input').length";
+    let toggles = browser.evaluate(folded, json!([]))?.as_u64().unwrap_or(0);
+    ensure!(toggles >= 2, "{toggles} toggles");
+    // How many marks of its series are seen, and whether it is checked.
+    let state = "const e = document.querySelector(`.legend input[data-at='${arguments[0]}']`); \
+         const marks = [...e.closest('.plot').querySelectorAll('svg.chart .s' + e.className.slice(1))]; \
+         return [e.checked, marks.length, \
+           marks.filter(m => getComputedStyle(m).display !== 'none').length]";
+    for toggle in 0..toggles {
+        for _ in 0..2 {
+            let before = browser.evaluate(state, json!([toggle]))?;
+            browser.click(&format!(".legend input[data-at='{toggle}']"))?;
+            let after = browser.evaluate(state, json!([toggle]))?;
+            ensure!(before[0] != after[0], "toggle {toggle} cannot be clicked");
+            let seen = if after[0] == json!(true) { &after[1] } else { &json!(0) };
+            ensure!(
+                after[2] == *seen && after[1] != json!(0),
+                "toggle {toggle}: {before} then {after}"
+            );
+        }
+    }
+    for fold in ["details.numbers", "details.group", "details.group[open] > details.cell"] {
+        browser.click(&format!("{fold} > summary"))?;
+        let open = format!("return document.querySelector('{fold}').open");
+        ensure!(browser.evaluate(&open, json!([]))? == json!(true), "{fold} stays folded");
+    }
+    let strips = "return [...document.querySelectorAll('details.cell[open] .strip path')] \
+         .filter(p => p.getBBox().width > 0 && p.getAttribute('d').includes('M')).length";
+    ensure!(browser.evaluate(strips, json!([]))?.as_u64() > Some(0), "no distribution is drawn");
+    silent(browser)
+}
+
+/// From control to control with Tab; each shows that it has the focus; Space and Enter work.
+fn use_keyboard(browser: &Browser) -> Result<()> {
+    browser.evaluate("location.reload()", json!([]))?;
+    let focused = "const e = document.activeElement; const s = getComputedStyle(e); \
+         return [e.tagName, e.className.baseVal ?? e.className, \
+           s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2, \
+           e.getAttribute('aria-label') ?? e.textContent ?? '']";
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let (mut toggled, mut opened) = (false, false);
+    for step in 0..60 {
+        browser.key(TAB)?;
+        let at = browser.evaluate(focused, json!([]))?;
+        let (tag, class) = (at[0].as_str().unwrap_or_default(), at[1].as_str().unwrap_or_default());
+        ensure!(step > 0 || class == "skip", "the first stop is {at}");
+        if tag == "BODY" {
+            break;
+        }
+        ensure!(at[2] == json!(true), "the focus does not show on {at}");
+        if tag == "g" {
+            ensure!(
+                at[3].as_str().is_some_and(|name| name.len() > 5),
+                "a mark without a name: {at}"
+            );
+        }
+        *seen.entry(tag.to_ascii_lowercase()).or_default() += 1;
+        let checked = "return document.activeElement.checked";
+        if tag == "INPUT" && class.starts_with('t') && !toggled {
+            let before = browser.evaluate(checked, json!([]))?;
+            browser.key(SPACE)?;
+            ensure!(browser.evaluate(checked, json!([]))? != before, "Space does not toggle");
+            browser.key(SPACE)?;
+            toggled = true;
+        }
+        if tag == "SUMMARY" && !opened {
+            let open = "return document.activeElement.parentElement.open";
+            let before = browser.evaluate(open, json!([]))?;
+            browser.key(ENTER)?;
+            ensure!(browser.evaluate(open, json!([]))? != before, "Enter does not unfold");
+            browser.key(ENTER)?;
+            opened = true;
+        }
+    }
+    for tag in ["a", "input", "summary", "pre", "g"] {
+        ensure!(seen.contains_key(tag), "Tab never stops at {tag}: {seen:?}");
+    }
+    ensure!(toggled && opened, "no toggle or no summary was reached: {seen:?}");
+    Ok(())
+}
+
+/// It prints, light on paper whatever the screen.
+fn print(browser: &Browser, page: &Path) -> Result<()> {
+    let answer = browser.devtools("Page.printToPDF", json!({"printBackground": true}))?;
+    decode(&answer, &page.with_extension("pdf"))
+}
+
+/// The record comes back out of the page, and is one.
+fn download(browser: &Browser, directory: &Path) -> Result<()> {
+    let behaviour = json!({"behavior": "allow", "downloadPath": directory});
+    browser.devtools("Browser.setDownloadBehavior", behaviour)?;
+    let script = "return document.querySelector('a.download').getAttribute('download')";
+    let name = browser.evaluate(script, json!([]))?;
+    let path = directory.join(name.as_str().context("a download's name")?);
+    browser.click("a.download")?;
+    let begun = Instant::now();
+    while !path.is_file() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            bail!("{} never came", path.display());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    cachewise(&["report", text(&path)?])?;
+    silent(browser)
+}
+
+/// A record with every kind of figure, its numbers made up and its names hostile.
+fn synthetic(path: &Path) -> Result<()> {
+    let machine = Machine::describe();
+    let mut header = Header::now("cachewise xtask", machine, Clock::calibrate().facts(), 1);
+    header.settings.insert("experiment".into(), "every-figure".into());
+    let figure = |title: &str, kind, x: &str, value: &str, states: &str| Figure {
+        title: title.into(),
+        kind,
+        x: x.into(),
+        y: (kind == FigureKind::HeatMap).then(|| "touched".to_owned()),
+        value: value.into(),
+        panels: if kind == FigureKind::Bars { vec!["size".into()] } else { Vec::new() },
+        contestants: Vec::new(),
+        states: states.into(),
+    };
+    header.figures = vec![
+        figure("Speed by size", FigureKind::Curve, "size", "gbps", "warm"),
+        figure("Whole cost", FigureKind::Bars, "contestant", "cost", "warm"),
+        figure("Cost by delay and share", FigureKind::HeatMap, "delay_ns", "total_ratio", "map"),
+        figure("Share of the ceiling", FigureKind::HeatMap, "delay_ns", "share", "map"),
+        figure("Single calls", FigureKind::Histogram, "ns", "ns", "single"),
+    ];
+    let mut record = Writer::create(path)?;
+    record.header(&header)?;
+    let hostile = "copy.<img src=x onerror=alert(1)>";
+    for size in (8..26).map(|power| 1_u64 << power) {
+        for (index, name) in ["libc", "copy.avx", "copy.avx.nt", hostile].into_iter().enumerate() {
+            let mut row = row(size, "warm", name, 0.7 + 0.2 * index as f64);
+            row.reader_ns = row.operation_ns.iter().map(|time| time * 0.4).collect();
+            row.bystander_ns = row.operation_ns.iter().map(|time| time * 0.3 - 20.0).collect();
+            record.row(&row)?;
+        }
+    }
+    for delay in [0.0, 100.0, 1e3, 1e4, 1e5, 1e6] {
+        for touched in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            for name in ["libc", "copy.avx.nt"] {
+                let ratio =
+                    if name == "libc" { 1.0 } else { 0.5 + touched - f64::ln_1p(delay) / 30.0 };
+                let mut row = row(65536, "map", name, ratio);
+                row.cell.axes =
+                    [("delay_ns".to_owned(), delay), ("touched".to_owned(), touched)].into();
+                row.extra.insert("share".into(), touched);
+                record.row(&row)?;
+            }
+        }
+    }
+    for name in ["libc", "compare.sse2"] {
+        let mut row = row(4096, "single", name, 1.0);
+        let counts = (0..40).map(|bin| 20_000 / (1 + (bin - 6_i64).pow(2) as u64)).collect();
+        let edges_ns = (0..=40).map(|edge| f64::from(edge) * 25.0).collect();
+        row.histogram = Some(Histogram { edges_ns, counts, above: 7 });
+        record.row(&row)?;
+    }
+    record.verdict("Every kind of figure is on this page, and <b>none</b> of it was measured.");
+    record.finish(false)?;
+    Ok(())
+}
+
+fn row(size: u64, state: &str, contestant: &str, ratio: f64) -> Row {
+    let time = 20.0 + size as f64 / 40.0 * ratio;
+    let interval = PairedRatio { median: ratio, low: ratio * 0.96, high: ratio * 1.04, rounds: 15 };
+    Row {
+        experiment: "every-figure".into(),
+        cell: CellKey {
+            operation: "copy".into(),
+            size,
+            source: None,
+            destination: None,
+            state: state.into(),
+            reader: None,
+            bystander: None,
+            axes: BTreeMap::new(),
+        },
+        contestant: contestant.into(),
+        reference: "libc".into(),
+        calls: 1,
+        operation_ns: (0..15)
+            .map(|round| time * (1.0 + 0.01 * f64::from(round * 7 % 15)))
+            .collect(),
+        reader_ns: Vec::new(),
+        bystander_ns: Vec::new(),
+        ratio: Some(interval),
+        verdict: None,
+        total_ratio: Some(interval),
+        proofs: Vec::new(),
+        drift: None,
+        dropped: false,
+        extra: BTreeMap::new(),
+        histogram: None,
+    }
+}

@@ -1,0 +1,155 @@
+//! As much of WebDriver (W3C, with chromedriver's additions) as looking at a page takes: one session,
+//! plain HTTP to this machine, no client library.
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A browser with one window.
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+}
+
+/// Where chromedriver says which port it got.
+const STARTED: &str = "successfully on port ";
+
+impl Browser {
+    /// Starts chromedriver and a headless Chromium whose profile and downloads live in `directory`.
+    pub fn start(driver: &Path, chromium: &Path, directory: &Path) -> Result<Browser> {
+        let mut child = Command::new(driver)
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| driver.display().to_string())?;
+        let output = child.stdout.take().context("chromedriver's output")?;
+        let mut browser = Browser { driver: child, port: 0, session: String::new() };
+        let mut lines = BufReader::new(output).lines();
+        browser.port = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.split(STARTED).nth(1)?.trim_end_matches('.').parse().ok())
+            .context("chromedriver named no port")?;
+        // It goes on talking; nobody listens, and a full pipe would stop it.
+        std::thread::spawn(move || lines.for_each(drop));
+        let profile = directory.join("profile");
+        let options = json!({
+            "binary": chromium,
+            "args": [
+                "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+                "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                "--disable-dev-shm-usage", "--hide-scrollbars",
+                format!("--user-data-dir={}", profile.display()),
+            ],
+            "prefs": { "download.default_directory": directory, "download.prompt_for_download": false },
+        });
+        let capabilities = json!({
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": { "browser": "ALL" },
+        });
+        let answer = browser.request(
+            "POST",
+            "/session",
+            &json!({"capabilities": {"alwaysMatch": capabilities}}),
+        )?;
+        browser.session = answer["sessionId"].as_str().context("no session")?.to_owned();
+        Ok(browser)
+    }
+
+    fn request(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let body = if method == "POST" { body.to_string() } else { String::new() };
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut reader = BufReader::new(stream);
+        let mut length = None;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().ok();
+            }
+        }
+        let mut bytes = vec![0; length.context("an answer without a length")?];
+        reader.read_exact(&mut bytes)?;
+        let mut answer: Value = serde_json::from_slice(&bytes)?;
+        let value = answer["value"].take();
+        if let Some(error) = value["error"].as_str() {
+            bail!("{path}: {error}: {}", value["message"].as_str().unwrap_or_default());
+        }
+        Ok(value)
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        self.request("POST", &format!("/session/{}/{path}", self.session), body)
+    }
+
+    /// Opens a page.
+    pub fn open(&self, url: &str) -> Result<()> {
+        self.post("url", &json!({"url": url})).map(drop)
+    }
+
+    /// A command of the DevTools protocol.
+    pub fn devtools(&self, command: &str, parameters: Value) -> Result<Value> {
+        self.post("goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
+    }
+
+    /// What a function body returns for those arguments.
+    pub fn evaluate(&self, script: &str, arguments: Value) -> Result<Value> {
+        self.post("execute/sync", &json!({"script": script, "args": arguments}))
+    }
+
+    /// Clicks the element that a CSS selector finds first, as a user would: it has to be visible.
+    pub fn click(&self, selector: &str) -> Result<()> {
+        let found = self
+            .post("element", &json!({"using": "css selector", "value": selector}))
+            .with_context(|| selector.to_owned())?;
+        let id = found.as_object().and_then(|object| object.values().next()?.as_str());
+        let id = id.context("an element without a name")?;
+        self.post(&format!("element/{id}/click"), &json!({}))
+            .map(drop)
+            .with_context(|| selector.to_owned())
+    }
+
+    /// Presses and lets go of a key, wherever the focus is.
+    pub fn key(&self, key: char) -> Result<()> {
+        let actions =
+            [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})];
+        let source = json!({"type": "key", "id": "keyboard", "actions": actions});
+        self.post("actions", &json!({"actions": [source]})).map(drop)
+    }
+
+    /// What the console said since it was last asked.
+    pub fn console(&self) -> Result<Vec<String>> {
+        let entries = self.post("se/log", &json!({"type": "browser"}))?;
+        let said = |entry: &Value| format!("{}: {}", entry["level"], entry["message"]);
+        Ok(entries.as_array().into_iter().flatten().map(said).collect())
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() {
+            let _ = self.request("DELETE", &format!("/session/{}", self.session), &Value::Null);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
