@@ -35,15 +35,15 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
-    /// Build the C library and the preload library and install them, with header and pkg-config file.
-    Install(install::Install),
-    /// Run real programs with and without the preload library: same output, and the time's ratio.
-    Programs(programs::Programs),
     /// Look at the report in headless Chromium: every control, two widths, both colour schemes.
     ReportInBrowser {
         /// The record to draw [default: the newest tuning in record/].
         record: Option<std::path::PathBuf>,
     },
+    /// Build the C library and the preload library and install them, with header and pkg-config file.
+    Install(install::Install),
+    /// Run real programs with and without the preload library: same output, and the time's ratio.
+    Programs(programs::Programs),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -65,8 +65,6 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
-        Chore::Install(args) => install::run(&args)?,
-        Chore::Programs(args) => programs::run(&args)?,
         Chore::ReportInBrowser { record } => {
             match browser::run(&record.map_or_else(newest_tuning, Ok)?)? {
                 browser::Outcome::Passed(pictures) => println!("pictures: {}", pictures.display()),
@@ -75,6 +73,8 @@ fn main() -> Result<()> {
                 }
             }
         }
+        Chore::Install(args) => install::run(&args)?,
+        Chore::Programs(args) => programs::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -76,13 +76,14 @@ impl<const N: usize> fmt::Debug for Text<N> {
 /// Vendor, family, model, stepping: what CPUID calls the signature. Profiles are for one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
-    /// CPUID's twelve characters without blanks (`AuthenticAMD`), or the architecture's name.
+    /// CPUID's twelve characters without blanks (`AuthenticAMD`), `arm.` with the implementer's
+    /// code, `IBM`, or the architecture's name where nothing says more.
     pub vendor: Text<12>,
-    /// Display family: base plus extended.
+    /// Display family: base plus extended. Arm: architecture. POWER: version (77 is POWER8).
     pub family: u32,
-    /// Display model: extended and base together.
+    /// Display model: extended and base together. Arm: part. POWER: kind of module.
     pub model: u32,
-    /// Stepping.
+    /// Stepping. Arm: variant and revision. POWER: revision.
     pub stepping: u32,
 }
 
@@ -209,6 +210,47 @@ impl RawCaches {
     }
 }
 
+/// MIDR_EL1: implementer, architecture, part, variant and revision.
+#[cfg(any(test, target_arch = "aarch64"))]
+#[allow(dead_code, reason = "without an operating system nobody may read the register")]
+fn arm_signature(midr: u64) -> Signature {
+    let implementer = (midr >> 24 & 0xFF) as u8;
+    let mut vendor = *b"arm.00";
+    for (place, nibble) in vendor.iter_mut().skip(4).zip([implementer >> 4, implementer]) {
+        *place = *b"0123456789abcdef".get((nibble & 0xF) as usize).unwrap_or(&b'0');
+    }
+    let vendor = core::str::from_utf8(&vendor).unwrap_or("arm");
+    let (variant, revision) = (midr >> 20 & 0xF, midr & 0xF);
+    Signature::new(
+        vendor,
+        (midr >> 16 & 0xF) as u32,
+        (midr >> 4 & 0xFFF) as u32,
+        (variant << 4 | revision) as u32,
+    )
+}
+
+/// The processor version register: the upper half is the version (0x4D is POWER8), of the lower
+/// the first digit tells modules of one version apart, and the rest is the revision.
+#[cfg(any(test, all(target_os = "linux", target_arch = "powerpc64")))]
+fn power_signature(pvr: u64) -> Signature {
+    let (version, module, revision) = (pvr >> 16 & 0xFFFF, pvr >> 12 & 0xF, pvr & 0xFFF);
+    Signature::new("IBM", version as u32, module as u32, revision as u32)
+}
+
+/// What Linux calls that version (`arch/powerpc/kernel/cpu_specs_book3s_64.h`).
+#[cfg(any(test, all(target_os = "linux", target_arch = "powerpc64")))]
+fn power_name(pvr: u64) -> &'static str {
+    match pvr >> 16 & 0xFFFF {
+        0x4B => "POWER8E",
+        0x4C => "POWER8NVL",
+        0x4D => "POWER8",
+        0x4E => "POWER9",
+        0x80 => "POWER10",
+        0x82 => "POWER11",
+        _ => "",
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod arch {
     //! Intel SDM volume 2A, CPUID leaves 0, 1, 4, 8000_0002h; AMD APM volume 3 appendix E,
@@ -293,9 +335,19 @@ mod arch {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod arch {
-    //! sysfs where there is one; the register it shows is described in the Arm ARM, MIDR_EL1.
+    //! Arm's MIDR_EL1 (Arm ARM, D19.2) by sysfs or the register itself, POWER's PVR by the register,
+    //! and sysfs for the caches. Not `/proc/cpuinfo`: under a user-mode emulator it is the host's.
 
     use super::{RawCaches, Signature, Text};
+
+    #[cfg(not(all(target_os = "linux", target_arch = "powerpc64")))]
+    const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") {
+        "aarch64"
+    } else if cfg!(target_arch = "powerpc64") {
+        "powerpc64"
+    } else {
+        "unknown"
+    };
 
     #[cfg(all(feature = "os", target_os = "linux"))]
     fn sysfs(path: &core::ffi::CStr) -> Option<([u8; 64], usize)> {
@@ -307,38 +359,64 @@ mod arch {
     pub(super) fn signature() -> Signature {
         #[cfg(all(feature = "os", target_os = "linux", target_arch = "aarch64"))]
         if let Some(midr) = midr() {
-            let implementer = (midr >> 24 & 0xFF) as u8;
-            let mut vendor = *b"arm.00";
-            for (place, nibble) in vendor.iter_mut().skip(4).zip([implementer >> 4, implementer]) {
-                *place = *b"0123456789abcdef".get((nibble & 0xF) as usize).unwrap_or(&b'0');
-            }
-            let vendor = core::str::from_utf8(&vendor).unwrap_or("arm");
-            let (variant, revision) = (midr >> 20 & 0xF, midr & 0xF);
-            return Signature::new(
-                vendor,
-                (midr >> 16 & 0xF) as u32,
-                (midr >> 4 & 0xFFF) as u32,
-                (variant << 4 | revision) as u32,
-            );
+            return super::arm_signature(midr);
         }
-        let architecture = if cfg!(target_arch = "aarch64") {
-            "aarch64"
-        } else if cfg!(target_arch = "powerpc64") {
-            "powerpc64"
-        } else {
-            "unknown"
-        };
-        Signature::new(architecture, 0, 0, 0)
+        #[cfg(all(target_os = "linux", target_arch = "powerpc64"))]
+        return super::power_signature(pvr());
+        #[cfg(not(all(target_os = "linux", target_arch = "powerpc64")))]
+        Signature::new(ARCHITECTURE, 0, 0, 0)
     }
 
+    /// The first CPU's, so that a machine with two kinds of cores has one signature; where sysfs
+    /// does not show it (old kernels, emulators), this CPU's, if Linux lets programs read it.
     #[cfg(all(feature = "os", target_os = "linux", target_arch = "aarch64"))]
     fn midr() -> Option<u64> {
-        let (text, length) = sysfs(c"/sys/devices/system/cpu/cpu0/regs/identification/midr_el1")?;
-        let text = core::str::from_utf8(text.get(..length)?).ok()?.trim();
-        u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+        /// Linux emulates reading the identification registers (`uapi/asm/hwcap.h` of arm64).
+        const HWCAP_CPUID: u64 = 1 << 11;
+        let shown = || {
+            let path = c"/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
+            let (text, length) = sysfs(path)?;
+            let text = core::str::from_utf8(text.get(..length)?).ok()?.trim();
+            u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+        };
+        shown().or_else(|| {
+            // SAFETY: always callable; reads the auxiliary vector.
+            if unsafe { libc::getauxval(libc::AT_HWCAP) } & HWCAP_CPUID == 0 {
+                return None;
+            }
+            let midr: u64;
+            // SAFETY: the bit says that the register can be read; reading it changes nothing.
+            unsafe {
+                core::arch::asm!(
+                    "mrs {}, midr_el1",
+                    out(reg) midr,
+                    options(nostack, nomem, preserves_flags),
+                );
+            }
+            Some(midr)
+        })
+    }
+
+    /// The processor version register, which Linux lets every program read (it emulates the
+    /// instruction: `arch/powerpc/kernel/traps.c`, `emulate_instruction`).
+    #[cfg(all(target_os = "linux", target_arch = "powerpc64"))]
+    fn pvr() -> u64 {
+        let pvr: u64;
+        // SAFETY: reading the register is emulated by Linux and changes nothing.
+        unsafe {
+            core::arch::asm!(
+                "mfspr {}, 287",
+                out(reg) pvr,
+                options(nostack, nomem, preserves_flags),
+            );
+        }
+        pvr
     }
 
     pub(super) fn name() -> Text<48> {
+        #[cfg(all(target_os = "linux", target_arch = "powerpc64"))]
+        return Text::new(super::power_name(pvr()));
+        #[cfg(not(all(target_os = "linux", target_arch = "powerpc64")))]
         Text::new("")
     }
 
@@ -414,6 +492,17 @@ mod tests {
         assert_eq!(clamp(48 * KIB, 2 * MIB, 504 * MIB, 0), (48 * KIB, 2 * MIB, 504 * MIB, false));
         let (_, l2, llc, _) = clamp(l1, 64 * MIB, 0, 0);
         assert!(llc > l2);
+    }
+
+    #[test]
+    fn registers_of_other_architectures_become_signatures() {
+        // Neoverse N1 r3p1, POWER9 DD2.2 (scale-out), POWER8 DD2.0.
+        assert_eq!(arm_signature(0x413F_D0C1).to_string(), "arm.41 15 3340 49");
+        assert_eq!(power_signature(0x004E_1202).to_string(), "IBM 78 1 514");
+        assert_eq!(power_name(0x004E_1202), "POWER9");
+        assert_eq!(power_signature(0x004D_0200).to_string(), "IBM 77 0 512");
+        assert!(!power_signature(0x004D_0200).same_model(&power_signature(0x004E_1202)));
+        assert_eq!(power_name(0x1234_0000), "");
     }
 
     #[test]

@@ -262,8 +262,9 @@ pub(crate) fn equal(n: usize) -> CompareFn {
 /// Slot of the kernel that every CPU of this build can run: for calls that come while the table is
 /// being filled, by another thread or below this very call.
 const fn fallback(operation: Operation) -> usize {
+    // Without a row of that name, the reference's.
     let technique: &[u8] =
-        if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { b"sse2" } else { b"bytes" };
+        if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { b"sse2" } else { b"gpr64" };
     let (mut at, mut slot, mut bytes) = (0, 0, 0);
     while at < TABLE.len() {
         if TABLE[at].deploy && TABLE[at].operation() as u8 == operation as u8 {

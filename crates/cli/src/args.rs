@@ -33,8 +33,6 @@ pub enum Verb {
     Explain(Explain),
     /// The decisions in other forms
     Export(Export),
-    /// Run a program on the library, by preload
-    Exec(Exec),
     /// Redraw records: tables, plots, one self-contained page, or parts of Markdown files
     Report(Report),
     /// What a newer record of the same measurement says: faster, slower, cannot tell
@@ -43,12 +41,17 @@ pub enum Verb {
     Completions(Completions),
     /// The manual page, on stdout or one file per verb
     Man(Man),
+    /// Run a program on the library, by preload
+    Exec(Exec),
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
     /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
     #[command(hide = true, name = "fork-loop")]
     ForkLoop(ForkLoop),
+    /// Time single comparisons in this process, as ordered on stdin (a launch of `run compare-latency`)
+    #[command(hide = true, name = "time-calls")]
+    TimeCalls,
 }
 
 /// `cachewise tune`
@@ -81,6 +84,9 @@ pub struct Tune {
     /// Draw the curves in text
     #[arg(long)]
     pub plot: bool,
+    /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "output", "record", "largest"])]
+    pub verify_only: bool,
     /// Measure the grid into the record and decide nothing (a launch of --thorough)
     #[arg(long, hide = true, requires = "record")]
     pub grid_only: bool,
@@ -174,6 +180,9 @@ pub struct Run {
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Check the bytes of every contestant and time nothing: works on emulated CPUs too
+    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "json", "csv", "markdown"])]
+    pub verify_only: bool,
     /// Write the rows as CSV
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -230,28 +239,6 @@ pub enum ExportForm {
     C,
     /// One JSON object
     Json,
-}
-
-/// `cachewise exec`
-#[derive(Debug, Args)]
-pub struct Exec {
-    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
-    #[arg(long, value_name = "FILE")]
-    pub library: Option<PathBuf>,
-    /// The profile to follow [default: the library's own order of trust]
-    #[arg(long, value_name = "FILE")]
-    pub profile: Option<PathBuf>,
-    /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
-    #[arg(long, visible_alias = "statistics")]
-    pub stats: bool,
-    /// The program and its arguments; its exit status becomes ours
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub command: Vec<std::ffi::OsString>,
 }
 
 /// `cachewise report`
@@ -329,6 +316,28 @@ pub struct Man {
     /// Write cachewise.1 and a page per verb into this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub to: Option<PathBuf>,
+}
+
+/// `cachewise exec`
+#[derive(Debug, Args)]
+pub struct Exec {
+    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+    /// The profile to follow [default: the library's own order of trust]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
+    #[arg(long, visible_alias = "statistics")]
+    pub stats: bool,
+    /// The program and its arguments; its exit status becomes ours
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// `cachewise time-libc`

@@ -38,13 +38,14 @@ fn main() -> ExitCode {
         Verb::Run(args) => verbs::run::run(&args),
         Verb::Explain(args) => verbs::explain::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
-        Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Report(args) => verbs::report::run(&args),
         Verb::Compare(args) => verbs::compare::run(&args),
         Verb::Completions(args) => verbs::shell::completions(&args),
         Verb::Man(args) => verbs::shell::man(&args),
+        Verb::Exec(args) => verbs::exec::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
         Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
+        Verb::TimeCalls => verbs::time_calls::run(),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
@@ -72,7 +73,8 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
             | LabError::Nothing { .. }
-            | LabError::Unsuited { .. },
+            | LabError::Unsuited { .. }
+            | LabError::OptionRefused { .. },
         ) => status::USAGE,
         _ => status::ERROR,
     }

@@ -1,7 +1,10 @@
 //! What a kernel needs from the CPU, and what this CPU has.
 //!
-//! Detection asks the CPU itself (CPUID and XCR0 on x86-64) and needs no operating system, so that
-//! a kernel or hypervisor can call it at boot. It is a few dozen instructions and keeps no state.
+//! On x86-64 detection asks the CPU itself (CPUID and XCR0) and needs no operating system, so that a
+//! kernel or hypervisor can call it at boot. On Arm and POWER programs may not ask the CPU; Linux
+//! tells them in the auxiliary vector, which `getauxval` reads: no file, no allocation, no lock, so
+//! that it is fit for the first `memcpy` of a process. Who has the two words from elsewhere passes
+//! them to [`Features::from_hwcaps`]. It is a few dozen instructions and keeps no state.
 
 use core::fmt;
 
@@ -43,6 +46,18 @@ features! {
     FSRM = 10, "fsrm";
     /// The `clzero` instruction: zero one cache line around the cache.
     CLZERO = 11, "clzero";
+    /// VMX (AltiVec) of POWER, enabled by the operating system.
+    VMX = 12, "vmx";
+    /// VSX of POWER, enabled by the operating system.
+    VSX = 13, "vsx";
+    /// Power ISA 2.07: POWER8 and later.
+    POWER8 = 14, "power8";
+    /// NEON (Advanced SIMD) of Arm.
+    NEON = 15, "neon";
+    /// The scalable vectors of Arm, with the operating system saving them.
+    SVE = 16, "sve";
+    /// DC ZVA of Arm, not prohibited.
+    ZVA = 17, "zva";
 }
 
 impl Features {
@@ -88,6 +103,34 @@ impl Features {
         detect()
     }
 
+    /// What Linux's auxiliary vector says in AT_HWCAP and AT_HWCAP2 (`uapi/asm/hwcap.h` of arm64,
+    /// `uapi/asm/cputable.h` of powerpc). Nothing on x86-64, whose words mean something else, and
+    /// no [`ZVA`](Features::ZVA), which is not in them.
+    #[must_use]
+    pub const fn from_hwcaps(hwcap: u64, hwcap2: u64) -> Features {
+        if cfg!(target_arch = "aarch64") {
+            Features::from_arm_hwcap(hwcap)
+        } else if cfg!(target_arch = "powerpc64") {
+            Features::from_power_hwcaps(hwcap, hwcap2)
+        } else {
+            Features::NONE
+        }
+    }
+
+    const fn from_arm_hwcap(hwcap: u64) -> Features {
+        let neon = if hwcap >> 1 & 1 == 1 { Features::NEON } else { Features::NONE };
+        let sve = if hwcap >> 22 & 1 == 1 { Features::SVE } else { Features::NONE };
+        neon.and(sve)
+    }
+
+    const fn from_power_hwcaps(hwcap: u64, hwcap2: u64) -> Features {
+        let vmx = if hwcap & 0x1000_0000 != 0 { Features::VMX } else { Features::NONE };
+        let vsx = if hwcap & 0x0000_0080 != 0 { Features::VSX } else { Features::NONE };
+        let isa207 = if hwcap2 & 0x8000_0000 != 0 { Features::POWER8 } else { Features::NONE };
+        vmx.and(vsx).and(isa207)
+    }
+
+    #[cfg(target_arch = "x86_64")]
     fn raw(self, condition: bool) -> Features {
         if condition { self } else { Features::NONE }
     }
@@ -165,9 +208,56 @@ fn xgetbv() -> u64 {
     unsafe { core::arch::x86_64::_xgetbv(0) }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
 fn detect() -> Features {
+    // The C library that every Linux program has; no crate is needed for one function.
+    unsafe extern "C" {
+        safe fn getauxval(kind: core::ffi::c_ulong) -> core::ffi::c_ulong;
+    }
+    const AT_HWCAP: core::ffi::c_ulong = 16;
+    const AT_HWCAP2: core::ffi::c_ulong = 26;
+    let told = Features::from_hwcaps(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+    told.and(block_zero())
+}
+
+/// Without an operating system to say what it saves, no vector register may be used.
+#[cfg(all(not(target_os = "linux"), not(target_arch = "x86_64")))]
+fn detect() -> Features {
+    block_zero()
+}
+
+#[cfg(target_arch = "aarch64")]
+fn block_zero() -> Features {
+    if zva_block().is_some() { Features::ZVA } else { Features::NONE }
+}
+
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+fn block_zero() -> Features {
     Features::NONE
+}
+
+/// Bytes of a DC ZVA block; `None` where it is prohibited (Arm ARM, DCZID_EL0: DZP is bit 4, BS the
+/// power of two in words below it).
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+pub(crate) fn zva_block() -> Option<usize> {
+    let dczid: u64;
+    // SAFETY: the register may be read at every level, and reading it changes nothing.
+    unsafe {
+        core::arch::asm!(
+            "mrs {}, dczid_el0",
+            out(reg) dczid,
+            options(nostack, nomem, preserves_flags),
+        );
+    }
+    zva_block_of(dczid)
+}
+
+#[cfg(any(test, target_arch = "aarch64"))]
+#[inline(always)]
+const fn zva_block_of(dczid: u64) -> Option<usize> {
+    // At most 2 KiB; more is reserved.
+    if dczid & 0x10 != 0 || dczid & 0xF > 9 { None } else { Some(4 << (dczid & 0xF)) }
 }
 
 #[cfg(test)]
@@ -183,6 +273,38 @@ mod tests {
         assert_eq!(wide.missing_from(Features::ERMS).to_string(), "avx");
         assert_eq!(Features::NONE.to_string(), "none");
         assert!(wide.contains(Features::AVX) && !Features::AVX.contains(wide));
+    }
+
+    /// Words that real machines have shown.
+    #[test]
+    fn hwcap_words_are_read() {
+        let power8 = Features::from_power_hwcaps(0xDC00_65C2, 0x8000_0000);
+        assert_eq!(power8.to_string(), "vmx vsx power8");
+        let power7 = Features::from_power_hwcaps(0xDC00_6582, 0);
+        assert_eq!(power7.to_string(), "vmx vsx");
+        let g5_without_os_support = Features::from_power_hwcaps(0xC800_0000, 0);
+        assert!(g5_without_os_support.is_empty());
+        // Cortex-A72; Neoverse V1.
+        assert_eq!(Features::from_arm_hwcap(0x8FF).to_string(), "neon");
+        assert_eq!(Features::from_arm_hwcap(0xEFFF_FFFF).to_string(), "neon sve");
+        assert!(Features::from_arm_hwcap(0).is_empty());
+    }
+
+    #[test]
+    fn a_prohibited_block_zero_is_refused() {
+        assert_eq!(super::zva_block_of(4), Some(64));
+        assert_eq!(super::zva_block_of(7), Some(512));
+        assert_eq!(super::zva_block_of(9), Some(2048));
+        assert_eq!(super::zva_block_of(0x14), None, "prohibited");
+        assert_eq!(super::zva_block_of(10), None, "reserved");
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    #[test]
+    fn detection_agrees_with_the_standard_library() {
+        let found = Features::detect();
+        assert_eq!(found.contains(Features::NEON), std::arch::is_aarch64_feature_detected!("neon"));
+        assert_eq!(found.contains(Features::SVE), std::arch::is_aarch64_feature_detected!("sve"));
     }
 
     #[cfg(target_arch = "x86_64")]

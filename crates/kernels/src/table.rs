@@ -5,7 +5,7 @@
 //! neither untested nor unmeasured.
 //!
 //! A kernel is *complete*: it takes any length and any alignment and never touches a byte outside
-//! its buffers. Kernels that store around the cache fence before they return; those that use MMX
+//! its buffers. On x86-64, kernels that store around the cache fence before they return; those that use MMX
 //! registers end in `emms`; those that use ymm or zmm registers end in `vzeroupper`.
 //!
 //! Names follow `operation.technique[.nt][.prefetch][.shape]`. The names that the source documents
@@ -135,12 +135,16 @@ pub enum StoreKind {
     None,
     /// Through the cache.
     Temporal,
-    /// Around the cache; a store fence ends the kernel.
+    /// Around the cache; a store fence ends the kernel where such stores are ordered less than
+    /// others (x86-64). On Arm it is a hint that the CPU may ignore.
     NonTemporal,
     /// A string instruction, which chooses for itself.
     String,
     /// A whole zeroed cache line at once, around the cache; a store fence ends the kernel.
     CacheLineZero,
+    /// A whole zeroed block at once, in the cache, without reading it from memory (`dcbz`,
+    /// `dc zva`).
+    BlockZero,
 }
 
 impl StoreKind {
@@ -153,6 +157,7 @@ impl StoreKind {
             StoreKind::NonTemporal => "nt",
             StoreKind::String => "string",
             StoreKind::CacheLineZero => "clzero",
+            StoreKind::BlockZero => "block zero",
         }
     }
 }
@@ -170,6 +175,12 @@ pub enum Prefetch {
     T1(u32),
     /// Real loads, one per line, of a block of this many bytes before the block is copied.
     Block(u32),
+    /// A touch of the source, to be kept (`dcbt`, `prfm pldl1keep`), this many bytes ahead.
+    Load(u32),
+    /// A touch of the destination (`dcbtst`, `prfm pstl1keep`), this many bytes ahead.
+    Store(u32),
+    /// A touch of a source that is needed once (`prfm pldl1strm`), this many bytes ahead.
+    Stream(u32),
 }
 
 impl fmt::Display for Prefetch {
@@ -180,6 +191,9 @@ impl fmt::Display for Prefetch {
             Prefetch::T0(distance) => write!(f, "t0+{distance}"),
             Prefetch::T1(distance) => write!(f, "t1+{distance}"),
             Prefetch::Block(bytes) => write!(f, "block {bytes}"),
+            Prefetch::Load(distance) => write!(f, "load+{distance}"),
+            Prefetch::Store(distance) => write!(f, "store+{distance}"),
+            Prefetch::Stream(distance) => write!(f, "stream+{distance}"),
         }
     }
 }
@@ -199,6 +213,14 @@ pub enum RegisterClass {
     Ymm,
     /// 64-byte AVX-512 registers.
     Zmm,
+    /// 16-byte VMX (AltiVec) registers of POWER.
+    Vmx,
+    /// 16-byte VSX registers of POWER.
+    Vsx,
+    /// 16-byte NEON registers of Arm.
+    Q,
+    /// SVE registers of Arm, 16 bytes or a multiple.
+    Z,
 }
 
 impl RegisterClass {
@@ -212,15 +234,23 @@ impl RegisterClass {
             RegisterClass::Xmm => "xmm",
             RegisterClass::Ymm => "ymm",
             RegisterClass::Zmm => "zmm",
+            RegisterClass::Vmx => "vmx",
+            RegisterClass::Vsx => "vsx",
+            RegisterClass::Q => "q",
+            RegisterClass::Z => "z",
         }
     }
 
-    /// Bytes one register carries.
+    /// Bytes one register carries; of those whose length the CPU chooses, the least.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
             RegisterClass::Gpr | RegisterClass::X87 | RegisterClass::Mmx => 8,
-            RegisterClass::Xmm => 16,
+            RegisterClass::Xmm
+            | RegisterClass::Vmx
+            | RegisterClass::Vsx
+            | RegisterClass::Q
+            | RegisterClass::Z => 16,
             RegisterClass::Ymm => 32,
             RegisterClass::Zmm => 64,
         }

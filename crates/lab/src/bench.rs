@@ -15,7 +15,10 @@ use cachewise_measure::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod entrants;
 pub mod script;
+
+pub use entrants::{Contest, Entrant, Found, Spot, run_all};
 
 /// Differences of less than this are of no interest: a verdict needs more.
 pub const MARGIN: f64 = 0.01;
@@ -190,6 +193,17 @@ pub struct Bench {
     asked: u64,
 }
 
+/// Timings of an emulated CPU mean nothing; whoever is about to take some asks here.
+///
+/// # Errors
+/// [`LabError::Emulated`] on such a machine.
+pub fn refuse_emulation(machine: &Machine) -> Result<(), LabError> {
+    match &machine.emulated {
+        Some(emulator) => Err(LabError::Emulated { by: emulator.clone() }),
+        None => Ok(()),
+    }
+}
+
 impl Bench {
     /// Describes the machine, calibrates clock and latencies; about a second. `memory` bounds what
     /// may be used at once, a quarter of RAM at most.
@@ -199,9 +213,7 @@ impl Bench {
     pub fn new(seed: u64, memory: Option<usize>) -> Result<Bench, LabError> {
         let noise = NoiseSnapshot::take();
         let mut machine = Machine::describe();
-        if let Some(emulator) = &machine.emulated {
-            return Err(LabError::Emulated { by: emulator.clone() });
-        }
+        refuse_emulation(&machine)?;
         let budget = MemoryBudget::process();
         let quarter = budget.limit();
         budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
@@ -400,15 +412,20 @@ impl Bench {
         Ok((place(distance, 32)?, Some(place(0, 0)?)))
     }
 
-    /// An arena of at least that size; the old one goes first, so that peaks do not add up.
     fn arena(&mut self, bytes: usize) -> Result<Arc<Arena>, LabError> {
+        self.arena_on(bytes, PagePolicy::Huge)
+    }
+
+    /// An arena of at least that size; the old one goes first, so that peaks do not add up.
+    fn arena_on(&mut self, bytes: usize, pages: PagePolicy) -> Result<Arc<Arena>, LabError> {
         if let Some(arena) = &self.arena
             && arena.len() >= bytes
+            && arena.policy() == pages
         {
             return Ok(Arc::clone(arena));
         }
         self.arena = None;
-        let arena = Arc::new(Arena::new(bytes, PagePolicy::Huge, self.seed)?);
+        let arena = Arc::new(Arena::new(bytes, pages, self.seed)?);
         self.arena = Some(Arc::clone(&arena));
         Ok(arena)
     }

@@ -13,7 +13,9 @@
 //! | [`decide`] | costs to decisions, pure |
 //! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
+//! | [`verify`] | bytes alone, where timings would mean nothing or are not wanted |
 //! | [`tunables`] | the decisions as glibc understands them |
+//! | `xstate` | XSAVE areas, for the experiment on the cost of owning vector registers (x86-64) |
 //!
 //! Nothing here prints.
 #![warn(missing_docs)]
@@ -29,7 +31,10 @@ pub mod peers;
 pub mod select;
 pub mod tunables;
 pub mod tune;
+pub mod verify;
 pub mod watch;
+#[cfg(target_arch = "x86_64")]
+pub mod xstate;
 
 use cachewise_measure::{MeasureError, RecordError};
 
@@ -90,6 +95,16 @@ pub enum LabError {
         /// What the experiment takes.
         accepted: String,
     },
+    /// An option has no meaning for an experiment.
+    #[error("{option}: {experiment} has no use for it ({why}); accepted without it")]
+    OptionRefused {
+        /// The option.
+        option: &'static str,
+        /// The experiment.
+        experiment: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]
     UnknownExperiment {
@@ -127,7 +142,9 @@ pub enum LabError {
         why: String,
     },
     /// Timings of an emulated CPU mean nothing.
-    #[error("this CPU is emulated by {by}: its timings would mean nothing, so none are taken")]
+    #[error(
+        "this CPU is emulated by {by}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+    )]
     Emulated {
         /// The emulator.
         by: String,

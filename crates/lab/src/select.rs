@@ -2,7 +2,7 @@
 //! answers.
 
 use crate::LabError;
-use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
+use cachewise_kernels::{Features, Kernel, Operation, TABLE};
 use regex::Regex;
 
 /// Kernels of `operation` whose canonical name or alias matches `pattern` (a regular expression
@@ -79,9 +79,7 @@ pub fn candidates(operation: Operation, size: usize, available: Features) -> Vec
             kernel.operation() == operation && kernel.deploy && kernel.runs_on(available)
         })
     };
-    let is_family = |kernel: &Kernel| {
-        matches!(kernel.registers, RegisterClass::Xmm | RegisterClass::Ymm | RegisterClass::Zmm)
-    };
+    let is_family = |kernel: &Kernel| kernel.registers.bytes() >= 16;
     let widest = deployable().filter(|k| is_family(k)).map(|k| k.registers.bytes()).max();
     deployable()
         .filter(|kernel| {

@@ -8,6 +8,7 @@
 //! | [`clock`] | how long did that take? |
 //! | [`arena`], [`residency`], [`latency`] | where were the lines when the operation started? |
 //! | [`bystander`] | what did the operation cost those who ran after it? |
+//! | [`calls`] | how are single calls distributed? |
 //! | [`sampler`] | which contestant spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
 //! | [`stats`], [`unpaired`] | is the difference real? |
@@ -22,6 +23,7 @@
 pub mod arena;
 pub mod bystander;
 pub mod caches;
+pub mod calls;
 pub mod clock;
 mod error;
 pub mod latency;
@@ -41,6 +43,7 @@ pub mod verify;
 pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};
 pub use caches::{CacheLevel, Caches};
+pub use calls::CallTimes;
 pub use clock::{Clock, ClockFacts, Ticks};
 pub use error::MeasureError;
 pub use latency::Latencies;

@@ -48,11 +48,11 @@ pub struct Cpu {
     pub vendor: String,
     /// Marketing name.
     pub model_name: String,
-    /// Family (x86), architecture (Arm), 0 where the notion does not apply.
+    /// Family (x86), architecture (Arm), version (POWER); 0 where the notion does not apply.
     pub family: u32,
-    /// Model (x86) or part number (Arm).
+    /// Model (x86), part number (Arm) or kind of module (POWER).
     pub model: u32,
-    /// Stepping (x86) or revision (Arm).
+    /// Stepping (x86) or revision.
     pub stepping: u32,
     /// What kernels may require of it, as [`Features`] prints it.
     pub features: String,
@@ -124,7 +124,20 @@ impl Machine {
     pub fn from_sources(root: &Path, cpuid: Option<&CpuidFacts>) -> Machine {
         let tree = Tree::at(root);
         let info = CpuInfo::read(&tree);
-        let cpu = info.cpu(cpuid);
+        let emulated = emulator(&tree, &info, cpuid);
+        let mut cpu = info.cpu(cpuid);
+        if cpuid.is_none() && info.is_of_another_architecture() {
+            // The host's, of which nothing holds here.
+            cpu = Cpu {
+                vendor: "unknown".to_owned(),
+                model_name: format!("emulated {}", std::env::consts::ARCH),
+                family: 0,
+                model: 0,
+                stepping: 0,
+                features: String::new(),
+                microcode: None,
+            };
+        }
         let logical_cpus = tree
             .text("sys/devices/system/cpu/online")
             .as_deref()
@@ -137,7 +150,7 @@ impl Machine {
             &context,
         );
         Machine {
-            emulated: emulator(&tree, &info, cpuid),
+            emulated,
             hypervisor: hypervisor(&tree, &info, cpuid),
             cpu,
             caches,
@@ -261,6 +274,17 @@ impl CpuInfo {
             .or_else(|| self.get("CPU implementer"))
             .or(if is_power { Some("IBM") } else { None })
             .unwrap_or("unknown");
+        if let Some(pvr) = self.get("revision").filter(|_| is_power).and_then(pvr_in) {
+            return Cpu {
+                vendor: "IBM".to_owned(),
+                model_name: self.get("cpu").unwrap_or("unknown").to_owned(),
+                family: pvr >> 16,
+                model: pvr >> 12 & 0xF,
+                stepping: pvr & 0xFFF,
+                features: String::new(),
+                microcode,
+            };
+        }
         let model_name =
             self.get("model name").or_else(|| self.get("cpu")).or_else(|| self.get("CPU part"));
         Cpu {
@@ -277,6 +301,29 @@ impl CpuInfo {
     fn is_of_x86(&self) -> bool {
         self.fields.contains_key("vendor_id") && self.fields.contains_key("cpu family")
     }
+
+    /// Whether it describes a CPU that could not run this program.
+    fn is_of_another_architecture(&self) -> bool {
+        let is_of_arm = self.fields.contains_key("CPU implementer");
+        let is_of_power = self.get("cpu").is_some_and(|name| name.starts_with("POWER"));
+        if cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
+            // CPUID is asked instead.
+            false
+        } else if cfg!(target_arch = "aarch64") {
+            self.is_of_x86() || is_of_power
+        } else if cfg!(target_arch = "powerpc64") {
+            self.is_of_x86() || is_of_arm
+        } else {
+            self.is_of_x86() || is_of_arm || is_of_power
+        }
+    }
+}
+
+/// The processor version register in `2.2 (pvr 004e 1202)`.
+fn pvr_in(revision: &str) -> Option<u32> {
+    let (_, rest) = revision.split_once("(pvr ")?;
+    let digits: String = rest.chars().filter(char::is_ascii_hexdigit).collect();
+    u32::from_str_radix(&digits, 16).ok()
 }
 
 /// The name behind a hypervisor leaf's signature (Linux `arch/x86/kernel/cpu/hypervisor.c`).
@@ -313,8 +360,8 @@ fn hypervisor(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option
 }
 
 /// Emulators betray themselves: TCG by its hypervisor leaf or brand, Bochs by its brand or
-/// firmware, Rosetta by its vendor, and a user-mode emulator of another architecture by an x86
-/// `/proc/cpuinfo` under a program that is not x86.
+/// firmware, Rosetta by its vendor, and a user-mode emulator by a `/proc/cpuinfo` of an architecture
+/// that this program is not for.
 fn emulator(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option<String> {
     if let Some(facts) = cpuid {
         let signature = facts.hypervisor.as_deref().unwrap_or_default();
@@ -331,11 +378,16 @@ fn emulator(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option<S
     if tree.text("sys/class/dmi/id/product_name").is_some_and(|name| name.contains("Bochs")) {
         return Some("Bochs".to_owned());
     }
-    if cfg!(not(any(target_arch = "x86_64", target_arch = "x86"))) && info.is_of_x86() {
-        return Some("a user-mode emulator (QEMU)".to_owned());
+    // A user-mode emulator passes the host's files on. Implementer 0 is reserved for software
+    // (Arm ARM, MIDR_EL1); QEMU's `max` CPU has it.
+    let invented = info.get("CPU implementer") == Some("0x00");
+    if info.is_of_another_architecture() || invented {
+        return Some(EMULATOR.to_owned());
     }
     None
 }
+
+const EMULATOR: &str = "a user-mode emulator (QEMU)";
 
 /// Rows like `glibc.cpu.x86_rep_movsb_threshold: 0x840 (min: 0x100, max: 0xff)`.
 fn tunables_of(listing: &str) -> BTreeMap<String, String> {
@@ -438,6 +490,10 @@ mod tests {
             ("sys/hypervisor/type", "kvm\n"),
         ]);
         let machine = Machine::from_sources(root.path(), None);
+        if cfg!(target_arch = "powerpc64") {
+            assert!(machine.emulated.is_some(), "a POWER program on an Arm host");
+            return;
+        }
         assert_eq!((machine.cpu.vendor.as_str(), machine.cpu.model), ("0x41", 0xd0c));
         assert_eq!((machine.logical_cpus, machine.memory_bytes), (2, 8_192_000_000));
         assert_eq!(machine.hypervisor.as_deref(), Some("kvm"));
@@ -453,7 +509,12 @@ mod tests {
              revision\t: 2.2 (pvr 004e 1202)\n",
         )]);
         let machine = Machine::from_sources(root.path(), None);
+        if cfg!(target_arch = "aarch64") {
+            assert!(machine.emulated.is_some(), "an Arm program on a POWER host");
+            return;
+        }
         assert_eq!(machine.cpu.vendor, "IBM");
+        assert_eq!((machine.cpu.family, machine.cpu.model, machine.cpu.stepping), (0x4E, 1, 0x202));
         assert!(machine.cpu.model_name.starts_with("POWER9"));
     }
 

@@ -46,6 +46,12 @@ pub trait Contestant {
         }
     }
 
+    /// Puts in place what this contestant needs beyond the operands' state: called untimed before
+    /// each of its samples, after the operands were prepared, with the places of the calls to come.
+    fn arrange(&mut self, places: &[Place]) {
+        let _ = places;
+    }
+
     /// The kernel behind it. Where given, its bytes are checked on the buffers it is timed on,
     /// before it is timed; a contestant that is no such function has to be checked by its owner.
     fn function(&self) -> Option<Function> {

@@ -5,6 +5,7 @@
 //! check of a 256 MiB buffer longer than its measurement. That both agree is tested below.
 
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
+use std::cell::Cell;
 
 /// The first wrong byte, or the wrong answer, of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +49,25 @@ pub unsafe fn verify(
     src: *const u8,
     n: usize,
 ) -> Result<(), WrongBytes> {
-    let check = Check { operation: function.operation(), dst, src, n };
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { verify_counted(function, dst, src, n, &Cell::new(0)) }
+}
+
+/// [`verify`], adding the calls it makes to `calls`.
+///
+/// # Errors
+/// As [`verify`]; `calls` then counts the wrong one too.
+///
+/// # Safety
+/// As [`verify`].
+pub unsafe fn verify_counted(
+    function: &Function,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    calls: &Cell<u64>,
+) -> Result<(), WrongBytes> {
+    let check = Check { operation: function.operation(), dst, src, n, calls };
     match *function {
         Function::Copy(copy) => {
             check.copies("disjoint", &|| {
@@ -123,14 +142,19 @@ fn largest_block(n: usize) -> Option<u32> {
 }
 
 #[derive(Clone, Copy)]
-struct Check {
+struct Check<'c> {
     operation: Operation,
     dst: *mut u8,
     src: *const u8,
     n: usize,
+    calls: &'c Cell<u64>,
 }
 
-impl Check {
+impl Check<'_> {
+    fn count(&self) {
+        self.calls.set(self.calls.get() + 1);
+    }
+
     fn wrong(&self, case: &'static str, what: String, found: i64, expected: i64) -> WrongBytes {
         WrongBytes { operation: self.operation, n: self.n, case, what, found, expected }
     }
@@ -176,6 +200,7 @@ impl Check {
             self.set(index, !byte);
         }
         let before = checksum(self.source());
+        self.count();
         let returned = run();
         self.returns_destination(case, returned, self.dst)?;
         if let Some(at) = first_difference(self.destination(), self.source()) {
@@ -203,6 +228,7 @@ impl Check {
         {
             self.mark();
             let target = self.dst.wrapping_add(to);
+            self.count();
             let returned = run(target, self.dst.wrapping_add(from), length);
             self.returns_destination(case, returned, target)?;
             for (index, found) in self.destination().iter().enumerate() {
@@ -221,6 +247,7 @@ impl Check {
         for index in 0..self.n {
             self.set(index, !byte);
         }
+        self.count();
         let returned = run();
         self.returns_destination("fill", returned, self.dst)?;
         match self.destination().iter().position(|found| *found != byte) {
@@ -241,6 +268,7 @@ impl Check {
             self.set(index, *byte);
         }
         let expect = |case, a, b, sign: i32| {
+            self.count();
             let found = run(a, b);
             let (found, expected) =
                 if equality { (found, i32::from(sign == 0)) } else { (found.signum(), sign) };
@@ -377,6 +405,25 @@ mod tests {
     unsafe extern "C" fn too_few_pages(dst: *mut u8, order: u32) {
         // SAFETY: the caller's promise for fewer bytes.
         unsafe { scalar::fill(dst, 0, (PAGE_SIZE << order) - 1) };
+    }
+
+    #[test]
+    fn calls_are_counted() {
+        let mut dst = Box::new(Pages([0; 3 * 4096]));
+        let src = Box::new(Pages([3; 3 * 4096]));
+        let calls = Cell::new(0);
+        for (function, expected) in [
+            (Function::Copy(scalar::copy), 1),
+            (Function::Move(scalar::r#move), 7), // disjoint, and three distances both ways
+            (Function::Fill(scalar::fill), 3),
+            (Function::Compare(scalar::compare), 7), // equal, and three places both ways
+        ] {
+            calls.set(0);
+            // SAFETY: both blocks hold three pages and are distinct.
+            unsafe { verify_counted(&function, dst.0.as_mut_ptr(), src.0.as_ptr(), 4096, &calls) }
+                .expect("the reference is right");
+            assert_eq!(calls.get(), expected, "{:?}", function.operation());
+        }
     }
 
     #[test]

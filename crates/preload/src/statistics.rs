@@ -148,14 +148,14 @@ pub(crate) fn count_overlap(n: usize, site: Site) {
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
     let Some(wanted) = os::variable(c"CACHEWISE_STATS") else { return };
-    if let Err(problem) = prepare(wanted) {
-        if os::variable(c"CACHEWISE_QUIET").is_none() {
-            let mut line = [0; 512];
-            let mut line = Text::new(&mut line);
-            let _ = write!(line, "cachewise: CACHEWISE_STATS={}: {problem}", Shown(wanted));
-            line.end_with(b"; no statistics\n");
-            os::write(libc::STDERR_FILENO, line.written());
-        }
+    if let Err(problem) = prepare(wanted)
+        && os::variable(c"CACHEWISE_QUIET").is_none()
+    {
+        let mut line = [0; 512];
+        let mut line = Text::new(&mut line);
+        let _ = write!(line, "cachewise: CACHEWISE_STATS={}: {problem}", Shown(wanted));
+        line.end_with(b"; no statistics\n");
+        os::write(libc::STDERR_FILENO, line.written());
     }
 }
 

@@ -32,6 +32,12 @@ const FORMS: &[(&str, Form)] = &[
     ("cached-target", forms::cached_target::tables),
     ("receive", forms::receive::tables),
     ("peers", peers::tables),
+    ("read-batch", forms::read_batch::tables),
+    ("aliasing", forms::aliasing::tables),
+    ("values", forms::values::tables),
+    ("vector-state", forms::vector_state::tables),
+    ("compare-latency", forms::compare_latency::tables),
+    ("extent", forms::extent::tables),
 ];
 
 /// An experiment's tables: in its own form, or the matrix.

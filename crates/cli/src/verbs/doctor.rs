@@ -11,10 +11,14 @@ use cachewise_report::units::{bytes, significant};
 pub fn run(args: &Doctor) -> anyhow::Result<u8> {
     let before = NoiseSnapshot::take();
     let machine = Machine::describe();
-    let clock = Clock::calibrate();
-    let latencies = match machine.emulated {
-        Some(_) => None,
-        None => Some(Latencies::shared(&clock, &machine.caches)?),
+    // An emulated CPU's clock and latencies are its emulator's: they are not even looked at.
+    let (clock, latencies) = match machine.emulated {
+        Some(_) => (None, None),
+        None => {
+            let clock = Clock::calibrate();
+            let latencies = Latencies::shared(&clock, &machine.caches)?;
+            (Some(clock), Some(latencies))
+        }
     };
     // Long enough to see somebody else at work.
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -24,7 +28,7 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
     if args.json {
         let line = serde_json::json!({
             "machine": machine,
-            "clock": clock.facts(),
+            "clock": clock.as_ref().map(Clock::facts),
             "latencies_ns": latencies,
             "warnings": warnings,
             "profile": profile(&source),
@@ -32,7 +36,13 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         output::print(&format!("{line}\n"))?;
         return Ok(status::OK);
     }
-    output::print(&text(&machine, &clock, latencies.as_ref(), &warnings, &profile(&source)))?;
+    output::print(&text(
+        &machine,
+        clock.as_ref(),
+        latencies.as_ref(),
+        &warnings,
+        &profile(&source),
+    ))?;
     Ok(status::OK)
 }
 
@@ -47,12 +57,16 @@ pub fn profile(source: &cachewise::Source) -> String {
 
 fn text(
     machine: &Machine,
-    clock: &Clock,
+    clock: Option<&Clock>,
     latencies: Option<&Latencies>,
     warnings: &[Warning],
     profile: &str,
 ) -> String {
     let verdict = match warnings.len() {
+        _ if machine.emulated.is_some() => {
+            "Not fit to measure: this CPU is emulated, and its timings would mean nothing."
+                .to_owned()
+        }
         0 => "Ready to measure: nothing found that would disturb it.".to_owned(),
         1 => "One thing will disturb measurements; see below.".to_owned(),
         n => format!("{n} things will disturb measurements; see below."),
@@ -89,15 +103,17 @@ fn text(
         say("latencies", all.join(", "));
     }
     say("cpus, memory", format!("{}, {}", machine.logical_cpus, bytes(machine.memory_bytes)));
-    say(
-        "clock",
-        format!(
-            "{}, {} ns a reading, core at {} GHz",
-            clock.source(),
-            significant(clock.cost_ns()),
-            significant(clock.core_ghz())
-        ),
-    );
+    if let Some(clock) = clock {
+        say(
+            "clock",
+            format!(
+                "{}, {} ns a reading, core at {} GHz",
+                clock.source(),
+                significant(clock.cost_ns()),
+                significant(clock.core_ghz())
+            ),
+        );
+    }
     say("kernel", machine.kernel.clone());
     say("huge pages", machine.thp.clone().unwrap_or_else(|| "unknown".to_owned()));
     if let Some(hypervisor) = &machine.hypervisor {

@@ -11,5 +11,7 @@ pub mod redraw;
 pub mod report;
 pub mod run;
 pub mod shell;
+pub mod time_calls;
 pub mod time_libc;
 pub mod tune;
+pub mod verify;

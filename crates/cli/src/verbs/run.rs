@@ -3,6 +3,7 @@
 use crate::args::Run;
 use crate::progress::Bar;
 use crate::verbs::redraw;
+use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise_lab::LabError;
@@ -18,6 +19,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     // Cheap refusals before a second is spent on calibration.
     cachewise_lab::select::kernels(experiment.operations, args.kernels.as_deref())?;
     let files = [&args.json, &args.csv, &args.markdown, &args.html];
+    if args.verify_only {
+        return verify::experiment(args, experiment);
+    }
     for path in files.into_iter().flatten() {
         if path != Path::new("-") {
             output::check_writable(path)?;
@@ -36,6 +40,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         peers: args.peer.clone(),
         distribution: args.distribution.clone(),
         helper: std::env::current_exe().ok(),
+        launcher: Some(super::time_calls::launch),
     };
     let settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),

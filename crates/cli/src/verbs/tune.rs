@@ -4,6 +4,7 @@ use crate::args::Tune;
 use crate::progress::Bar;
 use crate::verbs::redraw;
 use crate::verbs::run::drawn_seed;
+use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::Reuse;
@@ -23,6 +24,11 @@ use std::time::Instant;
 
 /// Runs it.
 pub fn run(args: &Tune) -> anyhow::Result<u8> {
+    if args.verify_only {
+        return verify::tuning(args);
+    }
+    // Refused before files are looked at: nothing would be written to them.
+    cachewise_lab::bench::refuse_emulation(&Machine::describe())?;
     let effort = match (args.quick, args.thorough) {
         (true, _) => Effort::Quick,
         (_, true) => Effort::Thorough,

@@ -2,7 +2,13 @@
 
 use crate::table::Kernel;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod aarch64;
+#[cfg(all(target_arch = "powerpc64", target_endian = "little"))]
+pub(crate) mod powerpc64;
 pub mod scalar;
+#[cfg(any(target_arch = "aarch64", all(target_arch = "powerpc64", target_endian = "little")))]
+mod units;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64;
 
@@ -38,5 +44,34 @@ pub(crate) const ROWS: &[&[Kernel]] = &[
     x86_64::avx512::LAB_ROWS,
     x86_64::clzero::ROWS,
 ];
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+pub(crate) const ROWS: &[&[Kernel]] = &[
+    scalar::ROWS,
+    aarch64::gpr::ROWS,
+    aarch64::neon::ROWS,
+    #[cfg(feature = "lab")]
+    aarch64::neon::LAB_ROWS,
+    aarch64::sve::ROWS,
+    aarch64::zva::ROWS,
+];
+#[cfg(all(target_arch = "powerpc64", target_endian = "little"))]
+pub(crate) const ROWS: &[&[Kernel]] = &[
+    scalar::ROWS,
+    powerpc64::gpr::ROWS,
+    #[cfg(feature = "lab")]
+    powerpc64::gpr::LAB_ROWS,
+    powerpc64::vmx::ROWS,
+    #[cfg(feature = "lab")]
+    powerpc64::vmx::LAB_ROWS,
+    powerpc64::vsx::ROWS,
+    #[cfg(feature = "lab")]
+    powerpc64::vsx::LAB_ROWS,
+    powerpc64::dcbz::ROWS,
+];
+/// Elsewhere the reference is all there is.
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "powerpc64", target_endian = "little")
+)))]
 pub(crate) const ROWS: &[&[Kernel]] = &[scalar::ROWS];

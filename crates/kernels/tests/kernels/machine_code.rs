@@ -64,6 +64,7 @@ fn check(kernel: &Kernel, routine: &Routine, complain: &mut dyn FnMut(String)) {
                 complain(format!("a comparison stores: {}", walk::show(code)));
             }
         }
+        StoreKind::BlockZero => complain("no such store on this architecture".into()),
         StoreKind::Temporal => {}
     }
     if kernel.is_non_temporal() && !fenced {
@@ -110,7 +111,7 @@ fn check(kernel: &Kernel, routine: &Routine, complain: &mut dyn FnMut(String)) {
         Prefetch::Nta(distance) => Some((Mnemonic::Prefetchnta, distance)),
         Prefetch::T0(distance) => Some((Mnemonic::Prefetcht0, distance)),
         Prefetch::T1(distance) => Some((Mnemonic::Prefetcht1, distance)),
-        Prefetch::None | Prefetch::Block(_) => None,
+        _ => None,
     };
     for mnemonic in [
         Mnemonic::Prefetchnta,
@@ -182,6 +183,7 @@ fn is_of(register: Register, class: RegisterClass) -> bool {
         RegisterClass::Xmm => register.is_xmm(),
         RegisterClass::Ymm => register.is_ymm(),
         RegisterClass::Zmm => register.is_zmm(),
+        _ => false,
     }
 }
 

@@ -1,14 +1,21 @@
 //! Every experiment by name, one file per question.
 
+mod aliasing;
 pub mod cached_target;
 mod common;
+pub mod compare_latency;
+mod extent;
 mod matrix;
 pub mod page_clear;
 pub mod page_copy;
 mod peers;
+mod read_batch;
 pub mod receive;
 pub mod reuse_map;
 mod roofline;
+mod support;
+mod values;
+mod vector_state;
 
 use crate::LabError;
 use crate::bench::{Bench, State};
@@ -57,7 +64,15 @@ pub struct Options {
     /// The program that serves `fork-loop --buffer N` ([`crate::forking`]); without one the
     /// experiments that fork leave that row out and say so.
     pub helper: Option<std::path::PathBuf>,
+    /// Carries out an order in a fresh process; absent, launches follow one another in this one.
+    pub launcher: Option<Launcher>,
 }
+
+/// Starts a process for [`compare_latency::launch::run`]; gives nothing when told to stop.
+pub type Launcher = fn(
+    &compare_latency::launch::Order,
+    &dyn Fn() -> bool,
+) -> Result<Option<compare_latency::launch::Outcome>, LabError>;
 
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +199,60 @@ pub const ALL: &[Experiment] = &[
         classic: "bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k",
         figures: receive::figures,
         run: receive::run,
+    },
+    Experiment {
+        name: "read-batch",
+        about: "how many bytes to read before writing: grouping and block size, prefetcher on",
+        seeds: &["002.4", "002.7", "002.8", "002.10"],
+        operations: &[Operation::Copy],
+        classic: "the period's kernels (movdqa 1+1 and 8+8, Dillon's, movntq and movnti behind block prefetch), in L1, in L2 and uncached",
+        figures: read_batch::figures,
+        run: read_batch::run,
+    },
+    Experiment {
+        name: "aliasing",
+        about: "destination and source alike in their low twelve bits; 4 KiB against 2 MiB pages",
+        seeds: &["002.11"],
+        operations: &[Operation::Copy, Operation::Zero],
+        classic: "",
+        figures: aliasing::figures,
+        run: aliasing::run,
+    },
+    Experiment {
+        name: "values",
+        about: "zeros, ones, random bytes and denormals; zeros over zeros and over others",
+        seeds: &["002.12"],
+        operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
+        classic: "",
+        figures: values::figures,
+        run: values::run,
+    },
+    Experiment {
+        name: "vector-state",
+        about: "saving and restoring registers, and from how many bytes on a vector kernel pays for it",
+        seeds: &["002.17", "004.3", "004.4"],
+        operations: &[Operation::Copy, Operation::Zero, Operation::Compare],
+        classic: "",
+        figures: vector_state::figures,
+        run: vector_state::run,
+    },
+    Experiment {
+        name: "compare-latency",
+        about: "comparisons by length and first difference; pages as ksmd compares them; single calls",
+        seeds: &["004.5", "004.6", "004.7", "004.8", "004.9"],
+        operations: &[Operation::Compare, Operation::Equal],
+        classic: "whole pages, integers against vectors with and without 64 bytes looked at first, histograms to 1000 and 5000 ns, three launches",
+        figures: compare_latency::figures,
+        run: compare_latency::run,
+    },
+    Experiment {
+        name: "extent",
+        about: "zeroing and copying as one large call, by 2 MiB, by 4 KiB, and by shuffled pages",
+        seeds: &["002.7", "003.2"],
+        operations: &[Operation::Zero, Operation::Copy],
+        classic: "",
+        figures: extent::figures,
+        run: extent::run,
     },
 ];
 

@@ -34,6 +34,7 @@ pub fn run(
             table.gather(1);
             contestant.before(&table.places, 1);
             table.prepare();
+            contestant.arrange(&table.places);
             contestant.call_all(&table.places);
             table.pass_over(1);
         }
@@ -366,6 +367,7 @@ impl<'c, 'b> Table<'c, 'b> {
             self.gather(1);
             contestant.before(&self.places, 1);
             self.prepare();
+            contestant.arrange(&self.places);
             contestant.call_all(&self.places);
             if let Some(reader) = self.cell.reader {
                 read(contestant, &self.places[0], reader);
@@ -388,6 +390,7 @@ impl<'c, 'b> Table<'c, 'b> {
         self.gather(list);
         contestant.before(&self.places, self.calls);
         self.prepare();
+        contestant.arrange(&self.places);
         let from = self.clock.now();
         for _ in 0..repeats {
             contestant.call_all(&self.places);
@@ -420,6 +423,7 @@ impl<'c, 'b> Table<'c, 'b> {
             contestant.before(&self.places, batch);
             self.walk_bystander();
             self.prepare();
+            contestant.arrange(&self.places);
             for index in 0..batch {
                 let place = self.places[index];
                 let from = clock.now();

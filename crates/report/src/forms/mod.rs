@@ -6,5 +6,12 @@ pub mod page_loops;
 pub mod receive;
 pub mod reuse_map;
 
+pub mod aliasing;
+pub mod compare_latency;
+pub mod extent;
 #[cfg(test)]
 mod made_up;
+mod pivot;
+pub mod read_batch;
+pub mod values;
+pub mod vector_state;

@@ -1,0 +1,55 @@
+//! `--verify-only` of `run` and `tune`: the bytes of everything that would be timed, and no timing.
+
+use crate::args::{Run, Tune};
+use crate::progress::Bar;
+use crate::verbs::run::drawn_seed;
+use crate::{output, status};
+use cachewise_lab::experiments::Experiment;
+use cachewise_lab::verify::{self, Verified};
+use cachewise_measure::MemoryBudget;
+
+/// `run EXPERIMENT --verify-only`.
+pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
+    bound(args.memory);
+    let seed = args.seed.unwrap_or_else(drawn_seed);
+    let mut bar = Bar::new()?;
+    let done = verify::contestants(
+        experiment.operations,
+        args.kernels.as_deref(),
+        &args.size,
+        seed,
+        &mut bar,
+    );
+    bar.clear();
+    say(experiment.name, &done?)
+}
+
+/// `tune --verify-only`.
+pub fn tuning(args: &Tune) -> anyhow::Result<u8> {
+    bound(args.memory);
+    let mut bar = Bar::new()?;
+    let done = verify::tuning(args.seed.unwrap_or_else(drawn_seed), &mut bar);
+    bar.clear();
+    say("tune", &done?)
+}
+
+fn bound(memory: Option<usize>) {
+    let budget = MemoryBudget::process();
+    let quarter = budget.limit();
+    budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
+}
+
+fn say(what: &str, done: &Verified) -> anyhow::Result<u8> {
+    for skipped in &done.skipped {
+        anstream::eprintln!("note: skipped {skipped}");
+    }
+    if done.interrupted {
+        anstream::eprintln!("cachewise: interrupted after {} calls, all right so far", done.calls);
+        return Ok(status::INTERRUPTED);
+    }
+    output::print(&format!(
+        "{what}: {} kernels and {} others checked, {} calls, every byte right; nothing was timed\n",
+        done.kernels, done.others, done.calls
+    ))?;
+    Ok(status::OK)
+}

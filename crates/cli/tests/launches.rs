@@ -1,0 +1,70 @@
+//! `run compare-latency` starts processes of its own; what they are told, and what they refuse.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_cachewise"))
+}
+
+#[test]
+fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = directory.path().join("a.jsonl");
+    let output = program()
+        .args(["run", "compare-latency", "--quick", "--kernels", "compare\\.gpr64", "--size", "64"])
+        .arg("--json")
+        .arg(&record)
+        .output()
+        .expect("the program starts");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(printed.contains("3 launches, each a process of its own"), "{printed}");
+    assert!(printed.contains("compare.gpr64, single calls to 5000 ns"), "{printed}");
+    let read = cachewise_measure::record::read(&record).expect("a whole record");
+    let launches: std::collections::BTreeSet<u64> = read
+        .rows
+        .iter()
+        .filter(|row| row.histogram.is_some())
+        .map(|row| row.cell.axes["launch"] as u64)
+        .collect();
+    assert_eq!(launches.into_iter().collect::<Vec<_>>(), [1, 2, 3]);
+    for row in read.rows.iter().filter(|row| row.histogram.is_some()) {
+        let histogram = row.histogram.as_ref().expect("as filtered");
+        let counted = histogram.counts.iter().sum::<u64>() + histogram.above;
+        assert_eq!(counted, u64::from(row.calls), "every call is counted once");
+    }
+    assert_eq!(read.header.figures.len(), 4);
+    let verdicts = read.end.expect("an end").verdicts;
+    assert!(verdicts[0].contains("ns a comparison"), "{verdicts:?}");
+}
+
+#[test]
+fn an_order_that_is_none_is_one_line() {
+    for text in ["", "{}", "not JSON"] {
+        let mut child = program()
+            .arg("time-calls")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("it reads");
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("stdin: accepted an order"), "{said}");
+    }
+}
+
+#[test]
+fn options_without_meaning_are_usage_errors() {
+    let output = program()
+        .args(["run", "vector-state", "--residency", "L1"])
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--residency: vector-state has no use for it"), "{said}");
+}

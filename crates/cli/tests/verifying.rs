@@ -1,0 +1,64 @@
+//! `--verify-only`: bytes without timings.
+
+use std::process::{Command, Output};
+
+fn cachewise(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cachewise"))
+        .args(arguments)
+        .env_remove("CACHEWISE_PROFILE")
+        .output()
+        .expect("the program starts")
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn an_experiments_contestants_are_checked_and_counted() {
+    let output = cachewise(&[
+        "run",
+        "compare-matrix",
+        "--verify-only",
+        "--kernels",
+        r".*\.bytes",
+        "--size",
+        "100,200",
+    ]);
+    // compare and equal, of the table and of the C library; two sizes at three pairs of offsets;
+    // equal buffers and three places both ways: 4 x 2 x 3 x 7.
+    assert_eq!(
+        said(&output),
+        "compare-matrix: 2 kernels and 2 others checked, 168 calls, every byte right; \
+         nothing was timed\n"
+    );
+}
+
+#[test]
+fn what_a_tuning_may_choose_is_checked_and_nothing_is_written() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+        .args(["tune", "--verify-only"])
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("CACHEWISE_PROFILE")
+        .output()
+        .expect("the program starts");
+    let text = said(&output);
+    assert!(text.starts_with("tune: ") && text.contains(" and 12 others checked"), "{text}");
+    let written = std::fs::read_dir(home.path()).expect("the directory").count();
+    assert_eq!(written, 0, "no profile, no record");
+}
+
+#[test]
+fn flags_of_a_measurement_are_refused() {
+    for arguments in [
+        &["run", "copy-matrix", "--verify-only", "--json", "-"][..],
+        &["run", "copy-matrix", "--verify-only", "--rounds", "15"],
+        &["run", "copy-matrix", "--verify-only", "--size", "0"],
+        &["tune", "--verify-only", "--quick"],
+    ] {
+        assert_eq!(cachewise(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}

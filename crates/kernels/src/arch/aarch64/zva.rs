@@ -1,0 +1,77 @@
+//! DC ZVA: zeroes a whole block, 64 bytes on most CPUs, without reading it from memory.
+//!
+//! DCZID_EL0 says how large the block is and whether the instruction is prohibited, and may be
+//! read at every privilege level (Arm ARM, D19.2 DCZID_EL0). Prohibited means that the feature is
+//! not there; the size is read at every call, since an emulator's is 512 bytes and a hypervisor
+//! may move a program between CPUs of different sizes.
+
+use super::gpr::Pairs;
+use crate::PAGE_SIZE;
+use crate::arch::units::{Body, fill, fill_around, row};
+use crate::isa::{self, Features};
+use crate::table::{Function, Kernel, RegisterClass, StoreKind};
+use core::arch::asm;
+
+/// Zeroes whole blocks.
+///
+/// # Safety
+/// `dst` is aligned to and writable for `blocks` >= 1 blocks of `block` bytes, which is what
+/// DCZID_EL0 says, and DC ZVA is not prohibited.
+#[inline(always)]
+unsafe fn clear(dst: *mut u8, block: usize, blocks: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "2:",
+            "dc zva, {dst}",
+            "add {dst}, {dst}, {block}",
+            "subs {blocks}, {blocks}, #1",
+            "b.ne 2b",
+            dst = inout(reg) dst => _,
+            block = in(reg) block,
+            blocks = inout(reg) blocks => _,
+            options(nostack),
+        );
+    }
+}
+
+unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+    let Some(block) = isa::zva_block() else {
+        // SAFETY: the caller's promise is the callee's.
+        return unsafe { fill::<Pairs>(dst, 0, n) };
+    };
+    let body = |dst: *mut u8, blocks: usize| {
+        // SAFETY: `fill_around` hands over whole aligned blocks of the buffer.
+        unsafe { clear(dst, block, blocks) }
+    };
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { fill_around(block, block, dst, 0, n, body) }
+}
+
+unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
+    let n = PAGE_SIZE << order;
+    match isa::zva_block() {
+        // SAFETY: pages are aligned to every block (2048 bytes at most), and whole blocks.
+        Some(block) => unsafe { clear(dst, block, n / block) },
+        // SAFETY: the caller's promise: page-aligned, whole units.
+        None => unsafe { Pairs::store(dst, 0, n / Pairs::UNIT) },
+    }
+}
+
+const ZERO: Kernel = Kernel {
+    name: "zero.zva",
+    store: StoreKind::BlockZero,
+    about: "DC ZVA a block at a time (size from DCZID_EL0), general registers at unaligned edges",
+    function: Function::Zero(zero),
+    ..row(RegisterClass::Gpr, Features::ZVA, 0)
+};
+
+pub(crate) const ROWS: &[Kernel] = &[
+    ZERO,
+    Kernel {
+        name: "zero-pages.zva",
+        about: "DC ZVA a block at a time (size from DCZID_EL0)",
+        function: Function::ZeroPages(zero_pages),
+        ..ZERO
+    },
+];

@@ -1,0 +1,135 @@
+//! DCBZ: zeroes a whole cache block, 128 bytes since POWER4, without reading it from memory.
+//!
+//! How large the block is, is asked of the instruction itself: it is run once on a buffer of this
+//! file's own that is larger than any block, and the zeroed bytes are counted. That needs no
+//! operating system, where AT_DCACHEBSIZE is Linux's alone, and cannot be wrong about an emulator
+//! or a hypervisor, as a constant can. The answer is a fact about the machine, so that remembering
+//! it is no state that anybody could observe.
+
+use super::gpr::Words;
+use crate::PAGE_SIZE;
+use crate::arch::units::{Body, fill, fill_around, row};
+use crate::isa::Features;
+use crate::table::{Function, Kernel, RegisterClass, StoreKind};
+use core::arch::asm;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Larger than any block: cores until the 970 had 32 bytes, since then 128.
+const LARGEST: usize = 1024;
+
+/// Zeroes whole blocks.
+///
+/// # Safety
+/// `dst` is aligned to and writable for `blocks` >= 1 blocks of `block` bytes, the size that DCBZ
+/// has here.
+#[inline(always)]
+unsafe fn clear(dst: *mut u8, block: usize, blocks: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "mtctr {blocks}",
+            "2:",
+            "dcbz 0, {dst}",
+            "add {dst}, {dst}, {block}",
+            "bdnz 2b",
+            dst = inout(reg_nonzero) dst => _,
+            block = in(reg) block,
+            blocks = in(reg) blocks,
+            out("ctr") _,
+            options(nostack),
+        );
+    }
+}
+
+/// Bytes of a block, a power of two; `None` where DCBZ does not what it should.
+#[inline(always)]
+fn block() -> Option<usize> {
+    /// 0: not asked yet; 1: no use.
+    static BLOCK: AtomicUsize = AtomicUsize::new(0);
+    // Complete in itself, and whoever asks twice gets the same answer.
+    let known = match BLOCK.load(Ordering::Relaxed) {
+        0 => {
+            let found = probe();
+            BLOCK.store(found, Ordering::Relaxed);
+            found
+        }
+        known => known,
+    };
+    (known > 1).then_some(known)
+}
+
+/// As many bytes as DCBZ zeroes in front of an aligned buffer, or 1.
+#[cold]
+#[inline(never)]
+fn probe() -> usize {
+    #[repr(align(1024))]
+    struct Aligned(#[allow(dead_code, reason = "reached by address alone")] [u8; LARGEST]);
+    // Not an array of zeros, which the compiler would make by calling memset.
+    let mut buffer = MaybeUninit::<Aligned>::uninit();
+    let start = buffer.as_mut_ptr().cast::<u8>();
+    // SAFETY: the buffer's own bytes, whole units.
+    unsafe { Words::store(start, u64::MAX, LARGEST / Words::UNIT) };
+    // SAFETY: one block at the start of a buffer that is aligned to and larger than any.
+    unsafe { clear(start, LARGEST, 1) };
+    let zeroed = |at: usize| {
+        // SAFETY: at < LARGEST; volatile, since assembly wrote it.
+        unsafe { start.wrapping_add(at).read_volatile() == 0 }
+    };
+    let mut found = 0;
+    while found < LARGEST && zeroed(found) {
+        found += 1;
+    }
+    // The whole buffer means that the block may be larger still.
+    if found.is_power_of_two() && (16..LARGEST).contains(&found) { found } else { 1 }
+}
+
+unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+    let Some(block) = block() else {
+        // SAFETY: the caller's promise is the callee's.
+        return unsafe { fill::<Words>(dst, 0, n) };
+    };
+    let body = |dst: *mut u8, blocks: usize| {
+        // SAFETY: `fill_around` hands over whole aligned blocks of the buffer.
+        unsafe { clear(dst, block, blocks) }
+    };
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { fill_around(block, block, dst, 0, n, body) }
+}
+
+unsafe extern "C" fn zero_pages(dst: *mut u8, order: u32) {
+    let n = PAGE_SIZE << order;
+    match block() {
+        // SAFETY: pages are aligned to every block (less than 1024 bytes), and whole blocks.
+        Some(block) => unsafe { clear(dst, block, n / block) },
+        // SAFETY: the caller's promise: page-aligned, whole units.
+        None => unsafe { Words::store(dst, 0, n / Words::UNIT) },
+    }
+}
+
+const ZERO: Kernel = Kernel {
+    name: "zero.dcbz",
+    store: StoreKind::BlockZero,
+    about: "DCBZ a cache block at a time (size asked of it), general registers at unaligned edges",
+    function: Function::Zero(zero),
+    ..row(RegisterClass::Gpr, Features::NONE, 0)
+};
+
+pub(crate) const ROWS: &[Kernel] = &[
+    ZERO,
+    Kernel {
+        name: "zero-pages.dcbz",
+        about: "DCBZ a cache block at a time (size asked of it)",
+        function: Function::ZeroPages(zero_pages),
+        ..ZERO
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_block_is_asked_of_the_cpu() {
+        let found = super::block().expect("DCBZ zeroes a block");
+        assert!((32..=512).contains(&found), "{found}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Correctness without timing: every contestant of an experiment, or every kernel that a tuning may
+//! choose, on buffers of many sizes, aligned as those that are timed are. For machines whose timings
+//! mean nothing, emulated ones, and for whoever wants the bytes proved before an hour of measuring.
+
+use crate::LabError;
+use crate::contestants::{Routine, libc_reference, library};
+use crate::select;
+use crate::watch::Observer;
+use cachewise::profile::OPERATIONS;
+use cachewise_kernels::{Features, Operation, PAGE_SIZE, TABLE};
+use cachewise_measure::verify::verify_counted;
+use cachewise_measure::{Arena, MemoryBudget, PagePolicy};
+use std::cell::Cell;
+
+/// Bytes per operation where none are given: the small ones that edges are made of, whole pages and
+/// a size beyond most second-level caches.
+const SIZES: &[usize] =
+    &[1, 7, 64, 129, 256, 1000, 4 << 10, 9001, 64 << 10, (64 << 10) + 37, 1 << 20];
+
+/// Offsets of destination and source in a page, as the bench has them aligned and askew.
+const OFFSETS: &[(usize, usize)] = &[(0, 512), (24, 512 + 9), (1, 2)];
+
+/// What was checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Kernels of the table.
+    pub kernels: usize,
+    /// Others: the C library's and this library's own entry points.
+    pub others: usize,
+    /// Calls whose every byte or answer was checked.
+    pub calls: u64,
+    /// Kernels that this CPU cannot run, with the reason.
+    pub skipped: Vec<String>,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// Checks the kernels of `operations` that `pattern` asks for, and the C library beside them, at
+/// `sizes` (empty: a choice of its own).
+///
+/// # Errors
+/// A pattern that nothing answers to, wrong bytes, refused memory.
+pub fn contestants(
+    operations: &[Operation],
+    pattern: Option<&str>,
+    sizes: &[usize],
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Verified, LabError> {
+    let (here, absent) =
+        select::runnable(select::kernels(operations, pattern)?, Features::detect());
+    if here.is_empty() {
+        return Err(LabError::Nothing {
+            why: "this CPU can run none of the kernels chosen".to_owned(),
+        });
+    }
+    let mut routines: Vec<Routine> = here.iter().map(|kernel| Routine::from(*kernel)).collect();
+    let kernels = routines.len();
+    routines.extend(operations.iter().map(|operation| libc_reference(*operation)));
+    let mut done = check(&routines, kernels, sizes, seed, observer)?;
+    done.skipped =
+        absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
+    Ok(done)
+}
+
+/// Checks every kernel that a tuning may choose, the C library, and this library as it decides now.
+///
+/// # Errors
+/// Wrong bytes, refused memory.
+pub fn tuning(seed: u64, observer: &mut dyn Observer) -> Result<Verified, LabError> {
+    let deployable = TABLE
+        .iter()
+        .filter(|kernel| kernel.deploy && OPERATIONS.contains(&kernel.operation()))
+        .collect();
+    let (here, absent) = select::runnable(deployable, Features::detect());
+    let mut routines: Vec<Routine> = here.iter().map(|kernel| Routine::from(*kernel)).collect();
+    let kernels = routines.len();
+    for operation in OPERATIONS {
+        routines.extend([libc_reference(operation), library(operation)]);
+    }
+    let mut done = check(&routines, kernels, &[], seed, observer)?;
+    done.skipped =
+        absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
+    Ok(done)
+}
+
+fn check(
+    routines: &[Routine],
+    kernels: usize,
+    sizes: &[usize],
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Verified, LabError> {
+    let sizes = if sizes.is_empty() { SIZES } else { sizes };
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let most = (MemoryBudget::process().left() / 2).saturating_sub(PAGE_SIZE) & !(PAGE_SIZE - 1);
+    if let Some(&found) = sizes.iter().find(|size| **size == 0 || **size > most) {
+        return Err(LabError::TooLarge { found, most, budget: MemoryBudget::process().limit() });
+    }
+    let room = (largest + PAGE_SIZE).next_multiple_of(PAGE_SIZE);
+    let arena = Arena::new(2 * room, PagePolicy::Default, seed)?;
+    let (dst, src) = (arena.as_mut_ptr(), arena.as_mut_ptr().wrapping_add(room));
+    let calls = Cell::new(0);
+    let mut done = Verified { kernels, others: routines.len() - kernels, ..Verified::default() };
+    observer.begin("verify", routines.len() as f64);
+    for routine in routines {
+        let operation = routine.function.operation();
+        let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
+        for &size in sizes {
+            for &(to, from) in if pages { &[(0, 0)] } else { OFFSETS } {
+                // SAFETY: the arena is written when it is made and borrowed by nobody else; both
+                // buffers lie in their halves of it, page-aligned for page operations; the routine
+                // is the C library's, this library's or a kernel that this CPU can run.
+                unsafe {
+                    verify_counted(
+                        &routine.function,
+                        dst.wrapping_add(to),
+                        src.wrapping_add(from),
+                        size,
+                        &calls,
+                    )
+                }
+                .map_err(|wrong| LabError::WrongBytes {
+                    what: format!(
+                        "{}, {operation} of {size} bytes, {}: {} is {}, expected {}",
+                        routine.name, wrong.case, wrong.what, wrong.found, wrong.expected
+                    ),
+                })?;
+            }
+        }
+        if observer.cancelled() {
+            done.interrupted = true;
+            break;
+        }
+        observer.advance(&routine.name, 1.0);
+    }
+    done.calls = calls.get();
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::Unobserved;
+
+    #[test]
+    fn everything_that_is_chosen_is_called() {
+        let done = contestants(
+            &[Operation::Copy, Operation::Zero],
+            Some(r".*\.bytes"),
+            &[100],
+            1,
+            &mut Unobserved,
+        )
+        .expect("the references are right");
+        // Each at three pairs of offsets, one call each.
+        assert_eq!((done.kernels, done.others, done.calls), (2, 2, 12));
+        assert!(!done.interrupted);
+    }
+
+    #[test]
+    fn nothing_chosen_is_refused() {
+        assert!(contestants(&[Operation::Copy], Some("no.such"), &[], 1, &mut Unobserved).is_err());
+    }
+}

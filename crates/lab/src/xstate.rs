@@ -1,0 +1,345 @@
+//! Saving and restoring vector registers with XSAVE, XSAVEC, XSAVEOPT and XRSTOR, as an owner of the
+//! registers other than the compiler would: a kernel.
+//!
+//! References: Intel SDM volume 1, chapter 13 ("Managing state using the XSAVE feature set"); AMD APM
+//! volume 2, section 11.5. Component bits are those of XCR0.
+
+use core::arch::asm;
+use core::arch::x86_64::__cpuid_count;
+
+/// x87 registers (and MMX, their other name).
+pub const X87: u64 = 1;
+/// xmm registers and MXCSR.
+pub const SSE: u64 = 1 << 1;
+/// The upper halves of ymm registers.
+pub const AVX: u64 = 1 << 2;
+/// Mask registers, upper halves of zmm0-15, and zmm16-31.
+pub const AVX512: u64 = 0b111 << 5;
+
+/// An instruction that saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Save {
+    /// Every component asked for, each at its fixed place.
+    Xsave,
+    /// As XSAVE, less what is in its initial state or unmodified since the last XRSTOR from the same
+    /// area (the modified optimisation).
+    Xsaveopt,
+    /// Compacted, less what is in its initial state.
+    Xsavec,
+}
+
+impl Save {
+    /// All of them, oldest first.
+    pub const ALL: [Save; 3] = [Save::Xsave, Save::Xsaveopt, Save::Xsavec];
+
+    /// The mnemonic.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Save::Xsave => "xsave",
+            Save::Xsaveopt => "xsaveopt",
+            Save::Xsavec => "xsavec",
+        }
+    }
+}
+
+/// What this CPU and operating system offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// Components enabled in XCR0, of those this module knows.
+    pub components: u64,
+    /// Bytes of an area in standard format for everything XCR0 enables.
+    pub area: usize,
+    /// Whether XSAVEOPT exists.
+    pub xsaveopt: bool,
+    /// Whether XSAVEC exists.
+    pub xsavec: bool,
+}
+
+impl Support {
+    /// Asks CPUID and XCR0; `None` where XSAVE is absent or the operating system has not enabled it.
+    #[must_use]
+    pub fn detect() -> Option<Support> {
+        const OSXSAVE: u32 = 1 << 27;
+        if __cpuid_count(0, 0).eax < 0xD || __cpuid_count(1, 0).ecx & OSXSAVE == 0 {
+            return None;
+        }
+        let sizes = __cpuid_count(0xD, 0);
+        let features = __cpuid_count(0xD, 1).eax;
+        Some(Support {
+            components: xcr0() & (X87 | SSE | AVX | AVX512),
+            area: sizes.ebx as usize,
+            xsaveopt: features & 1 != 0,
+            xsavec: features & 2 != 0,
+        })
+    }
+
+    /// Whether an instruction exists here.
+    #[must_use]
+    pub const fn has(&self, save: Save) -> bool {
+        match save {
+            Save::Xsave => true,
+            Save::Xsaveopt => self.xsaveopt,
+            Save::Xsavec => self.xsavec,
+        }
+    }
+
+    /// What saves without relying on registers being unmodified since the last restore: a caller's
+    /// registers are, but those of a benchmark that only saves and restores are not.
+    #[must_use]
+    pub const fn honest(&self) -> Save {
+        if self.xsavec { Save::Xsavec } else { Save::Xsave }
+    }
+
+    /// Bytes that saving `components` writes at most, header and legacy region included: the sum of
+    /// their sizes, CPUID leaf 0xD.
+    #[must_use]
+    pub fn bytes(&self, components: u64) -> usize {
+        let extended: usize = (2..63)
+            .filter(|bit| components >> bit & 1 == 1)
+            .map(|bit| __cpuid_count(0xD, bit).eax as usize)
+            .sum();
+        576 + extended
+    }
+}
+
+fn xcr0() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: callers have seen OSXSAVE, which lets every privilege level read XCR0.
+    unsafe {
+        asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") high, options(nomem, nostack));
+    }
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// A save area: 64-byte aligned, zeroed, large enough for any format of all components.
+pub struct Area {
+    memory: Vec<Line>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code)] [u8; 64]);
+
+/// Offset of the header's XSTATE_BV: which components the area holds.
+const XSTATE_BV: usize = 512;
+
+impl Area {
+    /// An area for everything this machine enables.
+    #[must_use]
+    pub fn new(support: &Support) -> Area {
+        // The compacted format aligns components to 64 bytes at most, one line each.
+        let bytes = support.area.max(support.bytes(support.components)) + 8 * 64;
+        Area { memory: vec![Line([0; 64]); bytes.div_ceil(64)] }
+    }
+
+    fn pointer(&mut self) -> *mut u8 {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    /// Components that the last save found in another than their initial state.
+    #[must_use]
+    pub fn held(&mut self) -> u64 {
+        let word = self.pointer().wrapping_add(XSTATE_BV).cast::<u64>();
+        // SAFETY: within the area's header, aligned.
+        unsafe { word.read() }
+    }
+
+    /// Saves `components`.
+    ///
+    /// # Safety
+    /// The instruction exists here ([`Support::has`]) and the components are enabled.
+    #[inline(always)]
+    pub unsafe fn save(&mut self, save: Save, components: u64) {
+        let (area, low, high) = (self.pointer(), components as u32, (components >> 32) as u32);
+        macro_rules! save {
+            ($instruction:literal) => {
+                // SAFETY: the caller's promise; the area is large enough, aligned to 64 bytes.
+                unsafe {
+                    asm!($instruction, area = in(reg) area, in("eax") low, in("edx") high, options(nostack));
+                }
+            };
+        }
+        match save {
+            Save::Xsave => save!("xsave64 [{area}]"),
+            Save::Xsaveopt => save!("xsaveopt64 [{area}]"),
+            Save::Xsavec => save!("xsavec64 [{area}]"),
+        }
+    }
+
+    /// Restores `components` as the last save left them.
+    ///
+    /// # Safety
+    /// As [`save`](Area::save), and the area was saved to before, so that its MXCSR is valid.
+    #[inline(always)]
+    pub unsafe fn restore(&mut self, components: u64) {
+        let (area, low, high) = (self.pointer(), components as u32, (components >> 32) as u32);
+        // SAFETY: the caller's promise. Every vector register is declared lost, although it holds
+        // what it held at the save.
+        unsafe {
+            asm!("xrstor64 [{}]", in(reg) area, inlateout("eax") low => _, inlateout("edx") high => _, clobber_abi("sysv64"), options(nostack));
+        }
+    }
+
+    /// Puts `components` into their initial state, MXCSR excepted, as one who has finished with them
+    /// would (XRSTOR of an area that holds nothing).
+    ///
+    /// # Safety
+    /// The components are enabled, and nobody relies on what they hold.
+    pub unsafe fn initialise(&mut self, components: u64) {
+        // A valid MXCSR first: XRSTOR in standard format loads it whatever the header says.
+        // SAFETY: the caller's promise; XSAVE is there wherever an area was made.
+        unsafe { self.save(Save::Xsave, components | SSE) };
+        for word in 0..8 {
+            let field = self.pointer().wrapping_add(XSTATE_BV).cast::<u64>().wrapping_add(word);
+            // SAFETY: the eight words of the header, inside the area and aligned.
+            unsafe { field.write(0) };
+        }
+        // SAFETY: the caller's promise; a header of zeros is standard format and valid.
+        unsafe { self.restore(components) };
+    }
+}
+
+/// Writes every register of `components`, so that none is in its initial state.
+///
+/// # Safety
+/// The components are enabled.
+#[inline(always)]
+pub unsafe fn modify(components: u64) {
+    if components & X87 != 0 {
+        // SAFETY: x87 is enabled; the stack is empty before and after.
+        unsafe { asm!("fld1", "fstp st(0)", clobber_abi("sysv64"), options(nostack)) };
+    }
+    if components & AVX512 != 0 {
+        // SAFETY: AVX-512 is enabled; every register written is declared lost.
+        unsafe {
+            asm!(
+                ".irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+                "vpternlogd zmm\\r, zmm\\r, zmm\\r, 255",
+                ".endr",
+                ".irp r, 0,1,2,3,4,5,6,7",
+                "kxnorw k\\r, k\\r, k\\r",
+                ".endr",
+                clobber_abi("sysv64"),
+                options(nostack, nomem),
+            );
+        }
+    } else if components & AVX != 0 {
+        // SAFETY: AVX is enabled; every register written is declared lost.
+        unsafe {
+            asm!(
+                ".irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+                "vcmptrueps ymm\\r, ymm\\r, ymm\\r",
+                ".endr",
+                clobber_abi("sysv64"),
+                options(nostack, nomem),
+            );
+        }
+    } else if components & SSE != 0 {
+        // SAFETY: SSE is enabled; every register written is declared lost.
+        unsafe {
+            asm!(
+                ".irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+                "pcmpeqd xmm\\r, xmm\\r",
+                ".endr",
+                clobber_abi("sysv64"),
+                options(nostack, nomem),
+            );
+        }
+    }
+}
+
+/// `x87`, `x87+sse+avx`: components by name.
+#[must_use]
+pub fn names(components: u64) -> String {
+    let known = [(X87, "x87"), (SSE, "sse"), (AVX, "avx"), (AVX512, "avx512")];
+    let named: Vec<&str> = known
+        .iter()
+        .filter(|(bits, _)| components & bits == *bits)
+        .map(|(_, name)| *name)
+        .collect();
+    named.join("+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// xmm0's low half, saved, lost, restored.
+    unsafe fn survives(area: &mut Area, save: Save, components: u64) -> u64 {
+        let (mut value, lost) = (0x0123_4567_89AB_CDEF_u64, 0_u64);
+        let (low, high) = (components as u32, (components >> 32) as u32);
+        // One block, since the compiler owns the register anywhere else.
+        macro_rules! through {
+            ($instruction:literal) => {
+                // SAFETY: the area is large enough, the caller asked for what exists.
+                unsafe {
+                    asm!(
+                        "movq xmm0, {value}",
+                        $instruction,
+                        "movq xmm0, {lost}",
+                        "xrstor64 [{area}]",
+                        "movq {value}, xmm0",
+                        value = inout(reg) value,
+                        lost = in(reg) lost,
+                        area = in(reg) area.pointer(),
+                        in("eax") low,
+                        in("edx") high,
+                        out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                        out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                        out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                        out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                    )
+                }
+            };
+        }
+        match save {
+            Save::Xsave => through!("xsave64 [{area}]"),
+            Save::Xsaveopt => through!("xsaveopt64 [{area}]"),
+            Save::Xsavec => through!("xsavec64 [{area}]"),
+        }
+        value
+    }
+
+    #[test]
+    fn registers_survive_every_instruction_there_is() {
+        let Some(support) = Support::detect() else { return };
+        assert_eq!(support.components & SSE, SSE, "{support:?}");
+        for save in Save::ALL.into_iter().filter(|save| support.has(*save)) {
+            let mut area = Area::new(&support);
+            // SAFETY: the instruction exists, and SSE is enabled.
+            let value = unsafe { survives(&mut area, save, SSE) };
+            assert_eq!(value, 0x0123_4567_89AB_CDEF, "{}", save.name());
+        }
+    }
+
+    #[test]
+    fn the_header_tells_dirty_from_clean() {
+        let Some(support) = Support::detect() else { return };
+        if support.components & AVX == 0 || !support.xsavec {
+            return;
+        }
+        let mut area = Area::new(&support);
+        // SAFETY: AVX is enabled.
+        unsafe { modify(AVX | SSE) };
+        // SAFETY: XSAVEC exists, the components are enabled.
+        unsafe { area.save(Save::Xsavec, AVX | SSE) };
+        assert_eq!(area.held() & AVX, AVX);
+        // SAFETY: as above; nothing here keeps values in vector registers.
+        unsafe { area.initialise(AVX | SSE) };
+        // SAFETY: as above.
+        unsafe { area.save(Save::Xsavec, AVX | SSE) };
+        assert_eq!(area.held() & AVX, 0);
+    }
+
+    #[test]
+    fn areas_are_large_enough_and_components_have_names() {
+        let Some(support) = Support::detect() else { return };
+        let mut area = Area::new(&support);
+        assert_eq!(area.pointer() as usize % 64, 0);
+        assert!(area.memory.len() * 64 >= support.area);
+        assert_eq!(support.bytes(X87 | SSE), 576);
+        assert_eq!(names(X87 | SSE | AVX), "x87+sse+avx");
+        assert_eq!(names(AVX512), "avx512");
+    }
+}

@@ -1,0 +1,217 @@
+//! Experiments for real, with as little as they take: their rows, figures and verdicts agree with each
+//! other, they stop when told, and they refuse what means nothing to them. No test looks at a timing.
+#![cfg(target_arch = "x86_64")]
+
+use cachewise_lab::LabError;
+use cachewise_lab::bench::Bench;
+use cachewise_lab::experiments::{self, Finish, Options, Setting};
+use cachewise_lab::watch::Observer;
+use cachewise_measure::{Figure, FigureKind, Level, Row};
+use std::cell::Cell;
+
+/// An experiment, and options under which it is short.
+struct Short {
+    name: &'static str,
+    options: Options,
+    /// Contestants that must be among the rows.
+    contestants: &'static [&'static str],
+}
+
+fn shorts() -> Vec<Short> {
+    let of = |kernels: &str, sizes: &[usize], placements: &[(Level, Level)]| Options {
+        kernels: Some(kernels.to_owned()),
+        sizes: sizes.to_vec(),
+        placements: placements.to_vec(),
+        quick: true,
+        ..Options::default()
+    };
+    let l1 = (Level::L1, Level::L1);
+    vec![
+        Short {
+            name: "read-batch",
+            options: of(
+                r"copy\.sse2(\.g[128])?|copy\.sse2\.movdqa(\.g8)?|copy\.sse2\.nt\.block(512|1k)",
+                &[2048, 4096],
+                &[l1],
+            ),
+            contestants: &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
+        },
+        Short {
+            name: "aliasing",
+            options: of(r"copy\.rep\.movsb|zero\.rep\.stosb", &[4096], &[l1]),
+            contestants: &["libc", "copy.rep.movsb", "zero.rep.stosb"],
+        },
+        Short {
+            name: "values",
+            options: of(
+                r"copy\.sse\.nt|fill\.sse\.nt|zero\.clzero",
+                &[1024],
+                &[l1, (Level::Dram, Level::Dram)],
+            ),
+            contestants: &["libc", "copy.sse.nt", "fill.sse.nt"],
+        },
+        Short {
+            name: "vector-state",
+            options: of(r"(copy|zero|compare)\.(gpr64|sse2)", &[64, 1024], &[]),
+            contestants: &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
+        },
+        Short {
+            name: "compare-latency",
+            options: of(r"compare\.(gpr64|sse2(\.pre64)?)", &[64], &[]),
+            contestants: &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
+        },
+        Short {
+            name: "extent",
+            options: of(r"zero\.rep\.stosb|copy\.rep\.movsb", &[64 << 10], &[]),
+            contestants: &["libc", "zero.rep.stosb", "copy.rep.movsb"],
+        },
+    ]
+}
+
+/// Stops once the flag is up.
+struct Until<'f>(&'f Cell<bool>);
+
+impl Observer for Until<'_> {
+    fn begin(&mut self, _: &str, units: f64) {
+        assert!(units > 0.0);
+    }
+    fn advance(&mut self, _: &str, units: f64) {
+        assert!(units > 0.0);
+    }
+    fn cancelled(&self) -> bool {
+        self.0.get()
+    }
+}
+
+struct Ran {
+    finish: Finish,
+    rows: Vec<Row>,
+    verdicts: Vec<String>,
+}
+
+fn run(
+    bench: &mut Bench,
+    name: &str,
+    options: &Options,
+    stop_after_a_row: bool,
+) -> Result<Ran, LabError> {
+    let stop = Cell::new(false);
+    let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
+    let finish = experiments::find(name)?.run(&mut Setting {
+        bench,
+        options,
+        observer: &mut Until(&stop),
+        rows: &mut |row| {
+            rows.push(row.clone());
+            stop.set(stop_after_a_row);
+            Ok(())
+        },
+        notes: &mut |_| Ok(()),
+        verdicts: &mut |sentence| verdicts.push(sentence),
+    })?;
+    Ok(Ran { finish, rows, verdicts })
+}
+
+/// Every coordinate and quantity of a figure exists among the rows it draws.
+fn drawable(figure: &Figure, rows: &[Row]) {
+    let of_it: Vec<&Row> =
+        rows.iter().filter(|row| row.cell.state.starts_with(&figure.states)).collect();
+    assert!(!of_it.is_empty(), "no row for {}", figure.title);
+    let known = ["size", "contestant", "state", "reader", "bystander", "source", "destination"];
+    for coordinate in std::iter::once(&figure.x).chain(&figure.y).chain(&figure.panels) {
+        let is_axis = of_it.iter().any(|row| row.cell.axes.contains_key(coordinate));
+        assert!(
+            known.contains(&coordinate.as_str()) || is_axis,
+            "{}: no {coordinate}",
+            figure.title
+        );
+    }
+    let quantities = ["gbps", "ns", "total_ns", "ratio", "total_ratio", "cost"];
+    let is_extra = of_it.iter().any(|row| row.extra.contains_key(&figure.value));
+    assert!(
+        quantities.contains(&figure.value.as_str()) || is_extra,
+        "{}: no {}",
+        figure.title,
+        figure.value
+    );
+    if figure.kind == FigureKind::Histogram {
+        assert!(of_it.iter().all(|row| row.histogram.is_some()), "{}", figure.title);
+    }
+}
+
+#[test]
+fn rows_figures_and_verdicts_agree() {
+    let mut bench = Bench::new(7, None).expect("a bench");
+    for short in shorts() {
+        let name = short.name;
+        let ran = run(&mut bench, name, &short.options, false)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(ran.finish, Finish::Complete, "{name}");
+        for contestant in short.contestants {
+            assert!(
+                ran.rows.iter().any(|row| row.contestant == *contestant),
+                "{name}: no {contestant}"
+            );
+        }
+        for row in &ran.rows {
+            assert_eq!(row.experiment, name);
+            assert!(
+                row.operation_ns.iter().all(|ns| ns.is_finite() && *ns >= 0.0),
+                "{name}: {row:?}"
+            );
+            assert!(row.operation_ns.len() >= 4 && row.ratio.is_some(), "{name}: {row:?}");
+        }
+        let cells = |row: &Row| format!("{:?} {}", row.cell, row.contestant);
+        let mut seen = std::collections::BTreeSet::new();
+        assert!(ran.rows.iter().all(|row| seen.insert(cells(row))), "{name}: a row stands twice");
+        let experiment = experiments::find(name).expect("it ran");
+        let mut figures = experiment.figures();
+        if name == "aliasing" {
+            // Distances are swept only where no residency is asked for.
+            figures.retain(|figure| figure.states != "power");
+        }
+        assert!(!figures.is_empty(), "{name} draws nothing");
+        figures.iter().for_each(|figure| drawable(figure, &ran.rows));
+        let said = ran.verdicts.join("\n");
+        assert!(ran.verdicts.len() > 1, "{name}: {said}");
+        assert!(!ran.verdicts[0].contains("was measured"), "{name} measured nothing: {said}");
+        assert!(
+            short.contestants.iter().skip(1).any(|contestant| said.contains(contestant)),
+            "{name} speaks of none of its contestants: {said}"
+        );
+    }
+}
+
+#[test]
+fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
+    let mut bench = Bench::new(7, None).expect("a bench");
+    for short in shorts() {
+        let ran = run(&mut bench, short.name, &short.options, true)
+            .unwrap_or_else(|error| panic!("{}: {error}", short.name));
+        assert_eq!(ran.finish, Finish::Interrupted, "{}", short.name);
+        assert!(!ran.rows.is_empty() && !ran.verdicts.is_empty(), "{}", short.name);
+    }
+}
+
+#[test]
+fn what_means_nothing_is_refused_in_one_line() {
+    let mut bench = Bench::new(7, None).expect("a bench");
+    let mut refused = |name: &str, options: &Options| {
+        let error = run(&mut bench, name, options, false).err().expect("a refusal").to_string();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        error
+    };
+    let placed = Options { placements: vec![(Level::L1, Level::L1)], ..Options::default() };
+    for name in ["vector-state", "compare-latency", "extent"] {
+        let error = refused(name, &placed);
+        assert!(error.starts_with("--residency") && error.contains("accepted"), "{error}");
+    }
+    let classic = Options { classic: true, ..Options::default() };
+    for name in ["aliasing", "values", "vector-state", "extent"] {
+        assert!(refused(name, &classic).starts_with("--classic"), "{name}");
+    }
+    let odd = Options { sizes: vec![5000], ..Options::default() };
+    assert!(refused("extent", &odd).contains("an extent of 5000 bytes; accepted"));
+    let useless = Options { kernels: Some(r"copy\.avx\.nt\.pf512".into()), ..Options::default() };
+    assert!(refused("read-batch", &useless).contains("nothing to measure"));
+}

@@ -1,0 +1,153 @@
+//! `compare-latency`: time by first difference; time per comparison of pages; seed 004's histograms
+//! with their running tally.
+
+use super::pivot::{axis, groups, ns, pivot};
+use crate::Table;
+use crate::units::{bytes, significant};
+use cachewise_measure::{Histogram, Row, Verdict};
+
+const FIRST_DIFFERENCE: &str = "first_difference";
+const LAUNCH: &str = "launch";
+/// Lines of a histogram in a terminal.
+const LINES: usize = 20;
+/// Columns of the longest bar.
+const BAR: f64 = 20.0;
+
+/// The sweep, the pages, then a histogram per cut, launches beside each other.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let sweep = rows.iter().filter(|row| row.cell.state == "sweep");
+    for ((operation, size), of_it) in
+        groups(sweep, |row: &Row| (row.cell.operation.clone(), row.cell.size))
+    {
+        let head = |at: f64| if at as u64 == size { "none".to_owned() } else { format!("{at}") };
+        let caption =
+            format!("{operation}, {}: ns by the offset of the first difference", bytes(size));
+        tables.push(pivot(
+            caption,
+            "kernel",
+            &of_it,
+            |row| axis(row, FIRST_DIFFERENCE),
+            head,
+            |row| significant(ns(row)),
+        ));
+    }
+    let pages: Vec<&Row> = rows.iter().filter(|row| row.cell.state == "pages").collect();
+    if !pages.is_empty() {
+        tables.push(pages_table(pages));
+    }
+    let calls = rows.iter().filter(|row| row.histogram.is_some());
+    for ((state, contestant), launches) in
+        groups(calls, |row: &Row| (row.cell.state.clone(), row.contestant.clone()))
+    {
+        tables.push(histogram(&state, &contestant, &launches));
+    }
+    tables
+}
+
+fn pages_table(mut rows: Vec<&Row>) -> Table {
+    rows.sort_by(|a, b| ns(a).total_cmp(&ns(b)));
+    let mut table = Table::new(
+        "Pages of 4 KiB compared as ksmd does",
+        &["kernel", ">ns a comparison", ">ratio", ">95 % interval", "verdict"],
+    );
+    for row in &rows {
+        let mut line = vec![row.contestant.clone(), significant(ns(row))];
+        match row.ratio {
+            _ if row.contestant == row.reference => {
+                line.extend(["1".to_owned(), String::new(), "reference".to_owned()])
+            }
+            Some(ratio) => line.extend([
+                format!("{:.3}", ratio.median),
+                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+                row.verdict.unwrap_or(Verdict::CannotTell).to_string(),
+            ]),
+            None => {}
+        }
+        table.push(line);
+    }
+    table
+}
+
+/// Bins joined to at most [`LINES`] lines: calls per launch, a bar on a logarithmic scale of all of
+/// them, the running tally.
+fn histogram(state: &str, contestant: &str, launches: &[&Row]) -> Table {
+    let of = |row: &Row| row.histogram.clone();
+    let histograms: Vec<Histogram> = launches.iter().filter_map(|row| of(row)).collect();
+    let mut heads = vec![">ns".to_owned()];
+    heads.extend(launches.iter().map(|row| format!(">launch {:.0}", axis(row, LAUNCH))));
+    heads.extend(["log of all".to_owned(), ">tally".to_owned()]);
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = Table::new(format!("{contestant}, single {state}"), &heads);
+    let bins = histograms.iter().map(|histogram| histogram.counts.len()).min().unwrap_or(0);
+    let join = bins.div_ceil(LINES).max(1);
+    let joined = |histogram: &Histogram, line: usize| -> u64 {
+        histogram.counts[line * join..((line + 1) * join).min(bins)].iter().sum()
+    };
+    let lines = bins.div_ceil(join);
+    let sum = |line: usize| histograms.iter().map(|histogram| joined(histogram, line)).sum::<u64>();
+    let most = (0..lines).map(sum).max().unwrap_or(0).max(2) as f64;
+    let above: u64 = histograms.iter().map(|histogram| histogram.above).sum();
+    let total = ((0..lines).map(sum).sum::<u64>() + above).max(1) as f64;
+    let mut tally = 0;
+    for line in 0..lines {
+        tally += sum(line);
+        let edge = |bin: usize| histograms[0].edges_ns.get(bin.min(bins)).copied().unwrap_or(0.0);
+        let mut cells = vec![format!("{:.0} .. {:.0}", edge(line * join), edge((line + 1) * join))];
+        cells.extend(histograms.iter().map(|histogram| joined(histogram, line).to_string()));
+        // One call is visible beside none.
+        let length = match sum(line) {
+            0 => 0,
+            count => 1 + ((count as f64).ln() / most.ln() * (BAR - 1.0)).round() as usize,
+        };
+        cells.push("#".repeat(length));
+        cells.push(format!("{:.2} %", tally as f64 / total * 100.0));
+        table.push(cells);
+    }
+    let mut last = vec!["above".to_owned()];
+    last.extend(histograms.iter().map(|histogram| histogram.above.to_string()));
+    last.extend([String::new(), "100.00 %".to_owned()]);
+    table.push(last);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pivot::made_up::{row, with_ratio};
+    use super::*;
+
+    #[test]
+    fn sweep_pages_and_histograms() {
+        let swept = |kernel: &str, at: f64, ns: f64| {
+            row("compare", 64, (None, None), "sweep", &[(FIRST_DIFFERENCE, at)], kernel, ns)
+        };
+        let page =
+            |kernel: &str, ns: f64| row("compare", 4096, (None, None), "pages", &[], kernel, ns);
+        let called = |launch: f64, counts: Vec<u64>| {
+            let mut row = row(
+                "compare",
+                4096,
+                (None, None),
+                "calls to 1000 ns",
+                &[(LAUNCH, launch)],
+                "libc",
+                40.0,
+            );
+            let edges_ns = (0..=counts.len()).map(|edge| edge as f64 * 250.0).collect();
+            row.histogram = Some(Histogram { edges_ns, counts, above: 3 });
+            row
+        };
+        let rows = [
+            swept("libc", 0.0, 2.5),
+            swept("libc", 64.0, 4.0),
+            swept("compare.gpr64", 0.0, 1.5),
+            page("libc", 50.0),
+            with_ratio(page("compare.avx2", 45.0), 0.9, Verdict::Faster),
+            called(1.0, vec![900, 90, 0, 7]),
+            called(2.0, vec![890, 100, 1, 6]),
+        ];
+        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
+        insta::assert_snapshot!(text);
+    }
+}

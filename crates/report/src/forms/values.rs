@@ -1,0 +1,72 @@
+//! `values`: kernels against what is stored, in GB/s.
+
+use super::pivot::{gbps, groups, unproved};
+use crate::Table;
+use crate::units::{bytes, significant};
+use cachewise_measure::Row;
+
+/// One table per place, copies and fills apart.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let what = |row: &Row| row.cell.state.split(' ').next().unwrap_or_default().to_owned();
+    let key = |row: &Row| {
+        (what(row), row.cell.source.clone(), row.cell.destination.clone(), row.cell.size)
+    };
+    groups(rows, key)
+        .into_iter()
+        .map(|((what, source, destination, size), of_cell)| {
+            let states: Vec<String> =
+                groups(of_cell.iter().copied(), |row: &Row| row.cell.state.clone()).into_iter().map(|(state, _)| state).collect();
+            let place = match (source, destination) {
+                (Some(source), Some(destination)) => format!("{source} to {destination}"),
+                (_, destination) => destination.unwrap_or_default(),
+            };
+            let mut heads = vec!["kernel".to_owned()];
+            heads.extend(states.iter().map(|state| format!(">{}", state.trim_start_matches(&what).trim_start())));
+            let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+            let mut table = Table::new(format!("{what}, {}, {place}: GB/s", bytes(size)), &heads);
+            for (contestant, of_one) in groups(of_cell.iter().copied(), |row: &Row| row.contestant.clone()) {
+                let mut line = vec![contestant];
+                line.extend(states.iter().map(|state| {
+                    let found = of_one.iter().find(|row| row.cell.state == *state);
+                    found.map_or("-".to_owned(), |row| significant(gbps(row)))
+                }));
+                table.push(line);
+            }
+            if states.iter().any(|state| state.ends_with("in turn")) {
+                table.remarks.push("in turn: the value and 0xA5 alternate over the same bytes; the mean of the two".to_owned());
+            }
+            table.remarks.extend(unproved(&of_cell));
+            table
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pivot::made_up::row;
+    use super::*;
+
+    #[test]
+    fn values_stand_in_columns() {
+        let fill = |state: &str, kernel: &str, ns: f64| {
+            row("fill", 4096, (None, Some("L1")), state, &[("value", 0.0)], kernel, ns)
+        };
+        let rows = [
+            fill("storing zeros over zeros", "libc", 40.96),
+            fill("storing zeros over others in turn", "libc", 81.92),
+            fill("storing zeros over zeros", "zero.clzero", 409.6),
+            row(
+                "copy",
+                4096,
+                (Some("L1"), Some("L1")),
+                "copying denormals",
+                &[("value", 3.0)],
+                "copy.sse.nt",
+                1024.0,
+            ),
+        ];
+        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
+        insta::assert_snapshot!(text);
+    }
+}

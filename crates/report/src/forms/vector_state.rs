@@ -1,0 +1,133 @@
+//! `vector-state`: nanoseconds of saving and restoring by component and state; then kernels against
+//! sizes, with the faster integer kernel as 1.
+
+use super::pivot::{axis, groups, ns, pivot};
+use crate::Table;
+use crate::units::{bytes, significant};
+use cachewise_measure::{Row, Verdict};
+
+const COMPONENTS: &str = "components";
+const NET_NS: &str = "net_ns";
+const HELD: &str = "held";
+
+/// The costs, then one table per operation.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let saving: Vec<&Row> =
+        rows.iter().filter(|row| row.cell.axes.contains_key(COMPONENTS)).collect();
+    if !saving.is_empty() {
+        tables.push(costs(&saving));
+    }
+    let beside = rows.iter().filter(|row| row.cell.state == "break-even");
+    for (operation, of_it) in groups(beside, |row: &Row| row.cell.operation.clone()) {
+        let mut table = pivot(
+            format!("{operation}: time over the faster integer kernel's, by size"),
+            "kernel",
+            &of_it,
+            |row| row.cell.size as f64,
+            |size| bytes(size as u64),
+            |row| match row.ratio {
+                _ if row.contestant == row.reference => format!("1 ({} ns)", significant(ns(row))),
+                Some(ratio) if row.verdict == Some(Verdict::CannotTell) => {
+                    format!("{:.2}~", ratio.median)
+                }
+                Some(ratio) => format!("{:.2}", ratio.median),
+                None => "-".to_owned(),
+            },
+        );
+        table.remarks.push("+: between saving and restoring the registers the kernel uses, which hold something (dirty) or nothing (clean); ~: cannot tell it from 1".to_owned());
+        tables.push(table);
+    }
+    tables
+}
+
+fn costs(rows: &[&Row]) -> Table {
+    let states = ["dirty", "unmodified", "clean"];
+    let mut table = Table::new(
+        "Saving and restoring registers, ns",
+        &[
+            "components",
+            ">bytes",
+            "instructions",
+            ">dirty",
+            ">unmodified",
+            ">clean",
+            "held when clean",
+        ],
+    );
+    let key = |row: &Row| (axis(row, COMPONENTS) as u64, row.cell.size, row.contestant.clone());
+    for ((components, size, contestant), of_one) in groups(rows.iter().copied(), key) {
+        let of =
+            |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(&format!(" {state}")));
+        let mut line = vec![names(components), size.to_string(), contestant];
+        line.extend(states.map(|state| {
+            let net = of(state).and_then(|row| row.extra.get(NET_NS));
+            net.map_or("-".to_owned(), |net| significant(*net))
+        }));
+        line.push(
+            of("clean")
+                .and_then(|row| row.extra.get(HELD))
+                .map_or("-".to_owned(), |held| names(*held as u64)),
+        );
+        table.push(line);
+    }
+    table.remarks.push("dirty: every register modified before each save, which is subtracted; unmodified: as the last restore left them; clean: in their initial state".to_owned());
+    table.remarks.push(
+        "bytes: written at most; held: what the CPU still counted as in use (XSTATE_BV)".to_owned(),
+    );
+    table
+}
+
+/// Components of XCR0 by name.
+fn names(components: u64) -> String {
+    let known = [(0b1, "x87"), (0b10, "sse"), (0b100, "avx"), (0b1110_0000, "avx512")];
+    let named: Vec<&str> = known
+        .iter()
+        .filter(|(bits, _)| components & bits == *bits)
+        .map(|(_, name)| *name)
+        .collect();
+    if named.is_empty() { "none".to_owned() } else { named.join("+") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pivot::made_up::{row, with_ratio};
+    use super::*;
+
+    #[test]
+    fn costs_and_curves() {
+        let saved = |state: &str, net: f64, held: f64| {
+            let mut row = row(
+                "save-restore",
+                832,
+                (None, None),
+                state,
+                &[(COMPONENTS, 7.0)],
+                "xsavec + xrstor",
+                net,
+            );
+            row.extra.insert(NET_NS.into(), net);
+            row.extra.insert(HELD.into(), held);
+            row
+        };
+        let mut integer = row("copy", 256, (None, None), "break-even", &[], "copy.gpr64", 8.0);
+        integer.reference = "copy.gpr64".into();
+        let curve = |size, ratio, verdict| {
+            with_ratio(
+                row("copy", size, (None, None), "break-even", &[], "copy.avx + xsavec, dirty", 9.0),
+                ratio,
+                verdict,
+            )
+        };
+        let rows = [
+            saved("registers dirty", 88.0, 7.0),
+            saved("registers clean", 41.5, 0.0),
+            integer,
+            curve(256, 5.0, Verdict::Slower),
+            curve(4096, 0.995, Verdict::CannotTell),
+        ];
+        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
+        insta::assert_snapshot!(text);
+    }
+}
