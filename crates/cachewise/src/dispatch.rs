@@ -134,7 +134,7 @@ pub(crate) fn note_direct(available: Features) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn direct_limit(operation: Operation, row: usize, available: Features) -> usize {
     use cachewise_kernels::direct;
     if !available.contains(direct::REQUIRES) {
@@ -156,7 +156,7 @@ fn direct_limit(operation: Operation, row: usize, available: Features) -> usize 
     last.map_or(least, |class| usize::try_from(*class_sizes(class).end()).unwrap_or(usize::MAX))
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 fn direct_limit(_: Operation, _: usize, _: Features) -> usize {
     0
 }
