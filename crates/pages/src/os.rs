@@ -390,8 +390,10 @@ pub(crate) fn process_start(pid: u32) -> Option<u64> {
 /// A lock that is data: it can be in memory shared between processes.
 ///
 /// The C library's mutex with error checking, so that a signal handler that interrupts the holder
-/// gets an error and not a deadlock. A shared one is also robust: the system marks it when its
-/// holder dies, and the next to lock it is told.
+/// gets an error and not a deadlock. It is robust: the system marks it when its holder dies, and the
+/// next to lock it is told. Also where only one process has it: a robust mutex is taken by writing
+/// its holder into it in one instruction, whereas glibc's others are taken first and say afterwards
+/// by whom, and a handler that interrupts between the two waits for itself forever.
 pub(crate) struct Lock(std::cell::UnsafeCell<libc::pthread_mutex_t>);
 
 /// Tries before a thread sleeps: about a microsecond, several times what the lock is held for.
@@ -417,11 +419,11 @@ impl Lock {
         unsafe { libc::pthread_mutexattr_init(attributes) };
         // SAFETY: initialised.
         unsafe { libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK) };
+        // SAFETY: initialised.
+        unsafe { libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST) };
         if backing == Backing::Shared {
             // SAFETY: initialised.
             unsafe { libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) };
-            // SAFETY: initialised.
-            unsafe { libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST) };
         }
         // SAFETY: the caller's promise: `Lock` is that mutex and nothing else.
         unsafe { libc::pthread_mutex_init(place.cast(), attributes) };
@@ -437,6 +439,7 @@ impl Lock {
             match unsafe { libc::pthread_mutex_trylock(self.0.get()) } {
                 0 => return Ok(Locked::Sound),
                 libc::EOWNERDEAD => return Ok(Locked::OwnerDied),
+                libc::EDEADLK => return Err(Errno::DEADLK),
                 _ => std::hint::spin_loop(),
             }
         }

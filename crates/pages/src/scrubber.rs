@@ -45,9 +45,17 @@ struct Orders {
 }
 
 impl Orders {
-    fn set_quiet(&self, quiet: bool) {
-        *self.quiet.lock().unwrap_or_else(PoisonError::into_inner) = quiet;
+    /// Says that nothing is being done, unless work was ordered again meanwhile.
+    fn be_quiet(&self) {
+        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+        *quiet = self.order.load(Ordering::SeqCst) != GO;
         self.became_quiet.notify_all();
+    }
+
+    fn go(&self) {
+        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+        *quiet = false;
+        self.order.store(GO, Ordering::SeqCst);
     }
 }
 
@@ -112,8 +120,7 @@ impl Scrubber {
     }
 
     pub(crate) fn resume(&self, inner: &Inner) {
-        self.orders.set_quiet(false);
-        self.orders.order.store(GO, Ordering::SeqCst);
+        self.orders.go();
         inner.wake_scrubber(true);
     }
 
@@ -173,19 +180,24 @@ struct Worker {
 
 impl Worker {
     fn run(&mut self) {
-        while self.order() != STOP {
+        loop {
+            // What it rests for may be over before it does: a newer order is then seen as such.
+            let order = self.order();
+            if order == STOP {
+                break;
+            }
             match self.next_step() {
                 Ok(batch) => self.zero(&batch),
                 Err((state, timeout)) => {
                     self.tell_cpu();
-                    self.rest(state, timeout);
+                    self.rest(state, timeout, order);
                 }
             }
         }
         self.retire_engine();
         self.tell_cpu();
         self.state(ScrubberState::Off);
-        self.orders.set_quiet(true);
+        self.orders.be_quiet();
     }
 
     fn order(&self) -> u8 {
@@ -196,12 +208,11 @@ impl Worker {
         self.inner.scrubber_state.store(state as u8, Ordering::Relaxed);
     }
 
-    /// Waits, without using the CPU, until something may have changed.
-    fn rest(&mut self, state: ScrubberState, timeout: Option<Duration>) {
+    /// Waits, without using the CPU, until something may have changed since that was the order.
+    fn rest(&mut self, state: ScrubberState, timeout: Option<Duration>, order: u8) {
         self.state(state);
-        let order = self.order();
         if state == ScrubberState::Paused {
-            self.orders.set_quiet(true);
+            self.orders.be_quiet();
         }
         let demand = self.demand_seen;
         let awake = self.awake;
@@ -336,12 +347,13 @@ impl Worker {
     /// Between the chunks of one large block: waits as load and limits say. False when told to stop.
     fn go_on(&mut self) -> bool {
         loop {
-            if self.order() != GO {
+            let order = self.order();
+            if order != GO {
                 return false;
             }
             match self.may_zero() {
                 Ok(()) => return true,
-                Err((state, timeout)) => self.rest(state, timeout),
+                Err((state, timeout)) => self.rest(state, timeout, order),
             }
         }
     }

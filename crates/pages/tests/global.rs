@@ -4,21 +4,25 @@ use cachewise_pages::global::{PoolAlloc, SMALLEST};
 use cachewise_pages::{Pool, Scrub};
 use std::alloc::System;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: PoolAlloc = PoolAlloc::new(System, settings).between(SMALLEST, 16 << 20);
 
 fn settings() -> cachewise_pages::Builder {
     let scrub = Scrub { load: f64::INFINITY, ..Scrub::default() };
-    Pool::builder().capacity(64 << 20).scrub(scrub)
+    Pool::builder().capacity(128 << 20).scrub(scrub)
 }
+
+/// One test fills the pool, and another looks where its blocks come from.
+static WHOLE: Mutex<()> = Mutex::new(());
 
 /// A static that allocates when it is made, which may be before the pool is.
 static EARLY: LazyLock<Vec<u64>> = LazyLock::new(|| (0..100_000).collect());
 
 #[test]
 fn large_blocks_come_from_the_pool_and_small_ones_do_not() {
+    let _whole = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(EARLY[99_999], 99_999);
     let small: Box<u64> = Box::new(3);
     let large = vec![0u8; 3 << 20];
@@ -51,6 +55,7 @@ fn vectors_grow_through_all_sizes_and_keep_their_bytes() {
 
 #[test]
 fn threads_and_maps_and_a_full_pool() {
+    let _whole = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
     let threads: Vec<_> = (0..4u8)
         .map(|thread| {
             std::thread::spawn(move || {
@@ -69,7 +74,7 @@ fn threads_and_maps_and_a_full_pool() {
         assert!(thread.join().expect("no panic"));
     }
     // More than the pool has: the other allocator helps out.
-    let many: Vec<_> = (0..12).map(|_| vec![0u8; 8 << 20]).collect();
+    let many: Vec<_> = (0..20).map(|_| vec![0u8; 8 << 20]).collect();
     let pool = ALLOCATOR.pool().expect("made");
     assert!(many.iter().any(|bytes| !pool.contains(bytes.as_ptr())));
     drop(many);

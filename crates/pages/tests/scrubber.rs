@@ -123,12 +123,25 @@ fn blocks_used_lately_are_left_alone() {
 #[test]
 fn pause_stops_it_and_resume_lets_it_go_on() {
     let pool = builder(eager()).build().expect("a pool");
-    assert!(pool.pause_scrubber(), "nothing to wait for");
+    until("quiet", || pool.pause_scrubber());
     pool.alloc(8).expect("a block").fill(1);
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!((state(&pool), dirty(&pool) > 0), (ScrubberState::Paused, true));
     pool.resume_scrubber();
     until("zeroed", || dirty(&pool) == 0);
+}
+
+/// An order that comes while it decides to rest is not slept through.
+#[test]
+fn paused_resumed_and_stopped_at_once_it_always_ends() {
+    for round in 0..300 {
+        let pool = builder(eager()).capacity(1 << 20).build().expect("a pool");
+        drop(pool.alloc(0).expect("a page"));
+        pool.pause_scrubber();
+        if round % 3 != 0 {
+            pool.resume_scrubber();
+        }
+    }
 }
 
 #[test]
