@@ -10,9 +10,8 @@
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
-use cachewise_kernels::Operation;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-use cachewise_kernels::direct;
+use cachewise_kernels::{Operation, direct};
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
