@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
+mod applications;
 mod browser;
 mod ci;
 mod emulate;
@@ -60,6 +61,8 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Run programs that allocate much on glibc, the page pool and three other allocators.
+    Applications(applications::Applications),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -94,6 +97,7 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::Applications(args) => applications::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

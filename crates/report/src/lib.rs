@@ -38,6 +38,7 @@ const FORMS: &[(&str, Form)] = &[
     ("vector-state", forms::vector_state::tables),
     ("compare-latency", forms::compare_latency::tables),
     ("extent", forms::extent::tables),
+    ("page-fault", forms::page_fault::tables),
 ];
 
 /// An experiment's tables: in its own form, or the matrix.
