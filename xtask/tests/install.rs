@@ -37,6 +37,10 @@ fn an_installed_library_is_found_and_works() {
         "libcachewise_preload.so",
         "libcachewise_preload.so.0",
         "pkgconfig/cachewise.pc",
+        "libcachewise_pool.so",
+        "libcachewise_pool.so.0",
+        "libcachewise_pool_preload.so",
+        "pkgconfig/cachewise_pool.pc",
         "../include/cachewise.h",
     ] {
         assert!(libraries.join(name).exists(), "{name}: {told}");
