@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How a stage ended.
-enum Ended {
+pub(crate) enum Ended {
     Passed,
     Skipped(String),
 }
@@ -23,6 +23,7 @@ const STAGES: &[Stage] = &[
     // What only optimised code can show: the hot path calls nothing and keeps off the stack.
     ("assembly", || cargo(&["test", "--release", "-p", "cachewise", "--test", "assembly"])),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
+    ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
     ("report-in-browser", browser),
