@@ -22,6 +22,12 @@ const STAGES: &[Stage] = &[
     ("test", || cargo(&["test", "--workspace"])),
     // What only optimised code can show: the hot path calls nothing and keeps off the stack.
     ("assembly", || cargo(&["test", "--release", "-p", "cachewise", "--test", "assembly"])),
+    // The page allocator without an operating system.
+    ("no-std-pages", || {
+        cargo(&["build", "-p", "cachewise-pages", "--no-default-features", "--lib"])
+    }),
+    // All interleavings of allocate, free, scrub and trim.
+    ("loom", loom),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
@@ -66,6 +72,23 @@ fn cargo(arguments: &[&str]) -> Result<Ended> {
     let status = command.status()?;
     if !status.success() {
         bail!("cargo {} ended with {status}", arguments.join(" "));
+    }
+    Ok(Ended::Passed)
+}
+
+/// The page allocator under the model checker, in a target folder of its own since everything is
+/// built with another configuration.
+fn loom() -> Result<Ended> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    command
+        .args(["test", "--release", "-p", "cachewise-pages", "--no-default-features"])
+        .args(["--test", "loom", "--", "--test-threads=1"])
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", std::path::Path::new(&target).join("loom"));
+    let status = command.status()?;
+    if !status.success() {
+        bail!("the model checker ended with {status}");
     }
     Ok(Ended::Passed)
 }

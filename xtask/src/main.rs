@@ -6,6 +6,7 @@ mod ci;
 mod emulate;
 mod install;
 mod programs;
+mod soak;
 mod webdriver;
 
 use anyhow::{Result, bail};
@@ -34,6 +35,21 @@ enum Chore {
         first: std::path::PathBuf,
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
+    },
+    /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
+    Soak {
+        /// For how long.
+        #[arg(long, default_value_t = 20)]
+        minutes: u64,
+        /// Threads that allocate.
+        #[arg(long, default_value_t = 4)]
+        threads: usize,
+        /// MiB of each pool.
+        #[arg(long, default_value_t = 256)]
+        mebibytes: usize,
+        /// Where the random choices start.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
     /// Look at the report in headless Chromium: every control, two widths, both colour schemes.
     ReportInBrowser {
@@ -65,6 +81,9 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Soak { minutes, threads, mebibytes, seed } => {
+            soak::run(minutes, threads, mebibytes, seed)?;
+        }
         Chore::ReportInBrowser { record } => {
             match browser::run(&record.map_or_else(newest_tuning, Ok)?)? {
                 browser::Outcome::Passed(pictures) => println!("pictures: {}", pictures.display()),
