@@ -304,7 +304,7 @@ pub struct Completions {
 pub enum Shell {
     /// source <(cachewise completions bash)
     Bash,
-    /// cachewise completions zsh > "${fpath[1]}/_cachewise"
+    /// cachewise completions zsh > ~/.zfunc/_cachewise
     Zsh,
     /// cachewise completions fish > ~/.config/fish/completions/cachewise.fish
     Fish,

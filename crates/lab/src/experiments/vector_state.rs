@@ -7,6 +7,8 @@
 //! (as the last restore left them) and *clean* (in their initial state, after `vzeroupper` and the
 //! like). Then copy, zero and compare by each register class, bare and between save and restore, take
 //! turns with the integer kernels. What is said here is pure; measuring is in `x86`.
+// Elsewhere nothing is measured, and only the tests speak of it.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
 use super::support::{axis, bytes, figure, groups, percent, versus};
 use super::{Experiment, Finish, Setting};
@@ -184,7 +186,6 @@ fn costs(rows: &[Row]) -> Vec<String> {
 }
 
 /// Median of the differences of two rows' rounds, never below 0.
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 fn net(ours: &[f64], theirs: &[f64]) -> f64 {
     let differences: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
     stats::median(&differences).max(0.0)
