@@ -6,8 +6,11 @@
 //! alone; the project uses no unstable feature.
 //!
 //! What runs: the kernels' tests over the whole table, the library's, what the laboratory knows of
-//! machines, and the command line once per verb that works there. Emulation proves bytes, never
+//! machines, the command line once per verb that works there, and C programs with the libraries
+//! for C. Emulation proves bytes, never
 //! speed: no time from it is kept.
+
+mod libraries;
 
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
@@ -97,16 +100,41 @@ pub struct Counts {
     pub calls: u64,
     /// Calls that `--verify-only` checked, all experiments and the tuning together.
     pub verified: u64,
+    /// C programs that ran.
+    pub programs: usize,
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} kernels, {} tests passed, {} calls checked by them, {} by --verify-only",
-            self.kernels, self.tests, self.calls, self.verified
+            "{} kernels, {} tests passed, {} calls checked by them, {} by --verify-only, \
+             {} C programs",
+            self.kernels, self.tests, self.calls, self.verified, self.programs
         )
     }
+}
+
+/// Emulates the architecture named, or all, and tells how it went.
+///
+/// # Errors
+/// What fails; with `required`, packages that are missing.
+pub fn chore(name: Option<&str>, effort: &str, required: bool) -> Result<()> {
+    let chosen = match name {
+        Some(name) => std::slice::from_ref(find(name)?),
+        None => &TARGETS,
+    };
+    for target in chosen {
+        match run(target, effort)? {
+            Outcome::Passed(counts) => println!("emulated {}: {counts}", target.name),
+            Outcome::Skipped { missing } => {
+                let needs = format!("the Debian packages {}", missing.join(" "));
+                ensure!(!required, "emulated {} needs {needs}", target.name);
+                println!("emulated {}: skipped, install {needs}", target.name);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The target of that name.
@@ -143,7 +171,7 @@ pub fn run(target: &Target, effort: &str) -> Result<Outcome> {
         }
         test(name, &mut command, &mut counts)?;
     }
-    let kernels = programs.tests.iter().find(|(name, _)| name == "kernels");
+    let kernels = programs.tests.iter().find(|(name, _)| *name == "kernels");
     let (_, kernels) = kernels.context("cargo built no kernels' tests")?;
     for &(cpu, names) in target.variants {
         let mut command = target.emulated(&["-cpu", cpu], kernels);
@@ -154,6 +182,7 @@ pub fn run(target: &Target, effort: &str) -> Result<Outcome> {
         test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
     }
     command_line(target, &programs.cachewise, &mut counts)?;
+    libraries::test(target, root()?, &mut counts)?;
     Ok(Outcome::Passed(counts))
 }
 
@@ -167,6 +196,10 @@ impl Target {
     }
 }
 
+fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")
+}
+
 /// What cargo built.
 struct Programs {
     tests: BTreeMap<String, PathBuf>,
@@ -174,22 +207,60 @@ struct Programs {
 }
 
 fn build(target: &Target) -> Result<Programs> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")?;
+    // The same in both steps, so that dependencies have the same features and are compiled once.
+    const PACKAGES: &[&str] = &[
+        "-p",
+        "cachewise-cli",
+        "-p",
+        "cachewise-kernels",
+        "-p",
+        "cachewise",
+        "-p",
+        "cachewise-measure",
+        "--features",
+        "cachewise-kernels/lab",
+    ];
+    let std = StandardLibrary::Whole;
+    let built = cargo(target, std, &[&["build"], PACKAGES].concat())?;
+    let cachewise = built.into_iter().find(|(name, _)| name == "cachewise");
+    let tests = &[&["test", "--no-run"], PACKAGES, TESTS].concat();
+    let tests = cargo(target, std, tests)?;
+    Ok(Programs { tests, cachewise: cachewise.context("cargo built no program")?.1 })
+}
+
+/// How much of Rust's library is built for the target.
+#[derive(Clone, Copy)]
+enum StandardLibrary {
+    Core,
+    Whole,
+}
+
+/// Has cargo build for the target; what came out, by name.
+fn cargo(
+    target: &Target,
+    library: StandardLibrary,
+    arguments: &[&str],
+) -> Result<BTreeMap<String, PathBuf>> {
+    let root = root()?;
     let variable = |what: &str| {
         format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"))
     };
     let output = Command::new("/usr/bin/cargo")
-        .args(["test", "--no-run", "-Zbuild-std=std,test,panic_abort", "--target", target.triple])
-        .args(["-p", "cachewise-kernels", "-p", "cachewise", "-p", "cachewise-measure"])
-        // Its test has the program built beside it.
-        .args(["-p", "cachewise-cli", "--test", "verifying"])
-        .args(["--features", "cachewise-kernels/lab"])
-        .args(TESTS)
+        .args(arguments)
+        .args(match library {
+            StandardLibrary::Core => &["-Zbuild-std=core"][..],
+            // Not the symbols of backtraces, whose crates take longer to compile than ours.
+            StandardLibrary::Whole => {
+                &["-Zbuild-std=std,test,panic_abort", "-Zbuild-std-features=panic-unwind"]
+            }
+        })
+        .args(["--target", target.triple])
         .args(["--message-format", "json", "--target-dir"])
         .arg(root.join("target/emulate-arch"))
-        // What only timing needs costs time to compile.
+        // What only debugging and timing need costs time to compile.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=0"])
+        .args(["--config", "profile.dev.package.cachewise.opt-level=1"])
         .env("RUSTC", "/usr/bin/rustc")
         .env("RUSTC_BOOTSTRAP", "1")
         .env(variable("LINKER"), target.compiler)
@@ -203,25 +274,16 @@ fn build(target: &Target) -> Result<Programs> {
         .output()
         .context("/usr/bin/cargo could not be started")?;
     ensure!(output.status.success(), "the programs for {} did not build", target.name);
-    let (mut tests, mut cachewise) = (BTreeMap::new(), None);
+    let mut built = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        let (Some(name), Some(path)) =
+        if let (Some(name), Some(path)) =
             (message["target"]["name"].as_str(), message["executable"].as_str())
-        else {
-            continue;
-        };
-        let is_program = message["target"]["kind"].as_array().is_some_and(|kinds| {
-            kinds.iter().any(|kind| kind == "bin") && message["profile"]["test"] == false
-        });
-        if is_program {
-            cachewise = Some(PathBuf::from(path));
-        } else if name != "verifying" {
-            // That one starts the program itself, which nothing but the emulator can.
-            tests.insert(name.to_owned(), PathBuf::from(path));
+        {
+            built.insert(name.to_owned(), PathBuf::from(path));
         }
     }
-    Ok(Programs { tests, cachewise: cachewise.context("cargo built no program")? })
+    Ok(built)
 }
 
 /// Runs a test binary, passes on what it says, counts.

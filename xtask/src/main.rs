@@ -87,6 +87,9 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::EmulateArch { architecture, effort, required } => {
+            emulate_arch::chore(architecture.as_deref(), &effort, required)?;
+        }
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {
