@@ -10,9 +10,8 @@
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
-use cachewise_kernels::Operation;
-#[cfg(target_arch = "x86_64")]
-use cachewise_kernels::direct;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use cachewise_kernels::{Operation, direct};
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
@@ -151,7 +150,7 @@ pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
         // SAFETY: the caller's promise, and n < LIMIT.
         return unsafe { small::compare(a, b, n) };
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     if dispatch::is_direct(Operation::Compare, Reuse::Unknown, n) {
         // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
         return unsafe { direct::compare(a, b, n) };
@@ -193,7 +192,7 @@ pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 
         // SAFETY: the caller's promise, and n < LIMIT.
         return i32::from(unsafe { small::equal(a, b, n) });
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     if dispatch::is_direct(Operation::Equal, Reuse::Unknown, n) {
         // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
         return unsafe { direct::equal(a, b, n) };

@@ -16,6 +16,8 @@
 //! with the whole workspace, or in a profile that unwinds, it works alike and is larger.
 #![no_std]
 #![warn(missing_docs)]
+// Nobody calls this crate: its pages are for those who change it.
+#![allow(rustdoc::private_intra_doc_links)]
 
 #[cfg(panic = "unwind")]
 extern crate std;
