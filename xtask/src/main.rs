@@ -4,6 +4,7 @@ mod agree;
 mod browser;
 mod ci;
 mod emulate;
+mod emulate_arch;
 mod install;
 mod programs;
 mod soak;
@@ -60,6 +61,17 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
+    EmulateArch {
+        /// powerpc64le or aarch64 [default: both].
+        architecture: Option<String>,
+        /// How much of the case space is visited: small, normal, thorough.
+        #[arg(long, default_value = "small")]
+        effort: String,
+        /// Fail where packages are missing, rather than skip.
+        #[arg(long)]
+        required: bool,
+    },
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -94,6 +106,9 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::EmulateArch { architecture, effort, required } => {
+            emulate_arch::chore(architecture.as_deref(), &effort, required)?;
+        }
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {
