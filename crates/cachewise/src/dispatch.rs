@@ -406,6 +406,7 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
 /// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
 /// bit each.
 pub(crate) fn follow(profile: &ProfileText<'_>, available: Features) -> u16 {
+    crate::parallel::follow(profile.parallel());
     let mut decided = 0;
     for line in profile.decisions() {
         if let Some(slot) = line.find_kernel(available).ok().and_then(slot_of) {

@@ -74,6 +74,7 @@ fn profile_by_bytes() -> Profile {
             to: MAX_SIZE,
             kernel: "copy.bytes".into(),
         }],
+        parallel: vec![],
         notes: vec![],
     }
 }

@@ -73,6 +73,12 @@ fn json(profile: &Profile) -> String {
         "record": profile.record.as_ref().map(|record| record.name.clone()),
         "written": profile.written,
         "decisions": decisions,
+        "parallel": profile.parallel.iter().map(|line| serde_json::json!({
+            "operation": line.operation.name(),
+            "supply": line.supply.name(),
+            "threads": line.threads,
+            "from": line.from,
+        })).collect::<Vec<_>>(),
         "notes": profile.notes,
     });
     format!("{value:#}\n")

@@ -8,6 +8,7 @@ mod extent;
 mod matrix;
 pub mod page_clear;
 pub mod page_copy;
+pub mod parallel;
 mod peers;
 mod read_batch;
 pub mod receive;
@@ -157,6 +158,15 @@ pub const ALL: &[Experiment] = &[
         classic: "",
         figures: peers::figures,
         run: peers::run,
+    },
+    Experiment {
+        name: "parallel",
+        about: "large copies and zeroing by several threads, made for the call or kept in a pool",
+        seeds: &[],
+        operations: &[Operation::Copy, Operation::Zero],
+        classic: "",
+        figures: parallel::figures,
+        run: parallel::run,
     },
     Experiment {
         name: "page-clear",
