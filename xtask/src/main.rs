@@ -2,6 +2,7 @@
 
 mod agree;
 mod browser;
+mod checklist;
 mod ci;
 mod emulate;
 mod emulate_arch;
@@ -37,6 +38,8 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
+    /// Where each item of the five source documents is answered, or why it is not.
+    Checklist,
     /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
     Soak {
         /// For how long.
@@ -93,6 +96,7 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Checklist => checklist::run()?,
         Chore::Soak { minutes, threads, mebibytes, seed } => {
             soak::run(minutes, threads, mebibytes, seed)?;
         }
