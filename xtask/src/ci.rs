@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How a stage ended.
-enum Ended {
+pub(crate) enum Ended {
     Passed,
     Skipped(String),
 }
@@ -30,6 +30,7 @@ const STAGES: &[Stage] = &[
     // All interleavings of allocate, free, scrub and trim.
     ("loom", loom),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
+    ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
     ("report-in-browser", browser),

@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
+mod bare_metal;
 mod browser;
 mod checklist;
 mod ci;

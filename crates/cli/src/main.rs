@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Verb::Man(args) => verbs::shell::man(&args),
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+        Verb::LibcLoop(args) => verbs::libc_loop::run(&args),
         Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
         Verb::TimeCalls => verbs::time_calls::run(),
     };

@@ -5,7 +5,7 @@
 //! LD_PRELOAD=/usr/lib/libcachewise_preload.so program
 //! ```
 //!
-//! - [`entries`] has the exported functions. Each is a jump into `cachewise::raw`.
+//! - [`entries`] has the exported functions, each the operation itself.
 //! - [`observed`] has what they become where `CACHEWISE_STATS` asks for statistics, and the one
 //!   function that every large call then goes through.
 //! - [`statistics`] counts, and prints at exit; [`switch`] changes the one set for the other;

@@ -6,6 +6,7 @@ pub mod exec;
 pub mod explain;
 pub mod export;
 pub mod fork_loop;
+pub mod libc_loop;
 pub mod list;
 pub mod redraw;
 pub mod report;

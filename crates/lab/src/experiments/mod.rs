@@ -62,6 +62,9 @@ pub struct Options {
     pub peers: Vec<crate::peers::Peer>,
     /// Sizes and alignments to call with, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
+    /// Tunables under which libc is a further peer, and the `helper` then serves `libc-loop --op
+    /// OPERATION` ([`crate::elsewhere`]); without them that row is left out.
+    pub tunables: Option<String>,
     /// The program that serves `fork-loop --buffer N` ([`crate::forking`]); without one the
     /// experiments that fork leave that row out and say so.
     pub helper: Option<std::path::PathBuf>,
