@@ -8,6 +8,7 @@ use crate::Way;
 use crate::section::Site as Known;
 use crate::trial::{Budget, Clock, Trial};
 use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Sites that have a place; further ones are done as the profile says.
@@ -123,14 +124,20 @@ pub struct Slot {
     gate: AtomicU32,
     /// The way of the last call, plus 1.
     last: AtomicU8,
-    state: UnsafeCell<Option<State>>,
+    state: UnsafeCell<Guarded>,
+}
+
+/// Valid when all its bytes are zero, as fresh pages are.
+struct Guarded {
+    met: bool,
+    state: MaybeUninit<State>,
 }
 
 // SAFETY: the state is reached through `Slot::with` only, by one thread at a time; the rest is
 // atomic.
 unsafe impl Sync for Slot {}
 
-/// The table.
+/// The table. It is empty where all its bytes are zero, as fresh pages are.
 pub struct Sites {
     slots: [Slot; SITES],
     lost: AtomicU64,
@@ -162,21 +169,20 @@ impl Clocks {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot {
-        key: AtomicU64::new(0),
-        gate: AtomicU32::new(0),
-        last: AtomicU8::new(0),
-        state: UnsafeCell::new(None),
-    };
-
     /// Its key, once it has one.
     #[must_use]
     pub fn key(&self) -> Option<Key> {
         Some(Key(self.key.load(Ordering::Relaxed))).filter(|key| key.0 != 0)
     }
 
+    /// The state as it is; `None` where the site was never met, or a thread of this epoch is at it.
+    #[must_use]
+    pub fn state(&self, epoch: u32) -> Option<State> {
+        self.with(epoch, |guarded| guarded.get().copied())?
+    }
+
     /// Runs `body` on the state unless a thread of this epoch is at it.
-    pub fn with<T>(&self, epoch: u32, body: impl FnOnce(&mut Option<State>) -> T) -> Option<T> {
+    fn with<T>(&self, epoch: u32, body: impl FnOnce(&mut Guarded) -> T) -> Option<T> {
         let found = self.gate.load(Ordering::Relaxed);
         if found == epoch
             || self
@@ -196,9 +202,22 @@ impl Slot {
     }
 }
 
-impl Default for Sites {
-    fn default() -> Sites {
-        Sites::EMPTY
+impl Guarded {
+    fn get(&mut self) -> Option<&mut State> {
+        if !self.met {
+            return None;
+        }
+        // SAFETY: `met` is set behind the writing of the state only.
+        Some(unsafe { self.state.assume_init_mut() })
+    }
+
+    fn get_or_meet(&mut self, meet: impl FnOnce() -> State) -> &mut State {
+        if !self.met {
+            self.state.write(meet());
+            self.met = true;
+        }
+        // SAFETY: `met` is set behind the writing of the state only.
+        unsafe { self.state.assume_init_mut() }
     }
 }
 
@@ -211,10 +230,6 @@ pub struct Rules<'a> {
 }
 
 impl Sites {
-    /// No site. All its bytes are not promised to be zero; memory has to be given this value.
-    pub const EMPTY: Sites =
-        Sites { slots: [const { Slot::EMPTY }; SITES], lost: AtomicU64::new(0) };
-
     /// The way for a call, `None` being the profile's own choice. `meet` is asked once per site, at
     /// its first call, for what is known of it.
     pub fn call(
@@ -231,7 +246,7 @@ impl Sites {
             return None;
         };
         let passed = slot.with(rules.epoch, |state| {
-            let state = state.get_or_insert_with(|| meet(key));
+            let state = state.get_or_meet(|| meet(key));
             state.bytes = state.bytes.saturating_add(n as u64);
             let way = match &mut state.trial {
                 Some(trial) => trial.call(rules.budget, clocks.of(at), now),
@@ -298,5 +313,122 @@ impl State {
             crate::trial::Outcome::CannotTell(_) => None,
         });
         State { place, trial, fixed, usual, bytes: known.map_or(0, |known| known.bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::trial::{Left, Outcome};
+    use std::boxed::Box;
+    use std::thread;
+
+    fn empty() -> Box<Sites> {
+        // SAFETY: a table is empty where all its bytes are zero: atomics, a bool and a MaybeUninit.
+        unsafe { Box::new_zeroed().assume_init() }
+    }
+
+    const RULES: Rules<'static> = Rules { budget: &Budget::TRIAL_RUN, epoch: 1 };
+
+    fn met(_: Key) -> State {
+        State::met(None, None, Way::Temporal, true, 3)
+    }
+
+    #[test]
+    fn a_key_says_what_went_into_it() {
+        for address in [0x1000, 0x7FFF_FFFF_FFFF, 0x00FF_FFFF_FFFF_FFFF] {
+            for operation in Operation::ALL {
+                for octave in 16..47 {
+                    for n in [1usize << octave, (1 << octave) + 5, (2 << octave) - 1] {
+                        let key = Key::new(address, operation, n);
+                        assert_eq!(key.address(), address);
+                        assert_eq!(key.operation(), operation);
+                        assert_eq!(key.octave(), octave);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_sites_than_fit_are_done_as_the_profile_says() {
+        let sites = empty();
+        let mut clocks = Clocks::STOPPED;
+        for call in 0..4 {
+            for address in 0..2 * SITES {
+                let key = Key::new(address * 16 + 64, Operation::Copy, 1 << 20);
+                let time = (call * SITES + address) as u64;
+                sites.call(&RULES, key, 1 << 20, &mut clocks, met, || time);
+            }
+        }
+        let kept = sites.slots().filter(|slot| slot.state(1).is_some()).count();
+        assert!(kept > SITES * 3 / 4, "{kept}");
+        assert!(sites.lost() >= 4 * SITES as u64);
+    }
+
+    #[test]
+    fn a_site_that_somebody_is_at_answers_as_last_time_and_a_forked_child_takes_it_over() {
+        let sites = empty();
+        let mut clocks = Clocks::STOPPED;
+        let key = Key::new(0x5000, Operation::Zero, 1 << 22);
+        let left = Left {
+            outcome: Outcome::Decided(Way::NonTemporal),
+            calls: 1,
+            explored: 0,
+            reopened: 0,
+            evidence: Default::default(),
+            screening: Default::default(),
+            confirming: Default::default(),
+        };
+        let known = Known {
+            module: 0,
+            offset: 0,
+            operation: Operation::Zero,
+            octave: 22,
+            bytes: 0,
+            usual: Way::Temporal,
+            left,
+        };
+        let follow = |_| State::met(None, Some(&known), Way::Temporal, false, 1);
+        let way = sites.call(&RULES, key, 1 << 22, &mut clocks, follow, || 0);
+        assert_eq!(way, Some(Way::NonTemporal));
+        let slot = sites.slots().find(|slot| slot.key() == Some(key)).expect("a place");
+        // As left by a thread that the fork did not copy.
+        slot.gate.store(1, Ordering::Relaxed);
+        let way = sites.call(&RULES, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
+        assert_eq!((way, slot.state(1).is_none()), (Some(Way::NonTemporal), true));
+        let child = Rules { budget: &Budget::TRIAL_RUN, epoch: 2 };
+        sites.call(&child, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
+        assert_eq!(slot.state(2).map(|state| state.bytes), Some(2 << 22));
+    }
+
+    #[test]
+    fn threads_lose_no_call_that_found_the_gate_open() {
+        let sites = empty();
+        let calls = 20_000u64;
+        thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let sites = &sites;
+                scope.spawn(move || {
+                    let mut clocks = Clocks::STOPPED;
+                    for call in 0..calls {
+                        let at = (call % 40) as usize;
+                        let key = Key::new(0x4000 + at * 64, Operation::Move, 1 << 17);
+                        sites.call(&RULES, key, 1, &mut clocks, met, || call * 1000 + thread);
+                    }
+                });
+            }
+        });
+        let states = sites.slots().filter_map(|slot| slot.state(1));
+        let (mut bytes, mut counted, mut met) = (0, 0, 0);
+        for state in states {
+            bytes += state.bytes;
+            counted += state.trial.map_or(0, |trial| trial.left().calls);
+            met += 1;
+        }
+        assert_eq!(met, 40);
+        assert_eq!(bytes, counted, "each call that passed was counted once by both");
+        assert!(bytes <= 4 * calls && bytes > calls / 2);
     }
 }
