@@ -38,7 +38,8 @@ pub struct Program {
 /// expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5), exact to a percent from 5 on.
 fn half_width(count: u32) -> f64 {
     let (z, n) = (1.96_f64, f64::from(count.max(2)) - 1.0);
-    z + (z.powi(3) + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
+    z + (z.powi(3) + z) / (4.0 * n)
+        + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n)
 }
 
 fn with_interval(of: &Moments) -> String {
@@ -101,8 +102,17 @@ pub fn sites(program: &Program) -> Table {
     let mut table = Table::new(
         format!("{}: call sites of large copies and fills", program.name),
         &[
-            "module", "function", "operation", ">size", ">calls", ">bytes", ">tried",
-            ">from call to call, temporal", ">non-temporal", "decision", ">gain %",
+            "module",
+            "function",
+            "operation",
+            ">size",
+            ">calls",
+            ">bytes",
+            ">tried",
+            ">from call to call, temporal",
+            ">non-temporal",
+            "decision",
+            ">gain %",
         ],
     );
     let mut lines: Vec<_> = program.sites.iter().collect();
@@ -148,7 +158,11 @@ pub fn sites(program: &Program) -> Table {
 }
 
 /// A lying bar for each site, those with the most first.
-fn bars(program: &Program, title: &str, value: impl Fn(&SiteLine) -> Option<(f64, String)>) -> String {
+fn bars(
+    program: &Program,
+    title: &str,
+    value: impl Fn(&SiteLine) -> Option<(f64, String)>,
+) -> String {
     const MOST: usize = 24;
     const ROW: usize = 26;
     let mut found: Vec<_> = program
@@ -166,7 +180,11 @@ fn bars(program: &Program, title: &str, value: impl Fn(&SiteLine) -> Option<(f64
         return drawn;
     }
     let height = ROW * found.len() + 4;
-    let _ = write!(drawn, "<svg viewBox=\"0 0 640 {height}\" role=\"img\" aria-label=\"{}\">", escape(title));
+    let _ = write!(
+        drawn,
+        "<svg viewBox=\"0 0 640 {height}\" role=\"img\" aria-label=\"{}\">",
+        escape(title)
+    );
     for (row, (line, size, text)) in found.iter().enumerate() {
         let y = row * ROW;
         let width = (size.max(0.0) / most * 620.0).max(1.0);
@@ -313,8 +331,12 @@ mod tests {
     #[test]
     fn the_page_is_whole_and_holds_no_markup_of_others() {
         let page = page(&program());
-        assert!(page.contains("pipe&lt;T&gt;") && !page.contains("pipe<T>") && !page.contains("p<1>"));
-        assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script"));
+        assert!(
+            page.contains("pipe&lt;T&gt;") && !page.contains("pipe<T>") && !page.contains("p<1>")
+        );
+        assert!(
+            !page.contains("http://") && !page.contains("https://") && !page.contains("<script")
+        );
         assert!(page.contains("2 of 3 call sites decided"));
         assert!(page.contains("Bytes by site") && page.contains("Time gained by site"));
         assert_eq!(page.matches("<tr>").count(), 4);
