@@ -5,9 +5,9 @@
 //! own toolchain has no such target, and needs none. `RUSTC_BOOTSTRAP` is for building that library
 //! alone; the project uses no unstable feature.
 //!
-//! What runs: the kernels' tests over the whole table, the library's, what the laboratory knows of
-//! machines, the command line once per verb that works there, and C programs with the libraries
-//! for C. Emulation proves bytes, never
+//! What runs: the kernels' tests over the whole table, the library's, the command line once per verb
+//! that works there, and C programs with the libraries for C; with more effort than `small` also
+//! the profile's tests and what the laboratory knows of machines. Emulation proves bytes, never
 //! speed: no time from it is kept.
 
 mod libraries;
@@ -75,7 +75,10 @@ const COMMON: &[(&str, &str)] = &[
 ];
 
 /// Test targets, as cargo names them.
-const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes", "--test", "profile"];
+const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes"];
+
+/// Those that say little of an architecture and take long there.
+const MORE_TESTS: &[&str] = &["--test", "profile", "-p", "cachewise-measure"];
 
 /// How it went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,7 +163,7 @@ pub fn run(target: &Target, effort: &str) -> Result<Outcome> {
     if !missing.is_empty() {
         return Ok(Outcome::Skipped { missing });
     }
-    let programs = build(target)?;
+    let programs = build(target, effort)?;
     let mut counts = Counts::default();
     for (name, program) in &programs.tests {
         let mut command = target.emulated(&[], program);
@@ -206,25 +209,16 @@ struct Programs {
     cachewise: PathBuf,
 }
 
-fn build(target: &Target) -> Result<Programs> {
+fn build(target: &Target, effort: &str) -> Result<Programs> {
     // The same in both steps, so that dependencies have the same features and are compiled once.
-    const PACKAGES: &[&str] = &[
-        "-p",
-        "cachewise-cli",
-        "-p",
-        "cachewise-kernels",
-        "-p",
-        "cachewise",
-        "-p",
-        "cachewise-measure",
-        "--features",
-        "cachewise-kernels/lab",
-    ];
+    let mut packages = vec!["-p", "cachewise-cli", "-p", "cachewise-kernels", "-p", "cachewise"];
+    packages.extend(["--features", "cachewise-kernels/lab"]);
     let std = StandardLibrary::Whole;
-    let built = cargo(target, std, &[&["build"], PACKAGES].concat())?;
+    let built = cargo(target, std, &[&["build"], &packages[..]].concat())?;
     let cachewise = built.into_iter().find(|(name, _)| name == "cachewise");
-    let tests = &[&["test", "--no-run"], PACKAGES, TESTS].concat();
-    let tests = cargo(target, std, tests)?;
+    let more = if effort == "small" { &[] } else { MORE_TESTS };
+    let tests = [&["test", "--no-run"], &packages[..], TESTS, more].concat();
+    let tests = cargo(target, std, &tests)?;
     Ok(Programs { tests, cachewise: cachewise.context("cargo built no program")?.1 })
 }
 
@@ -259,8 +253,7 @@ fn cargo(
         .arg(root.join("target/emulate-arch"))
         // What only debugging and timing need costs time to compile.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
-        .args(["--config", "profile.dev.package.cachewise-measure.opt-level=0"])
-        .args(["--config", "profile.dev.package.cachewise.opt-level=1"])
+        .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
         .env("RUSTC", "/usr/bin/rustc")
         .env("RUSTC_BOOTSTRAP", "1")
         .env(variable("LINKER"), target.compiler)

@@ -3,6 +3,7 @@
 mod agree;
 mod bare_metal;
 mod browser;
+mod checklist;
 mod ci;
 mod emulate;
 mod emulate_arch;
@@ -38,6 +39,8 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
+    /// Where each item of the five source documents is answered, or why it is not.
+    Checklist,
     /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
     Soak {
         /// For how long.
@@ -94,6 +97,7 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Checklist => checklist::run()?,
         Chore::Soak { minutes, threads, mebibytes, seed } => {
             soak::run(minutes, threads, mebibytes, seed)?;
         }
