@@ -58,6 +58,8 @@ mod dispatch;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[doc(hidden)]
 pub mod entry;
+#[doc(hidden)]
+pub mod large;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;

@@ -105,6 +105,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
             decide(Operation::Copy, 256, 65_535, "copy.gpr64"),
             decide(Operation::Copy, 65_536, MAX_SIZE, "copy.rep.movsb"),
         ],
+        parallel: vec![],
         notes: vec![],
     }
     .to_text();

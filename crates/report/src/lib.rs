@@ -12,6 +12,7 @@ pub mod kernels;
 pub mod matrix;
 pub mod peers;
 pub mod plot;
+pub mod programs;
 pub mod splice;
 pub mod svg;
 pub mod table;
