@@ -9,6 +9,7 @@ mod hints;
 mod matrix;
 pub mod page_clear;
 pub mod page_copy;
+pub mod page_fault;
 pub mod parallel;
 mod peers;
 mod read_batch;
@@ -276,6 +277,15 @@ pub const ALL: &[Experiment] = &[
         classic: "",
         figures: extent::figures,
         run: extent::run,
+    },
+    Experiment {
+        name: "page-fault",
+        about: "zeroed pages by the kernel's fault, ahead of time, by calloc and from the page pool",
+        seeds: &["003.1-15"],
+        operations: &[Operation::Zero],
+        classic: "256 MiB once and ten times over, one thread and two",
+        figures: page_fault::figures,
+        run: page_fault::run,
     },
 ];
 
