@@ -1,12 +1,13 @@
 //! What CI runs, stage by stage. `.ci/run` installs what a bare machine lacks and calls this.
 
 use crate::emulate::{self, Options, Outcome};
+use crate::emulate_arch;
 use anyhow::{Result, bail};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How a stage ended.
-enum Ended {
+pub(crate) enum Ended {
     Passed,
     Skipped(String),
 }
@@ -22,11 +23,20 @@ const STAGES: &[Stage] = &[
     ("test", || cargo(&["test", "--workspace"])),
     // What only optimised code can show: the hot path calls nothing and keeps off the stack.
     ("assembly", || cargo(&["test", "--release", "-p", "cachewise", "--test", "assembly"])),
+    // The page allocator without an operating system.
+    ("no-std-pages", || {
+        cargo(&["build", "-p", "cachewise-pages", "--no-default-features", "--lib"])
+    }),
+    // All interleavings of allocate, free, scrub and trim.
+    ("loom", loom),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
+    ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
     ("report-in-browser", browser),
     ("avx512-emulated", avx512),
+    ("powerpc64le-emulated", || architecture("powerpc64le")),
+    ("aarch64-emulated", || architecture("aarch64")),
 ];
 
 /// Runs the stages named, or all.
@@ -70,6 +80,23 @@ fn cargo(arguments: &[&str]) -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
+/// The page allocator under the model checker, in a target folder of its own since everything is
+/// built with another configuration.
+fn loom() -> Result<Ended> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    command
+        .args(["test", "--release", "-p", "cachewise-pages", "--no-default-features"])
+        .args(["--test", "loom", "--", "--test-threads=1"])
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", std::path::Path::new(&target).join("loom"));
+    let status = command.status()?;
+    if !status.success() {
+        bail!("the model checker ended with {status}");
+    }
+    Ok(Ended::Passed)
+}
+
 /// The report in headless Chromium.
 fn browser() -> Result<Ended> {
     match crate::browser::run(&crate::newest_tuning()?)? {
@@ -78,6 +105,19 @@ fn browser() -> Result<Ended> {
             Ok(Ended::Passed)
         }
         crate::browser::Outcome::Skipped(missing) => {
+            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
+        }
+    }
+}
+
+/// The library on an emulated CPU of another architecture.
+fn architecture(name: &str) -> Result<Ended> {
+    match emulate_arch::run(emulate_arch::find(name)?, "small")? {
+        emulate_arch::Outcome::Passed(counts) => {
+            println!("emulated {name}: {counts}");
+            Ok(Ended::Passed)
+        }
+        emulate_arch::Outcome::Skipped { missing } => {
             Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
         }
     }

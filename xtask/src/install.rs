@@ -103,7 +103,9 @@ fn static_library(built: &Path, scratch: &Path) -> Result<PathBuf> {
     }
     partial.arg(built);
     let mut hide = Command::new("objcopy");
-    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol", EXPORTED]).arg(&object);
+    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol", EXPORTED]);
+    // The compiler's own form of core, which several objects joined are not any more.
+    hide.args(["--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]).arg(&object);
     let mut pack = Command::new("ar");
     pack.arg("rcsD").arg(&archive).arg(&object);
     let _ = fs::remove_file(&archive);

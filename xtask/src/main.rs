@@ -1,11 +1,15 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
+mod bare_metal;
 mod browser;
+mod checklist;
 mod ci;
 mod emulate;
+mod emulate_arch;
 mod install;
 mod programs;
+mod soak;
 mod webdriver;
 
 use anyhow::{Result, bail};
@@ -35,6 +39,23 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
+    /// Where each item of the five source documents is answered, or why it is not.
+    Checklist,
+    /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
+    Soak {
+        /// For how long.
+        #[arg(long, default_value_t = 20)]
+        minutes: u64,
+        /// Threads that allocate.
+        #[arg(long, default_value_t = 4)]
+        threads: usize,
+        /// MiB of each pool.
+        #[arg(long, default_value_t = 256)]
+        mebibytes: usize,
+        /// Where the random choices start.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Look at the report in headless Chromium: every control, two widths, both colour schemes.
     ReportInBrowser {
         /// The record to draw [default: the newest tuning in record/].
@@ -44,6 +65,17 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
+    EmulateArch {
+        /// powerpc64le or aarch64 [default: both].
+        architecture: Option<String>,
+        /// How much of the case space is visited: small, normal, thorough.
+        #[arg(long, default_value = "small")]
+        effort: String,
+        /// Fail where packages are missing, rather than skip.
+        #[arg(long)]
+        required: bool,
+    },
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -65,6 +97,10 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Checklist => checklist::run()?,
+        Chore::Soak { minutes, threads, mebibytes, seed } => {
+            soak::run(minutes, threads, mebibytes, seed)?;
+        }
         Chore::ReportInBrowser { record } => {
             match browser::run(&record.map_or_else(newest_tuning, Ok)?)? {
                 browser::Outcome::Passed(pictures) => println!("pictures: {}", pictures.display()),
@@ -75,6 +111,9 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::EmulateArch { architecture, effort, required } => {
+            emulate_arch::chore(architecture.as_deref(), &effort, required)?;
+        }
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

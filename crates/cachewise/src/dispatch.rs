@@ -9,11 +9,12 @@
 //!                  one byte, 0 at first               a function, COPY[0] initialises
 //! ```
 //!
-//! The bytes, and the numbers made from them, are all that ever changes. Zero, their first value, stands for a function that fills
-//! the table and then does the call's work, so the first call of a process may come from any
-//! thread, from a signal handler, from a constructor before `main` or in a forked child. Every
-//! other value is the number of a kernel that this CPU can run, and is stored in one piece: whoever
-//! reads the table while another writes it gets the old kernel or the new one, both right.
+//! The bytes, and the numbers made from them, are all that ever changes. Zero, their first value,
+//! stands for a function that fills the table and then does the call's work, so the first call of a
+//! process may come from any thread, from a signal handler, from a constructor before `main` or in a
+//! forked child. Every other value is the number of a kernel that this CPU can run, and is stored in
+//! one piece: whoever reads the table while another writes it gets the old kernel or the new one,
+//! both right.
 //!
 //! Below 4096 bytes a class is 32 bytes wide, above that an eighth of an octave, so that no size is
 //! further than 12.5 % from the edge of its class ([`size_class`]).
@@ -99,6 +100,7 @@ impl Slot {
 pub struct Row([AtomicU8; CLASSES]);
 
 /// Bytes of a row.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub const ROW_BYTES: usize = size_of::<Row>();
 
 impl Row {
@@ -163,7 +165,7 @@ pub(crate) fn note_direct(available: Features) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn direct_limit(operation: Operation, row: usize, available: Features) -> usize {
     use cachewise_kernels::direct;
     if !available.contains(direct::REQUIRES) {
@@ -185,7 +187,7 @@ fn direct_limit(operation: Operation, row: usize, available: Features) -> usize 
     last.map_or(least, |class| usize::try_from(*class_sizes(class).end()).unwrap_or(usize::MAX))
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 fn direct_limit(_: Operation, _: usize, _: Features) -> usize {
     0
 }
@@ -450,6 +452,7 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
 /// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
 /// bit each.
 pub(crate) fn follow(profile: &ProfileText<'_>, available: Features) -> u16 {
+    crate::parallel::follow(profile.parallel());
     let mut decided = 0;
     for line in profile.decisions() {
         if let Some(slot) = line.find_kernel(available).ok().and_then(slot_of) {

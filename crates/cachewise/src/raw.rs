@@ -10,9 +10,8 @@
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
-use cachewise_kernels::Operation;
-#[cfg(target_arch = "x86_64")]
-use cachewise_kernels::direct;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use cachewise_kernels::{Operation, direct};
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
@@ -147,11 +146,23 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 /// ```
 #[inline(never)]
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { compare_here(a, b, n) }
+}
+
+/// [`compare`], as a part of its caller: for exported functions that are to be the operation rather
+/// than a jump to it.
+///
+/// # Safety
+/// As [`compare`].
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn compare_here(a: *const u8, b: *const u8, n: usize) -> i32 {
     if n < small::LIMIT {
         // SAFETY: the caller's promise, and n < LIMIT.
         return unsafe { small::compare(a, b, n) };
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     if dispatch::is_direct(Operation::Compare, Reuse::Unknown, n) {
         // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
         return unsafe { direct::compare(a, b, n) };
@@ -189,11 +200,22 @@ pub unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
 /// ```
 #[inline(never)]
 pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { equal_here(a, b, n) }
+}
+
+/// [`equal_int`], as a part of its caller.
+///
+/// # Safety
+/// As [`equal`].
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn equal_here(a: *const u8, b: *const u8, n: usize) -> i32 {
     if n < small::LIMIT {
         // SAFETY: the caller's promise, and n < LIMIT.
         return i32::from(unsafe { small::equal(a, b, n) });
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     if dispatch::is_direct(Operation::Equal, Reuse::Unknown, n) {
         // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
         return unsafe { direct::equal(a, b, n) };

@@ -50,6 +50,9 @@ pub enum Verb {
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
+    /// Time the C library's own calls as asked on standard input (used by `run peers`)
+    #[command(hide = true, name = "libc-loop")]
+    LibcLoop(LibcLoop),
     /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
     #[command(hide = true, name = "fork-loop")]
     ForkLoop(ForkLoop),
@@ -411,6 +414,14 @@ pub struct TimeLibc {
     /// Bytes, comma-separated
     #[arg(long, value_delimiter = ',', value_parser = parse_bytes)]
     pub size: Vec<usize>,
+}
+
+/// `cachewise libc-loop`
+#[derive(Debug, Args)]
+pub struct LibcLoop {
+    /// The operation
+    #[arg(long, value_parser = operation)]
+    pub op: Operation,
 }
 
 /// `cachewise fork-loop`

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Verb::Learn(args) => verbs::learn::run(&args),
         Verb::Forget(args) => verbs::forget::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+        Verb::LibcLoop(args) => verbs::libc_loop::run(&args),
         Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
         Verb::TimeCalls => verbs::time_calls::run(),
     };

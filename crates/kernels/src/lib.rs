@@ -30,7 +30,7 @@ mod isa;
 pub mod table;
 
 pub use arch::scalar;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use arch::x86_64::direct;
 pub use isa::Features;
 pub use table::{

@@ -5,7 +5,7 @@
 //! LD_PRELOAD=/usr/lib/libcachewise_preload.so program
 //! ```
 //!
-//! - [`entries`] has the exported functions. Each is a jump into `cachewise::raw`.
+//! - [`entries`] has the exported functions, each the operation itself.
 //! - [`observed`] has what they become where `CACHEWISE_STATS` asks for statistics, and the one
 //!   function that every large call then goes through.
 //! - [`learn`] finds out, or follows what was found out before, which way the large calls of each call
@@ -18,6 +18,8 @@
 //! with the whole workspace, or in a profile that unwinds, it works alike and is larger.
 #![no_std]
 #![warn(missing_docs)]
+// Nobody calls this crate: its pages are for those who change it.
+#![allow(rustdoc::private_intra_doc_links)]
 
 #[cfg(panic = "unwind")]
 extern crate std;

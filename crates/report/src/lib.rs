@@ -39,6 +39,8 @@ const FORMS: &[(&str, Form)] = &[
     ("vector-state", forms::vector_state::tables),
     ("compare-latency", forms::compare_latency::tables),
     ("extent", forms::extent::tables),
+    ("parallel", forms::parallel::tables),
+    ("tune-parallel", forms::parallel::tables),
 ];
 
 /// An experiment's tables: in its own form, or the matrix.

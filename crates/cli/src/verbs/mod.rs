@@ -7,6 +7,7 @@ pub mod explain;
 pub mod export;
 pub mod forget;
 pub mod fork_loop;
+pub mod libc_loop;
 pub mod learn;
 mod learned;
 pub mod list;

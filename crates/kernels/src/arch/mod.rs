@@ -22,22 +22,25 @@ pub(crate) const ROWS: &[&[Kernel]] = &[
     x86_64::gpr::ROWS,
     #[cfg(feature = "lab")]
     x86_64::gpr_period::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::x87::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::mmx::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::sse::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::sse2_period::ROWS,
+    #[cfg(target_feature = "sse2")]
     x86_64::sse2::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::sse2::LAB_ROWS,
+    #[cfg(target_feature = "sse2")]
     x86_64::avx::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::avx::LAB_ROWS,
+    #[cfg(target_feature = "sse2")]
     x86_64::avx512::ROWS,
-    #[cfg(feature = "lab")]
+    #[cfg(all(feature = "lab", target_feature = "sse2"))]
     x86_64::avx512::LAB_ROWS,
     x86_64::clzero::ROWS,
 ];

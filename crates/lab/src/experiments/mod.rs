@@ -8,6 +8,7 @@ mod extent;
 mod matrix;
 pub mod page_clear;
 pub mod page_copy;
+pub mod parallel;
 mod peers;
 mod read_batch;
 pub mod receive;
@@ -61,6 +62,9 @@ pub struct Options {
     pub peers: Vec<crate::peers::Peer>,
     /// Sizes and alignments to call with, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
+    /// Tunables under which libc is a further peer, and the `helper` then serves `libc-loop --op
+    /// OPERATION` ([`crate::elsewhere`]); without them that row is left out.
+    pub tunables: Option<String>,
     /// The program that serves `fork-loop --buffer N` ([`crate::forking`]); without one the
     /// experiments that fork leave that row out and say so.
     pub helper: Option<std::path::PathBuf>,
@@ -154,6 +158,15 @@ pub const ALL: &[Experiment] = &[
         classic: "",
         figures: peers::figures,
         run: peers::run,
+    },
+    Experiment {
+        name: "parallel",
+        about: "large copies and zeroing by several threads, made for the call or kept in a pool",
+        seeds: &[],
+        operations: &[Operation::Copy, Operation::Zero],
+        classic: "",
+        figures: parallel::figures,
+        run: parallel::run,
     },
     Experiment {
         name: "page-clear",

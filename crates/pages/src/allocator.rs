@@ -1,0 +1,57 @@
+//! A pool as an `allocator_api2` allocator, for collections of their own.
+//!
+//! ```
+//! use allocator_api2::vec::Vec;
+//! use cachewise_pages::Pool;
+//!
+//! let pool = Pool::builder().capacity(8 << 20).build()?;
+//! let mut numbers = Vec::with_capacity_in(100_000, &pool);
+//! numbers.extend(0..100_000u32);
+//! assert_eq!(numbers[99_999], 99_999);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::buddy::order_for;
+use crate::pool::Pool;
+use allocator_api2::alloc::{AllocError, Allocator, Layout};
+use std::ptr::NonNull;
+
+fn run(pool: &Pool, layout: Layout, zeroed: bool) -> Result<NonNull<[u8]>, AllocError> {
+    if layout.size() == 0 {
+        let nowhere = NonNull::without_provenance(
+            std::num::NonZeroUsize::new(layout.align()).ok_or(AllocError)?,
+        );
+        return Ok(NonNull::slice_from_raw_parts(nowhere, 0));
+    }
+    let frames = pool.frames_for(layout.size()).map_err(|_| AllocError)?;
+    let base = 1usize << (pool.base() as usize).trailing_zeros();
+    if layout.align() > (pool.page_size() << order_for(frames)).min(base) {
+        return Err(AllocError);
+    }
+    let start = if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) };
+    let length = frames as usize * pool.page_size();
+    Ok(NonNull::slice_from_raw_parts(start.map_err(|_| AllocError)?, length))
+}
+
+// SAFETY: a run is one caller's alone until it is freed, stays mapped while any handle of the pool
+// lives, and all handles are of one pool; the pages of a run are told from any size that fits it,
+// since such sizes differ by less than a page.
+unsafe impl Allocator for &Pool {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        run(self, layout, false)
+    }
+
+    fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        run(self, layout, true)
+    }
+
+    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+        if layout.size() == 0 {
+            return;
+        }
+        if let Ok(frames) = self.frames_for(layout.size()) {
+            // SAFETY: the caller's promise.
+            let _ = unsafe { self.free_run_raw(block, frames) };
+        }
+    }
+}

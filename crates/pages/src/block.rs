@@ -1,0 +1,142 @@
+//! Blocks: memory on loan from a pool, whose type says whether it is known to be zero.
+
+use crate::error::PoolError;
+use crate::pool::Pool;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What is known of a block's contents: [`Zeroed`] or [`Dirty`].
+pub trait Contents: sealed::Sealed {}
+
+/// Every byte is zero, and nobody can write.
+#[derive(Debug)]
+pub enum Zeroed {}
+
+/// Anything may be in it: what its last user left.
+#[derive(Debug)]
+pub enum Dirty {}
+
+impl sealed::Sealed for Zeroed {}
+impl sealed::Sealed for Dirty {}
+impl Contents for Zeroed {}
+impl Contents for Dirty {}
+
+/// A run of whole pages on loan from a pool, given back as dirty when dropped.
+///
+/// A `Block<Zeroed>` can be read. To write it, make it dirty:
+///
+/// ```compile_fail
+/// let pool = cachewise_pages::Pool::builder().capacity(1 << 20).build().unwrap();
+/// let mut block = pool.zalloc(0).unwrap();
+/// block[0] = 1; // a zeroed block cannot be written
+/// ```
+#[derive(Debug)]
+pub struct Block<'pool, C: Contents> {
+    pool: &'pool Pool,
+    start: NonNull<u8>,
+    frames: u32,
+    contents: PhantomData<C>,
+}
+
+// SAFETY: a block is memory that this value alone refers to, and any thread may give it back.
+unsafe impl<C: Contents> Send for Block<'_, C> {}
+// SAFETY: a shared reference to it can only read.
+unsafe impl<C: Contents> Sync for Block<'_, C> {}
+
+impl<'pool, C: Contents> Block<'pool, C> {
+    pub(crate) fn new(pool: &'pool Pool, start: NonNull<u8>, frames: u32) -> Block<'pool, C> {
+        Block { pool, start, frames, contents: PhantomData }
+    }
+
+    /// Its first byte.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const u8 {
+        self.start.as_ptr()
+    }
+
+    /// Gives the block back now, and tells if the pool would not have it.
+    ///
+    /// # Errors
+    /// [`PoolError::Free`], after a fork of a shared pool: the block is the parent's.
+    pub fn give_back(self) -> Result<(), PoolError> {
+        let (pool, start, frames) = self.into_parts();
+        // SAFETY: the block was this value's alone, and the value is gone.
+        unsafe { pool.free_run_raw(start, frames) }
+    }
+
+    /// The block as address and pages, for [`Pool::free_run_raw`]; not given back by itself.
+    #[must_use]
+    pub fn into_raw(self) -> (NonNull<u8>, u32) {
+        let (_, start, frames) = self.into_parts();
+        (start, frames)
+    }
+
+    fn into_parts(self) -> (&'pool Pool, NonNull<u8>, u32) {
+        let parts = (self.pool, self.start, self.frames);
+        std::mem::forget(self);
+        parts
+    }
+}
+
+impl<'pool> Block<'pool, Zeroed> {
+    /// Makes the block writable, and with that no longer known to be zero.
+    #[must_use]
+    pub fn into_dirty(self) -> Block<'pool, Dirty> {
+        let (pool, start, frames) = self.into_parts();
+        Block::new(pool, start, frames)
+    }
+}
+
+impl Block<'_, Dirty> {
+    /// Its first byte, to write.
+    #[must_use]
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Gives the block back as zero, which saves zeroing it again.
+    ///
+    /// # Safety
+    /// Every byte of the block is zero.
+    ///
+    /// # Errors
+    /// As [`give_back`](Block::give_back).
+    pub unsafe fn give_back_zeroed(self) -> Result<(), PoolError> {
+        let (pool, start, frames) = self.into_parts();
+        // SAFETY: the block was this value's alone, and zero by the caller's promise.
+        unsafe { pool.free_zeroed_run_raw(start, frames) }
+    }
+}
+
+impl<C: Contents> Deref for Block<'_, C> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let length = (self.frames as usize) * self.pool.page_size();
+        // SAFETY: mapped while the pool lives, initialised (by the system if by nobody else), and
+        // this value's alone.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), length) }
+    }
+}
+
+impl DerefMut for Block<'_, Dirty> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let length = (self.frames as usize) * self.pool.page_size();
+        // SAFETY: as in `deref`, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), length) }
+    }
+}
+
+impl<C: Contents> Drop for Block<'_, C> {
+    fn drop(&mut self) {
+        // Refused where it is not ours any more (a fork of a shared pool, a closed pool): then
+        // there is nothing to give back.
+        // SAFETY: the block was this value's alone, and the value is going.
+        let _ = unsafe { self.pool.free_run_raw(self.start, self.frames) };
+    }
+}

@@ -1,0 +1,297 @@
+//! What a pool can be told: one builder, each setting with its default and what it accepts.
+
+use crate::buddy::MAX_ORDER;
+use crate::engine::Engine;
+use crate::error::PoolError;
+use crate::inner;
+use crate::os;
+use crate::pool::Pool;
+use std::boxed::Box;
+use std::format;
+use std::string::ToString;
+use std::time::Duration;
+
+/// Which pages a pool asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PageSize {
+    /// Base pages only: what is returned is returned page by page.
+    Base,
+    /// Transparent huge pages, where the system gives them.
+    #[default]
+    Transparent,
+    /// Explicit huge pages of the default size; if they are refused, transparent ones, and a note.
+    /// Returned to the system only whole.
+    Hugetlb,
+}
+
+/// What is done with zeroed blocks at hand-out besides handing them out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Every n-th is read; one that is not zero is withdrawn and the caller gets
+    /// [`PoolError::NotZero`].
+    Report(u32),
+    /// Every n-th is read; at one that is not zero the process says so and aborts: something writes
+    /// to memory that is not its own, and nothing computed since can be trusted.
+    Abort(u32),
+}
+
+/// What zeroes in the background.
+#[derive(Debug, Default)]
+pub enum EngineChoice {
+    /// The CPU, with the kernel that the profile has for data that is not read again.
+    #[default]
+    CpuAround,
+    /// The CPU, with the kernel that the profile has for data that is read soon.
+    CpuThrough,
+    /// The system: pages are dropped and populated anew.
+    System,
+    /// One of your own. Each block that it says it zeroed is read before anybody gets it.
+    Custom(Box<dyn Engine>),
+}
+
+/// The scrubber's settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scrub {
+    /// Whether there is one at all. On by default.
+    pub enabled: bool,
+    /// The order of a free dirty block that wakes it (seed 003: `scrub_start`). 4 by default:
+    /// single pages that nothing merges with are left to be zeroed at hand-out, in the cache.
+    pub start: u32,
+    /// The lowest order that it zeroes once awake (seed 003: `scrub_stop`). 0 by default.
+    pub stop: u32,
+    /// The load average above which it rests (seed 003: `scrub_load`). By default the number of
+    /// CPUs.
+    pub load: f64,
+    /// Bytes per second at most; 0, the default, is no limit.
+    pub bytes_per_second: u64,
+    /// Its share of one CPU at most, 0 to 1. 0.5 by default.
+    pub cpu_share: f64,
+    /// For how long nobody may have used a block before it is zeroed: blocks that come and go are
+    /// better zeroed in the cache at hand-out. 50 ms by default.
+    pub min_idle: Duration,
+    /// Bytes zeroed between two looks at load, limits and orders to stop. 512 KiB by default.
+    pub chunk: usize,
+    /// Bytes zeroed since anybody last asked for zeroed memory after which it rests until somebody
+    /// does. 1 GiB by default.
+    pub unused_limit: u64,
+}
+
+impl Default for Scrub {
+    fn default() -> Scrub {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Scrub {
+            enabled: true,
+            start: 4,
+            stop: 0,
+            load: cpus as f64,
+            bytes_per_second: 0,
+            cpu_share: 0.5,
+            min_idle: Duration::from_millis(50),
+            chunk: 512 << 10,
+            unused_limit: 1 << 30,
+        }
+    }
+}
+
+/// The settings of a pool to be made.
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    pub(crate) capacity: usize,
+    pub(crate) max_order: u32,
+    pub(crate) initial: usize,
+    pub(crate) growth: usize,
+    pub(crate) pages: PageSize,
+    pub(crate) numa_node: Option<u32>,
+    pub(crate) prefault_threads: usize,
+    pub(crate) cache_blocks: usize,
+    pub(crate) verify: Verify,
+    pub(crate) scrub: Scrub,
+    pub(crate) engine: EngineChoice,
+    pub(crate) engine_deadline: Duration,
+    pub(crate) engine_strikes: u32,
+    pub(crate) allow_over_memory: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            capacity: 256 << 20,
+            max_order: MAX_ORDER,
+            initial: 0,
+            growth: 4 << 20,
+            pages: PageSize::default(),
+            numa_node: None,
+            prefault_threads: 1,
+            cache_blocks: inner::CACHE_BLOCKS,
+            verify: Verify::Off,
+            scrub: Scrub::default(),
+            engine: EngineChoice::default(),
+            engine_deadline: Duration::from_secs(1),
+            engine_strikes: 3,
+            allow_over_memory: false,
+        }
+    }
+}
+
+impl Builder {
+    /// Bytes at most, rounded up to whole pages. 256 MiB by default. Address space only: memory is
+    /// taken as it is needed.
+    pub fn capacity(mut self, bytes: usize) -> Builder {
+        self.capacity = bytes;
+        self
+    }
+
+    /// The highest order of a block, [`MAX_ORDER`] at most and by default.
+    pub fn max_order(mut self, order: u32) -> Builder {
+        self.max_order = order;
+        self
+    }
+
+    /// Bytes made resident when the pool is made. None by default.
+    pub fn initial(mut self, bytes: usize) -> Builder {
+        self.initial = bytes;
+        self
+    }
+
+    /// Bytes by which the pool grows when it has nothing left, at least. 4 MiB by default.
+    pub fn growth(mut self, bytes: usize) -> Builder {
+        self.growth = bytes;
+        self
+    }
+
+    /// Which pages are asked for. Transparent huge pages by default.
+    pub fn page_size(mut self, pages: PageSize) -> Builder {
+        self.pages = pages;
+        self
+    }
+
+    /// The NUMA node that memory should come from. The system's choice by default.
+    pub fn numa_node(mut self, node: u32) -> Builder {
+        self.numa_node = Some(node);
+        self
+    }
+
+    /// Threads that make the initial memory resident. 1 by default, 256 at most.
+    pub fn prefault_threads(mut self, threads: usize) -> Builder {
+        self.prefault_threads = threads;
+        self
+    }
+
+    /// Single pages in each per-thread cache; of larger blocks proportionally fewer. 32 at most and
+    /// by default; 0 is no caches.
+    pub fn cache_blocks(mut self, blocks: usize) -> Builder {
+        self.cache_blocks = blocks;
+        self
+    }
+
+    /// Whether zeroed blocks are read at hand-out. Off by default.
+    pub fn verify(mut self, verify: Verify) -> Builder {
+        self.verify = verify;
+        self
+    }
+
+    /// The scrubber's settings.
+    pub fn scrub(mut self, scrub: Scrub) -> Builder {
+        self.scrub = scrub;
+        self
+    }
+
+    /// What zeroes in the background. The CPU around the cache by default.
+    pub fn engine(mut self, engine: EngineChoice) -> Builder {
+        self.engine = engine;
+        self
+    }
+
+    /// How long an engine of your own may take for a batch. 1 s by default.
+    pub fn engine_deadline(mut self, deadline: Duration) -> Builder {
+        self.engine_deadline = deadline;
+        self
+    }
+
+    /// After how many failures an engine of your own is dropped for the CPU. 3 by default.
+    pub fn engine_strikes(mut self, strikes: u32) -> Builder {
+        self.engine_strikes = strikes;
+        self
+    }
+
+    /// Accepts a capacity above the memory this process may use: for pools that will be sparse.
+    pub fn allow_over_memory(mut self) -> Builder {
+        self.allow_over_memory = true;
+        self
+    }
+
+    /// Makes the pool.
+    ///
+    /// # Errors
+    /// [`PoolError::Setting`], [`PoolError::OverMemory`], [`PoolError::System`]. What the pool can
+    /// do without is no error but a [`Note`](crate::Note).
+    pub fn build(self) -> Result<Pool, PoolError> {
+        self.check()?;
+        Pool::make(self)
+    }
+
+    /// Makes the pool in a file that other processes can map with [`Pool::attach`].
+    ///
+    /// # Errors
+    /// As [`build`](Builder::build); and no explicit huge pages and no NUMA node in such a pool.
+    pub fn build_shared(self) -> Result<Pool, PoolError> {
+        self.check()?;
+        let refuse = |setting, found: std::string::String, accepted: &str| {
+            Err(PoolError::Setting { setting, found, accepted: accepted.to_string() })
+        };
+        if self.pages == PageSize::Hugetlb {
+            return refuse("page size of a shared pool", "hugetlb".into(), "base, transparent");
+        }
+        if let Some(node) = self.numa_node {
+            return refuse("NUMA node of a shared pool", node.to_string(), "none");
+        }
+        Pool::make_shared(self)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), PoolError> {
+        let memory = os::memory();
+        let whole = |setting, found: &dyn ToString, ok: bool, accepted: &str| {
+            if ok {
+                return Ok(());
+            }
+            let (found, accepted) = (found.to_string(), accepted.to_string());
+            Err(PoolError::Setting { setting, found, accepted })
+        };
+        let most = (u32::MAX as usize / 4).saturating_mul(os::page_size());
+        let fits = (1..=most).contains(&self.capacity);
+        whole("capacity", &self.capacity, fits, &format!("1 to {most} bytes"))?;
+        if self.capacity > memory && !self.allow_over_memory {
+            return Err(PoolError::OverMemory { asked: self.capacity, memory });
+        }
+        let orders = format!("0 to {MAX_ORDER}");
+        whole("max_order", &self.max_order, self.max_order <= MAX_ORDER, &orders)?;
+        let inside = format!("0 to the capacity, {} bytes", self.capacity);
+        whole("initial", &self.initial, self.initial <= self.capacity, &inside)?;
+        let threads = self.prefault_threads;
+        whole("prefault_threads", &threads, (1..=256).contains(&threads), "1 to 256")?;
+        let blocks = self.cache_blocks;
+        let most = format!("0 to {}", inner::CACHE_BLOCKS);
+        whole("cache_blocks", &blocks, blocks <= inner::CACHE_BLOCKS, &most)?;
+        if let Some(node) = self.numa_node {
+            whole("numa_node", &node, node < 1024, "0 to 1023")?;
+        }
+        if let Verify::Report(every) | Verify::Abort(every) = self.verify {
+            whole("verify: every n-th block", &every, every != 0, "1 and more")?;
+        }
+        let scrub = &self.scrub;
+        whole("scrub.start", &scrub.start, scrub.start <= MAX_ORDER, &orders)?;
+        whole("scrub.stop", &scrub.stop, scrub.stop <= scrub.start, "0 to scrub.start")?;
+        let load_ok = scrub.load >= 0.0;
+        whole("scrub.load", &scrub.load, load_ok, "0 and more")?;
+        let share_ok = scrub.cpu_share > 0.0 && scrub.cpu_share <= 1.0;
+        whole("scrub.cpu_share", &scrub.cpu_share, share_ok, "above 0, at most 1")?;
+        let idle_ok = scrub.min_idle <= Duration::from_secs(24 * 3600);
+        whole("scrub.min_idle", &scrub.min_idle.as_secs(), idle_ok, "at most a day")?;
+        let chunk_ok = (4096..=1 << 30).contains(&scrub.chunk);
+        whole("scrub.chunk", &scrub.chunk, chunk_ok, "4096 to 2^30 bytes")
+    }
+}

@@ -1,0 +1,121 @@
+//! An engine that fails on purpose, in each way that a device can.
+
+use super::{Cancelled, Engine, EngineError, Progress, Range, Token};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::vec::Vec;
+
+/// What happens to a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Zeroed.
+    Good,
+    /// Refused at once.
+    Refuse,
+    /// Ends in an error, half of it written with something else.
+    Error,
+    /// Never ends; the blocks are scribbled on for as long as the engine lives.
+    Hang,
+    /// Ends in time, but only when it is called back.
+    Slow,
+    /// Half is zeroed, and the engine says so.
+    Partial,
+    /// Said to be zeroed, and is not.
+    Lie,
+}
+
+/// The outcomes to come, shared with the test that sets them; [`Outcome::Good`] when empty.
+pub type Script = Arc<Mutex<VecDeque<Outcome>>>;
+
+/// The engine.
+#[derive(Debug)]
+pub struct Faulty {
+    script: Script,
+    batches: Vec<(Token, Outcome, Vec<Range>)>,
+    last: u64,
+}
+
+impl Faulty {
+    /// An engine that follows a script.
+    #[must_use]
+    pub fn new(script: Script) -> Faulty {
+        Faulty { script, batches: Vec::new(), last: 0 }
+    }
+}
+
+fn fill(ranges: &[Range], byte: u8, mut bytes: usize) {
+    for range in ranges {
+        let length = range.length.min(bytes);
+        // SAFETY: the ranges are the engine's while it has the batch (`Engine::submit`).
+        unsafe { range.start.write_bytes(byte, length) };
+        bytes -= length;
+    }
+}
+
+// SAFETY: it writes in `submit`, and in `poll` to batches that it keeps; after drop nothing is left
+// that could write.
+unsafe impl Engine for Faulty {
+    fn name(&self) -> &'static str {
+        "faulty"
+    }
+
+    unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError> {
+        let next = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let outcome = next.unwrap_or(Outcome::Good);
+        let bytes: usize = batch.iter().map(|range| range.length).sum();
+        match outcome {
+            Outcome::Refuse => return Err(EngineError::Device(5)),
+            Outcome::Good => fill(batch, 0, bytes),
+            Outcome::Error => fill(batch, 0xEE, bytes / 2),
+            Outcome::Hang | Outcome::Slow => fill(batch, 0xDD, 64),
+            Outcome::Partial => fill(batch, 0, bytes / 2),
+            Outcome::Lie => {
+                fill(batch, 0, bytes);
+                // The last byte: a check of the first ones would not do.
+                if let Some(range) = batch.last() {
+                    let last = range.start.wrapping_add(range.length - 1);
+                    // SAFETY: inside the range, which is the engine's.
+                    unsafe { last.write(0x11) };
+                }
+            }
+        }
+        self.last += 1;
+        self.batches.push((Token(self.last), outcome, batch.to_vec()));
+        Ok(Token(self.last))
+    }
+
+    fn poll(&mut self, batch: Token) -> Progress {
+        let Some(place) = self.batches.iter().position(|(token, ..)| *token == batch) else {
+            return Progress::Fault(EngineError::Unknown);
+        };
+        let (_, outcome, ranges) = &self.batches[place];
+        let bytes: usize = ranges.iter().map(|range| range.length).sum();
+        let progress = match outcome {
+            Outcome::Good | Outcome::Lie => Progress::Done,
+            Outcome::Error | Outcome::Refuse => Progress::Fault(EngineError::Device(7)),
+            Outcome::Partial => Progress::Partial(bytes / 2),
+            Outcome::Slow => return Progress::Pending,
+            Outcome::Hang => {
+                fill(ranges, 0xDD, bytes);
+                return Progress::Pending;
+            }
+        };
+        self.batches.swap_remove(place);
+        progress
+    }
+
+    fn cancel(&mut self, batch: Token, _deadline: Duration) -> Cancelled {
+        let slow = self
+            .batches
+            .iter()
+            .position(|(token, outcome, _)| *token == batch && *outcome != Outcome::Hang);
+        match slow {
+            Some(place) => {
+                self.batches.swap_remove(place);
+                Cancelled::Stopped
+            }
+            None => Cancelled::StillRunning,
+        }
+    }
+}

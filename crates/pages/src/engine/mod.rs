@@ -1,0 +1,125 @@
+//! What zeroes blocks in the background, behind one trait: a batch is submitted, asked about, and
+//! called back when it takes too long.
+//!
+//! The built-in engines are one thread at idle priority each (`cpu.rs`). It holds no lock of the
+//! pool, ever: a thread that may be kept from running for seconds by anything else on its CPU must
+//! not be able to keep an allocation waiting.
+
+mod cpu;
+#[cfg(feature = "testing")]
+pub mod faulty;
+
+pub use cpu::CpuEngine;
+pub(crate) use cpu::Method;
+
+use std::time::{Duration, Instant};
+
+/// Memory to be zeroed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Its first byte.
+    pub start: *mut u8,
+    /// Its length in bytes.
+    pub length: usize,
+}
+
+// SAFETY: an address and a length; whoever writes there answers for it (see `Engine::submit`).
+unsafe impl Send for Range {}
+
+/// A batch that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub u64);
+
+/// How far a batch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Not finished.
+    Pending,
+    /// All of it is zero, and the engine writes there no more.
+    Done,
+    /// That many bytes from the start are zero; the engine gave up and writes there no more.
+    Partial(usize),
+    /// The engine failed and writes there no more.
+    Fault(EngineError),
+}
+
+/// How a batch was called back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cancelled {
+    /// The engine writes there no more.
+    Stopped,
+    /// The engine may still write there.
+    StillRunning,
+}
+
+/// Why an engine did not do a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// It has a batch already and takes one at a time.
+    #[error("busy with another batch")]
+    Busy,
+    /// The system refused, with this error number.
+    #[error("the system refused (error {0})")]
+    System(i32),
+    /// The device failed.
+    #[error("the device failed (code {0})")]
+    Device(i32),
+    /// It knows no such batch.
+    #[error("no such batch")]
+    Unknown,
+}
+
+/// Something that zeroes memory.
+///
+/// The pool trusts its built-in engines. Of any other it reads every block before it hands it out,
+/// withdraws the blocks of a batch that was late or not what it was said to be, and has the work
+/// done by the CPU. After some failures it drops the engine.
+///
+/// # Safety
+/// Until a batch is [`Done`](Progress::Done), [`Partial`](Progress::Partial), a
+/// [`Fault`](Progress::Fault) or [`Stopped`](Cancelled::Stopped), the engine may write to its ranges
+/// and to nothing else. **When the engine has been dropped it writes nowhere any more**: that is
+/// the promise on which blocks leave quarantine. That an engine told the truth about the bytes is not
+/// relied on.
+pub unsafe trait Engine: Send + core::fmt::Debug {
+    /// Its name, for reports.
+    fn name(&self) -> &'static str;
+
+    /// Starts on a batch.
+    ///
+    /// # Safety
+    /// Until the batch has ended, or the engine has been dropped, the ranges stay mapped and nobody
+    /// else uses them.
+    ///
+    /// # Errors
+    /// The batch was not started.
+    unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError>;
+
+    /// How far a batch is, without waiting. A batch that has ended is forgotten once that was told.
+    fn poll(&mut self, batch: Token) -> Progress;
+
+    /// Calls a batch back, waiting at most until the deadline for the engine to let go of it.
+    fn cancel(&mut self, batch: Token, deadline: Duration) -> Cancelled;
+
+    /// CPU time it has used so far, on any CPU.
+    fn cpu_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Waits for a batch to end, at most that long. Without an implementation of its own it polls,
+    /// ever more rarely.
+    fn wait(&mut self, batch: Token, timeout: Duration) -> Progress {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            let progress = self.poll(batch);
+            let left = timeout.saturating_sub(begun.elapsed());
+            if progress != Progress::Pending || left.is_zero() {
+                return progress;
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Everything that can go wrong with a pool, and what it made do with.
+
+use crate::buddy::{FreeError, Inconsistent};
+use std::io;
+
+/// Why a pool was not made, or did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// A setting is outside what is accepted.
+    #[error("{setting}: found {found}, accepted {accepted}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        found: std::string::String,
+        /// What would be accepted.
+        accepted: std::string::String,
+    },
+    /// More than this process may use.
+    #[error(
+        "capacity: found {asked} bytes, accepted at most the {memory} bytes this process may use"
+    )]
+    OverMemory {
+        /// Bytes asked for.
+        asked: usize,
+        /// Bytes of memory: the machine's, or the control group's if that is less.
+        memory: usize,
+    },
+    /// The system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// No free block is that large, and the pool may not grow so far.
+    #[error("no free block of {bytes} bytes in a pool of {capacity} bytes")]
+    Exhausted {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The pool's capacity.
+        capacity: usize,
+    },
+    /// The system had no memory for a block that the pool could have given.
+    #[error("no memory for a block of {bytes} bytes: {source}")]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The order is higher than this pool's blocks.
+    #[error("order: found {order}, accepted 0 to {max_order}")]
+    Order {
+        /// The order asked for.
+        order: u32,
+        /// The pool's highest.
+        max_order: u32,
+    },
+    /// The block was not taken back.
+    #[error("free of a block of order {order} at {address:#x}: {why}")]
+    Free {
+        /// Its address.
+        address: usize,
+        /// The order given.
+        order: u32,
+        /// Why.
+        why: FreeError,
+    },
+    /// The pool was closed.
+    #[error("the pool is closed")]
+    Closed,
+    /// Called in the middle of the pool's own work by the same thread: from a signal handler.
+    #[error("the pool is busy in this very thread (called from a signal handler?)")]
+    Reentered,
+    /// A block known to be zero was not. It has been withdrawn.
+    #[error("a block of {bytes} bytes known to be zero holds {byte:#04x} at {address:#x}")]
+    NotZero {
+        /// Address of the first byte that is not zero.
+        address: usize,
+        /// That byte.
+        byte: u8,
+        /// Bytes of the block.
+        bytes: usize,
+    },
+    /// The file is not a pool that this process can map.
+    #[error("shared pool: {what}: found {found}, accepted {accepted}")]
+    NotAPool {
+        /// The field.
+        what: &'static str,
+        /// What was found in it.
+        found: u64,
+        /// What is accepted.
+        accepted: u64,
+    },
+    /// As many processes as can share a pool do so already.
+    #[error("shared pool: {0} processes are attached, which is as many as there can be")]
+    TooManyProcesses(usize),
+    /// The pool's own bookkeeping does not hold.
+    #[error("the pool's bookkeeping is damaged: {0}")]
+    Damaged(#[from] Inconsistent),
+}
+
+impl PoolError {
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> PoolError {
+        move |errno| PoolError::System { what, source: errno.into() }
+    }
+}
+
+/// Something that was asked for and could not be had; the pool works without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// Huge pages of that size were refused; transparent huge pages are used instead.
+    NoHugetlb(std::string::String),
+    /// Advice on huge pages was refused; the system's default holds.
+    NoHugeAdvice(std::string::String),
+    /// Memory could not be bound to the node; it comes from wherever the system likes.
+    NoNuma {
+        /// The node.
+        node: u32,
+        /// The system's answer.
+        why: std::string::String,
+    },
+    /// Less was prefaulted than asked.
+    Prefault {
+        /// Bytes asked for.
+        asked: usize,
+        /// Bytes that are there.
+        got: usize,
+    },
+    /// The scrubber's thread could not be started.
+    NoScrubber(std::string::String),
+}
+
+impl core::fmt::Display for Note {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Note::NoHugetlb(why) => {
+                write!(f, "no hugetlb pages ({why}): transparent huge pages instead")
+            }
+            Note::NoHugeAdvice(why) => write!(f, "advice on huge pages refused: {why}"),
+            Note::NoNuma { node, why } => write!(f, "not bound to NUMA node {node}: {why}"),
+            Note::Prefault { asked, got } => write!(f, "prefaulted {got} of {asked} bytes"),
+            Note::NoScrubber(why) => write!(f, "no scrubber thread: {why}"),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Pages that are resident and known to be zero, so that the hot path neither faults nor zeroes.
+//!
+//! - [`buddy`]: which frames are free, and which of those are zero. No operating system, no unsafe
+//!   code; all that is left without the `std` feature.
+//! - `Pool`: blocks of 2^order pages, dirty or zeroed, with per-thread caches, a scrubber that
+//!   zeroes idle blocks in the background, and return of idle memory to the system. `zalloc` gives a
+//!   `Block<Zeroed>`, which can only be read; asking to write it makes it a `Block<Dirty>`, and safe
+//!   code can give back nothing else. Zero is therefore a guarantee and not a flag.
+//! - `engine`: what zeroes. The CPU around the cache, the CPU through the cache, the operating
+//!   system; or your own, whose work is then checked.
+//! - `global`: a `GlobalAlloc` that serves large requests from a pool. `allocator` (feature
+//!   `allocator-api2`): a pool as an `Allocator`.
+//!
+//! ```
+//! # #[cfg(all(feature = "std", target_os = "linux"))] {
+//! use cachewise_pages::Pool;
+//!
+//! let pool = Pool::builder().capacity(16 << 20).build()?;
+//! let block = pool.zalloc(2)?; // four pages, every byte zero
+//! assert!(block.iter().all(|byte| *byte == 0));
+//! let mut block = block.into_dirty();
+//! block[0] = 1; // dirty from here on, by type
+//! drop(block);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What it costs, when it gains nothing and what it does about faults: `docs/page-pool.md`.
+#![no_std]
+#![warn(missing_docs)]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+#[forbid(unsafe_code)]
+pub mod buddy;
+
+#[cfg(all(feature = "allocator-api2", target_os = "linux", not(loom)))]
+pub mod allocator;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod block;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod cache;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod config;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub mod engine;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod error;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod fork;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub mod global;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod inner;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod os;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod pool;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod scrubber;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod shared;
+#[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
+pub mod soak;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod stats;
+
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use block::{Block, Contents, Dirty, Zeroed};
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use config::{Builder, EngineChoice, PageSize, Scrub, Verify};
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use error::{Note, PoolError};
+#[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
+pub use os::inject;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use pool::Pool;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use stats::{OrderStats, ScrubberState, Stats};

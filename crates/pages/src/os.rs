@@ -1,0 +1,465 @@
+//! Every call to the operating system, in one place. Each can be told to fail in tests (`inject`).
+
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::ptr;
+use std::string::String;
+use std::time::Duration;
+
+type Result<T> = std::result::Result<T, Errno>;
+
+/// Whether others see writes to the memory: it decides how pages are given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backing {
+    Private,
+    Shared,
+}
+
+#[cfg(feature = "testing")]
+pub mod inject {
+    //! System calls that fail on demand, in the whole process. For tests.
+    use rustix::io::Errno;
+    use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+    /// A call that can be made to fail.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(usize)]
+    pub enum Call {
+        /// Mapping memory.
+        Map,
+        /// Giving pages back.
+        Discard,
+        /// Populating pages.
+        Populate,
+        /// Advice on huge pages.
+        Huge,
+        /// Mapping with explicit huge pages.
+        Hugetlb,
+        /// Binding to a node.
+        Bind,
+        /// Making a shared file.
+        Memfd,
+        /// Starting a thread.
+        Thread,
+    }
+
+    const CALLS: usize = 8;
+    static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
+    static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
+
+    /// Lets the next `times` calls of that kind fail with the error number `errno`.
+    pub fn fail(call: Call, times: u32, errno: i32) {
+        ANSWER[call as usize].store(errno, Ordering::SeqCst);
+        LEFT[call as usize].store(times, Ordering::SeqCst);
+    }
+
+    static LOAD: AtomicU32 = AtomicU32::new(u32::MAX);
+
+    /// Lets the load average be what is said, in hundredths; without a value, what it is.
+    pub fn load(hundredths: Option<u32>) {
+        LOAD.store(hundredths.unwrap_or(u32::MAX), Ordering::SeqCst);
+    }
+
+    pub(crate) fn injected_load() -> Option<f64> {
+        let hundredths = LOAD.load(Ordering::SeqCst);
+        (hundredths != u32::MAX).then(|| f64::from(hundredths) / 100.0)
+    }
+
+    pub(crate) fn check(call: Call) -> Result<(), Errno> {
+        let due = LEFT[call as usize]
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        match due {
+            Ok(_) => Err(Errno::from_raw_os_error(ANSWER[call as usize].load(Ordering::SeqCst))),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+macro_rules! may_fail {
+    ($call:ident) => {
+        inject::check(inject::Call::$call)?
+    };
+}
+#[cfg(not(feature = "testing"))]
+macro_rules! may_fail {
+    ($call:ident) => {};
+}
+
+pub(crate) fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+/// Bytes of a transparent huge page, from the system or, where it does not say, of an x86-64's.
+pub(crate) fn huge_page_size() -> usize {
+    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .filter(|size: &usize| size.is_power_of_two())
+        .unwrap_or(2 << 20)
+}
+
+/// Bytes of the default hugetlb page.
+pub(crate) fn hugetlb_size() -> usize {
+    std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("Hugepagesize:"))?;
+            line.split_whitespace().nth(1)?.parse::<usize>().ok()?.checked_mul(1024)
+        })
+        .filter(|size| size.is_power_of_two())
+        .unwrap_or(2 << 20)
+}
+
+/// Memory this process may use: the machine's, or its control group's limit if that is less.
+pub(crate) fn memory() -> usize {
+    let system = rustix::system::sysinfo();
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "u32 on some targets")]
+    let machine = (system.totalram as u64).saturating_mul(system.mem_unit as u64);
+    let machine = usize::try_from(machine).unwrap_or(usize::MAX);
+    let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
+        let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?.trim();
+        let root = Path::new("/sys/fs/cgroup");
+        let limit = |folder: &Path| -> Option<usize> {
+            std::fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok()
+        };
+        let own = root.join(path);
+        own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(limit).min()
+    });
+    group.map_or(machine, |limit| limit.min(machine))
+}
+
+/// The load average of the last minute.
+pub(crate) fn load() -> f64 {
+    #[cfg(feature = "testing")]
+    if let Some(load) = inject::injected_load() {
+        return load;
+    }
+    rustix::system::sysinfo().loads[0] as f64 / 65536.0
+}
+
+/// CPU time of the calling thread.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Puts the calling thread at the lowest priority there is.
+pub(crate) fn become_idle() {
+    // SAFETY: all zero is a valid parameter block, of priority 0.
+    let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the parameters are valid; 0 is the calling thread.
+    let refused = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    if refused != 0 {
+        // 0 is the calling thread on Linux, where niceness belongs to threads.
+        // SAFETY: no memory is involved.
+        let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+    }
+}
+
+/// Lets no signal handler of the program run on the calling thread.
+pub(crate) fn block_signals() {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is writable.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: the set was filled, and no old one is asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut()) };
+}
+
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<T>> {
+    #[cfg(feature = "testing")]
+    inject::check(inject::Call::Thread)?;
+    std::thread::Builder::new().name(String::from(name)).stack_size(256 << 10).spawn(move || {
+        block_signals();
+        body()
+    })
+}
+
+/// Writes to stderr; nothing can be done about failure.
+pub(crate) fn write_stderr(text: &[u8]) {
+    // SAFETY: `text` is readable for its length.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
+/// Address space, unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: *mut u8,
+    length: usize,
+    whole: *mut c_void,
+    whole_length: usize,
+}
+
+// SAFETY: a mapping is an address range that this value owns; whoever dereferences its pointer
+// answers for the absence of races.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; no method writes to the memory.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Private memory, zero, none of it there yet, its start aligned.
+    pub(crate) fn private(length: usize, align: usize) -> Result<Mapping> {
+        may_fail!(Map);
+        let whole_length = length.checked_add(align).ok_or(Errno::NOMEM)?;
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let whole = unsafe {
+            rustix::mm::mmap_anonymous(
+                ptr::null_mut(),
+                whole_length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        }?;
+        let start = whole.cast::<u8>();
+        let start = start.wrapping_add(start.align_offset(align));
+        Ok(Mapping { start, length, whole, whole_length })
+    }
+
+    /// Private memory of explicit huge pages, all of it reserved.
+    pub(crate) fn hugetlb(length: usize) -> Result<Mapping> {
+        may_fail!(Hugetlb);
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let whole = unsafe {
+            rustix::mm::mmap_anonymous(
+                ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::HUGETLB,
+            )
+        }?;
+        Ok(Mapping { start: whole.cast(), length, whole, whole_length: length })
+    }
+
+    /// A file's first `length` bytes, shared with whoever else maps it.
+    pub(crate) fn shared(file: impl AsFd, length: usize) -> Result<Mapping> {
+        may_fail!(Map);
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let whole = unsafe {
+            rustix::mm::mmap(
+                ptr::null_mut(),
+                length,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                file,
+                0,
+            )
+        }?;
+        Ok(Mapping { start: whole.cast(), length, whole, whole_length: length })
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Asks for huge pages, or for none.
+    pub(crate) fn advise_huge(&self, huge: bool) -> Result<()> {
+        may_fail!(Huge);
+        let advice = if huge { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.length, advice) }
+    }
+
+    /// Wants all pages, present and future, on one node.
+    pub(crate) fn bind(&self, node: u32) -> Result<()> {
+        may_fail!(Bind);
+        const MPOL_BIND: libc::c_int = 2;
+        let bits = usize::BITS;
+        let mut mask = std::vec![0usize; (node / bits) as usize + 1];
+        mask[(node / bits) as usize] |= 1 << (node % bits);
+        let length = libc::c_ulong::try_from(mask.len() * bits as usize + 1).unwrap_or(0);
+        // SAFETY: the range is this mapping's own, the mask has the bits that `length` (which the
+        // kernel takes less one) says; placement does not change contents.
+        let refused = unsafe {
+            libc::syscall(
+                libc::SYS_mbind,
+                self.start,
+                self.length,
+                MPOL_BIND,
+                mask.as_ptr(),
+                length,
+                0,
+            )
+        };
+        if refused == 0 { Ok(()) } else { Err(last_error()) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what was mapped, and nobody has a pointer into it any more.
+        let _ = unsafe { rustix::mm::munmap(self.whole, self.whole_length) };
+    }
+}
+
+fn last_error() -> Errno {
+    std::io::Error::last_os_error().raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error)
+}
+
+/// Gives pages back to the system; they read as zero afterwards and fault when touched. After an
+/// error they may hold anything of their old contents.
+///
+/// # Safety
+/// The range is whole pages of a mapping of that backing, and nobody else uses it.
+pub(crate) unsafe fn discard(start: *mut u8, length: usize, backing: Backing) -> Result<()> {
+    may_fail!(Discard);
+    // The pages of a shared file outlive the mapping: they are taken out of the file.
+    let advice = match backing {
+        Backing::Private => Advice::LinuxDontNeed,
+        Backing::Shared => Advice::LinuxRemove,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { rustix::mm::madvise(start.cast(), length, advice) }
+}
+
+/// Makes pages be there without changing what they hold.
+///
+/// # Safety
+/// As for [`discard`].
+pub(crate) unsafe fn populate(start: *mut u8, length: usize) -> Result<()> {
+    may_fail!(Populate);
+    // SAFETY: the caller's promise; this advice changes no contents.
+    match unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxPopulateWrite) } {
+        // Linux before 5.14.
+        Err(Errno::INVAL) => {
+            // SAFETY: the caller's promise.
+            unsafe { touch(start, length) };
+            Ok(())
+        }
+        answer => answer,
+    }
+}
+
+/// Makes pages be there by writing one byte of each, the one it had.
+///
+/// # Safety
+/// As for [`discard`].
+unsafe fn touch(start: *mut u8, length: usize) {
+    for offset in (0..length).step_by(page_size()) {
+        let byte = start.wrapping_add(offset);
+        // SAFETY: inside the caller's range, which nobody else uses.
+        let value = unsafe { byte.read_volatile() };
+        // SAFETY: as above.
+        unsafe { byte.write_volatile(value) };
+    }
+}
+
+/// Bytes of a range that are in memory.
+pub(crate) fn resident(start: *mut u8, length: usize) -> Result<usize> {
+    let page = page_size();
+    let mut map = std::vec![0u8; length.div_ceil(page)];
+    // SAFETY: the map has a byte for each page of the range; nothing is written to the range.
+    let refused = unsafe { libc::mincore(start.cast(), length, map.as_mut_ptr()) };
+    if refused != 0 {
+        return Err(last_error());
+    }
+    Ok(map.iter().filter(|byte| **byte & 1 == 1).count() * page)
+}
+
+/// A nameless file of that size that cannot be cut short under its users.
+pub(crate) fn shared_file(length: usize) -> Result<OwnedFd> {
+    use rustix::fs::{MemfdFlags, SealFlags};
+    may_fail!(Memfd);
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("cachewise-pool", flags)?;
+    rustix::fs::ftruncate(&file, length as u64)?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    Ok(file)
+}
+
+/// When a process started, in clock ticks since boot: with its number, who it is. `None` if there
+/// is no such process.
+pub(crate) fn process_start(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(std::format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold spaces; start time is the 20th field after it. A zombie no
+    // longer runs code: it counts as gone.
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// A lock that is data: it can be in memory shared between processes.
+///
+/// The C library's mutex with error checking, so that a signal handler that interrupts the holder
+/// gets an error and not a deadlock. It is robust: the system marks it when its holder dies, and the
+/// next to lock it is told. Also where only one process has it: a robust mutex is taken by writing
+/// its holder into it in one instruction, whereas glibc's others are taken first and say afterwards
+/// by whom, and a handler that interrupts between the two waits for itself forever.
+pub(crate) struct Lock(std::cell::UnsafeCell<libc::pthread_mutex_t>);
+
+/// Tries before a thread sleeps: about a microsecond, several times what the lock is held for.
+const SPINS: u32 = 40;
+
+/// How a lock was obtained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locked {
+    Sound,
+    /// The last holder died; what the lock protects needs repair, and then [`Lock::repaired`].
+    OwnerDied,
+}
+
+impl Lock {
+    /// Makes the lock at `place`.
+    ///
+    /// # Safety
+    /// `place` is writable, aligned, and no thread uses a lock there.
+    pub(crate) unsafe fn init(place: *mut Lock, backing: Backing) {
+        let mut attributes = std::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
+        let attributes = attributes.as_mut_ptr();
+        // SAFETY: writable.
+        unsafe { libc::pthread_mutexattr_init(attributes) };
+        // SAFETY: initialised.
+        unsafe { libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK) };
+        // SAFETY: initialised.
+        unsafe { libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST) };
+        if backing == Backing::Shared {
+            // SAFETY: initialised.
+            unsafe { libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) };
+        }
+        // SAFETY: the caller's promise: `Lock` is that mutex and nothing else.
+        unsafe { libc::pthread_mutex_init(place.cast(), attributes) };
+        // SAFETY: initialised, not used again.
+        unsafe { libc::pthread_mutexattr_destroy(attributes) };
+    }
+
+    pub(crate) fn lock(&self) -> Result<Locked> {
+        // The lock is held for less than it takes to sleep and be woken, so it is worth a look or
+        // two first.
+        for _ in 0..SPINS {
+            // SAFETY: `init` made the mutex.
+            match unsafe { libc::pthread_mutex_trylock(self.0.get()) } {
+                0 => return Ok(Locked::Sound),
+                libc::EOWNERDEAD => return Ok(Locked::OwnerDied),
+                libc::EDEADLK => return Err(Errno::DEADLK),
+                _ => std::hint::spin_loop(),
+            }
+        }
+        // SAFETY: `init` made the mutex.
+        match unsafe { libc::pthread_mutex_lock(self.0.get()) } {
+            0 => Ok(Locked::Sound),
+            libc::EOWNERDEAD => Ok(Locked::OwnerDied),
+            errno => Err(Errno::from_raw_os_error(errno)),
+        }
+    }
+
+    /// Says that what a dead holder left was repaired. Only while locked.
+    pub(crate) fn repaired(&self) {
+        // SAFETY: `init` made the mutex.
+        unsafe { libc::pthread_mutex_consistent(self.0.get()) };
+    }
+
+    /// Only by the thread that holds it.
+    pub(crate) fn unlock(&self) {
+        // SAFETY: `init` made the mutex; error checking refuses anybody but the holder.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
+}

@@ -1,0 +1,738 @@
+//! The pool as a program holds it.
+
+use crate::block::{Block, Dirty, Zeroed};
+use crate::buddy::{Frame, FreeError, Inconsistent, State, order_for};
+use crate::cache;
+use crate::config::{Builder, EngineChoice, PageSize};
+use crate::engine::Method;
+use crate::error::{Note, PoolError};
+use crate::inner::{self, CACHED_ORDERS, Control, Inner, Places, Settings, now};
+use crate::os::{self, Backing, Mapping};
+use crate::scrubber::Scrubber;
+use crate::shared;
+use crate::stats::Stats;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::string::ToString;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::vec::Vec;
+
+/// Bytes faulted in together where pages are small: few enough that a hand-out stays short.
+const FAULT_AROUND: usize = 64 << 10;
+
+/// A pool of page blocks. Clones are handles of the same pool; the last one to go takes the pool with
+/// it, so no block may be in use then: blocks taken by [`alloc`](Pool::alloc) and
+/// [`zalloc`](Pool::zalloc) borrow the handle, those taken raw are the caller's to answer for.
+///
+/// Every method may be called from any thread. From a signal handler that interrupts the pool in the
+/// same thread the answer is [`PoolError::Reentered`] at worst. After a fork, the child has a copy:
+/// same blocks handed out, no scrubber until [`resume_scrubber`](Pool::resume_scrubber); a block being
+/// zeroed at that moment is dirty in the child.
+#[derive(Clone)]
+pub struct Pool {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    // Stopped before the memory goes away.
+    scrubber: Mutex<Option<Scrubber>>,
+    scrub: crate::config::Scrub,
+    inner: Arc<Inner>,
+    file: Option<OwnedFd>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let scrubber = self.scrubber.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(scrubber) = scrubber {
+            scrubber.stop(&self.inner);
+        }
+    }
+}
+
+impl core::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pool")
+            .field("base", &self.base())
+            .field("capacity", &self.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// The settings of a pool to be made, all at their defaults.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn make(builder: Builder) -> Result<Pool, PoolError> {
+        let page = os::page_size();
+        let mut notes = Vec::new();
+        let mut capacity = builder.capacity.next_multiple_of(page);
+        let mut trim_unit = page;
+        let mut data = None;
+        if builder.pages == PageSize::Hugetlb {
+            let size = os::hugetlb_size();
+            let rounded = capacity.next_multiple_of(size);
+            match Mapping::hugetlb(rounded) {
+                Ok(mapping) => {
+                    data = Some(mapping);
+                    (capacity, trim_unit) = (rounded, size);
+                }
+                Err(errno) => notes.push(Note::NoHugetlb(errno.to_string())),
+            }
+        }
+        let explicit = data.is_some();
+        let data = match data {
+            Some(data) => data,
+            None => {
+                let align = os::huge_page_size().max(page);
+                Mapping::private(capacity, align).map_err(PoolError::system("mapping the pool"))?
+            }
+        };
+        let huge = builder.pages != PageSize::Base;
+        if !explicit && let Err(errno) = data.advise_huge(huge) {
+            notes.push(Note::NoHugeAdvice(errno.to_string()));
+        }
+        if let Some(node) = builder.numa_node
+            && let Err(errno) = data.bind(node)
+        {
+            notes.push(Note::NoNuma { node, why: errno.to_string() });
+        }
+        let frames = capacity / page;
+        let too_many = || PoolError::OverMemory { asked: capacity, memory: os::memory() };
+        let bytes = inner::metadata_bytes(frames).ok_or_else(too_many)?;
+        let metadata =
+            Mapping::private(bytes, page).map_err(PoolError::system("mapping the bookkeeping"))?;
+        let control = metadata.start().cast::<Control>();
+        // SAFETY: the mapping is new, zero, page-aligned and long enough.
+        unsafe { inner::init_control(control, builder.max_order, Backing::Private) };
+        let places = Places {
+            control,
+            frames: metadata.start().wrapping_add(inner::control_bytes()).cast::<Frame>(),
+            base: data.start(),
+            capacity: u32::try_from(frames).map_err(|_| too_many())?,
+            mappings: std::vec![data, metadata],
+        };
+        Pool::finish(builder, places, Backing::Private, (huge, trim_unit), notes, None)
+    }
+
+    pub(crate) fn make_shared(builder: Builder) -> Result<Pool, PoolError> {
+        let page = os::page_size();
+        let frames = builder.capacity.div_ceil(page);
+        let too_many = || PoolError::OverMemory { asked: builder.capacity, memory: os::memory() };
+        let metadata = inner::metadata_bytes(frames).ok_or_else(too_many)?;
+        let data = metadata.next_multiple_of(os::huge_page_size().max(page));
+        let length = data.checked_add(frames * page).ok_or_else(too_many)?;
+        let file = os::shared_file(length).map_err(PoolError::system("making a shared file"))?;
+        let mapping =
+            Mapping::shared(&file, length).map_err(PoolError::system("mapping the shared file"))?;
+        let control = mapping.start().cast::<Control>();
+        // SAFETY: the file is new and zero, its mapping page-aligned and long enough.
+        unsafe { inner::init_control(control, builder.max_order, Backing::Shared) };
+        // SAFETY: initialised above, except for what follows, all of it atomic.
+        let shown = unsafe { &*control };
+        let identity = &shown.identity;
+        let huge = builder.pages != PageSize::Base;
+        for (field, value) in [
+            (&identity.magic, shared::MAGIC),
+            (&identity.control, size_of::<Control>() as u64),
+            (&identity.page_size, page as u64),
+            (&identity.frames, frames as u64),
+            (&identity.data, data as u64),
+            (&identity.length, length as u64),
+            (&identity.max_order, u64::from(builder.max_order)),
+            (&identity.huge, u64::from(huge)),
+        ] {
+            field.store(value, Ordering::Relaxed);
+        }
+        shown.ready.store(1, Ordering::Release);
+        let places = Pool::shared_places(mapping, frames, data)?;
+        Pool::finish(builder, places, Backing::Shared, (huge, page), Vec::new(), Some(file))
+    }
+
+    fn shared_places(mapping: Mapping, frames: usize, data: usize) -> Result<Places, PoolError> {
+        let start = mapping.start();
+        Ok(Places {
+            control: start.cast::<Control>(),
+            frames: start.wrapping_add(inner::control_bytes()).cast::<Frame>(),
+            base: start.wrapping_add(data),
+            capacity: u32::try_from(frames).map_err(|_| PoolError::NotAPool {
+                what: "number of pages",
+                found: frames as u64,
+                accepted: u64::from(u32::MAX),
+            })?,
+            mappings: std::vec![mapping],
+        })
+    }
+
+    /// Maps a pool that another process made, from its file. This process runs no scrubber: the one
+    /// of another process, or [`attach_with`](Pool::attach_with), serves all.
+    ///
+    /// The processes that share a pool must trust each other: each can write to all of it.
+    ///
+    /// # Errors
+    /// [`PoolError::NotAPool`] for any other file, one of another version or page size included;
+    /// [`PoolError::System`]; [`PoolError::TooManyProcesses`].
+    pub fn attach(file: impl AsFd) -> Result<Pool, PoolError> {
+        let mut builder = Pool::builder();
+        builder.scrub.enabled = false;
+        Pool::attach_with(file, builder)
+    }
+
+    /// [`attach`](Pool::attach) with this process's own settings: caches, verifying, growth, the
+    /// scrubber and its engine. What the pool's maker decided is not looked at.
+    ///
+    /// # Errors
+    /// As [`attach`](Pool::attach).
+    pub fn attach_with(file: impl AsFd, mut builder: Builder) -> Result<Pool, PoolError> {
+        let duplicate = file
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|source| PoolError::System { what: "duplicating the shared file", source })?;
+        let status = rustix::fs::fstat(&duplicate);
+        let status = status.map_err(PoolError::system("looking at the shared file"))?;
+        let length = u64::try_from(status.st_size).unwrap_or(0);
+        let least = inner::control_bytes() as u64;
+        let refuse = |what, found, accepted| Err(PoolError::NotAPool { what, found, accepted });
+        if length < least {
+            return refuse("bytes of the file", length, least);
+        }
+        let seals = rustix::fs::fcntl_get_seals(&duplicate);
+        let shrink = rustix::fs::SealFlags::SHRINK;
+        if !seals.is_ok_and(|seals| seals.contains(shrink)) {
+            // Without the seal the file could be cut short under its users.
+            return refuse("seals of the file", 0, u64::from(shrink.bits()));
+        }
+        let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+        let mapping = Mapping::shared(&duplicate, bytes);
+        let mapping = mapping.map_err(PoolError::system("mapping the shared file"))?;
+        // SAFETY: mapped, aligned to a page, long enough; identity and `ready` are atomics, and
+        // nothing else is looked at before they are found right.
+        let control = unsafe { &*mapping.start().cast::<Control>() };
+        let identity = &control.identity;
+        let get = |field: &std::sync::atomic::AtomicU64| field.load(Ordering::Relaxed);
+        let (frames, data) = (get(&identity.frames), get(&identity.data));
+        let needed = inner::metadata_bytes(usize::try_from(frames).unwrap_or(usize::MAX));
+        for (what, found, accepted) in [
+            ("first bytes", get(&identity.magic), shared::MAGIC),
+            ("version", get(&identity.control), size_of::<Control>() as u64),
+            ("page size", get(&identity.page_size), os::page_size() as u64),
+            ("length", get(&identity.length), length),
+            ("ready", u64::from(control.ready.load(Ordering::Acquire)), 1),
+        ] {
+            if found != accepted {
+                return refuse(what, found, accepted);
+            }
+        }
+        let end = frames.checked_mul(os::page_size() as u64).and_then(|all| all.checked_add(data));
+        if end != Some(length) || needed.is_none_or(|needed| data < needed as u64) {
+            return refuse("pages and length", frames, length);
+        }
+        let max_order = get(&identity.max_order);
+        if max_order > u64::from(crate::buddy::MAX_ORDER) {
+            return refuse("max_order", max_order, u64::from(crate::buddy::MAX_ORDER));
+        }
+        builder.capacity = usize::try_from(length - data).unwrap_or(usize::MAX);
+        builder.allow_over_memory = true;
+        builder.check()?;
+        builder.max_order = max_order as u32;
+        builder.initial = 0;
+        let huge = get(&identity.huge) != 0;
+        let places = Pool::shared_places(mapping, frames as usize, data as usize)?;
+        let page = os::page_size();
+        Pool::finish(builder, places, Backing::Shared, (huge, page), Vec::new(), Some(duplicate))
+    }
+
+    fn finish(
+        builder: Builder,
+        places: Places,
+        backing: Backing,
+        (huge, trim_unit): (bool, usize),
+        notes: Vec<Note>,
+        file: Option<OwnedFd>,
+    ) -> Result<Pool, PoolError> {
+        let method = match &builder.engine {
+            EngineChoice::CpuAround | EngineChoice::Custom(_) => Method::Around,
+            EngineChoice::CpuThrough => Method::Through,
+            EngineChoice::System => Method::System(backing),
+        };
+        let settings = Settings {
+            growth: builder.growth,
+            cache_blocks: builder.cache_blocks,
+            verify: builder.verify,
+            scrub_start: builder.scrub.start,
+            max_order: builder.max_order,
+            fault_around: if huge { os::huge_page_size() } else { FAULT_AROUND },
+            trim_unit,
+            method,
+        };
+        let inner = Inner::new(places, backing, settings, notes);
+        if backing == Backing::Shared {
+            inner.set_owner(shared::enter(inner.control())?);
+        }
+        Pool::prefault(&inner, builder.initial, builder.prefault_threads)?;
+        let pool = Pool {
+            handle: Arc::new(Handle {
+                scrubber: Mutex::new(None),
+                scrub: builder.scrub.clone(),
+                inner,
+                file,
+            }),
+        };
+        if builder.scrub.enabled {
+            pool.start_scrubber(builder.engine, builder.engine_deadline, builder.engine_strikes);
+        }
+        Ok(pool)
+    }
+
+    /// Makes the first bytes resident and takes them into use.
+    fn prefault(inner: &Arc<Inner>, bytes: usize, threads: usize) -> Result<(), PoolError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let frames = (bytes.div_ceil(1 << inner.frame_shift)).min(inner.capacity as usize);
+        let share = frames.div_ceil(threads);
+        let populate = |thread: usize| {
+            let first = (thread * share).min(frames);
+            let count = share.min(frames - first);
+            if count == 0 {
+                return Ok(());
+            }
+            let start = inner.address(first as u32);
+            // SAFETY: inside the mapping, and not in use by anybody yet.
+            unsafe { os::populate(start, count << inner.frame_shift) }
+        };
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let populate = &populate;
+            let helpers: Vec<_> = (1..threads)
+                .map(|thread| {
+                    let helper = std::thread::Builder::new();
+                    (thread, helper.spawn_scoped(scope, move || populate(thread)))
+                })
+                .collect();
+            let mut results = std::vec![populate(0)];
+            for (thread, helper) in helpers {
+                // Where no thread is to be had, or it failed, this one does the work.
+                let done = helper.ok().and_then(|helper| helper.join().ok());
+                results.push(done.unwrap_or_else(|| populate(thread)));
+            }
+            results
+        });
+        let good = results.iter().take_while(|result| result.is_ok()).count();
+        let there = (good * share).min(frames);
+        let mut guard = inner.lock()?;
+        guard.buddy().extend(there as u32, State::ZeroResident, now());
+        drop(guard);
+        if there < frames {
+            let shift = inner.frame_shift;
+            inner.note(Note::Prefault { asked: frames << shift, got: there << shift });
+        }
+        Ok(())
+    }
+
+    fn start_scrubber(&self, engine: EngineChoice, deadline: Duration, strikes: u32) {
+        let inner = &self.handle.inner;
+        let scrub = self.handle.scrub.clone();
+        match Scrubber::start(inner, scrub, engine, deadline, strikes) {
+            Ok(scrubber) => {
+                let mut place = self.handle.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
+                *place = Some(scrubber);
+            }
+            Err(error) => inner.note(Note::NoScrubber(error.to_string())),
+        }
+    }
+
+    /// A block of 2^order pages with any contents.
+    ///
+    /// # Errors
+    /// [`PoolError::Exhausted`], [`PoolError::NoMemory`], [`PoolError::Order`],
+    /// [`PoolError::Closed`], [`PoolError::Reentered`].
+    pub fn alloc(&self, order: u32) -> Result<Block<'_, Dirty>, PoolError> {
+        let start = self.alloc_raw(order)?;
+        Ok(Block::new(self, start, 1 << order))
+    }
+
+    /// A block of 2^order pages, every byte zero.
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc), and [`PoolError::NotZero`] where verifying found a lie.
+    pub fn zalloc(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
+        let start = self.zalloc_raw(order)?;
+        Ok(Block::new(self, start, 1 << order))
+    }
+
+    /// A run of whole pages of at least that many bytes, with any contents. It takes no more than
+    /// that: what is left of the block it was cut from stays in the pool. It starts at a multiple of
+    /// its size rounded up to a power of two.
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc).
+    pub fn alloc_bytes(&self, bytes: usize) -> Result<Block<'_, Dirty>, PoolError> {
+        let frames = self.frames_for(bytes)?;
+        let start = self.alloc_run_raw(frames)?;
+        Ok(Block::new(self, start, frames))
+    }
+
+    /// As [`alloc_bytes`](Pool::alloc_bytes), every byte zero.
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    pub fn zalloc_bytes(&self, bytes: usize) -> Result<Block<'_, Zeroed>, PoolError> {
+        let frames = self.frames_for(bytes)?;
+        let start = self.zalloc_run_raw(frames)?;
+        Ok(Block::new(self, start, frames))
+    }
+
+    /// Pages that hold that many bytes; at least one.
+    ///
+    /// # Errors
+    /// [`PoolError::Exhausted`] if no pool has so many.
+    pub fn frames_for(&self, bytes: usize) -> Result<u32, PoolError> {
+        let frames = bytes.max(1).div_ceil(self.page_size());
+        let fits = frames <= 1 << self.handle.inner.settings().max_order;
+        match u32::try_from(frames) {
+            Ok(frames) if fits => Ok(frames),
+            _ => Err(PoolError::Exhausted { bytes, capacity: self.capacity() }),
+        }
+    }
+
+    /// [`alloc`](Pool::alloc) for callers that keep addresses, as a C interface does. The block is to
+    /// be given back with [`free_raw`](Pool::free_raw).
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc).
+    #[inline]
+    pub fn alloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        self.run(order, None, false)
+    }
+
+    /// [`zalloc`](Pool::zalloc) for callers that keep addresses.
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    #[inline]
+    pub fn zalloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        self.run(order, None, true)
+    }
+
+    /// A run of pages with any contents, to be given back with
+    /// [`free_run_raw`](Pool::free_run_raw).
+    ///
+    /// # Errors
+    /// As [`alloc`](Pool::alloc).
+    pub fn alloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
+        self.run(order_for(frames), Some(frames.max(1)), false)
+    }
+
+    /// A run of zeroed pages, to be given back with [`free_run_raw`](Pool::free_run_raw).
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    pub fn zalloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
+        self.run(order_for(frames), Some(frames.max(1)), true)
+    }
+
+    #[inline]
+    fn run(&self, order: u32, frames: Option<u32>, zero: bool) -> Result<NonNull<u8>, PoolError> {
+        let inner = &self.handle.inner;
+        if inner.is_closed() {
+            return Err(PoolError::Closed);
+        }
+        let max_order = inner.settings().max_order;
+        if order > max_order {
+            return Err(PoolError::Order { order, max_order });
+        }
+        let frames = frames.unwrap_or(1 << order);
+        let index = 'found: {
+            if frames == 1 << order && (order as usize) < CACHED_ORDERS {
+                if let Some(index) = cache::take(inner, order, zero, true) {
+                    if zero {
+                        inner.verify(index, frames)?;
+                    }
+                    break 'found index;
+                }
+                cache::ensure(inner);
+            }
+            if zero { inner.zalloc(frames)? } else { inner.alloc(frames)? }
+        };
+        // Never null: the pool's base is not, and the index is inside the pool.
+        NonNull::new(inner.address(index)).ok_or(PoolError::Closed)
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// Nobody uses the block any more. That it is a block of this pool and of that order, taken and
+    /// not yet given back, is checked.
+    ///
+    /// # Errors
+    /// [`PoolError::Free`] with the reason; nothing is changed then.
+    #[inline]
+    pub unsafe fn free_raw(&self, start: NonNull<u8>, order: u32) -> Result<(), PoolError> {
+        let max_order = self.handle.inner.settings().max_order;
+        if order > max_order {
+            return Err(PoolError::Order { order, max_order });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.free_run_raw(start, 1 << order) }
+    }
+
+    /// Takes a run back.
+    ///
+    /// # Safety
+    /// As for [`free_raw`](Pool::free_raw).
+    ///
+    /// # Errors
+    /// As [`free_raw`](Pool::free_raw).
+    pub unsafe fn free_run_raw(&self, start: NonNull<u8>, frames: u32) -> Result<(), PoolError> {
+        let inner = &self.handle.inner;
+        if inner.is_closed() {
+            return Err(PoolError::Closed);
+        }
+        let order = order_for(frames);
+        let index = self.index(start, order)?;
+        if frames == 1 << order {
+            let mut taken = cache::put(inner, index, order);
+            if taken.is_none() && (order as usize) < CACHED_ORDERS {
+                cache::ensure(inner);
+                taken = cache::put(inner, index, order);
+            }
+            if taken == Some(Ok(())) {
+                return Ok(());
+            }
+        }
+        // Also finds out why the cache would not have it.
+        inner.free(index, frames, false)
+    }
+
+    /// Takes a run back as zero.
+    ///
+    /// # Safety
+    /// As for [`free_raw`](Pool::free_raw), and every byte of it is zero.
+    ///
+    /// # Errors
+    /// As [`free_raw`](Pool::free_raw).
+    pub unsafe fn free_zeroed_run_raw(
+        &self,
+        start: NonNull<u8>,
+        frames: u32,
+    ) -> Result<(), PoolError> {
+        let inner = &self.handle.inner;
+        if inner.is_closed() {
+            return Err(PoolError::Closed);
+        }
+        let index = self.index(start, order_for(frames))?;
+        inner.free(index, frames, true)
+    }
+
+    fn index(&self, start: NonNull<u8>, order: u32) -> Result<u32, PoolError> {
+        let failed =
+            |why: FreeError| PoolError::Free { address: start.as_ptr() as usize, order, why };
+        self.handle.inner.index(start.as_ptr()).map_err(failed)
+    }
+
+    /// Zeroes free dirty blocks now, in this thread, highest order first and whatever their age,
+    /// until that many bytes are done or none is left. Returns the bytes zeroed. It uses the
+    /// pool's built-in engine; for a custom one the CPU does the work around the cache.
+    ///
+    /// # Errors
+    /// [`PoolError::Closed`], [`PoolError::Reentered`].
+    pub fn scrub_now(&self, budget: usize) -> Result<usize, PoolError> {
+        self.handle.inner.scrub_now(budget)
+    }
+
+    /// Returns all idle memory to the system, this thread's cache included, and remembers that it is
+    /// zero. Returns the bytes.
+    ///
+    /// # Errors
+    /// The system's answer if nothing could be returned; [`PoolError::Closed`].
+    pub fn trim(&self) -> Result<usize, PoolError> {
+        self.handle.inner.trim(usize::MAX)
+    }
+
+    /// [`trim`](Pool::trim), of at most that many bytes or one page more.
+    ///
+    /// # Errors
+    /// As [`trim`](Pool::trim).
+    pub fn trim_at_most(&self, bytes: usize) -> Result<usize, PoolError> {
+        self.handle.inner.trim(bytes)
+    }
+
+    /// Brings what this thread's cache holds back to the pool.
+    pub fn flush_thread_cache(&self) {
+        cache::flush(&self.handle.inner);
+    }
+
+    /// Figures of this moment. Counters of running threads' caches are included.
+    ///
+    /// # Errors
+    /// [`PoolError::Reentered`].
+    pub fn stats(&self) -> Result<Stats, PoolError> {
+        self.handle.inner.stats()
+    }
+
+    /// Looks through all bookkeeping: that every page is in exactly one state, that the counts add
+    /// up, that all lists are whole. Takes time in proportion to the pool, with the lock held.
+    ///
+    /// # Errors
+    /// [`PoolError::Damaged`] with the first thing that does not hold.
+    pub fn check(&self) -> Result<(), PoolError> {
+        let inner = &self.handle.inner;
+        let mut guard = inner.lock()?;
+        let buddy = guard.buddy();
+        let counts = buddy.check()?;
+        if counts.total() != u64::from(buddy.core().managed()) {
+            return Err(PoolError::Damaged(Inconsistent { frame: 0, what: "pages are missing" }));
+        }
+        Ok(())
+    }
+
+    /// Reads every free block that is known to be zero.
+    ///
+    /// # Errors
+    /// [`PoolError::NotZero`] for the first that is not.
+    pub fn check_zeros(&self) -> Result<(), PoolError> {
+        let inner = &self.handle.inner;
+        let mut guard = inner.lock()?;
+        let buddy = guard.buddy();
+        for (index, tag) in buddy.walk() {
+            use crate::buddy::Use;
+            let zero = matches!(
+                tag.used(),
+                Some(Use::Free(State::ZeroResident | State::ZeroAbsent) | Use::CachedZero)
+            );
+            let bytes = inner.bytes(tag.order());
+            if zero && let Some((address, byte)) = inner.not_zero(index, bytes) {
+                return Err(PoolError::NotZero { address, byte, bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what processes held that shared this pool and no longer exist. Returns the bytes.
+    /// Also done when a process died with the lock held, and before the pool says that it is
+    /// exhausted.
+    ///
+    /// # Errors
+    /// [`PoolError::Reentered`].
+    pub fn reap(&self) -> Result<usize, PoolError> {
+        let inner = &self.handle.inner;
+        let mut guard = inner.lock()?;
+        let frames = inner.reap(&mut guard);
+        drop(guard);
+        inner.wake_scrubber(false);
+        Ok((frames as usize) << inner.frame_shift)
+    }
+
+    /// Lets the scrubber rest. Returns whether it had stopped within 10 ms; otherwise it stops as soon
+    /// as the system lets it run again, or a custom engine lets go. `true` where there is none.
+    pub fn pause_scrubber(&self) -> bool {
+        let scrubber = self.handle.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
+        scrubber.as_ref().is_none_or(|scrubber| scrubber.pause(&self.handle.inner))
+    }
+
+    /// Lets the scrubber go on; in a forked child, starts one of its own, with a built-in engine.
+    pub fn resume_scrubber(&self) {
+        let inner = &self.handle.inner;
+        let mut place = self.handle.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(scrubber) = place.as_ref()
+            && scrubber.is_here()
+        {
+            scrubber.resume(inner);
+            return;
+        }
+        if !self.handle.scrub.enabled {
+            return;
+        }
+        if let Some(parents) = place.take() {
+            parents.forget();
+        }
+        drop(place);
+        let engine = match inner.settings().method {
+            Method::Around => EngineChoice::CpuAround,
+            Method::Through => EngineChoice::CpuThrough,
+            Method::System(_) => EngineChoice::System,
+        };
+        self.start_scrubber(engine, Duration::from_secs(1), 3);
+    }
+
+    /// Closes the pool: from now on every call on any handle answers [`PoolError::Closed`], in a
+    /// shared pool only those of this process. Memory stays mapped until the last handle is gone, so
+    /// that blocks still in use do no harm.
+    pub fn close(&self) {
+        self.handle.inner.local_closed.store(true, Ordering::SeqCst);
+        self.pause_scrubber();
+    }
+
+    /// Whether an address is inside the pool.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, address: *const u8) -> bool {
+        self.handle.inner.index(address).is_ok_or_misaligned()
+    }
+
+    /// The first address of the pool. Blocks are aligned to their size relative to it, and it is
+    /// itself aligned to a huge page.
+    #[must_use]
+    pub fn base(&self) -> *const u8 {
+        self.handle.inner.base()
+    }
+
+    /// Bytes the pool may grow to.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        (self.handle.inner.capacity as usize) << self.handle.inner.frame_shift
+    }
+
+    /// Bytes of a block of order 0: a page of this system.
+    #[must_use]
+    pub fn page_size(&self) -> usize {
+        1 << self.handle.inner.frame_shift
+    }
+
+    /// The highest order of a block.
+    #[must_use]
+    pub fn max_order(&self) -> u32 {
+        self.handle.inner.settings().max_order
+    }
+
+    /// Bytes of bookkeeping per page of the pool.
+    #[must_use]
+    pub const fn metadata_per_page() -> usize {
+        size_of::<Frame>()
+    }
+
+    /// What was asked for and could not be had.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        self.handle.inner.notes()
+    }
+
+    /// Bytes of the pool that are in memory, as the system sees it.
+    ///
+    /// # Errors
+    /// The system's answer.
+    pub fn resident(&self) -> Result<usize, PoolError> {
+        os::resident(self.handle.inner.base(), self.capacity())
+            .map_err(PoolError::system("asking what is in memory"))
+    }
+
+    /// The file of a shared pool, to be passed to another process ([`Pool::attach`]).
+    #[must_use]
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+        self.handle.file.as_ref().map(AsFd::as_fd)
+    }
+}
+
+trait Inside {
+    fn is_ok_or_misaligned(&self) -> bool;
+}
+
+impl Inside for Result<u32, FreeError> {
+    fn is_ok_or_misaligned(&self) -> bool {
+        matches!(self, Ok(_) | Err(FreeError::Misaligned))
+    }
+}

@@ -1,0 +1,556 @@
+//! Zeroes idle blocks in the background.
+//!
+//! Two threads. This one decides: at ordinary priority, it takes blocks out of the pool and brings
+//! them back, some microseconds per chunk, and otherwise waits on a futex without polling. The
+//! engine's thread zeroes, at idle priority. Were they one, a program could find the pool's lock held
+//! by a thread that the system does not let run.
+//!
+//! Before every chunk it looks at the orders it was given (stop, pause), at the load, at its limits.
+//! That is where the forerunners of this design failed: one looked at the load only when it woke, and
+//! its device was waited for without a deadline.
+
+use crate::buddy::State;
+use crate::config::{EngineChoice, Scrub};
+use crate::engine::{Cancelled, CpuEngine, Engine, Method, Progress, Range, Token};
+use crate::fork;
+use crate::inner::{Inner, now};
+use crate::os;
+use crate::stats::{ScrubberState, add, get};
+use std::boxed::Box;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+
+const GO: u8 = 0;
+const PAUSE: u8 = 1;
+const STOP: u8 = 2;
+/// How long `pause` waits for the chunk at hand.
+const PAUSE_WAIT: Duration = Duration::from_millis(10);
+/// How often orders are looked at while an engine is at work.
+const SLICE: Duration = Duration::from_millis(2);
+/// How long it rests when the load is too high before it looks again.
+const LOAD_REST: Duration = Duration::from_millis(250);
+/// How long it rests when an allocation needs what would be taken.
+const HOLD_OFF_REST: Duration = Duration::from_millis(5);
+/// Blocks in one batch at most.
+const BATCH: usize = 64;
+
+#[derive(Debug, Default)]
+struct Orders {
+    order: AtomicU8,
+    quiet: Mutex<bool>,
+    became_quiet: Condvar,
+}
+
+impl Orders {
+    /// Says that nothing is being done, unless work was ordered again meanwhile.
+    fn be_quiet(&self) {
+        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+        *quiet = self.order.load(Ordering::SeqCst) != GO;
+        self.became_quiet.notify_all();
+    }
+
+    fn go(&self) {
+        let mut quiet = self.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+        *quiet = false;
+        self.order.store(GO, Ordering::SeqCst);
+    }
+}
+
+/// The handle of the thread.
+#[derive(Debug)]
+pub(crate) struct Scrubber {
+    orders: Arc<Orders>,
+    thread: JoinHandle<()>,
+    generation: u32,
+}
+
+impl Scrubber {
+    pub(crate) fn start(
+        inner: &Arc<Inner>,
+        scrub: Scrub,
+        engine: EngineChoice,
+        deadline: Duration,
+        strikes: u32,
+    ) -> std::io::Result<Scrubber> {
+        let orders = Arc::new(Orders::default());
+        let method = inner.settings().method;
+        let custom = match engine {
+            EngineChoice::Custom(engine) => Some(engine),
+            _ => None,
+        };
+        let mut worker = Worker {
+            inner: Arc::clone(inner),
+            orders: Arc::clone(&orders),
+            scrub,
+            method,
+            cpu: CpuEngine::new(method),
+            custom,
+            deadline,
+            strikes,
+            failed: 0,
+            withdrawn: Vec::new(),
+            cpu_told: Duration::ZERO,
+            demand_seen: 0,
+            unused: 0,
+            awake: false,
+            next: Instant::now(),
+        };
+        let thread = os::spawn("cw-pool", move || worker.run())?;
+        Ok(Scrubber { orders, thread, generation: fork::generation() })
+    }
+
+    /// Whether the threads are this process's, and not the parent's.
+    pub(crate) fn is_here(&self) -> bool {
+        self.generation == fork::generation()
+    }
+
+    pub(crate) fn pause(&self, inner: &Inner) -> bool {
+        if !self.is_here() {
+            return true;
+        }
+        self.orders.order.store(PAUSE, Ordering::SeqCst);
+        inner.wake_scrubber(true);
+        let quiet = self.orders.quiet.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited =
+            self.orders.became_quiet.wait_timeout_while(quiet, PAUSE_WAIT, |quiet| !*quiet);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub(crate) fn resume(&self, inner: &Inner) {
+        self.orders.go();
+        inner.wake_scrubber(true);
+    }
+
+    pub(crate) fn stop(self, inner: &Inner) {
+        if !self.is_here() {
+            return self.forget();
+        }
+        self.orders.order.store(STOP, Ordering::SeqCst);
+        inner.wake_scrubber(true);
+        let _ = self.thread.join();
+    }
+
+    /// In a forked child: the threads are the parent's.
+    pub(crate) fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// A block in flight.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    index: u32,
+    order: u32,
+}
+
+/// How a batch ended.
+enum Ended {
+    /// Zero, as far as the engine is to be believed.
+    Zeroed,
+    /// The engine let go of it, and what is in it is not known.
+    Unknown,
+    /// The engine may still write to it.
+    Held(Token),
+    /// The engine let go, but it was late or wrong.
+    Failed,
+}
+
+struct Worker {
+    inner: Arc<Inner>,
+    orders: Arc<Orders>,
+    scrub: Scrub,
+    method: Method,
+    cpu: CpuEngine,
+    custom: Option<Box<dyn Engine>>,
+    deadline: Duration,
+    strikes: u32,
+    failed: u32,
+    /// Blocks in quarantine, and the batch after whose end they may leave it; without one, when the
+    /// engine has been dropped.
+    withdrawn: Vec<(Taken, Option<Token>)>,
+    cpu_told: Duration,
+    demand_seen: u64,
+    unused: u64,
+    awake: bool,
+    next: Instant,
+}
+
+impl Worker {
+    fn run(&mut self) {
+        loop {
+            // What it rests for may be over before it does: a newer order is then seen as such.
+            let order = self.order();
+            if order == STOP {
+                break;
+            }
+            match self.next_step() {
+                Ok(batch) => self.zero(&batch),
+                Err((state, timeout)) => {
+                    self.tell_cpu();
+                    self.rest(state, timeout, order);
+                }
+            }
+        }
+        self.retire_engine();
+        self.tell_cpu();
+        self.state(ScrubberState::Off);
+        self.orders.be_quiet();
+    }
+
+    fn order(&self) -> u8 {
+        self.orders.order.load(Ordering::SeqCst)
+    }
+
+    fn state(&self, state: ScrubberState) {
+        self.inner.scrubber_state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// Waits, without using the CPU, until something may have changed since that was the order.
+    fn rest(&mut self, state: ScrubberState, timeout: Option<Duration>, order: u8) {
+        self.state(state);
+        if state == ScrubberState::Paused {
+            self.orders.be_quiet();
+        }
+        let demand = self.demand_seen;
+        let awake = self.awake;
+        let inner = &self.inner;
+        let (scrub, lowest) = (&self.scrub, self.lowest());
+        let has_work = || match state {
+            ScrubberState::Idle => {
+                let from = if awake { lowest } else { scrub.start };
+                timeout.is_none() && due(inner, from, scrub).is_some()
+            }
+            ScrubberState::Unused => get(&inner.control().events.demand) != demand,
+            _ => false,
+        };
+        let orders = &self.orders;
+        inner.sleep(timeout, || orders.order.load(Ordering::SeqCst) != order || has_work());
+    }
+
+    fn lowest(&self) -> u32 {
+        self.inner.lowest_to_zero(self.method, self.scrub.stop)
+    }
+
+    /// The next batch, or why there is none and for how long at most.
+    fn next_step(&mut self) -> Result<Vec<Taken>, (ScrubberState, Option<Duration>)> {
+        self.release_finished();
+        if self.order() != GO || self.inner.is_closed() {
+            return Err((ScrubberState::Paused, None));
+        }
+        let demand = get(&self.inner.control().events.demand);
+        if demand != self.demand_seen {
+            self.demand_seen = demand;
+            self.unused = 0;
+        }
+        if self.unused >= self.scrub.unused_limit {
+            return Err((ScrubberState::Unused, None));
+        }
+        let start = self.scrub.start.max(self.lowest());
+        if !self.awake {
+            match due(&self.inner, start, &self.scrub) {
+                None => return Err((ScrubberState::Idle, None)),
+                Some(wait) if !wait.is_zero() => return Err((ScrubberState::Idle, Some(wait))),
+                Some(_) => self.awake = true,
+            }
+        }
+        match due(&self.inner, self.lowest(), &self.scrub) {
+            None => {
+                self.awake = false;
+                return Err((ScrubberState::Idle, None));
+            }
+            Some(wait) if !wait.is_zero() => return Err((ScrubberState::Idle, Some(wait))),
+            Some(_) => {}
+        }
+        if self.inner.holds_off() {
+            return Err((ScrubberState::Working, Some(HOLD_OFF_REST)));
+        }
+        self.may_zero()?;
+        let batch = self.take();
+        if batch.is_empty() {
+            // Somebody was faster.
+            return Err((ScrubberState::Idle, Some(Duration::from_millis(1))));
+        }
+        Ok(batch)
+    }
+
+    /// Whether load and limits allow a chunk now.
+    fn may_zero(&self) -> Result<(), (ScrubberState, Option<Duration>)> {
+        if os::load() > self.scrub.load {
+            return Err((ScrubberState::Load, Some(LOAD_REST)));
+        }
+        let wait = self.next.saturating_duration_since(Instant::now());
+        if !wait.is_zero() {
+            return Err((ScrubberState::Working, Some(wait)));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Vec<Taken> {
+        let inner = &self.inner;
+        let lowest = self.lowest();
+        let chunk = (self.scrub.chunk >> inner.frame_shift).max(1).ilog2();
+        let min_idle = millis(self.scrub.min_idle);
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut bytes = 0;
+        let Ok(mut guard) = inner.lock() else { return batch };
+        let (owner, now) = (inner.owner(), now());
+        while bytes < self.scrub.chunk && batch.len() < BATCH {
+            let taken = guard.buddy().take_to_zero(lowest, chunk, min_idle, owner, now);
+            let Some((index, order)) = taken else { break };
+            bytes += inner.bytes(order);
+            batch.push(Taken { index, order });
+            // Of blocks as large as this one lets the next look come first.
+            if bytes + inner.bytes(order) > self.scrub.chunk {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// Zeroes a batch, chunk by chunk, and brings it back.
+    fn zero(&mut self, batch: &[Taken]) {
+        self.state(ScrubberState::Working);
+        let ranges: Vec<_> = batch
+            .iter()
+            .map(|taken| Range {
+                start: self.inner.address(taken.index),
+                length: self.inner.bytes(taken.order),
+            })
+            .collect();
+        let mut ended = Ended::Zeroed;
+        // Only where `stop` is above a chunk is there more than one of them.
+        for chunk in chunks(&ranges, self.scrub.chunk, self.method) {
+            let begun = (Instant::now(), self.cpu_time());
+            ended = self.zero_chunk(&chunk);
+            if !matches!(ended, Ended::Zeroed) {
+                break;
+            }
+            let bytes: usize = chunk.iter().map(|range| range.length).sum();
+            self.pace(begun, bytes);
+            if ranges.len() == 1 && chunk[0].length < ranges[0].length && !self.go_on() {
+                ended = Ended::Unknown;
+                break;
+            }
+        }
+        if matches!(ended, Ended::Zeroed) && self.custom.is_some() && !self.proved(batch) {
+            ended = Ended::Failed;
+        }
+        self.bring_back(batch, &ended);
+        if matches!(ended, Ended::Held(_) | Ended::Failed) {
+            self.strike();
+        }
+    }
+
+    /// Between the chunks of one large block: waits as load and limits say. False when told to stop.
+    fn go_on(&mut self) -> bool {
+        loop {
+            let order = self.order();
+            if order != GO {
+                return false;
+            }
+            match self.may_zero() {
+                Ok(()) => return true,
+                Err((state, timeout)) => self.rest(state, timeout, order),
+            }
+        }
+    }
+
+    /// When the next chunk may begin, by both limits.
+    fn pace(&mut self, (begun, cpu): (Instant, Duration), bytes: usize) {
+        let used = self.cpu_time().saturating_sub(cpu);
+        let mut least = used.div_f64(self.scrub.cpu_share);
+        if self.scrub.bytes_per_second != 0 {
+            let seconds = bytes as f64 / self.scrub.bytes_per_second as f64;
+            least = least.max(Duration::from_secs_f64(seconds));
+        }
+        self.next = begun + least;
+    }
+
+    fn zero_chunk(&mut self, ranges: &[Range]) -> Ended {
+        let deadline = self.custom.is_some().then(|| Instant::now() + self.deadline);
+        let engine: &mut dyn Engine = match &mut self.custom {
+            Some(engine) => engine.as_mut(),
+            None => &mut self.cpu,
+        };
+        // SAFETY: the ranges are in flight: mapped as long as the pool, which outlives this worker,
+        // and in nobody's hands until the batch has ended (`bring_back`).
+        let Ok(token) = (unsafe { engine.submit(ranges) }) else {
+            add(&self.inner.control().events.engine_faults, 1);
+            return Ended::Failed;
+        };
+        loop {
+            match engine.wait(token, SLICE) {
+                Progress::Done => return Ended::Zeroed,
+                Progress::Partial(_) if self.orders.order.load(Ordering::SeqCst) != GO => {
+                    return Ended::Unknown;
+                }
+                Progress::Partial(_) | Progress::Fault(_) => {
+                    add(&self.inner.control().events.engine_faults, 1);
+                    return Ended::Failed;
+                }
+                Progress::Pending => {}
+            }
+            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            let told = self.orders.order.load(Ordering::SeqCst) != GO;
+            if !late && !told {
+                continue;
+            }
+            let stopped = engine.cancel(token, SLICE) == Cancelled::Stopped;
+            match (late, stopped) {
+                (false, true) => return Ended::Unknown,
+                // A built-in engine that the system does not let run: nothing to do but wait.
+                (false, false) => {}
+                (true, stopped) => {
+                    add(&self.inner.control().events.engine_faults, 1);
+                    return if stopped { Ended::Failed } else { Ended::Held(token) };
+                }
+            }
+        }
+    }
+
+    /// Whether what a custom engine calls zero is.
+    fn proved(&self, batch: &[Taken]) -> bool {
+        let inner = &self.inner;
+        let lie = batch
+            .iter()
+            .any(|taken| inner.not_zero(taken.index, inner.bytes(taken.order)).is_some());
+        if lie {
+            let events = &inner.control().events;
+            add(&events.engine_faults, 1);
+            add(&events.verify_failed, 1);
+        }
+        !lie
+    }
+
+    fn bring_back(&mut self, batch: &[Taken], ended: &Ended) {
+        let inner = Arc::clone(&self.inner);
+        let events = &inner.control().events;
+        let Ok(mut guard) = inner.lock() else { return };
+        // A batch that failed is not touched by this engine any more, or is it? An engine that
+        // errs may err about that too: unless it is one of ours, the blocks wait for its end.
+        let withdraw = match ended {
+            Ended::Held(token) => Some(Some(*token)),
+            Ended::Failed if self.custom.is_some() => Some(None),
+            _ => None,
+        };
+        let mut bytes = 0;
+        for taken in batch {
+            let Taken { index, order } = *taken;
+            let size = inner.bytes(order) as u64;
+            if let Some(token) = withdraw {
+                if guard.buddy().quarantine(index, order).is_ok() {
+                    self.withdrawn.push((*taken, token));
+                    add(&events.quarantined_ever, size);
+                }
+                continue;
+            }
+            let zeroed = matches!(ended, Ended::Zeroed);
+            let state = if zeroed { State::ZeroResident } else { State::Dirty };
+            let landed = guard.buddy().land(index, order, state, now());
+            debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+            bytes += if zeroed { size } else { 0 };
+        }
+        drop(guard);
+        add(&events.scrubbed, bytes);
+        self.unused += bytes;
+        self.tell_cpu();
+    }
+
+    /// One failure more. After enough of them the engine goes, and a built-in engine that failed is
+    /// replaced by plain stores, which cannot.
+    fn strike(&mut self) {
+        self.failed += 1;
+        if self.custom.is_none() {
+            self.method = Method::Around;
+            self.cpu_told = Duration::ZERO;
+            self.tell_cpu();
+            self.cpu = CpuEngine::new(Method::Around);
+            self.cpu_told = Duration::ZERO;
+            // A thread that cannot be started is not asked for in a loop.
+            self.next = Instant::now() + LOAD_REST;
+        } else if self.failed >= self.strikes {
+            self.retire_engine();
+        }
+    }
+
+    /// Drops a custom engine, after which it writes nowhere, and ends all quarantines.
+    fn retire_engine(&mut self) {
+        if self.custom.take().is_some() {
+            self.release(|_| true);
+        }
+    }
+
+    /// Ends the quarantine of blocks whose batch has ended since.
+    fn release_finished(&mut self) {
+        let Some(engine) = &mut self.custom else { return };
+        let mut ended: Vec<Token> = Vec::new();
+        let mut asked: Vec<Token> = Vec::new();
+        for token in self.withdrawn.iter().filter_map(|(_, token)| *token) {
+            if !asked.contains(&token) {
+                asked.push(token);
+                if engine.poll(token) != Progress::Pending {
+                    ended.push(token);
+                }
+            }
+        }
+        if !ended.is_empty() {
+            self.release(|token| token.is_some_and(|token| ended.contains(&token)));
+        }
+    }
+
+    fn release(&mut self, which: impl Fn(Option<Token>) -> bool) {
+        let inner = Arc::clone(&self.inner);
+        let Ok(mut guard) = inner.lock() else { return };
+        self.withdrawn.retain(|(taken, token)| {
+            if !which(*token) {
+                return true;
+            }
+            let ended = guard.buddy().end_quarantine(taken.index, taken.order, now());
+            debug_assert!(ended.is_ok(), "block in quarantine {}: {ended:?}", taken.index);
+            false
+        });
+    }
+
+    fn cpu_time(&self) -> Duration {
+        let custom = self.custom.as_ref().map_or(Duration::ZERO, |engine| engine.cpu_time());
+        self.cpu.cpu_time() + custom + os::thread_cpu_time()
+    }
+
+    /// Charges the pool's account with what was used since.
+    fn tell_cpu(&mut self) {
+        let used = self.cpu_time();
+        let new = used.saturating_sub(self.cpu_told);
+        self.cpu_told = used;
+        add(&self.inner.control().events.scrub_cpu_ns, new.as_nanos() as u64);
+    }
+}
+
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX / 2)
+}
+
+/// How long until a block of at least that order may be zeroed; `None` if there is none.
+fn due(inner: &Inner, lowest: u32, scrub: &Scrub) -> Option<Duration> {
+    let mut guard = inner.lock().ok()?;
+    let ticks = guard.buddy().next_to_zero(lowest, millis(scrub.min_idle), now())?;
+    // The clock has a granularity of some milliseconds: not a tick too early.
+    Some(if ticks == 0 { Duration::ZERO } else { Duration::from_millis(u64::from(ticks) + 4) })
+}
+
+/// The ranges in portions of a chunk: one portion, unless a single range is larger.
+fn chunks(ranges: &[Range], chunk: usize, method: Method) -> Vec<Vec<Range>> {
+    match ranges {
+        [large] if large.length > chunk && !matches!(method, Method::System(_)) => (0..large
+            .length)
+            .step_by(chunk)
+            .map(|offset| {
+                let length = chunk.min(large.length - offset);
+                std::vec![Range { start: large.start.wrapping_add(offset), length }]
+            })
+            .collect(),
+        _ => std::vec![ranges.to_vec()],
+    }
+}

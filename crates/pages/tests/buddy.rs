@@ -1,0 +1,281 @@
+//! The page allocator by itself: against a model, exhaustively for small ones, and after a death at
+//! any moment.
+
+mod support;
+
+use cachewise_pages::buddy::{Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, run_parts};
+use proptest::prelude::*;
+use std::path::Path;
+use support::{Model, replay};
+
+fn frames(count: usize) -> Vec<Frame> {
+    (0..count).map(|_| Frame::new()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn it_does_what_the_model_does(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        replay(&bytes);
+    }
+
+    #[test]
+    fn runs_tile_exactly(count in 1u32..1 << 19) {
+        let mut next = 0;
+        for (offset, order) in run_parts(count) {
+            prop_assert_eq!(offset, next);
+            prop_assert_eq!(offset & ((1 << order) - 1), 0, "aligned to its own size");
+            next = offset + (1 << order);
+        }
+        prop_assert_eq!(next, count);
+    }
+}
+
+fn corpus() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/buddy")
+}
+
+#[test]
+fn the_fuzzers_corpus_replays() {
+    if !corpus().exists() {
+        eprintln!("corpus of buddy: skipped, {} is not here", corpus().display());
+        return;
+    }
+    let mut files = 0;
+    for entry in std::fs::read_dir(corpus()).expect("a readable corpus folder") {
+        let bytes = std::fs::read(entry.expect("an entry").path()).expect("a readable file");
+        replay(&bytes);
+        files += 1;
+    }
+    assert!(files >= 10, "buddy has {files} corpus files, its seeds are missing");
+}
+
+/// `cargo test -p cachewise-pages --test buddy -- --ignored write_seed_corpus`
+#[test]
+#[ignore = "writes fuzz/corpus/buddy"]
+fn write_seed_corpus() {
+    std::fs::create_dir_all(corpus()).expect("a folder");
+    for seed in 0..16u64 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let bytes: Vec<u8> = (0..64 << (seed % 4)).map(|_| random.u8(..)).collect();
+        std::fs::write(corpus().join(format!("seed-{seed:02}")), bytes).expect("a file");
+    }
+}
+
+#[test]
+fn every_size_and_order_takes_all_and_gives_all_back() {
+    for count in 1..=70u32 {
+        for max_order in 0..=6 {
+            for order in 0..=max_order {
+                let (mut core, frames) = (Core::new(max_order), frames(count as usize));
+                let mut buddy = Buddy::new(&mut core, &frames);
+                assert_eq!(buddy.extend(count + 5, State::ZeroResident, 0), count);
+                let mut taken = Vec::new();
+                while let Some(index) = buddy.take(order, State::ZeroResident, 1) {
+                    assert_eq!(index & ((1 << order) - 1), 0);
+                    taken.push(index);
+                }
+                assert_eq!(taken.len() as u32, count >> order, "{count} frames, order {order}");
+                buddy.check().expect("sound");
+                for index in taken {
+                    buddy.free(index, order, State::ZeroResident, 1, 0).expect("ours");
+                }
+                let counts = buddy.check().expect("sound");
+                assert_eq!(counts.zero_resident, u64::from(count));
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_of_every_length_leave_the_rest() {
+    for count in 1..=64u32 {
+        let (mut core, frames) = (Core::new(6), frames(64));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(64, State::ZeroResident, 0);
+        let order = cachewise_pages::buddy::order_for(count);
+        let index = buddy.take(order, State::ZeroResident, 1).expect("all is free");
+        buddy.shrink(index, count, State::ZeroResident, 1, 0).expect("ours");
+        let counts = buddy.check().expect("sound");
+        assert_eq!((counts.out, counts.zero_resident), (u64::from(count), u64::from(64 - count)));
+        if count > 1 {
+            let shorter = buddy.free_run(index, count - 1, State::Dirty, 1, 0);
+            assert!(shorter.is_err() || !count.is_multiple_of(2), "another length: {shorter:?}");
+            if shorter.is_ok() {
+                continue;
+            }
+        }
+        buddy.free_run(index, count, State::ZeroResident, 1, 0).expect("ours");
+        let counts = buddy.check().expect("sound");
+        assert_eq!(counts.zero_resident, 64);
+        assert_eq!(buddy.core().blocks(State::ZeroResident, 6), 1, "all of it merged again");
+    }
+}
+
+/// The forerunner's lists of zeroed and other pages never met: a large block could not be had though
+/// all of it was free (design: "zeroed and dirty buddies never merged").
+#[test]
+fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before() {
+    let (mut core, frames) = (Core::new(4), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::ZeroResident, 0);
+    let low = buddy.take(3, State::ZeroResident, 1).expect("half");
+    buddy.free(low, 3, State::Dirty, 1, 0).expect("ours");
+    assert_eq!(buddy.core().blocks(State::Dirty, 3), 1, "not before");
+    assert_eq!(buddy.core().wasted(), 0);
+    for state in State::ALL {
+        assert_eq!(buddy.take(4, state, 1), None);
+    }
+    assert_eq!(buddy.take_mixed(4, 1), Some((0, State::Dirty)));
+    assert_eq!(buddy.core().wasted(), 8, "the zeroing of half of it was for nothing");
+    buddy.check().expect("sound");
+}
+
+/// The forerunner took blocks in flight out of the lists and left them in the counts.
+#[test]
+fn a_block_in_flight_is_in_no_list_and_in_one_count() {
+    let (mut core, frames) = (Core::new(4), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::Dirty, 0);
+    let (index, order) = buddy.take_to_zero(0, 2, 0, 1, 10).expect("dirty and idle");
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.in_flight, counts.dirty), (4, 12));
+    let blocks: u32 = (0..=4).map(|order| buddy.core().blocks(State::Dirty, order) << order).sum();
+    assert_eq!(blocks, 12);
+    assert_eq!(buddy.land(index, order, State::ZeroResident, 10), Ok(2));
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.in_flight, counts.zero_resident), (0, 4));
+    assert!(buddy.land(index, order, State::ZeroResident, 10).is_err(), "only once");
+}
+
+#[test]
+fn zeroing_begins_with_the_highest_order_and_leaves_what_was_used_lately() {
+    let (mut core, frames) = (Core::new(4), frames(32));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(32, State::ZeroResident, 0);
+    let small = buddy.take(0, State::ZeroResident, 1).expect("one");
+    let large = buddy.take(4, State::ZeroResident, 1).expect("large");
+    buddy.free(small, 0, State::Dirty, 1, 100).expect("ours");
+    buddy.free(large, 4, State::Dirty, 1, 150).expect("ours");
+    assert_eq!(buddy.next_to_zero(0, 50, 120), Some(30));
+    assert_eq!(buddy.take_to_zero(0, 4, 50, 1, 149), None);
+    assert_eq!(buddy.take_to_zero(0, 4, 50, 1, 160), Some((small, 0)), "the large one is young");
+    assert_eq!(buddy.take_to_zero(0, 2, 50, 1, 200), Some((large, 2)), "a chunk of it");
+    assert_eq!(buddy.take_to_zero(4, 2, 50, 1, 200), None, "none of that order is whole");
+    assert_eq!(buddy.next_to_zero(4, 50, 200), None);
+}
+
+#[test]
+fn the_most_recently_used_block_is_handed_out_first() {
+    let (mut core, frames) = (Core::new(0), frames(8));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(8, State::Dirty, 0);
+    let taken: Vec<_> = (0..8).map(|_| buddy.take(0, State::Dirty, 1).expect("one")).collect();
+    for index in [taken[2], taken[5], taken[3]] {
+        buddy.free(index, 0, State::Dirty, 1, 1).expect("ours");
+    }
+    assert_eq!(buddy.take(0, State::Dirty, 1), Some(taken[3]));
+    assert_eq!(
+        buddy.take_to_zero(0, 0, 0, 1, 9),
+        Some((taken[2], 0)),
+        "the oldest is zeroed first"
+    );
+}
+
+#[test]
+fn every_wrong_free_has_its_own_answer() {
+    let (mut core, frames) = (Core::new(4), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::Dirty, 0);
+    let index = buddy.take(2, State::Dirty, 1).expect("four");
+    let free = |buddy: &mut Buddy<'_>, index, order, owner| {
+        buddy.free(index, order, State::Dirty, owner, 0)
+    };
+    assert_eq!(free(&mut buddy, 99, 0, 1), Err(FreeError::Foreign));
+    assert_eq!(free(&mut buddy, index + 1, 1, 1), Err(FreeError::Misaligned));
+    assert_eq!(free(&mut buddy, index, 40, 1), Err(FreeError::Misaligned));
+    assert_eq!(free(&mut buddy, index + 1, 0, 1), Err(FreeError::Interior));
+    assert_eq!(free(&mut buddy, index, 1, 1), Err(FreeError::WrongOrder { actual: 2 }));
+    assert_eq!(free(&mut buddy, index, 2, 2), Err(FreeError::OtherOwner { owner: 1 }));
+    assert_eq!(free(&mut buddy, index, 2, 1), Ok(4));
+    assert_eq!(free(&mut buddy, index, 2, 1), Err(FreeError::DoubleFree));
+    assert_eq!(free(&mut buddy, index + 1, 0, 1), Err(FreeError::DoubleFree), "merged since");
+}
+
+/// A holder of the lock may die between any two stores. What it leaves is simulated by copying the
+/// tags at arbitrary moments, with lists and counts of another moment.
+#[test]
+fn the_lists_come_back_from_the_tags_alone() {
+    let mut random = fastrand::Rng::with_seed(3);
+    for _ in 0..50 {
+        let (mut core, frames) = (Core::new(6), frames(200));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(200, State::Dirty, 0);
+        let mut held = Vec::new();
+        for _ in 0..random.usize(1..80) {
+            let order = random.u32(0..4);
+            match buddy.take(order, State::Dirty, 1) {
+                Some(index) if random.bool() => held.push((index, order)),
+                Some(index) => {
+                    buddy.free(index, order, State::ZeroResident, 1, 0).expect("ours");
+                }
+                None => {}
+            }
+        }
+        let before = buddy.check().expect("sound");
+        // Lists and counts of a moment long gone.
+        let mut torn = Core::new(6);
+        let mut other = Buddy::new(&mut torn, &frames);
+        assert_eq!(other.extend(0, State::Dirty, 0), 0);
+        let mut stale = core.clone();
+        let mut buddy = Buddy::new(&mut stale, &frames);
+        for (index, order) in held.iter().skip(1).step_by(2) {
+            buddy.free(*index, *order, State::Dirty, 1, 0).expect("ours");
+        }
+        let now = buddy.check().expect("sound");
+        let mut buddy = Buddy::new(&mut core, &frames);
+        assert!(now == before || buddy.check().is_err(), "lists of another moment do not fit");
+        buddy.rebuild(0);
+        assert_eq!(buddy.check(), Ok(now));
+        for (index, order) in held.iter().step_by(2) {
+            buddy.free(*index, *order, State::Dirty, 1, 0).expect("still handed out");
+        }
+        buddy.check().expect("sound");
+    }
+}
+
+#[test]
+fn reclaiming_takes_what_the_dead_held_and_nothing_else() {
+    let (mut core, frames) = (Core::new(5), frames(64));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(64, State::ZeroResident, 0);
+    let alive = buddy.take(1, State::ZeroResident, 1).expect("two");
+    let dead = buddy.take(3, State::ZeroResident, 2).expect("eight");
+    assert_eq!(buddy.reclaim(|tag| tag.owner() == 2, 0), 8);
+    assert_eq!(buddy.free(dead, 3, State::Dirty, 2, 0), Err(FreeError::DoubleFree));
+    assert_eq!(buddy.free(alive, 1, State::Dirty, 1, 0).map(|_| ()), Ok(()));
+    buddy.check().expect("sound");
+}
+
+#[test]
+fn a_model_of_a_pool_that_fills_and_drains() {
+    let mut model = Model::new(256, 8);
+    let mut random = fastrand::Rng::with_seed(1);
+    for _ in 0..4000 {
+        model.step(random.u8(..), random.u8(..));
+    }
+    model.finish();
+}
+
+#[test]
+fn bookkeeping_is_16_bytes_per_page_and_orders_go_to_18() {
+    assert_eq!((size_of::<Frame>(), MAX_ORDER), (16, 18));
+    let (mut core, frames) = (Core::new(18), frames(1 << 18));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(1 << 18, State::Dirty, 0);
+    assert_eq!(buddy.take(18, State::Dirty, 1), Some(0));
+    let walked: Vec<_> =
+        buddy.walk().map(|(index, tag)| (index, tag.used(), tag.order())).collect();
+    assert_eq!(walked, [(0, Some(Use::Allocated), 18)]);
+}

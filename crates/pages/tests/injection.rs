@@ -1,0 +1,261 @@
+//! System calls that fail, and engines that fail, each in each way. One at a time: failures are
+//! injected into the whole process.
+
+use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
+use cachewise_pages::inject::{Call, fail, load};
+use cachewise_pages::{
+    Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn quiet() -> Builder {
+    let scrub = Scrub { enabled: false, ..Scrub::default() };
+    Pool::builder().capacity(8 << 20).cache_blocks(0).page_size(PageSize::Base).scrub(scrub)
+}
+
+/// A scrubber that begins at once and has no limits.
+fn eager() -> Scrub {
+    Scrub {
+        start: 0,
+        load: f64::INFINITY,
+        cpu_share: 1.0,
+        min_idle: Duration::ZERO,
+        ..Scrub::default()
+    }
+}
+
+/// Waits for something that another thread will do, for as long as a busy machine may need.
+fn until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn mmap_refused_is_an_error_and_nothing_is_left_behind() {
+    let _alone = alone();
+    fail(Call::Map, 1, libc::ENOMEM);
+    let refused = quiet().build().expect_err("no memory").to_string();
+    assert!(refused.contains("mapping the pool"), "{refused}");
+    quiet().build().expect("the next time");
+    fail(Call::Memfd, 1, libc::EMFILE);
+    let refused = quiet().build_shared().expect_err("no file").to_string();
+    assert!(refused.contains("shared file"), "{refused}");
+}
+
+#[test]
+fn advice_refused_is_a_note() {
+    let _alone = alone();
+    fail(Call::Huge, 1, libc::EINVAL);
+    let pool = quiet().build().expect("a pool");
+    assert_eq!(pool.notes().len(), 1);
+    fail(Call::Hugetlb, 1, libc::ENOMEM);
+    let pool = quiet().page_size(PageSize::Hugetlb).build().expect("a pool");
+    assert!(pool.notes()[0].to_string().contains("transparent huge pages instead"));
+    fail(Call::Bind, 1, libc::EPERM);
+    let pool = quiet().numa_node(0).build().expect("a pool");
+    assert!(pool.notes()[0].to_string().contains("NUMA node 0"));
+    fail(Call::Thread, 1, libc::EAGAIN);
+    let pool = quiet().scrub(Scrub::default()).build().expect("a pool");
+    assert!(pool.notes()[0].to_string().contains("no scrubber"));
+    fail(Call::Populate, 1, libc::ENOMEM);
+    let pool = quiet().initial(1 << 20).build().expect("a pool");
+    assert!(pool.notes()[0].to_string().contains("prefaulted 0 of 1048576"));
+    assert!(pool.zalloc(0).expect("later").iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn no_memory_at_hand_out_is_an_error_value_and_the_block_stays_zero() {
+    let _alone = alone();
+    let pool = quiet().build().expect("a pool");
+    fail(Call::Populate, 2, libc::ENOMEM);
+    assert!(matches!(pool.zalloc(0), Err(PoolError::NoMemory { .. })));
+    pool.check().expect("sound");
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.allocated, stats.zero_absent), (0, stats.managed));
+    assert!(pool.zalloc(0).expect("the next time").iter().all(|byte| *byte == 0));
+    // Where many pages are refused, one may still be had.
+    fail(Call::Populate, 1, libc::ENOMEM);
+    let trimmed = pool.trim().expect("trimmed");
+    assert!(trimmed > 0);
+    pool.zalloc(0).expect("a single page");
+    pool.check().expect("sound");
+}
+
+/// jemalloc #1302, and the swapped page of wasmtime's pull request 14357: memory taken for zero though
+/// the system had not dropped it.
+#[test]
+fn memory_that_the_system_would_not_take_back_is_dirty() {
+    let _alone = alone();
+    let pool = quiet().build().expect("a pool");
+    pool.alloc(5).expect("a block").fill(0xAB);
+    // A block that was zero is trusted no more either: part of it may be gone.
+    let before = pool.stats().expect("figures");
+    assert!(before.dirty > 0);
+    fail(Call::Discard, 1000, libc::EINVAL);
+    let refused = pool.trim().expect_err("refused").to_string();
+    fail(Call::Discard, 0, 0);
+    assert!(refused.contains("returning memory"), "{refused}");
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.trimmed, stats.in_flight), (0, 0));
+    assert!(stats.dirty >= before.dirty && stats.zero_absent == before.zero_absent);
+    pool.check().expect("sound");
+    pool.check_zeros().expect("zero");
+    assert!(pool.zalloc(5).expect("hot-zeroed").iter().all(|byte| *byte == 0));
+    // Locked memory is refused by the system itself.
+    let held = pool.alloc_raw(4).expect("a block");
+    // SAFETY: the block is held and that long.
+    let locked = unsafe { libc::mlock(held.as_ptr().cast(), pool.page_size() << 4) };
+    // SAFETY: held, that long.
+    unsafe { held.as_ptr().write_bytes(0xCD, pool.page_size() << 4) };
+    // SAFETY: not used afterwards.
+    unsafe { pool.free_raw(held, 4) }.expect("ours");
+    let _ = pool.trim();
+    if locked == 0 {
+        assert!(pool.stats().expect("figures").dirty >= (pool.page_size() << 4) as u64);
+    }
+    pool.check_zeros().expect("zero");
+    pool.check().expect("sound");
+}
+
+#[test]
+fn the_system_as_engine_falls_back_to_stores_when_it_refuses() {
+    let _alone = alone();
+    let pool = quiet().engine(EngineChoice::System).build().expect("a pool");
+    pool.alloc(6).expect("a block").fill(1);
+    fail(Call::Discard, 1, libc::EINVAL);
+    let done = pool.scrub_now(usize::MAX).expect("scrubbed");
+    assert!(done >= pool.page_size() << 6);
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.dirty, stats.engine_faults), (0, 1));
+    pool.check_zeros().expect("zero");
+}
+
+fn pool_with(outcomes: &[Outcome], strikes: u32) -> Pool {
+    let script = Script::new(Mutex::new(outcomes.iter().copied().collect()));
+    quiet()
+        .scrub(eager())
+        .engine(EngineChoice::Custom(Box::new(Faulty::new(script))))
+        .engine_deadline(Duration::from_millis(30))
+        .engine_strikes(strikes)
+        .verify(Verify::Report(1))
+        .build()
+        .expect("a pool")
+}
+
+fn dirty_and_wait(pool: &Pool, what: &str, done: impl Fn(&Pool) -> bool) {
+    pool.alloc(5).expect("a block").fill(0x77);
+    until(what, || done(pool));
+    pool.check().expect("sound");
+    assert!(pool.zalloc(5).expect("a block").iter().all(|byte| *byte == 0), "{what}");
+}
+
+#[test]
+fn every_outcome_of_an_engine_ends_in_zero_or_in_quarantine() {
+    let _alone = alone();
+    let clean = |pool: &Pool| pool.stats().expect("figures").dirty == 0;
+    let well = pool_with(&[Outcome::Good], 3);
+    dirty_and_wait(&well, "good", clean);
+    assert_eq!(well.stats().expect("figures").engine_faults, 0);
+    for outcome in [Outcome::Refuse, Outcome::Error, Outcome::Partial, Outcome::Slow, Outcome::Lie]
+    {
+        let pool = pool_with(&[outcome], 3);
+        let context = format!("{outcome:?}");
+        dirty_and_wait(&pool, &context, |pool| {
+            let stats = pool.stats().expect("figures");
+            stats.engine_faults >= 1 && stats.quarantined > 0
+        });
+        let stats = pool.stats().expect("figures");
+        assert!(stats.quarantined_ever > 0, "{context}: withdrawn");
+        pool.check().expect("sound");
+    }
+}
+
+/// The forerunner's driver had no deadline: the daemon "hung once in a while".
+#[test]
+fn an_engine_that_hangs_is_waited_for_until_its_deadline_and_its_blocks_wait_for_its_end() {
+    let _alone = alone();
+    let pool = pool_with(&[Outcome::Hang], 3);
+    dirty_and_wait(&pool, "hang", |pool| pool.stats().expect("figures").quarantined > 0);
+    // It scribbles on what it has for as long as it lives; nobody else has that.
+    for _ in 0..20 {
+        assert!(pool.zalloc(5).expect("a block").iter().all(|byte| *byte == 0));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    until("quiet", || pool.pause_scrubber());
+    pool.check_zeros().expect("zero");
+}
+
+#[test]
+fn after_its_strikes_the_engine_goes_and_the_cpu_does_all_its_work() {
+    let _alone = alone();
+    let pool = pool_with(&[Outcome::Lie, Outcome::Hang], 2);
+    pool.alloc(5).expect("a block").fill(0x77);
+    until("two failures, then the CPU", || {
+        if pool.stats().expect("figures").engine_faults < 2 {
+            // Work for the second failure.
+            drop(pool.alloc(3).map(|mut block| block.fill(0x78)));
+        }
+        let stats = pool.stats().expect("figures");
+        stats.engine_faults >= 2 && stats.quarantined == 0 && stats.dirty == 0
+    });
+    until("quiet", || pool.pause_scrubber());
+    let stats = pool.stats().expect("figures");
+    assert!(stats.quarantined_ever > 0 && stats.scrubbed > 0);
+    pool.check_zeros().expect("zero");
+    pool.check().expect("sound");
+}
+
+#[test]
+fn a_scrubber_that_gets_no_thread_leaves_blocks_dirty_and_tries_again() {
+    let _alone = alone();
+    let pool = quiet().scrub(eager()).build().expect("a pool");
+    fail(Call::Thread, 1, libc::EAGAIN);
+    pool.alloc(5).expect("a block").fill(1);
+    until("zeroed after all", || pool.stats().expect("figures").dirty == 0);
+    assert_eq!(pool.stats().expect("figures").engine_faults, 1);
+    pool.check_zeros().expect("zero");
+}
+
+/// The forerunner looked at the load when it woke and never while it worked.
+#[test]
+fn load_that_rises_while_it_works_stops_it_at_the_next_chunk() {
+    let _alone = alone();
+    load(Some(50));
+    // Its own limit makes the work last: 64 KiB at a time, 1 MiB a second.
+    let limited = Scrub { load: 1.0, bytes_per_second: 1 << 20, chunk: 64 << 10, ..eager() };
+    let pool = quiet().scrub(limited).build().expect("a pool");
+    pool.alloc_bytes(6 << 20).expect("much").fill(1);
+    let figures = || pool.stats().expect("figures");
+    until("work begun", || figures().scrubbed > 0);
+    load(Some(150));
+    until("rest", || figures().scrubber == ScrubberState::Load);
+    let at = figures().scrubbed;
+    std::thread::sleep(Duration::from_millis(400));
+    assert_eq!((figures().scrubbed, figures().in_flight), (at, 0), "it rests");
+    assert!(figures().dirty > 0);
+    load(Some(100));
+    until("work again, the limit itself is no excess", || figures().scrubbed > at);
+    load(None);
+}
+
+/// A block that somebody needs as a whole is not kept from them by a scrubber that always has one
+/// part of it or another.
+#[test]
+fn an_allocation_gets_what_the_scrubber_has_in_flight() {
+    let _alone = alone();
+    let pool = quiet().scrub(Scrub { chunk: 16 << 10, ..eager() }).build().expect("a pool");
+    for round in 0..100 {
+        pool.alloc_bytes(8 << 20).unwrap_or_else(|error| panic!("round {round}: {error}"))[..4096]
+            .fill(1);
+    }
+}

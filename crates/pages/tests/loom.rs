@@ -1,0 +1,196 @@
+//! All interleavings of small programs of allocating, freeing, scrubbing and trimming:
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p cachewise-pages --no-default-features --test loom`,
+//! or `cargo run -p xtask -- ci loom`.
+//!
+//! The allocator is the real one behind a lock that loom knows. The memory of each frame is a cell
+//! that loom watches: two threads that touch one frame without an order between them, such as a
+//! scrubber that still zeroes what was handed out, fail the run.
+#![cfg(loom)]
+
+use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use};
+use loom::cell::UnsafeCell;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+const FRAMES: usize = 4;
+const OWNER: u16 = 1;
+
+struct World {
+    core: Mutex<Core>,
+    frames: Vec<Frame>,
+    memory: Vec<UnsafeCell<u8>>,
+}
+
+// SAFETY: the cells are what is under test: loom reports unordered access to them.
+unsafe impl Send for World {}
+// SAFETY: as above.
+unsafe impl Sync for World {}
+
+impl World {
+    fn new(state: State) -> Arc<World> {
+        let world = World {
+            core: Mutex::new(Core::new(2)),
+            frames: (0..FRAMES).map(|_| Frame::new()).collect(),
+            memory: (0..FRAMES).map(|_| UnsafeCell::new(u8::from(state == State::Dirty))).collect(),
+        };
+        world.with(|buddy| buddy.extend(FRAMES as u32, state, 0));
+        Arc::new(world)
+    }
+
+    fn with<R>(&self, call: impl FnOnce(&mut Buddy<'_>) -> R) -> R {
+        let mut core = self.core.lock().expect("no panic in another thread");
+        call(&mut Buddy::new(&mut core, &self.frames))
+    }
+
+    fn write(&self, index: u32, order: u32, byte: u8) {
+        for frame in index..index + (1 << order) {
+            self.memory[frame as usize].with_mut(|memory| {
+                // SAFETY: the block is this thread's; loom checks just that.
+                unsafe { *memory = byte };
+            });
+        }
+    }
+
+    fn is_zero(&self, index: u32, order: u32) -> bool {
+        (index..index + (1 << order)).all(|frame| {
+            self.memory[frame as usize].with(|memory| {
+                // SAFETY: as above.
+                unsafe { *memory == 0 }
+            })
+        })
+    }
+
+    /// What `zalloc` does: zero and resident, else dirty and zeroed, else absent.
+    fn zalloc(&self, order: u32) -> Option<u32> {
+        let take = |state| self.with(|buddy| buddy.take(order, state, OWNER));
+        if let Some(index) = take(State::ZeroResident).or_else(|| take(State::ZeroAbsent)) {
+            assert!(self.is_zero(index, order), "known to be zero and is not");
+            return Some(index);
+        }
+        let index = take(State::Dirty)?;
+        self.write(index, order, 0);
+        Some(index)
+    }
+
+    fn use_and_free(&self, order: u32) {
+        if let Some(index) = self.zalloc(order) {
+            self.write(index, order, 7);
+            let freed = self.with(|buddy| buddy.free(index, order, State::Dirty, OWNER, 1));
+            assert!(freed.is_ok(), "{freed:?}");
+        }
+    }
+
+    fn scrub(&self, chunk: u32) {
+        let taken = self.with(|buddy| buddy.take_to_zero(0, chunk, 0, OWNER, 1));
+        if let Some((index, order)) = taken {
+            self.write(index, order, 0);
+            let landed = self.with(|buddy| buddy.land(index, order, State::ZeroResident, 1));
+            assert!(landed.is_ok(), "{landed:?}");
+        }
+    }
+
+    fn trim(&self) {
+        let taken = self.with(|buddy| buddy.take_to_trim(0, 1, OWNER));
+        if let Some((index, order, _)) = taken {
+            self.write(index, order, 0);
+            let landed = self.with(|buddy| buddy.land(index, order, State::ZeroAbsent, 1));
+            assert!(landed.is_ok(), "{landed:?}");
+        }
+    }
+
+    fn finish(&self) {
+        let zero: Vec<_> = self.with(|buddy| {
+            let counts = buddy.check().expect("sound");
+            assert_eq!((counts.out, counts.in_flight), (0, 0));
+            buddy.walk().collect()
+        });
+        for (index, tag) in zero {
+            if tag.used() != Some(Use::Free(State::Dirty)) {
+                assert!(self.is_zero(index, tag.order()));
+            }
+        }
+    }
+}
+
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+#[test]
+fn allocate_free_and_scrub() {
+    model(|| {
+        let world = World::new(State::Dirty);
+        let (a, b) = (Arc::clone(&world), Arc::clone(&world));
+        let scrubber = thread::spawn(move || a.scrub(1));
+        let user = thread::spawn(move || b.use_and_free(1));
+        world.use_and_free(0);
+        scrubber.join().expect("no panic");
+        user.join().expect("no panic");
+        world.finish();
+    });
+}
+
+#[test]
+fn allocate_scrub_and_trim() {
+    model(|| {
+        let world = World::new(State::Dirty);
+        let (a, b) = (Arc::clone(&world), Arc::clone(&world));
+        let scrubber = thread::spawn(move || a.scrub(2));
+        let trimmer = thread::spawn(move || b.trim());
+        world.use_and_free(0);
+        scrubber.join().expect("no panic");
+        trimmer.join().expect("no panic");
+        world.finish();
+    });
+}
+
+/// Caches take blocks out of reach of the lock: two threads free one block, and only one may succeed;
+/// meanwhile its buddy is freed under the lock, and must not be merged with it.
+#[test]
+fn one_block_freed_twice_without_the_lock() {
+    model(|| {
+        let world = World::new(State::ZeroResident);
+        let block = world.with(|buddy| buddy.take(0, State::ZeroResident, OWNER)).expect("one");
+        let buddy_block =
+            world.with(|buddy| buddy.take(0, State::ZeroResident, OWNER)).expect("its buddy");
+        let cache =
+            move |world: &World| world.frames[block as usize].cache(0, OWNER, false).is_ok();
+        let (a, b) = (Arc::clone(&world), Arc::clone(&world));
+        let first = thread::spawn(move || cache(&a));
+        let second = thread::spawn(move || {
+            b.with(|buddy| buddy.free(buddy_block, 0, State::Dirty, OWNER, 1)).is_ok()
+        });
+        let third = cache(&world);
+        let first = first.join().expect("no panic");
+        assert!(second.join().expect("no panic"));
+        assert!(first != third, "exactly one of them had it");
+        let freed = world.with(|buddy| buddy.free_cached(block, 0, false, 1));
+        assert!(freed.is_ok());
+        world.finish();
+    });
+}
+
+/// A block goes from one thread's cache to use again while others allocate and scrub around it.
+#[test]
+fn a_cached_block_is_handed_out_while_the_scrubber_works() {
+    model(|| {
+        let world = World::new(State::Dirty);
+        let block = world.zalloc(0).expect("one");
+        let (a, b) = (Arc::clone(&world), Arc::clone(&world));
+        let scrubber = thread::spawn(move || a.scrub(2));
+        let owner = thread::spawn(move || {
+            b.write(block, 0, 9);
+            assert!(b.frames[block as usize].cache(0, OWNER, false).is_ok());
+            assert!(b.frames[block as usize].uncache(0, OWNER, false).is_ok());
+            b.write(block, 0, 0);
+            let freed = b.with(|buddy| buddy.free(block, 0, State::ZeroResident, OWNER, 1));
+            assert!(freed.is_ok());
+        });
+        world.use_and_free(1);
+        scrubber.join().expect("no panic");
+        owner.join().expect("no panic");
+        world.finish();
+    });
+}

@@ -1,0 +1,420 @@
+//! The pool as a program uses it: every way in and out, bad use, threads.
+
+use allocator_api2::alloc::Allocator;
+use cachewise_pages::buddy::FreeError;
+use cachewise_pages::{Builder, PageSize, Pool, PoolError, Scrub, Verify};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// No scrubber: what is dirty stays dirty until the test says otherwise.
+fn quiet() -> Builder {
+    Pool::builder().scrub(Scrub { enabled: false, ..Scrub::default() })
+}
+
+fn uncached() -> Builder {
+    quiet().cache_blocks(0)
+}
+
+fn bytes<'a>(start: NonNull<u8>, length: usize) -> &'a mut [u8] {
+    // SAFETY: the tests pass blocks that they hold.
+    unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) }
+}
+
+fn free(pool: &Pool, start: NonNull<u8>, order: u32) -> Result<(), PoolError> {
+    // SAFETY: the tests use no block that they gave back.
+    unsafe { pool.free_raw(start, order) }
+}
+
+fn why(result: Result<(), PoolError>) -> FreeError {
+    match result {
+        Err(PoolError::Free { why, .. }) => why,
+        other => panic!("expected a refusal to free, found {other:?}"),
+    }
+}
+
+/// Scribble, free, reallocate, verify: every order, every way in, every state a block can come from.
+#[test]
+fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
+    for pages in [PageSize::Base, PageSize::Transparent] {
+        for cache_blocks in [0, 32] {
+            let pool = quiet()
+                .capacity(32 << 20)
+                .page_size(pages)
+                .cache_blocks(cache_blocks)
+                .build()
+                .expect("a pool");
+            let (top, page) = (11, pool.page_size());
+            for order in 0..=top {
+                for before in ["dirty", "scrubbed", "trimmed", "returned as zero", "half and half"]
+                {
+                    for entry in
+                        ["zalloc", "zalloc_raw", "zalloc_bytes", "zalloc_run_raw", "allocator"]
+                    {
+                        scribble_and_verify(&pool, order, before, entry, page);
+                    }
+                }
+                pool.check().expect("sound");
+                pool.check_zeros().expect("zero");
+            }
+            let stats = pool.stats().expect("figures");
+            assert_eq!(stats.allocated, 0);
+            assert!(stats.hot_zeroed > 0 && stats.scrubbed > 0 && stats.trimmed > 0);
+        }
+    }
+}
+
+fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page: usize) {
+    let length = page << order;
+    let mut block = pool.alloc(order).expect("dirty");
+    block.fill(0xA5);
+    match before {
+        "returned as zero" => {
+            block.fill(0);
+            // SAFETY: just zeroed.
+            unsafe { block.give_back_zeroed() }.expect("ours");
+        }
+        "half and half" => {
+            drop(block);
+            pool.flush_thread_cache();
+            pool.scrub_now(length / 2).expect("scrubbed");
+        }
+        _ => {
+            drop(block);
+            pool.flush_thread_cache();
+            match before {
+                "scrubbed" => drop(pool.scrub_now(usize::MAX).expect("scrubbed")),
+                "trimmed" => drop(pool.trim().expect("trimmed")),
+                _ => {}
+            }
+        }
+    }
+    let odd = if order == 0 { length } else { length - page };
+    let context = || format!("{entry} of order {order} after {before}");
+    let zero = |bytes: &[u8]| {
+        let zero = bytes.chunks(4096).all(|chunk| chunk == &[0; 4096][..chunk.len()]);
+        assert!(zero, "{} is not zero", context());
+    };
+    match entry {
+        "zalloc" => {
+            let block = pool.zalloc(order).expect("zeroed");
+            assert_eq!(block.len(), length);
+            assert_eq!((block.as_ptr() as usize - pool.base() as usize) % length, 0);
+            zero(&block);
+            block.into_dirty().fill(0x5A);
+        }
+        "zalloc_raw" => {
+            let start = pool.zalloc_raw(order).expect("zeroed");
+            zero(bytes(start, length));
+            bytes(start, length).fill(0x5A);
+            free(pool, start, order).expect("ours");
+        }
+        "zalloc_bytes" => {
+            let block = pool.zalloc_bytes(odd - 1).expect("zeroed");
+            assert_eq!(block.len(), odd);
+            zero(&block);
+            block.into_dirty().fill(0x5A);
+        }
+        "zalloc_run_raw" => {
+            let frames = (odd / page) as u32;
+            let start = pool.zalloc_run_raw(frames).expect("zeroed");
+            zero(bytes(start, odd));
+            bytes(start, odd).fill(0x5A);
+            // SAFETY: not used afterwards.
+            unsafe { pool.free_run_raw(start, frames) }.expect("ours");
+        }
+        _ => {
+            let layout = std::alloc::Layout::from_size_align(odd - 7, 64).expect("a layout");
+            let block = pool.allocate_zeroed(layout).expect("zeroed");
+            zero(bytes(block.cast(), block.len()));
+            bytes(block.cast(), block.len()).fill(0x5A);
+            // SAFETY: not used afterwards.
+            unsafe { pool.deallocate(block.cast(), layout) };
+        }
+    }
+}
+
+#[test]
+fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
+    for cache_blocks in [0, 32] {
+        let pool = quiet().capacity(4 << 20).cache_blocks(cache_blocks).build().expect("a pool");
+        let page = pool.page_size();
+        let block = pool.alloc_raw(2).expect("a block");
+        let at = |offset: usize| {
+            // SAFETY: the tests only offset inside a block of four pages.
+            unsafe { block.add(offset) }
+        };
+        let mut local = 0u8;
+        assert_eq!(why(free(&pool, NonNull::from(&mut local), 0)), FreeError::Foreign);
+        assert_eq!(why(free(&pool, at(64), 0)), FreeError::Misaligned);
+        assert_eq!(why(free(&pool, at(page), 1)), FreeError::Misaligned);
+        assert_eq!(why(free(&pool, at(page), 0)), FreeError::Interior);
+        assert_eq!(why(free(&pool, block, 1)), FreeError::WrongOrder { actual: 2 });
+        assert!(matches!(free(&pool, block, 40), Err(PoolError::Order { order: 40, .. })));
+        bytes(block, 4 * page).fill(7);
+        free(&pool, block, 2).expect("ours");
+        assert_eq!(why(free(&pool, block, 2)), FreeError::DoubleFree);
+        pool.flush_thread_cache();
+        assert_eq!(why(free(&pool, block, 2)), FreeError::DoubleFree);
+        assert_eq!(why(free(&pool, at(page), 0)), FreeError::DoubleFree, "merged by now");
+        let text = free(&pool, block, 2).expect_err("freed twice").to_string();
+        assert!(text.contains("freed twice") && text.contains("order 2"), "{text}");
+        pool.check().expect("sound");
+        let stats = pool.stats().expect("figures");
+        assert_eq!((stats.allocated, stats.frees), (0, 1));
+    }
+}
+
+#[test]
+fn two_threads_that_free_one_block_are_told_apart() {
+    let pool = quiet().capacity(4 << 20).build().expect("a pool");
+    for round in 0..200 {
+        let order = round % 3;
+        let block = pool.alloc_raw(order).expect("a block").as_ptr() as usize;
+        let go = AtomicBool::new(false);
+        let freed: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..2)
+                .map(|_| {
+                    scope.spawn(|| {
+                        while !go.load(Ordering::Acquire) {
+                            std::hint::spin_loop();
+                        }
+                        let start = NonNull::new(block as *mut u8).expect("not null");
+                        usize::from(free(&pool, start, order).is_ok())
+                    })
+                })
+                .collect();
+            go.store(true, Ordering::Release);
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+        });
+        assert_eq!(freed, 1, "exactly one of them had it");
+    }
+    pool.check().expect("sound");
+}
+
+#[test]
+fn a_closed_pool_says_so_on_every_handle() {
+    let pool = quiet().capacity(1 << 20).build().expect("a pool");
+    let other = pool.clone();
+    let block = pool.alloc_raw(0).expect("a block");
+    pool.close();
+    assert!(matches!(other.alloc(0), Err(PoolError::Closed)));
+    assert!(matches!(other.zalloc(3), Err(PoolError::Closed)));
+    assert!(matches!(other.trim(), Err(PoolError::Closed)));
+    assert!(matches!(other.scrub_now(1), Err(PoolError::Closed)));
+    assert!(matches!(free(&other, block, 0), Err(PoolError::Closed)));
+    bytes(block, 4096).fill(1); // still mapped: a block in use does no harm
+}
+
+#[test]
+fn settings_out_of_range_are_refused_by_name() {
+    let refused = |builder: Builder, words: &[&str]| {
+        let text = builder.build().expect_err("refused").to_string();
+        for word in words {
+            assert!(text.contains(word), "{text} does not say {word}");
+        }
+    };
+    let scrub = |change: fn(&mut Scrub)| {
+        let mut scrub = Scrub::default();
+        change(&mut scrub);
+        Pool::builder().capacity(1 << 20).scrub(scrub)
+    };
+    refused(Pool::builder().capacity(0), &["capacity", "found 0", "1 to"]);
+    refused(Pool::builder().capacity(usize::MAX), &["capacity", "accepted 1 to"]);
+    refused(Pool::builder().max_order(19), &["max_order", "19", "0 to 18"]);
+    refused(Pool::builder().capacity(1 << 20).initial(2 << 20), &["initial", "2097152"]);
+    refused(Pool::builder().prefault_threads(0), &["prefault_threads", "1 to 256"]);
+    refused(Pool::builder().cache_blocks(33), &["cache_blocks", "0 to 32"]);
+    refused(Pool::builder().numa_node(5000), &["numa_node", "0 to 1023"]);
+    refused(Pool::builder().verify(Verify::Report(0)), &["verify", "1 and more"]);
+    refused(scrub(|scrub| scrub.start = 30), &["scrub.start", "30"]);
+    refused(scrub(|scrub| (scrub.start, scrub.stop) = (1, 2)), &["scrub.stop", "found 2"]);
+    refused(scrub(|scrub| scrub.load = f64::NAN), &["scrub.load"]);
+    refused(scrub(|scrub| scrub.cpu_share = 0.0), &["scrub.cpu_share", "above 0"]);
+    refused(scrub(|scrub| scrub.chunk = 1), &["scrub.chunk", "4096"]);
+}
+
+#[test]
+fn capacity_above_memory_is_an_error_unless_asked_for() {
+    let builder = || quiet().capacity(1 << 40);
+    let refused = builder().build();
+    assert!(matches!(refused, Err(PoolError::OverMemory { asked, .. }) if asked == 1 << 40));
+    let pool = builder().allow_over_memory().build().expect("address space is there");
+    assert_eq!(pool.capacity(), 1 << 40);
+    let block = pool.zalloc(0).expect("the first page");
+    assert!(block.iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn exhaustion_is_an_error_value_and_passes() {
+    let pool = uncached().capacity(1 << 20).build().expect("a pool");
+    let order = (1usize << 20).ilog2() - pool.page_size().ilog2();
+    let all = pool.alloc(order).expect("all of it");
+    let refused = pool.zalloc(0);
+    assert!(matches!(refused, Err(PoolError::Exhausted { capacity: 1048576, .. })));
+    assert!(matches!(pool.alloc_bytes(1 << 60), Err(PoolError::Exhausted { .. })));
+    drop(refused);
+    drop(all);
+    pool.zalloc(0).expect("a page again");
+    assert!(matches!(pool.alloc(19), Err(PoolError::Order { order: 19, max_order: 18 })));
+}
+
+#[test]
+fn capacities_that_are_no_powers_of_two_are_used_to_the_last_page() {
+    for pages in [1usize, 3, 37, 1000] {
+        let page = quiet().capacity(1).build().expect("a pool").page_size();
+        let pool = uncached().capacity(pages * page).growth(page).build().expect("a pool");
+        let blocks: Vec<_> = (0..pages).map(|_| pool.zalloc(0).expect("a page")).collect();
+        assert!(pool.zalloc(0).is_err(), "no more than {pages} pages");
+        drop(blocks);
+        pool.check().expect("sound");
+        let stats = pool.stats().expect("figures");
+        assert_eq!(stats.dirty, (pages * page) as u64);
+    }
+}
+
+#[test]
+fn a_large_block_is_had_from_mixed_small_ones() {
+    let pool = uncached().capacity(1 << 20).initial(1 << 20).build().expect("a pool");
+    let order = (1usize << 20).ilog2() - pool.page_size().ilog2();
+    drop(pool.alloc(order - 1).expect("half"));
+    assert!(pool.stats().expect("figures").dirty > 0);
+    let all = pool.zalloc(order).expect("both halves");
+    assert!(all.iter().all(|byte| *byte == 0));
+    assert!(pool.stats().expect("figures").wasted > 0, "half of it was zero already");
+}
+
+#[test]
+fn the_pool_grows_as_it_is_used_and_trim_gives_idle_memory_back() {
+    let pool = uncached().capacity(64 << 20).page_size(PageSize::Base).build().expect("a pool");
+    assert_eq!(pool.stats().expect("figures").managed, 0, "nothing before it is asked for");
+    let blocks: Vec<_> = (0..32).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
+    let stats = pool.stats().expect("figures");
+    assert!(stats.managed >= 32 << 20 && stats.managed < 64 << 20, "{}", stats.managed);
+    for block in blocks {
+        block.into_dirty().fill(1);
+    }
+    let before = pool.resident().expect("an answer");
+    assert!(before >= 32 << 20, "{before}");
+    let trimmed = pool.trim().expect("trimmed");
+    let after = pool.resident().expect("an answer");
+    assert!(trimmed >= 32 << 20 && after * 20 <= before, "{before} B to {after} B");
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.dirty, stats.resident, stats.trimmed), (0, 0, trimmed as u64));
+    pool.check_zeros().expect("zero, and known to be");
+    let again = pool.zalloc(4).expect("faulted in");
+    assert!(again.iter().all(|byte| *byte == 0));
+    assert!(pool.stats().expect("figures").populated > 0);
+}
+
+#[test]
+fn trim_returns_no_more_than_it_was_told() {
+    let pool = uncached().capacity(8 << 20).page_size(PageSize::Base).initial(8 << 20);
+    let pool = pool.prefault_threads(3).build().expect("a pool");
+    assert_eq!(pool.notes(), []);
+    assert_eq!(pool.stats().expect("figures").zero_resident, 8 << 20);
+    assert_eq!(pool.trim_at_most(1 << 20).expect("trimmed"), 1 << 20);
+    assert_eq!(pool.stats().expect("figures").zero_absent, 1 << 20);
+}
+
+#[test]
+fn states_add_up_and_caches_are_counted() {
+    let pool = quiet().capacity(8 << 20).initial(4 << 20).build().expect("a pool");
+    let held: Vec<_> = (0..10).map(|_| pool.zalloc(0).expect("a page")).collect();
+    let page = pool.page_size() as u64;
+    let stats = pool.stats().expect("figures");
+    assert_eq!(stats.allocated, 10 * page);
+    assert!(stats.cached > 0, "fetched together");
+    let sum = stats.allocated + stats.cached + stats.dirty + stats.in_flight + stats.zero_resident;
+    assert_eq!(sum + stats.zero_absent + stats.quarantined, stats.managed);
+    assert_eq!((stats.zero_hits, stats.zero_misses), (10, 0));
+    assert_eq!(stats.orders[0].zero_hits, 10);
+    drop(held);
+    pool.flush_thread_cache();
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.cached, stats.allocated, stats.frees), (0, 0, 10));
+    pool.check().expect("sound");
+}
+
+#[test]
+fn a_thread_that_ends_leaves_its_cache_and_keeps_what_it_holds() {
+    let pool = quiet().capacity(8 << 20).initial(1 << 20).build().expect("a pool");
+    let held = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let kept = pool.zalloc_raw(1).expect("a block");
+            for _ in 0..5 {
+                drop(pool.zalloc(0).expect("a page"));
+            }
+            kept.as_ptr() as usize
+        });
+        thread.join().expect("no panic")
+    });
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.cached, stats.allocated), (0, 2 * pool.page_size() as u64));
+    assert_eq!((stats.zero_hits, stats.frees), (6, 5), "its counts stay");
+    let start = NonNull::new(held as *mut u8).expect("not null");
+    free(&pool, start, 1).expect("any thread may give it back");
+    pool.check().expect("sound");
+}
+
+#[test]
+fn a_cache_whose_pool_is_gone_harms_nobody() {
+    for _ in 0..5 {
+        let pool = quiet().capacity(1 << 20).build().expect("a pool");
+        drop(pool.alloc(0).expect("a page"));
+    }
+}
+
+#[test]
+fn a_zero_that_is_none_is_withdrawn_and_reported() {
+    let pool = uncached().capacity(1 << 20).verify(Verify::Report(1)).build().expect("a pool");
+    let start = pool.alloc_raw(1).expect("a block");
+    bytes(start, 8192)[5000] = 9;
+    // What a program does that breaks the promise.
+    // SAFETY: of use it is none; that it is not zero is the point.
+    unsafe { pool.free_zeroed_run_raw(start, 2) }.expect("believed");
+    assert!(matches!(pool.check_zeros(), Err(PoolError::NotZero { byte: 9, .. })));
+    match pool.zalloc(1) {
+        Err(PoolError::NotZero { address, byte: 9, .. }) => {
+            assert_eq!(address, start.as_ptr() as usize + 5000);
+        }
+        other => panic!("expected a report, found {other:?}"),
+    }
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.verify_failed, stats.quarantined), (1, 2 * pool.page_size() as u64));
+    assert!(pool.zalloc(1).expect("another").iter().all(|byte| *byte == 0));
+    pool.check().expect("sound");
+}
+
+#[test]
+fn more_than_memory_bound_to_a_node_that_is_not_there_is_told() {
+    let pool = quiet().capacity(1 << 20).numa_node(900).build().expect("a pool");
+    let told: Vec<_> = pool.notes().iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|note| note.contains("NUMA node 900")), "{told:?}");
+    drop(pool.zalloc(0).expect("works without"));
+}
+
+#[test]
+fn explicit_huge_pages_or_a_note_that_there_are_none() {
+    let pool = quiet().capacity(4 << 20).page_size(PageSize::Hugetlb).build().expect("a pool");
+    let told = pool.notes().iter().any(|note| note.to_string().contains("hugetlb"));
+    let huge = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
+    assert_eq!(told, huge.trim().parse::<u64>().unwrap_or(0) < 2);
+    let mut block = pool.zalloc(3).expect("a block").into_dirty();
+    block.fill(1);
+}
+
+#[test]
+fn allocator_api_collections_grow_and_shrink() {
+    let pool = quiet().capacity(16 << 20).build().expect("a pool");
+    let mut numbers = allocator_api2::vec::Vec::new_in(&pool);
+    for number in 0..500_000u32 {
+        numbers.push(number);
+    }
+    numbers.shrink_to_fit();
+    assert!(numbers.iter().copied().eq(0..500_000));
+    drop(numbers);
+    pool.check().expect("sound");
+    assert_eq!(pool.stats().expect("figures").allocated, 0);
+    let odd = std::alloc::Layout::from_size_align(1 << 13, 1 << 32).expect("a layout");
+    assert!((&pool).allocate(odd).is_err(), "no such alignment");
+}

@@ -1,0 +1,392 @@
+//! What processes do to pools: fork, share, die; and signals that interrupt.
+
+use cachewise_pages::buddy::FreeError;
+use cachewise_pages::{Builder, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify};
+use std::process::Command;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+fn quiet() -> Builder {
+    let scrub = Scrub { enabled: false, ..Scrub::default() };
+    Pool::builder().capacity(16 << 20).page_size(PageSize::Base).scrub(scrub)
+}
+
+fn eager() -> Scrub {
+    Scrub {
+        start: 0,
+        load: f64::INFINITY,
+        cpu_share: 1.0,
+        min_idle: Duration::ZERO,
+        ..Scrub::default()
+    }
+}
+
+/// Runs `child` in a forked process; it succeeds by returning true.
+fn fork(child: impl FnOnce() -> bool) -> i32 {
+    // SAFETY: the child uses the pool, which is made for it, and leaves without destructors.
+    match unsafe { libc::fork() } {
+        0 => {
+            let well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
+            let code = if well.unwrap_or(false) { 0 } else { 1 };
+            // SAFETY: ends this process at once.
+            unsafe { libc::_exit(code) }
+        }
+        pid => {
+            assert!(pid > 0, "no process to be had");
+            pid
+        }
+    }
+}
+
+fn wait(pid: i32) -> i32 {
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    status
+}
+
+fn zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
+    let pool = quiet()
+        .scrub(Scrub { chunk: 64 << 10, ..eager() })
+        .verify(Verify::Report(1))
+        .build()
+        .expect("a pool");
+    let mut kept = pool.alloc(3).expect("a block");
+    kept.fill(0x3C);
+    let mut in_the_middle = 0;
+    for _ in 0..30 {
+        pool.alloc_bytes(8 << 20).expect("much").fill(0xC3);
+        in_the_middle += u32::from(pool.stats().expect("figures").in_flight > 0);
+        let pid = fork(|| {
+            let stats = pool.stats().expect("figures");
+            let mut well = stats.in_flight == 0 && stats.scrubber == ScrubberState::Off;
+            well &= kept.iter().all(|byte| *byte == 0x3C);
+            pool.check().expect("sound");
+            pool.check_zeros().expect("zero");
+            for order in 0..10 {
+                well &= zero(&pool.zalloc(order).expect("a block"));
+            }
+            // What the parent handed out is handed out here too, and can be given back here.
+            kept.fill(0);
+            well &= pool.trim().expect("trimmed") > 0;
+            well
+        });
+        assert_eq!(wait(pid), 0);
+        assert!(kept.iter().all(|byte| *byte == 0x3C), "the child wrote to its copy");
+    }
+    until("quiet", || pool.pause_scrubber() || in_the_middle == 0);
+    pool.check().expect("sound");
+    pool.check_zeros().expect("zero");
+}
+
+#[test]
+fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
+    let pool = quiet().scrub(eager()).initial(4 << 20).build().expect("a pool");
+    let (filled, wait_here) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(pool.zalloc(0).expect("a page"));
+            filled.wait();
+            wait_here.wait();
+        });
+        filled.wait();
+        drop(pool.zalloc(1).expect("this thread has a cache too"));
+        assert!(pool.stats().expect("figures").cached > 0);
+        let pid = fork(|| {
+            let stats = pool.stats().expect("figures");
+            let mut well = stats.cached == 0 && stats.allocated == 0;
+            well &= zero(&pool.zalloc(0).expect("a page"));
+            pool.check().expect("sound");
+            pool.resume_scrubber();
+            pool.alloc(7).expect("a block").fill(1);
+            until("the child's own scrubber", || pool.stats().expect("figures").dirty == 0);
+            pool.check_zeros().expect("zero");
+            until("quiet", || pool.pause_scrubber());
+            well
+        });
+        assert_eq!(wait(pid), 0);
+        wait_here.wait();
+    });
+    drop(pool);
+}
+
+#[test]
+fn a_child_may_drop_its_copy() {
+    let pool = quiet().scrub(eager()).build().expect("a pool");
+    pool.alloc(7).expect("a block").fill(1);
+    let mut slot = Some(pool);
+    let pid = fork(|| {
+        drop(slot.take());
+        true
+    });
+    assert_eq!(wait(pid), 0);
+    let pool = slot.expect("the parent's is still there");
+    until("still scrubbed here", || pool.stats().expect("figures").dirty == 0);
+}
+
+static SIGNALLED: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+static HANDLED: AtomicUsize = AtomicUsize::new(0);
+static WRONG: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn on_signal(_: i32) {
+    // SAFETY: null, or a pool that outlives the timer.
+    let Some(pool) = (unsafe { SIGNALLED.load(Ordering::SeqCst).as_ref() }) else { return };
+    match pool.zalloc(2) {
+        Ok(block) => {
+            if !zero(&block) {
+                WRONG.fetch_add(1, Ordering::SeqCst);
+            }
+            // SAFETY: errno belongs to the interrupted code, which may read it.
+            HANDLED.fetch_add(1, Ordering::SeqCst);
+        }
+        Err(PoolError::Reentered | PoolError::Exhausted { .. }) => {}
+        Err(_) => {
+            WRONG.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[test]
+fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
+    if std::env::var_os("SIGNALS").is_none() {
+        // In a process of its own: the timer is the process's.
+        rerun("signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang", "SIGNALS");
+        return;
+    }
+    let pool = quiet().initial(8 << 20).build().expect("a pool");
+    SIGNALLED.store((&raw const pool).cast_mut(), Ordering::SeqCst);
+    // SAFETY: all zero is a valid action without flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = on_signal as *const () as usize;
+    // SAFETY: a valid action, no old one wanted.
+    unsafe { libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut()) };
+    let tick = libc::timeval { tv_sec: 0, tv_usec: 100 };
+    let timer = libc::itimerval { it_interval: tick, it_value: tick };
+    // SAFETY: a valid timer, no old one wanted.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+    let begun = Instant::now();
+    let mut random = fastrand::Rng::with_seed(4);
+    while begun.elapsed() < Duration::from_millis(700) {
+        let order = random.u32(0..8);
+        if let Ok(block) = pool.zalloc(order) {
+            assert!(zero(&block[..64]));
+            block.into_dirty()[0] = 1;
+        }
+        if random.u8(..) == 0 {
+            let _ = pool.trim_at_most(1 << 16);
+        }
+    }
+    let off = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let timer = libc::itimerval { it_interval: off, it_value: off };
+    // SAFETY: as above.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+    assert!(HANDLED.load(Ordering::SeqCst) > 0, "the handler got blocks");
+    assert_eq!(WRONG.load(Ordering::SeqCst), 0);
+    pool.check().expect("sound");
+    pool.check_zeros().expect("zero");
+}
+
+fn rerun(test: &str, variable: &str) {
+    let status = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", test, "--test-threads=1", "--nocapture"])
+        .env(variable, "1")
+        .status()
+        .expect("it runs");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn verify_in_production_aborts_with_a_clear_message() {
+    if std::env::var_os("ABORTS").is_none() {
+        let output = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "verify_in_production_aborts_with_a_clear_message"])
+            .args(["--test-threads=1", "--nocapture"])
+            .env("ABORTS", "1")
+            .output()
+            .expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
+        assert!(
+            text.contains("known to be zero holds 0x2a") && text.contains("aborting"),
+            "{text}"
+        );
+        return;
+    }
+    let pool = quiet().cache_blocks(0).verify(Verify::Abort(1)).build().expect("a pool");
+    let start = pool.alloc_raw(0).expect("a page");
+    // SAFETY: held.
+    unsafe { start.as_ptr().write(0x2a) };
+    // SAFETY: not used afterwards; that the promise of zero is broken is the point.
+    unsafe { pool.free_zeroed_run_raw(start, 1) }.expect("believed");
+    let _ = pool.zalloc(0);
+    unreachable!("aborted");
+}
+
+#[test]
+fn two_processes_share_a_pool_and_one_scrubber_serves_both() {
+    let pool = quiet().scrub(eager()).build_shared().expect("a pool");
+    let file = pool.file().expect("a shared pool has a file");
+    let pid = fork(|| {
+        let mine = Pool::attach(file).expect("the pool");
+        for order in 0..8 {
+            let block = mine.zalloc(order).expect("a block");
+            assert!(zero(&block));
+            block.into_dirty().fill(0x66);
+        }
+        mine.flush_thread_cache();
+        // Zeroed by the parent's scrubber: this process has none.
+        until("scrubbed from outside", || mine.stats().expect("figures").dirty == 0);
+        assert_eq!(mine.stats().expect("figures").scrubber, ScrubberState::Off);
+        mine.check_zeros().expect("zero");
+        mine.trim().expect("trimmed") > 0
+    });
+    assert_eq!(wait(pid), 0);
+    pool.check().expect("sound");
+    pool.check_zeros().expect("zero");
+    let stats = pool.stats().expect("figures");
+    assert!(stats.scrubbed > 0 && stats.trimmed > 0);
+    assert!(zero(&pool.zalloc(8).expect("a block")));
+}
+
+#[test]
+fn what_a_killed_process_held_comes_back() {
+    let pool = quiet().build_shared().expect("a pool");
+    let file = pool.file().expect("a file");
+    let (read, write) = std::io::pipe().expect("a pipe");
+    let pid = fork(|| {
+        use std::io::Write;
+        let mine = Pool::attach(file).expect("the pool");
+        let mut held: Vec<_> = (0..6).map(|order| mine.alloc(order).expect("a block")).collect();
+        held.iter_mut().for_each(|block| block.fill(0x99));
+        (&write).write_all(b"x").expect("told");
+        std::thread::sleep(Duration::from_secs(60));
+        false
+    });
+    use std::io::Read;
+    let mut told = [0];
+    (&read).read_exact(&mut told).expect("the child holds blocks");
+    assert!(pool.stats().expect("figures").allocated > 0);
+    assert_eq!(pool.reap().expect("nobody is gone"), 0);
+    // SAFETY: a child of this process.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait(pid);
+    assert!(pool.reap().expect("somebody is gone") >= 63 * pool.page_size());
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.allocated, stats.in_flight), (0, 0));
+    pool.check().expect("sound");
+    assert!(zero(&pool.zalloc(5).expect("a block")));
+}
+
+/// Processes are killed at arbitrary moments, many of them inside the lock. Whoever comes next
+/// finds the lock marked, and repairs.
+#[test]
+fn processes_killed_in_the_middle_of_operations_leave_a_pool_that_works() {
+    let pool = quiet().cache_blocks(0).build_shared().expect("a pool");
+    let file = pool.file().expect("a file");
+    let mut random = fastrand::Rng::with_seed(8);
+    for round in 0..60 {
+        let pid = fork(|| {
+            let mine = Pool::attach_with(file, quiet().cache_blocks(0)).expect("the pool");
+            let mut random = fastrand::Rng::with_seed(round);
+            loop {
+                // Dirty blocks need no work outside the lock, so most of the time is inside.
+                if let Ok(block) = mine.alloc_raw(random.u32(0..6)) {
+                    if random.u8(..) > 3 {
+                        let index = random.u32(0..6);
+                        // SAFETY: most of these are refused; none is used afterwards.
+                        let _ = unsafe { mine.free_raw(block, index) };
+                    }
+                } else {
+                    let _ = mine.trim_at_most(1 << 18);
+                }
+            }
+        });
+        std::thread::sleep(Duration::from_micros(random.u64(3000..9000)));
+        // SAFETY: a child of this process.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        wait(pid);
+        pool.reap().expect("reaped");
+        pool.check().expect("sound");
+        let stats = pool.stats().expect("figures");
+        assert_eq!((stats.allocated, stats.in_flight), (0, 0), "round {round}");
+        assert!(zero(&pool.zalloc(6).expect("a block")), "round {round}");
+    }
+}
+
+#[test]
+fn a_fork_of_a_shared_pool_cannot_give_back_what_is_the_parents() {
+    let pool = quiet().build_shared().expect("a pool");
+    let start = pool.alloc_raw(3).expect("a block");
+    drop(pool.zalloc(0).expect("this thread has a cache"));
+    let pid = fork(|| {
+        // SAFETY: it is the parent's, so it must be refused.
+        let refused = unsafe { pool.free_raw(start, 3) };
+        let why = matches!(refused, Err(PoolError::Free { why: FreeError::OtherOwner { .. }, .. }));
+        // Its own are its own, and not those of the parent's cache.
+        let block = pool.zalloc(0).expect("a page");
+        block.into_dirty().fill(5);
+        why
+    });
+    assert_eq!(wait(pid), 0);
+    for _ in 0..40 {
+        assert!(zero(&pool.zalloc(0).expect("a page")));
+    }
+    // SAFETY: not used afterwards.
+    unsafe { pool.free_raw(start, 3) }.expect("still the parent's");
+    pool.reap().expect("reaped");
+    pool.flush_thread_cache();
+    pool.check().expect("sound");
+    assert_eq!(pool.stats().expect("figures").allocated, 0);
+}
+
+#[test]
+fn files_that_are_no_pool_are_refused_by_field() {
+    let refused = |file: &std::fs::File, words: &str| {
+        let text = Pool::attach(file).expect_err("refused").to_string();
+        assert!(text.contains(words), "{text} does not say {words}");
+    };
+    let file = std::fs::File::open("/proc/self/exe").expect("a file");
+    refused(&file, "seals of the file");
+    let sealed = |length: u64| {
+        use rustix::fs::{MemfdFlags, SealFlags};
+        let made = rustix::fs::memfd_create("other", MemfdFlags::ALLOW_SEALING).expect("a file");
+        rustix::fs::ftruncate(&made, length).expect("a length");
+        rustix::fs::fcntl_add_seals(&made, SealFlags::SHRINK).expect("sealed");
+        std::fs::File::from(made)
+    };
+    refused(&sealed(10), "bytes of the file: found 10");
+    refused(&sealed(1 << 20), "first bytes: found 0");
+    assert!(quiet().page_size(PageSize::Hugetlb).build_shared().is_err());
+    assert!(quiet().numa_node(0).build_shared().is_err());
+}
+
+#[test]
+fn a_block_of_a_shared_pool_is_the_same_memory_for_both() {
+    let pool = quiet().build_shared().expect("a pool");
+    let other = Pool::attach(pool.file().expect("a file")).expect("mapped twice");
+    let start = pool.zalloc_raw(0).expect("a page");
+    let offset = start.as_ptr() as usize - pool.base() as usize;
+    // SAFETY: held.
+    unsafe { start.as_ptr().write(77) };
+    let there = NonNull::new((other.base() as usize + offset) as *mut u8).expect("not null");
+    // SAFETY: inside the other mapping of the same block.
+    assert_eq!(unsafe { there.as_ptr().read() }, 77);
+    // SAFETY: refused: it is the first handle's.
+    let refused = unsafe { other.free_raw(there, 0) };
+    assert!(matches!(refused, Err(PoolError::Free { why: FreeError::OtherOwner { .. }, .. })));
+}

@@ -1,0 +1,206 @@
+//! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it is.
+
+use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
+use std::time::{Duration, Instant};
+
+fn eager() -> Scrub {
+    Scrub {
+        start: 0,
+        load: f64::INFINITY,
+        cpu_share: 1.0,
+        min_idle: Duration::ZERO,
+        ..Scrub::default()
+    }
+}
+
+fn builder(scrub: Scrub) -> Builder {
+    Pool::builder().capacity(32 << 20).cache_blocks(0).page_size(PageSize::Base).scrub(scrub)
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never came: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn state(pool: &Pool) -> ScrubberState {
+    pool.stats().expect("figures").scrubber
+}
+
+fn dirty(pool: &Pool) -> u64 {
+    pool.stats().expect("figures").dirty
+}
+
+#[test]
+fn every_built_in_engine_zeroes_what_is_idle() {
+    for engine in [EngineChoice::CpuAround, EngineChoice::CpuThrough, EngineChoice::System] {
+        let name = format!("{engine:?}");
+        let pool = builder(eager()).engine(engine).build().expect("a pool");
+        for order in 0..=10 {
+            pool.alloc(order).expect("a block").fill(0x99);
+        }
+        until(&name, || dirty(&pool) == 0 && state(&pool) == ScrubberState::Idle);
+        let stats = pool.stats().expect("figures");
+        assert!(stats.scrubbed > 0 && stats.in_flight == 0, "{name}");
+        assert!(stats.scrub_cpu > Duration::ZERO, "{name}: its CPU time is told");
+        pool.check_zeros().expect("zero");
+        pool.check().expect("sound");
+        let hits = stats.zero_hits;
+        drop(pool.zalloc(4).expect("prezeroed"));
+        assert_eq!(pool.stats().expect("figures").zero_hits, hits + 1, "{name}");
+    }
+}
+
+/// The CPU time of all threads of this process with that name.
+fn cpu_of(name: &str) -> u64 {
+    let mut ticks = 0;
+    for task in std::fs::read_dir("/proc/self/task").expect("threads").flatten() {
+        let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
+        let comm = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        if comm.trim() == name {
+            ticks += text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        }
+    }
+    ticks
+}
+
+#[test]
+fn an_idle_pools_scrubber_uses_no_cpu() {
+    // In a process of its own: other tests have scrubbers too.
+    if std::env::var_os("IDLE_SCRUBBER").is_none() {
+        let status = std::process::Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "an_idle_pools_scrubber_uses_no_cpu", "--test-threads=1"])
+            .env("IDLE_SCRUBBER", "1")
+            .status()
+            .expect("it runs");
+        assert!(status.success());
+        return;
+    }
+    let pool = builder(eager()).build().expect("a pool");
+    pool.alloc(8).expect("a block").fill(1);
+    until("idle", || dirty(&pool) == 0 && state(&pool) == ScrubberState::Idle);
+    std::thread::sleep(Duration::from_millis(50));
+    let before = (cpu_of("cw-pool"), cpu_of("cw-scrub"));
+    assert!(before.0 > 0, "the thread is there and did work");
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!((cpu_of("cw-pool"), cpu_of("cw-scrub")), before, "not a nanosecond");
+}
+
+#[test]
+fn start_wakes_it_and_stop_is_where_it_ends() {
+    let scrub = Scrub { start: 5, stop: 3, ..eager() };
+    let pool = builder(scrub).build().expect("a pool");
+    // Guards keep the blocks from merging.
+    let guards: Vec<_> = (0..8).map(|_| (pool.alloc(2), pool.alloc(2))).collect();
+    let (small, kept): (Vec<_>, Vec<_>) = guards.into_iter().unzip();
+    let medium = pool.alloc(4).expect("a block");
+    let guard = pool.alloc(4).expect("a guard");
+    drop(small);
+    drop(medium);
+    std::thread::sleep(Duration::from_millis(60));
+    assert_eq!(pool.stats().expect("figures").scrubbed, 0, "nothing of order 5 yet");
+    pool.alloc(6).expect("a block").fill(1);
+    let left = |pool: &Pool, from: usize| {
+        pool.stats().expect("figures").orders[from..].iter().map(|order| order.dirty).sum::<u64>()
+    };
+    until("all from order 3 up", || left(&pool, 3) == 0 && state(&pool) == ScrubberState::Idle);
+    assert!(left(&pool, 0) >= 1, "order 2 is below `stop`");
+    drop((kept, guard));
+}
+
+#[test]
+fn blocks_used_lately_are_left_alone() {
+    let pool = builder(Scrub { min_idle: Duration::from_secs(3600), ..eager() }).build();
+    let pool = pool.expect("a pool");
+    pool.alloc(6).expect("a block").fill(1);
+    std::thread::sleep(Duration::from_millis(100));
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.scrubbed, stats.dirty > 0), (0, true));
+}
+
+#[test]
+fn pause_stops_it_and_resume_lets_it_go_on() {
+    let pool = builder(eager()).build().expect("a pool");
+    until("quiet", || pool.pause_scrubber());
+    pool.alloc(8).expect("a block").fill(1);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!((state(&pool), dirty(&pool) > 0), (ScrubberState::Paused, true));
+    pool.resume_scrubber();
+    until("zeroed", || dirty(&pool) == 0);
+}
+
+/// An order that comes while it decides to rest is not slept through.
+#[test]
+fn paused_resumed_and_stopped_at_once_it_always_ends() {
+    for round in 0..300 {
+        let pool = builder(eager()).capacity(1 << 20).build().expect("a pool");
+        drop(pool.alloc(0).expect("a page"));
+        pool.pause_scrubber();
+        if round % 3 != 0 {
+            pool.resume_scrubber();
+        }
+    }
+}
+
+#[test]
+fn in_the_middle_of_much_work_it_stops_when_told() {
+    // Its own limit makes the work last: 64 KiB at a time, 1 MiB a second.
+    let scrub = Scrub { bytes_per_second: 1 << 20, chunk: 64 << 10, ..eager() };
+    let pool = builder(scrub).build().expect("a pool");
+    for _ in 0..2 {
+        pool.alloc_bytes(16 << 20).expect("much").fill(1);
+    }
+    until("work begun", || pool.stats().expect("figures").scrubbed > 0);
+    pool.pause_scrubber();
+    until("rest", || state(&pool) == ScrubberState::Paused);
+    let at = pool.stats().expect("figures").scrubbed;
+    std::thread::sleep(Duration::from_millis(150));
+    let stats = pool.stats().expect("figures");
+    assert_eq!((stats.scrubbed, stats.in_flight), (at, 0), "nothing after the pause");
+    assert!(stats.dirty > 8 << 20, "the byte rate held");
+    pool.check().expect("sound");
+    pool.check_zeros().expect("zero");
+}
+
+#[test]
+fn it_gives_up_when_nobody_wants_zeroes_and_comes_back_when_somebody_does() {
+    let pool = builder(Scrub { unused_limit: 4 << 20, ..eager() }).build().expect("a pool");
+    until("given up", || {
+        pool.alloc(8).expect("a block").fill(1);
+        std::thread::sleep(Duration::from_millis(3));
+        state(&pool) == ScrubberState::Unused
+    });
+    let at = pool.stats().expect("figures").scrubbed;
+    pool.alloc(8).expect("a block").fill(1);
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(pool.stats().expect("figures").scrubbed, at, "off");
+    // Enough requests that one of them misses.
+    let wanted: Vec<_> = (0..16).map_while(|_| pool.zalloc(8).ok()).collect();
+    drop(wanted);
+    until("back", || pool.stats().expect("figures").scrubbed > at);
+}
+
+#[test]
+fn orders_above_the_chunk_are_zeroed_whole_where_stop_says_so() {
+    let scrub = Scrub { start: 9, stop: 9, chunk: 64 << 10, ..eager() };
+    let pool = builder(scrub).build().expect("a pool");
+    pool.alloc(10).expect("a block").fill(1);
+    until("zeroed", || {
+        let stats = pool.stats().expect("figures");
+        stats.orders[9..].iter().all(|order| order.dirty == 0) && stats.in_flight == 0
+    });
+    assert!(pool.stats().expect("figures").scrubbed >= 2 << 20);
+    pool.check_zeros().expect("zero");
+}
+
+#[test]
+fn the_pool_goes_away_in_the_middle_of_scrubbing() {
+    for _ in 0..10 {
+        let pool = builder(Scrub { chunk: 16 << 10, ..eager() }).build().expect("a pool");
+        pool.alloc_bytes(16 << 20).expect("much").fill(1);
+        until("begun", || pool.stats().expect("figures").scrubbed > 0);
+        drop(pool);
+    }
+}

@@ -1,0 +1,20 @@
+//! Ten seconds of everything at once. The long form is `cargo run --release -p xtask -- soak`.
+
+use cachewise_pages::soak::{Plan, run};
+use std::time::Duration;
+
+#[test]
+fn ten_seconds_of_mixed_sizes_threads_forks_trims_and_faulty_engines() {
+    let plan = Plan {
+        duration: Duration::from_secs(10),
+        round: Duration::from_millis(1200),
+        capacity: 48 << 20,
+        threads: 3,
+        seed: 20_261_121,
+    };
+    let report = run(&plan).expect("nothing wrong");
+    println!("{report:?}");
+    assert!(report.rounds >= 4 && report.blocks > 1000 && report.forks > 10, "{report:?}");
+    assert!(report.zero_bytes > 0 && report.trimmed > 0 && report.scrubbed > 0, "{report:?}");
+    assert!(report.engine_faults > 0, "engines did fail: {report:?}");
+}
