@@ -11,8 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Documents and how many items each has.
-const DOCUMENTS: [(&str, u32); 5] =
-    [("000", 15), ("001", 8), ("002", 17), ("003", 15), ("004", 9)];
+const DOCUMENTS: [(&str, u32); 5] = [("000", 15), ("001", 8), ("002", 17), ("003", 15), ("004", 9)];
 
 /// The heading of the list of what is left out.
 const NOT_ANSWERED: &str = "## Not answered here";
