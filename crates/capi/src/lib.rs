@@ -14,6 +14,8 @@
 #[cfg(panic = "unwind")]
 extern crate std;
 
+mod parallel;
+
 use cachewise::{Reuse, raw};
 use cachewise_kernels::Operation;
 use core::ffi::{CStr, c_char, c_int, c_uint};

@@ -18,6 +18,16 @@ fn the_contract_is_kept() {
 }
 
 #[test]
+fn several_threads_do_every_byte() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let flags = [C89, &["-pthread"]].concat();
+    for linked in [Linked::Shared, Linked::Static] {
+        let program = compile(directory.path(), "tests/c/parallel.c", &flags, linked);
+        assert_eq!(output(&program), "all bytes right\n");
+    }
+}
+
+#[test]
 fn examples_run_and_valgrind_has_no_complaint() {
     let directory = tempfile::tempdir().expect("a directory");
     for (source, flags, ends) in [

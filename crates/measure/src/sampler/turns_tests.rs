@@ -308,7 +308,8 @@ fn a_contestant_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let mut elsewhere = Elsewhere(Vec::new());
     let plan = Plan { screening_rounds: 0, ..Plan::default() };
-    let found = run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &mut ()).expect("a result");
+    let found =
+        run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &mut Unwatched).expect("a result");
     assert!(found.contestants[0].operation_ns.iter().all(|time| *time == 7.0));
     assert_eq!(
         elsewhere
