@@ -9,6 +9,7 @@ mod ci;
 mod emulate;
 mod emulate_arch;
 mod install;
+mod learn_programs;
 mod programs;
 mod soak;
 mod webdriver;
@@ -66,6 +67,8 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Learn real programs' call sites: the sites, the decisions, and the whole programs' verdicts.
+    LearnPrograms(learn_programs::LearnPrograms),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
         /// powerpc64le or aarch64 [default: both].
@@ -114,6 +117,7 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::LearnPrograms(args) => learn_programs::run(&args)?,
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)?;
         }
