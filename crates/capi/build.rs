@@ -1,11 +1,21 @@
-//! How the shared library is linked.
+//! How the shared library is linked, and whether its functions are written out.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    // As `cachewise::entry`, whose macros need both.
+    let is = |variable, value| {
+        std::env::var(variable).is_ok_and(|all| all.split(',').any(|one| one == value))
+    };
+    println!("cargo:rustc-check-cfg=cfg(written_out)");
+    if is("CARGO_CFG_TARGET_ARCH", "x86_64") && is("CARGO_CFG_TARGET_FEATURE", "sse2") {
+        println!("cargo:rustc-cfg=written_out");
+    }
     let major = std::env::var("CARGO_PKG_VERSION_MAJOR").expect("Cargo sets it");
     for argument in [
         // The interface's version; what a program needs is found under this name.
         format!("-Wl,-soname,libcachewise.so.{major}"),
+        // No other object's cw_* is called in place of its own.
+        "-Wl,-Bsymbolic".to_owned(),
         "-Wl,-z,now".to_owned(),
         "-Wl,-z,relro".to_owned(),
         "-Wl,--as-needed".to_owned(),

@@ -247,8 +247,8 @@
     sub eax, ecx
     vzeroupper
     ret
-    cmp rdx, 80h
-    ja 19
+    cmp rdx, 81h
+    jae 19
     cmp rdx, 21h
     jae 21
     cmp rdx, 0Fh
@@ -282,7 +282,7 @@
     mov rcx, [rip+data]
     movzx eax, byte ptr [rcx+rax+1980h]
     movzx eax, al
-    lea rcx, [rip+data]
+    mov rcx, [rip+data]
     jmp qword ptr [rcx+rax*8]
 21:
     cmp rdx, 41h

@@ -131,10 +131,11 @@
     cmp rcx, rdx
     jb 10
     lea rcx, [rdi+rdx-80h]
+    mov r10, rdi
     sub rsi, rdi
     or rdi, 1Fh
     inc rdi
-    nop word ptr [rax+rax]
+    nop dword ptr [rax]
 9:
     vmovdqu ymm1, [rdi+rsi]
     vmovdqu ymm2, [rdi+rsi+20h]
@@ -151,7 +152,7 @@
     vmovdqu [rcx+20h], ymm5
     vmovdqu [rcx+40h], ymm6
     vmovdqu [rcx+60h], ymm7
-    vmovdqu [rax], ymm0
+    vmovdqu [r10], ymm0
     vzeroupper
     ret
 10:

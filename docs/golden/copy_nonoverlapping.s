@@ -127,6 +127,7 @@
     ret
 8:
     lea rcx, [rdi+rdx-80h]
+    mov r10, rdi
     sub rsi, rdi
     or rdi, 1Fh
     inc rdi
@@ -148,7 +149,7 @@
     vmovdqu [rcx+20h], ymm5
     vmovdqu [rcx+40h], ymm6
     vmovdqu [rcx+60h], ymm7
-    vmovdqu [rax], ymm0
+    vmovdqu [r10], ymm0
     vzeroupper
     ret
 10:

@@ -84,8 +84,8 @@
     sete al
     vzeroupper
     ret
-    cmp rdx, 80h
-    ja 10
+    cmp rdx, 81h
+    jae 10
     cmp rdx, 21h
     jae 12
     cmp rdx, 0Fh
@@ -115,7 +115,7 @@
     mov rcx, [rip+data]
     movzx eax, byte ptr [rcx+rax+1BA0h]
     movzx eax, al
-    lea rcx, [rip+data]
+    mov rcx, [rip+data]
     jmp qword ptr [rcx+rax*8]
 12:
     cmp rdx, 41h

@@ -1,12 +1,13 @@
 //! What CI runs, stage by stage. `.ci/run` installs what a bare machine lacks and calls this.
 
 use crate::emulate::{self, Options, Outcome};
+use crate::emulate_arch;
 use anyhow::{Result, bail};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How a stage ended.
-enum Ended {
+pub(crate) enum Ended {
     Passed,
     Skipped(String),
 }
@@ -29,10 +30,13 @@ const STAGES: &[Stage] = &[
     // All interleavings of allocate, free, scrub and trim.
     ("loom", loom),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
+    ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
     ("report-in-browser", browser),
     ("avx512-emulated", avx512),
+    ("powerpc64le-emulated", || architecture("powerpc64le")),
+    ("aarch64-emulated", || architecture("aarch64")),
 ];
 
 /// Runs the stages named, or all.
@@ -101,6 +105,19 @@ fn browser() -> Result<Ended> {
             Ok(Ended::Passed)
         }
         crate::browser::Outcome::Skipped(missing) => {
+            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
+        }
+    }
+}
+
+/// The library on an emulated CPU of another architecture.
+fn architecture(name: &str) -> Result<Ended> {
+    match emulate_arch::run(emulate_arch::find(name)?, "small")? {
+        emulate_arch::Outcome::Passed(counts) => {
+            println!("emulated {name}: {counts}");
+            Ok(Ended::Passed)
+        }
+        emulate_arch::Outcome::Skipped { missing } => {
             Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
         }
     }

@@ -78,7 +78,7 @@ pub struct Summary {
 
 impl Summary {
     /// Reads the serial port's log.
-    fn of(log: &str) -> Summary {
+    pub fn of(log: &str) -> Summary {
         let mut summary = Summary::default();
         for line in log.lines() {
             if let Some(result) = line.trim().strip_prefix("test result: ") {

@@ -2,10 +2,14 @@
 
 mod agree;
 mod applications;
+mod bare_metal;
 mod browser;
+mod checklist;
 mod ci;
 mod emulate;
+mod emulate_arch;
 mod install;
+mod learn_programs;
 mod programs;
 mod soak;
 mod webdriver;
@@ -37,6 +41,8 @@ enum Chore {
         /// The second profile, its record beside it.
         second: std::path::PathBuf,
     },
+    /// Where each item of the five source documents is answered, or why it is not.
+    Checklist,
     /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
     Soak {
         /// For how long.
@@ -61,6 +67,19 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Learn real programs' call sites: the sites, the decisions, and the whole programs' verdicts.
+    LearnPrograms(learn_programs::LearnPrograms),
+    /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
+    EmulateArch {
+        /// powerpc64le or aarch64 [default: both].
+        architecture: Option<String>,
+        /// How much of the case space is visited: small, normal, thorough.
+        #[arg(long, default_value = "small")]
+        effort: String,
+        /// Fail where packages are missing, rather than skip.
+        #[arg(long)]
+        required: bool,
+    },
     /// Run programs that allocate much on glibc, the page pool and three other allocators.
     Applications(applications::Applications),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
@@ -84,6 +103,7 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages } => ci::run(&stages)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
+        Chore::Checklist => checklist::run()?,
         Chore::Soak { minutes, threads, mebibytes, seed } => {
             soak::run(minutes, threads, mebibytes, seed)?;
         }
@@ -97,6 +117,10 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::LearnPrograms(args) => learn_programs::run(&args)?,
+        Chore::EmulateArch { architecture, effort, required } => {
+            emulate_arch::chore(architecture.as_deref(), &effort, required)?;
+        }
         Chore::Applications(args) => applications::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };

@@ -41,11 +41,11 @@ macro_rules! scripts {
     };
 }
 
-const SCRIPTS: [(&str, &str); 10] =
+pub(crate) const SCRIPTS: [(&str, &str); 10] =
     scripts!["cpython", "git", "gcc", "gzip", "xz", "zstd", "sqlite", "redis", "postgres", "numpy"];
 
 /// Status of a script that lacks what it needs.
-const SKIPPED: i32 = 77;
+pub(crate) const SKIPPED: i32 = 77;
 
 /// Calls and bytes by operation and size, as the library prints them.
 type Calls = BTreeMap<(String, String), (u64, u64)>;

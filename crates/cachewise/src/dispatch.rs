@@ -34,11 +34,11 @@ const LINEAR_SHIFT: u32 = 5;
 /// From here on a class is an eighth of an octave.
 const LINEAR_END: u64 = 4096;
 const LINEAR_CLASSES: usize = (LINEAR_END >> LINEAR_SHIFT) as usize;
-const CLASSES: usize = LINEAR_CLASSES + 8 * (u64::BITS - LINEAR_END.ilog2()) as usize;
+pub(crate) const CLASSES: usize = LINEAR_CLASSES + 8 * (u64::BITS - LINEAR_END.ilog2()) as usize;
 
 /// The class of a size: less than [`CLASSES`] and monotone.
 #[inline(always)]
-const fn class(n: u64) -> usize {
+pub(crate) const fn class(n: u64) -> usize {
     if n < LINEAR_END {
         (n >> LINEAR_SHIFT) as usize
     } else {
@@ -52,7 +52,7 @@ const fn class(n: u64) -> usize {
 }
 
 /// The smallest size of a class.
-const fn class_start(class: usize) -> u64 {
+pub(crate) const fn class_start(class: usize) -> u64 {
     if class < LINEAR_CLASSES {
         (class as u64) << LINEAR_SHIFT
     } else {
@@ -89,6 +89,11 @@ pub(crate) struct Slot(u8);
 impl Slot {
     /// The initialising function.
     pub(crate) const BOOT: Slot = Slot(0);
+
+    /// Its number.
+    pub(crate) fn number(self) -> usize {
+        usize::from(self.0)
+    }
 }
 
 /// One operation's decisions with one hint: a slot for each class of sizes.
@@ -99,8 +104,33 @@ pub struct Row([AtomicU8; CLASSES]);
 pub const ROW_BYTES: usize = size_of::<Row>();
 
 impl Row {
+    /// All classes initialise.
+    pub(crate) const fn new() -> Row {
+        Row([const { AtomicU8::new(0) }; CLASSES])
+    }
+
+    /// The slot of a class.
+    pub(crate) fn at(&self, class: usize) -> usize {
+        self.0.get(class).map_or(0, |entry| usize::from(entry.load(Ordering::Relaxed)))
+    }
+
+    /// Sets the slot of a class.
+    pub(crate) fn put(&self, class: usize, slot: usize) {
+        if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
+            entry.store(slot, Ordering::Relaxed);
+        }
+    }
+
+    /// As [`put`](Row::put), behind everything stored before it.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn put_ordered(&self, class: usize, slot: usize) {
+        if let (Some(entry), Ok(slot)) = (self.0.get(class), u8::try_from(slot)) {
+            entry.store(slot, Ordering::Release);
+        }
+    }
+
     #[inline(always)]
-    fn slot(&self, n: usize) -> usize {
+    pub(crate) fn slot(&self, n: usize) -> usize {
         // SAFETY: `class` is below CLASSES, by its last octave (63) and eighth (15); tested.
         let entry = unsafe { self.0.get_unchecked(class(n as u64)) };
         // A slot is complete in itself, so nothing has to be ordered before it.
@@ -109,8 +139,7 @@ impl Row {
 }
 
 /// The decisions: a row for each operation and hint.
-pub static ROWS: [Row; ROW_COUNT] =
-    [const { Row([const { AtomicU8::new(0) }; CLASSES]) }; ROW_COUNT];
+pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 
 /// Largest size of each row that is done without the table; 0 until the table is filled.
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
@@ -172,17 +201,18 @@ const fn count(operation: Operation) -> usize {
         }
         at += 1;
     }
-    assert!(found < u8::MAX as usize);
+    assert!(found + 1 < u8::MAX as usize);
     found
 }
 
 /// The functions of each operation by slot, and its kernels by slot less one, as places in
 /// [`TABLE`].
 macro_rules! functions {
-    ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident;)*) => {$(
-        /// The operation's kernels by slot; the first fills the table.
-        pub static $name: [$type; count(Operation::$operation) + 1] = {
-            let mut functions = [$boot as $type; count(Operation::$operation) + 1];
+    ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident, $last:path;)*) => {$(
+        /// The operation's kernels by slot; the first fills the table, the last hands over.
+        pub static $name: [$type; count(Operation::$operation) + 2] = {
+            let mut functions = [$last as $type; count(Operation::$operation) + 2];
+            functions[0] = $boot;
             let (mut at, mut slot) = (0, 1);
             while at < TABLE.len() {
                 if let Function::$operation(function) = TABLE[at].function
@@ -212,12 +242,28 @@ macro_rules! functions {
 }
 
 functions! {
-    COPY: CopyFn, COPY_KERNELS, Copy, boot_copy;
-    MOVE: CopyFn, MOVE_KERNELS, Move, boot_move;
-    FILL: FillFn, FILL_KERNELS, Fill, boot_fill;
-    ZERO: ZeroFn, ZERO_KERNELS, Zero, boot_zero;
-    COMPARE: CompareFn, COMPARE_KERNELS, Compare, boot_compare;
-    EQUAL: CompareFn, EQUAL_KERNELS, Equal, boot_equal;
+    COPY: CopyFn, COPY_KERNELS, Copy, boot_copy, last::copy;
+    MOVE: CopyFn, MOVE_KERNELS, Move, boot_move, last::r#move;
+    FILL: FillFn, FILL_KERNELS, Fill, boot_fill, last::fill;
+    ZERO: ZeroFn, ZERO_KERNELS, Zero, boot_zero, last::zero;
+    COMPARE: CompareFn, COMPARE_KERNELS, Compare, boot_compare, boot_compare;
+    EQUAL: CompareFn, EQUAL_KERNELS, Equal, boot_equal, boot_equal;
+}
+
+/// What the last slot holds: `large.rs`.
+#[cfg(target_arch = "x86_64")]
+use crate::large::jump as last;
+#[cfg(not(target_arch = "x86_64"))]
+mod last {
+    pub(super) use super::{
+        boot_copy as copy, boot_fill as fill, boot_move as r#move, boot_zero as zero,
+    };
+}
+
+/// The slot that hands over.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const fn handed(operation: Operation) -> usize {
+    count(operation) + 1
 }
 
 /// The function for a size, by a row's number and the functions of its operation.
@@ -225,8 +271,8 @@ functions! {
 fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
     // SAFETY: every caller passes a row that `profile::row` made, which is below ROW_COUNT.
     let row = unsafe { ROWS.get_unchecked(row) };
-    // SAFETY: a row holds 0 or what `slot_of` made for a kernel of its operation, which is one of
-    // these functions.
+    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what `handed` is
+    // for it: each is one of these functions.
     unsafe { *functions.get_unchecked(row.slot(n)) }
 }
 
@@ -406,6 +452,7 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
 /// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
 /// bit each.
 pub(crate) fn follow(profile: &ProfileText<'_>, available: Features) -> u16 {
+    crate::parallel::follow(profile.parallel());
     let mut decided = 0;
     for line in profile.decisions() {
         if let Some(slot) = line.find_kernel(available).ok().and_then(slot_of) {

@@ -28,7 +28,8 @@
 //! *Direct* means up to the row's limit ([`DIRECT`]): for as long as the decisions say the plain AVX
 //! loop. Up to 512 bytes every load comes before the first store, so that a copy is also a move.
 //!
-//! In all of them rax holds dst from the first instruction on, and nothing touches the stack.
+//! In all of them rax holds what is returned from the first instruction on, and nothing touches the
+//! stack.
 
 pub use crate::dispatch::{COPY, DIRECT, FILL, MOVE, ROW_BYTES, ROWS, ZERO};
 use crate::profile;
@@ -51,6 +52,9 @@ pub const ZERO_ROW: usize = profile::row(Operation::Zero, Reuse::Unknown);
 macro_rules! entry_through_the_table {
     ($n:literal) => {
         concat!(
+            // Nobody outside the library or program that this is linked into has them, so that
+            // their distance from here is known, in a shared library too.
+            ".hidden {direct}\n.hidden {rows}\n.hidden {functions}\n",
             "cmp ",
             $n,
             ", 4096\n",
@@ -80,13 +84,18 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// A copy (`$long` = "") or a move. rdi dst, rsi src, rdx n.
+/// A copy or a move. rdi dst, rsi src, rdx n.
+///
+/// `$first` puts into rax what is returned; `$long` stands before the loop, where buffers that
+/// overlap may be told by `jb 37f`; `$table` before the look-up, whose kernel returns dst; `$last`
+/// behind everything. Labels from 40 on are theirs, and so are operands at the end.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_or_move {
-    ($functions:ident, $row:ident, $may_overlap:literal) => {
+    ($functions:ident, $row:ident, $first:expr, $long:expr, $table:expr, $last:expr
+        $(, $($operand:tt)+)?) => {
         core::arch::naked_asm!(
-            "mov rax, rdi",
+            $first,
             "cmp rdx, 64",
             "ja 23f",
             "cmp edx, 16",
@@ -227,8 +236,9 @@ macro_rules! entry_copy_or_move {
             // may come up to 127 bytes into them.
             ".p2align 5",
             "35:",
-            concat!($may_overlap),
+            $long,
             "lea rcx, [rdi + rdx - 128]",
+            "mov r10, rdi",
             "sub rsi, rdi",
             "or rdi, 31",
             "inc rdi",
@@ -249,7 +259,7 @@ macro_rules! entry_copy_or_move {
             "vmovdqu [rcx + 32], ymm5",
             "vmovdqu [rcx + 64], ymm6",
             "vmovdqu [rcx + 96], ymm7",
-            "vmovdqu [rax], ymm0",
+            "vmovdqu [r10], ymm0",
             "vzeroupper",
             "ret",
 
@@ -308,12 +318,15 @@ macro_rules! entry_copy_or_move {
 
             ".p2align 4",
             "39:",
+            $table,
             $crate::entry_through_the_table!("rdx"),
+            $last,
             direct = sym $crate::entry::DIRECT,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::$functions,
+            $($($operand)+)?
         )
     };
 }
@@ -323,7 +336,7 @@ macro_rules! entry_copy_or_move {
 #[macro_export]
 macro_rules! entry_copy {
     () => {
-        $crate::entry_copy_or_move!(COPY, COPY_ROW, "")
+        $crate::entry_copy_or_move!(COPY, COPY_ROW, "mov rax, rdi", "", "", "")
     };
 }
 
@@ -332,23 +345,38 @@ macro_rules! entry_copy {
 #[macro_export]
 macro_rules! entry_move {
     () => {
-        // Backwards if 0 <= dst - src < n.
+        $crate::entry_move!("mov rax, rdi", "", "")
+    };
+    ($first:expr, $($hook:tt)+) => {
         $crate::entry_copy_or_move!(
             MOVE,
             MOVE_ROW,
-            "mov rcx, rdi\nsub rcx, rsi\ncmp rcx, rdx\njb 37f"
+            $first,
+            $crate::entry_backwards!(),
+            $($hook)+
         )
     };
 }
 
+/// For the loop of a move: backwards if 0 <= dst - src < n.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_backwards {
+    () => {
+        "mov rcx, rdi\nsub rcx, rsi\ncmp rcx, rdx\njb 37f"
+    };
+}
+
 /// A fill or a zero. rdi dst, `$n` the register of n, `$half` its lower half; `$word` leaves the byte
-/// in each of ecx's four, `$vector` sixteen in xmm0, `$wide` thirty-two in ymm0.
+/// in each of ecx's four, `$vector` sixteen in xmm0, `$wide` thirty-two in ymm0. `$first`, `$table`
+/// and `$last` as in a copy; `$long` stands before what more than 256 bytes take, where ymm0 is in use.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_or_zero {
-    ($functions:ident, $row:ident, $n:literal, $half:literal, $word:literal, $vector:literal, $wide:literal) => {
+    ($functions:ident, $row:ident, $n:literal, $half:literal, $word:literal, $vector:literal, $wide:literal,
+        $first:expr, $long:expr, $table:expr, $last:expr $(, $($operand:tt)+)?) => {
         core::arch::naked_asm!(
-            "mov rax, rdi",
+            $first,
             concat!("cmp ", $n, ", 64"),
             "ja 23f",
             concat!("cmp ", $half, ", 16"),
@@ -416,6 +444,7 @@ macro_rules! entry_fill_or_zero {
 
             ".p2align 4",
             "33:", // 257 to 512
+            $long,
             concat!("cmp ", $n, ", 352"),
             "ja 34f",
             // 257 to 352: 32-byte stores at aligned places, the first at most 31 below dst + 128
@@ -454,6 +483,7 @@ macro_rules! entry_fill_or_zero {
             // 513 and more: the first 32 bytes, aligned steps up to the last 128, those.
             ".p2align 5",
             "35:",
+            $long,
             "vmovdqu [rdi], ymm0",
             concat!("lea rcx, [rdi + ", $n, " - 128]"),
             "or rdi, 31",
@@ -492,13 +522,16 @@ macro_rules! entry_fill_or_zero {
 
             ".p2align 4",
             "39:",
+            $table,
             // rdi is still dst, as the kernels expect it.
             $crate::entry_through_the_table!($n),
+            $last,
             direct = sym $crate::entry::DIRECT,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::$functions,
+            $($($operand)+)?
         )
     };
 }
@@ -508,6 +541,9 @@ macro_rules! entry_fill_or_zero {
 #[macro_export]
 macro_rules! entry_fill {
     () => {
+        $crate::entry_fill!("mov rax, rdi", "", "", "")
+    };
+    ($($hook:tt)+) => {
         $crate::entry_fill_or_zero!(
             FILL,
             FILL_ROW,
@@ -515,7 +551,8 @@ macro_rules! entry_fill {
             "edx",
             "movzx ecx, sil\nimul ecx, ecx, 0x01010101",
             "movd xmm0, esi\npunpcklbw xmm0, xmm0\npshuflw xmm0, xmm0, 0\npunpcklqdq xmm0, xmm0",
-            "vmovd xmm0, esi\nvpbroadcastb ymm0, xmm0"
+            "vmovd xmm0, esi\nvpbroadcastb ymm0, xmm0",
+            $($hook)+
         )
     };
 }
@@ -525,6 +562,9 @@ macro_rules! entry_fill {
 #[macro_export]
 macro_rules! entry_zero {
     () => {
+        $crate::entry_zero!("mov rax, rdi", "", "", "")
+    };
+    ($($hook:tt)+) => {
         $crate::entry_fill_or_zero!(
             ZERO,
             ZERO_ROW,
@@ -532,7 +572,8 @@ macro_rules! entry_zero {
             "esi",
             "xor ecx, ecx",
             "xorps xmm0, xmm0",
-            "vpxor xmm0, xmm0, xmm0"
+            "vpxor xmm0, xmm0, xmm0",
+            $($hook)+
         )
     };
 }

@@ -17,6 +17,7 @@
 //!
 //! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
 //!   takes pointers.
+//! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
 //!   ([`profile::user_path`]); one shipped for this CPU model. A missing, unreadable, damaged or
@@ -47,6 +48,7 @@ extern crate std;
 mod freestanding;
 
 pub mod cpu;
+pub mod parallel;
 pub mod profile;
 pub mod raw;
 
@@ -56,6 +58,8 @@ mod dispatch;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[doc(hidden)]
 pub mod entry;
+#[doc(hidden)]
+pub mod large;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;

@@ -146,6 +146,18 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 /// ```
 #[inline(never)]
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { compare_here(a, b, n) }
+}
+
+/// [`compare`], as a part of its caller: for exported functions that are to be the operation rather
+/// than a jump to it.
+///
+/// # Safety
+/// As [`compare`].
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn compare_here(a: *const u8, b: *const u8, n: usize) -> i32 {
     if n < small::LIMIT {
         // SAFETY: the caller's promise, and n < LIMIT.
         return unsafe { small::compare(a, b, n) };
@@ -188,6 +200,17 @@ pub unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
 /// ```
 #[inline(never)]
 pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { equal_here(a, b, n) }
+}
+
+/// [`equal_int`], as a part of its caller.
+///
+/// # Safety
+/// As [`equal`].
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn equal_here(a: *const u8, b: *const u8, n: usize) -> i32 {
     if n < small::LIMIT {
         // SAFETY: the caller's promise, and n < LIMIT.
         return i32::from(unsafe { small::equal(a, b, n) });

@@ -58,6 +58,7 @@ mod tests {
                 to: MAX_SIZE,
                 kernel: kernel.into(),
             }],
+            parallel: vec![],
             notes: vec![],
         };
         let text = Box::leak(profile.to_text().into_bytes().into_boxed_slice());

@@ -196,6 +196,7 @@ fn profile(first: &str, then: &str, crossover: u64) -> Profile {
         record: None,
         written: "2026-11-21T09:00:00Z by a test".into(),
         decisions,
+        parallel: vec![],
         notes: vec![],
     }
 }

@@ -74,6 +74,7 @@ fn profile_by_bytes() -> Profile {
             to: MAX_SIZE,
             kernel: "copy.bytes".into(),
         }],
+        parallel: vec![],
         notes: vec![],
     }
 }
@@ -429,7 +430,11 @@ fn a_set_user_id_program_ignores_the_environment() {
     };
     open(root.path(), 0o755);
     let program = root.path().join("program");
-    std::fs::copy(std::env::current_exe().expect("this binary"), &program).expect("copied");
+    // By another process: a child that a test beside this one forks meanwhile would inherit a file
+    // open for writing, and a program that somebody may write cannot be run (ETXTBSY).
+    let this = std::env::current_exe().expect("this binary");
+    let copied = Command::new("cp").arg(this).arg(&program).status().expect("cp runs");
+    assert!(copied.success());
     open(&program, 0o4755);
     let profile = root.path().join("profile");
     profile_by_bytes().write_atomic(&profile).expect("written");

@@ -107,6 +107,35 @@ void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse);
 void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
 
 /*
+ * Large operations by several threads, where their size makes that pay on this machine: from how
+ * many bytes on how many threads do is in the profile, and no more are used. The threads are made
+ * for the call, take no signals, and end with it; one that the system refuses is done without, and
+ * the calling thread works too. With threads 0 there are as many as CPUs that this process may use.
+ * Returns dst.
+ *
+ * Unlike the others these are not async-signal-safe, and the C library may allocate for a thread.
+ */
+void *cw_copy_parallel(void *dst, const void *src, size_t n, enum cw_reuse reuse, size_t threads);
+void *cw_zero_parallel(void *dst, size_t n, enum cw_reuse reuse, size_t threads);
+
+/*
+ * The same by threads that the caller already has. run(pool, threads, job, argument) has up to that
+ * many threads, the calling one among them, call job(argument) once each, and returns when all of
+ * them have returned; fewer are allowed, the work is done all the same. size is sizeof(struct
+ * cw_workers), threads how many there are for a call, the calling one among them. Without workers,
+ * or without a function, the calling thread works alone.
+ */
+struct cw_workers {
+    size_t size;
+    size_t threads;
+    void *pool;
+    void (*run)(void *pool, size_t threads, void (*job)(void *argument), void *argument);
+};
+void *cw_copy_workers(void *dst, const void *src, size_t n, enum cw_reuse reuse,
+                      const struct cw_workers *workers);
+void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_workers *workers);
+
+/*
  * Reads the profile now rather than in the first call of more than some hundred bytes. Never
  * needed; it keeps some tens of microseconds out of a later call. Calling it again does nothing.
  */

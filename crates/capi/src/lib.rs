@@ -1,7 +1,9 @@
 //! `libcachewise.so` and `libcachewise.a`: the C interface, as `include/cachewise.h` describes it.
 //!
-//! Every function is a jump into `cachewise::raw` or reads what that crate decided. Nothing here
-//! can panic, and the libraries are built to abort rather than unwind should anything do so.
+//! On x86-64 the functions without a hint are the operation itself, by the macros of
+//! `cachewise::entry`: no jump leads there, and none through the global offset table. The others are
+//! a jump into `cachewise::raw`, or read what that crate decided. Nothing here can panic, and the
+//! libraries are built to abort rather than unwind should anything do so.
 //!
 //! Built by itself in a profile that aborts on panic (`cargo build --release -p cachewise-capi`), it
 //! links neither the standard library nor anything else but libc. `cargo run -p xtask -- install`
@@ -11,6 +13,8 @@
 
 #[cfg(panic = "unwind")]
 extern crate std;
+
+mod parallel;
 
 use cachewise::{Reuse, raw};
 use cachewise_kernels::Operation;
@@ -43,9 +47,15 @@ fn reuse(value: c_uint) -> Reuse {
 /// # Safety
 /// `memcpy`'s contract.
 #[unsafe(no_mangle)]
+#[cfg_attr(written_out, unsafe(naked))]
 pub unsafe extern "C" fn cw_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    #[cfg(written_out)]
+    cachewise::entry_copy!();
+    #[cfg(not(written_out))]
     // SAFETY: the caller's promise.
-    unsafe { raw::copy_nonoverlapping(dst, src, n) }
+    unsafe {
+        raw::copy_nonoverlapping(dst, src, n)
+    }
 }
 
 /// See `cachewise.h`.
@@ -53,9 +63,15 @@ pub unsafe extern "C" fn cw_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut
 /// # Safety
 /// `memmove`'s contract.
 #[unsafe(no_mangle)]
+#[cfg_attr(written_out, unsafe(naked))]
 pub unsafe extern "C" fn cw_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    #[cfg(written_out)]
+    cachewise::entry_move!();
+    #[cfg(not(written_out))]
     // SAFETY: the caller's promise.
-    unsafe { raw::copy(dst, src, n) }
+    unsafe {
+        raw::copy(dst, src, n)
+    }
 }
 
 /// See `cachewise.h`.
@@ -63,9 +79,15 @@ pub unsafe extern "C" fn cw_move(dst: *mut u8, src: *const u8, n: usize) -> *mut
 /// # Safety
 /// `memset`'s contract.
 #[unsafe(no_mangle)]
+#[cfg_attr(written_out, unsafe(naked))]
 pub unsafe extern "C" fn cw_fill(dst: *mut u8, byte: c_int, n: usize) -> *mut u8 {
+    #[cfg(written_out)]
+    cachewise::entry_fill!();
+    #[cfg(not(written_out))]
     // SAFETY: the caller's promise.
-    unsafe { raw::fill(dst, byte, n) }
+    unsafe {
+        raw::fill(dst, byte, n)
+    }
 }
 
 /// See `cachewise.h`.
@@ -73,9 +95,15 @@ pub unsafe extern "C" fn cw_fill(dst: *mut u8, byte: c_int, n: usize) -> *mut u8
 /// # Safety
 /// `dst` is writable for `n` bytes.
 #[unsafe(no_mangle)]
+#[cfg_attr(written_out, unsafe(naked))]
 pub unsafe extern "C" fn cw_zero(dst: *mut u8, n: usize) -> *mut u8 {
+    #[cfg(written_out)]
+    cachewise::entry_zero!();
+    #[cfg(not(written_out))]
     // SAFETY: the caller's promise.
-    unsafe { raw::zero(dst, n) }
+    unsafe {
+        raw::zero(dst, n)
+    }
 }
 
 /// See `cachewise.h`.
@@ -85,7 +113,7 @@ pub unsafe extern "C" fn cw_zero(dst: *mut u8, n: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { raw::compare(a, b, n) }
+    unsafe { raw::compare_here(a, b, n) }
 }
 
 /// See `cachewise.h`.
@@ -95,7 +123,7 @@ pub unsafe extern "C" fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_equal(a: *const u8, b: *const u8, n: usize) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { raw::equal_int(a, b, n) }
+    unsafe { raw::equal_here(a, b, n) }
 }
 
 /// See `cachewise.h`.

@@ -29,7 +29,7 @@ pub enum Verb {
     List(List),
     /// Run one experiment
     Run(Run),
-    /// The decision for one call, and the figures behind it
+    /// The decision for one call, or for one program's call sites, and the figures behind it
     Explain(Explain),
     /// The decisions in other forms
     Export(Export),
@@ -43,9 +43,16 @@ pub enum Verb {
     Man(Man),
     /// Run a program on the library, by preload
     Exec(Exec),
+    /// Run a program to find out which way the large calls of each of its call sites should go
+    Learn(Learn),
+    /// Forget what was learned of a program
+    Forget(Forget),
     /// Time the C library's own operations in this process (used by `export`)
     #[command(hide = true, name = "time-libc")]
     TimeLibc(TimeLibc),
+    /// Time the C library's own calls as asked on standard input (used by `run peers`)
+    #[command(hide = true, name = "libc-loop")]
+    LibcLoop(LibcLoop),
     /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
     #[command(hide = true, name = "fork-loop")]
     ForkLoop(ForkLoop),
@@ -201,11 +208,17 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Explain {
     /// copy, move, fill, zero, compare or equal
-    #[arg(long, value_name = "OPERATION", value_parser = operation)]
-    pub op: Operation,
+    #[arg(long, value_name = "OPERATION", value_parser = operation, required_unless_present = "program")]
+    pub op: Option<Operation>,
     /// Bytes
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub size: usize,
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "program")]
+    pub size: Option<usize>,
+    /// The call sites that `learn` has found in this program, instead of one call
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["op", "size", "reuse"])]
+    pub program: Option<String>,
+    /// With --program: write a self-contained page
+    #[arg(long, value_name = "FILE", requires = "program")]
+    pub html: Option<PathBuf>,
     /// What happens to the destination next: unknown, soon or never
     #[arg(long, value_name = "REUSE", value_parser = reuse, default_value = "unknown")]
     pub reuse: Reuse,
@@ -330,6 +343,12 @@ pub struct Exec {
     /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
+    /// Follow what was learned under this name [default: the program's file name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Follow the profile only, whatever was learned of the program
+    #[arg(long, conflicts_with = "name")]
+    pub unlearned: bool,
     /// The program and its arguments; its exit status becomes ours
     #[arg(
         value_name = "PROGRAM",
@@ -338,6 +357,52 @@ pub struct Exec {
         allow_hyphen_values = true
     )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// `cachewise learn`
+#[derive(Debug, Args)]
+pub struct Learn {
+    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+    /// The profile to start from [default: the library's own order of trust]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Keep what is learned under this name [default: the program's file name]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// How often to run it; each run goes on where the last one ended
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Afterwards run it without the library, with the profile only, and with what was learned, in
+    /// turns, and compare times and output
+    #[arg(long)]
+    pub prove: bool,
+    /// How often each of the three is run
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "prove", value_parser = clap::value_parser!(u32).range(6..=1000))]
+    pub rounds: u32,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+/// `cachewise forget`
+#[derive(Debug, Args)]
+pub struct Forget {
+    /// The program's name
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub program: Option<String>,
+    /// Forget all programs
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `cachewise time-libc`
@@ -349,6 +414,14 @@ pub struct TimeLibc {
     /// Bytes, comma-separated
     #[arg(long, value_delimiter = ',', value_parser = parse_bytes)]
     pub size: Vec<usize>,
+}
+
+/// `cachewise libc-loop`
+#[derive(Debug, Args)]
+pub struct LibcLoop {
+    /// The operation
+    #[arg(long, value_parser = operation)]
+    pub op: Operation,
 }
 
 /// `cachewise fork-loop`

@@ -43,7 +43,10 @@ fn main() -> ExitCode {
         Verb::Completions(args) => verbs::shell::completions(&args),
         Verb::Man(args) => verbs::shell::man(&args),
         Verb::Exec(args) => verbs::exec::run(&args),
+        Verb::Learn(args) => verbs::learn::run(&args),
+        Verb::Forget(args) => verbs::forget::run(&args),
         Verb::TimeLibc(args) => verbs::time_libc::run(&args),
+        Verb::LibcLoop(args) => verbs::libc_loop::run(&args),
         Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
         Verb::TimeCalls => verbs::time_calls::run(),
     };

@@ -192,6 +192,7 @@ fn profile_text() -> String {
             to: MAX_SIZE,
             kernel: "copy.gpr64".into(),
         }],
+        parallel: vec![],
         notes: vec![],
     }
     .to_text()

@@ -41,6 +41,8 @@ fn help_of_every_verb() {
         "compare",
         "completions",
         "man",
+        "learn",
+        "forget",
     ] {
         insta::assert_snapshot!(format!("help-{verb}"), ok(&[verb, "--help"]));
     }

@@ -298,6 +298,19 @@ impl Bench {
         question: &Question<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Answer, LabError> {
+        self.ask_beside(question, None, observer)
+    }
+
+    /// As [`ask`](Bench::ask), with one more contestant after the question's routines.
+    ///
+    /// # Errors
+    /// As [`ask`](Bench::ask).
+    pub fn ask_beside(
+        &mut self,
+        question: &Question<'_>,
+        other: Option<&mut dyn Contestant>,
+        observer: &mut dyn Observer,
+    ) -> Result<Answer, LabError> {
         let mut runners: Vec<Runner<'_>> = question
             .routines
             .iter()
@@ -312,6 +325,9 @@ impl Bench {
             .collect();
         let mut contestants: Vec<&mut dyn Contestant> =
             runners.iter_mut().map(|runner| runner as &mut dyn Contestant).collect();
+        if let Some(other) = other {
+            contestants.push(other);
+        }
         self.ask_with(question, &mut contestants, observer)
     }
 

@@ -27,12 +27,17 @@ pub struct Distribution {
 
 /// A distribution file that cannot be used: file, line, what was found, what is accepted.
 #[derive(Debug, thiserror::Error)]
-#[error("{}:{line}: found {found}, accepted {accepted}", file.display())]
+#[error("{}{}: found {found}, accepted {accepted}", file.display(), at(*line))]
 pub struct DistributionError {
     file: PathBuf,
-    line: usize,
+    /// From 1; none where the file as a whole cannot be read.
+    line: Option<usize>,
     found: String,
     accepted: &'static str,
+}
+
+fn at(line: Option<usize>) -> String {
+    line.map_or_else(String::new, |line| format!(":{line}"))
 }
 
 struct BuiltIn {
@@ -171,7 +176,7 @@ impl Distribution {
     pub fn read(path: &Path) -> Result<Distribution, DistributionError> {
         let text = std::fs::read_to_string(path).map_err(|error| DistributionError {
             file: path.to_owned(),
-            line: 0,
+            line: None,
             found: error.to_string(),
             accepted: "a readable file",
         })?;
@@ -185,7 +190,7 @@ impl Distribution {
         let mut list = |accepted: &'static str, largest: usize| {
             let refused = |line: usize, found: String| DistributionError {
                 file: file.to_owned(),
-                line,
+                line: Some(line),
                 found,
                 accepted,
             };
@@ -218,7 +223,7 @@ impl Distribution {
         if let Some((odd, _)) = alignments.iter().find(|(value, _)| !value.is_power_of_two()) {
             return Err(DistributionError {
                 file: file.to_owned(),
-                line: 3,
+                line: Some(3),
                 found: odd.to_string(),
                 accepted: "alignments that are powers of two up to 4096, with probabilities",
             });

@@ -24,6 +24,7 @@ pub mod bench;
 pub mod contestants;
 pub mod decide;
 pub mod distributions;
+pub mod elsewhere;
 pub mod evidence;
 pub mod experiments;
 pub mod forking;
@@ -78,7 +79,7 @@ pub enum LabError {
     },
     /// A distribution file cannot be used.
     #[error("--distribution {0}")]
-    Distribution(#[from] distributions::DistributionError),
+    Distribution(distributions::DistributionError),
     /// `--classic` for an experiment that no source document gives parameters for.
     #[error("--classic: {experiment} has no parameters of a source document; accepted without it")]
     NoClassic {
@@ -173,6 +174,13 @@ pub enum LabError {
         /// What happened.
         what: String,
     },
+}
+
+impl From<distributions::DistributionError> for LabError {
+    /// Not as its source: the message has all of it.
+    fn from(error: distributions::DistributionError) -> LabError {
+        LabError::Distribution(error)
+    }
 }
 
 impl LabError {

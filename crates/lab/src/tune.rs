@@ -17,6 +17,7 @@ use cachewise_measure::{Figure, FigureKind, Plan, Row};
 use std::collections::BTreeMap;
 
 pub use crate::evidence::{Decided, Evidence, Regret, chosen, gains};
+pub use crate::experiments::parallel::paying;
 
 /// The name under which its rows stand in records.
 pub const EXPERIMENT: &str = "tune";
@@ -24,6 +25,9 @@ pub const EXPERIMENT: &str = "tune";
 pub const REGRET: &str = "tune-regret";
 /// The name of the rows that compare the library, following the new profile, with libc.
 pub const LIBRARY: &str = "tune-library";
+
+/// The name of the rows that compare numbers of threads.
+pub const PARALLEL: &str = "tune-parallel";
 
 /// How a tuning's rows are drawn.
 #[must_use]
@@ -504,6 +508,26 @@ impl Tuner<'_> {
                 }
             }
         }
+        Ok(Stage::Done)
+    }
+
+    /// The library by one thread and by more, following the profile just installed.
+    ///
+    /// # Errors
+    /// As [`grid`](Tuner::grid).
+    pub fn parallel(&mut self, rows: &mut Vec<Row>) -> Result<Stage, LabError> {
+        let plan = Plan { screening_rounds: 0, ..self.plan() };
+        let most = self.most();
+        let found = crate::experiments::parallel::tune(
+            PARALLEL,
+            self.bench,
+            &plan,
+            most,
+            self.observer,
+            self.sink,
+        )?;
+        let Some(found) = found else { return Ok(Stage::Interrupted) };
+        rows.extend(found);
         Ok(Stage::Done)
     }
 }

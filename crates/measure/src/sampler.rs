@@ -71,6 +71,14 @@ pub trait Contestant {
         let _ = (places, calls);
     }
 
+    /// Makes `calls` calls on these places, over and over, where this process cannot, and says how
+    /// many nanoseconds they took by the clock there, so that the way there is not billed. The
+    /// default has them made and timed here. Not asked where a reader or bystander follows.
+    fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
+        let _ = (places, calls);
+        None
+    }
+
     /// Uses the destination in a way of its own, where the cell has a reader; `false` leaves it to
     /// that reader.
     fn read(&mut self, place: &Place) -> bool {

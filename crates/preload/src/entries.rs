@@ -1,8 +1,8 @@
 //! The exported functions, with the contracts of the C library's.
 //!
-//! On x86-64 each is written in assembly, for two reasons: it is a jump and nothing else up to
-//! [`SMALL`] bytes, and [`switch`](crate::switch) may replace its first eight bytes, which no
-//! compiler promises to keep whole. Elsewhere they are the functions of [`plain`].
+//! On x86-64 each is the operation itself, from its first instruction on, and
+//! [`switch`](crate::switch) may replace that instruction. Elsewhere they are the functions of
+//! [`plain`].
 //!
 //! Two things a caller relies on without the C standard's leave are kept:
 //! - `memcpy` of buffers that overlap is a `memmove`, as it is in glibc on x86-64, where both have
@@ -74,13 +74,74 @@ pub(crate) mod plain {
 
 #[cfg(target_arch = "x86_64")]
 mod exported {
-    //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack
-    //! as the callee expects it. Each function has a section of its own, and `.p2align` anywhere in
-    //! it aligns the section and so the function, which `switch` needs.
+    //! The operations themselves, by the macros of `cachewise::entry`: what they do not do at once is
+    //! a jump away, and that jump is taken for large sizes only.
+    //!
+    //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack as
+    //! the callee expects it. `switch` stores a jump of five bytes over the first instruction, so
+    //! that one is five bytes at least: no thread can be between them. What is shorter has prefixes
+    //! in front (0x2E, a CS override) that change nothing in 64-bit mode (Intel SDM volume 1,
+    //! 3.3.7.1).
 
-    use super::{SMALL, plain};
-    use cachewise::raw;
-    use core::arch::naked_asm;
+    use super::plain;
+    use cachewise::{entry_backwards, entry_copy_or_move, entry_fill, entry_move, entry_zero, raw};
+
+    /// A first instruction, made long enough to be replaced.
+    macro_rules! first {
+        ($instructions:literal) => {
+            concat!(".byte 0x2E, 0x2E\n", $instructions)
+        };
+    }
+
+    /// The end of a function: where it goes when `n` exceeds `room`.
+    macro_rules! overflow {
+        () => {
+            "41:\njmp {overflow}"
+        };
+    }
+
+    /// A copy; `memmove` where buffers overlap, of which only the table's kernels need be told:
+    /// dst - src or src - dst is below n, both modulo 2^64.
+    macro_rules! copy {
+        ($first:expr, $last:expr $(, $($operand:tt)+)?) => {
+            entry_copy_or_move!(
+                COPY,
+                COPY_ROW,
+                $first,
+                entry_backwards!(),
+                "mov rcx, rdi\n\
+                 sub rcx, rsi\n\
+                 cmp rcx, rdx\n\
+                 jb 40f\n\
+                 neg rcx\n\
+                 cmp rcx, rdx\n\
+                 jb 40f",
+                concat!("40:\njmp {elsewhere}\n", $last)
+                $(, $($operand)+)?
+            )
+        };
+    }
+
+    /// A fill, of zeros too for as long as both are done alike. Beyond, zeros are their own
+    /// operation's: in front of the loop while that goes up to a smaller size, and by the table.
+    macro_rules! fill {
+        ($first:expr, $last:expr $(, $($operand:tt)+)?) => {
+            entry_fill!(
+                $first,
+                "test sil, sil\n\
+                 jnz 42f\n\
+                 cmp rdx, [rip + {direct} + {zero_row} * 8]\n\
+                 ja 40f\n\
+                 42:",
+                "test sil, sil\n\
+                 jz 43f",
+                concat!("40:\nvzeroupper\n43:\nmov rsi, rdx\njmp {zero}\n", $last),
+                zero_row = const cachewise::entry::ZERO_ROW,
+                zero = sym raw::zero,
+                $($($operand)+)?
+            )
+        };
+    }
 
     /// Copies `n` bytes; returns `dst`.
     ///
@@ -89,27 +150,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        naked_asm!(
-            "cmp rdx, {small}",
-            "ja 2f",
-            "jmp {copy}",
-            "2:",
-            // Overlap: dst - src or src - dst below n, both modulo 2^64.
-            "mov rax, rdi",
-            "sub rax, rsi",
-            "cmp rax, rdx",
-            "jb 3f",
-            "neg rax",
-            "cmp rax, rdx",
-            "jb 3f",
-            "jmp {copy}",
-            "3:",
-            "jmp {move}",
-            ".p2align 4",
-            small = const SMALL,
-            copy = sym raw::copy_nonoverlapping,
-            r#move = sym raw::copy,
-        )
+        copy!(first!("mov rax, rdi"), "", elsewhere = sym raw::copy,)
     }
 
     /// Copies `n` bytes, overlap allowed; returns `dst`.
@@ -119,7 +160,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memmove(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        naked_asm!("jmp {}", ".p2align 4", sym raw::copy)
+        entry_move!(first!("mov rax, rdi"), "", "")
     }
 
     /// Copies `n` bytes; returns the end of the destination.
@@ -129,7 +170,16 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        naked_asm!("jmp {}", ".p2align 4", sym plain::mempcpy)
+        entry_copy_or_move!(
+            COPY,
+            COPY_ROW,
+            first!("lea rax, [rdi + rdx]"),
+            entry_backwards!(),
+            // The table's kernels return dst.
+            "jmp {elsewhere}",
+            "",
+            elsewhere = sym plain::mempcpy,
+        )
     }
 
     /// Stores the low byte of `byte` in `n` places; returns `dst`.
@@ -139,32 +189,19 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memset(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-        naked_asm!(
-            "cmp rdx, {small}",
-            "ja 2f",
-            "jmp {fill}",
-            "2:",
-            "test sil, sil",
-            "jz 3f",
-            "jmp {fill}",
-            "3:",
-            "mov rsi, rdx",
-            "jmp {zero}",
-            ".p2align 4",
-            small = const SMALL,
-            fill = sym raw::fill,
-            zero = sym raw::zero,
-        )
+        fill!(first!("mov rax, rdi"), "")
     }
 
     /// Negative, zero or positive by the first byte that differs.
     ///
+    /// Compiled, and checked as it ships: that the first instruction can be replaced.
+    ///
     /// # Safety
     /// `memcmp`'s contract.
     #[unsafe(no_mangle)]
-    #[unsafe(naked)]
     pub unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        naked_asm!("jmp {}", ".p2align 4", sym raw::compare)
+        // SAFETY: the caller's promise.
+        unsafe { raw::compare_here(a, b, n) }
     }
 
     /// Zero where all bytes are equal.
@@ -174,9 +211,9 @@ mod exported {
     /// # Safety
     /// `memcmp`'s contract.
     #[unsafe(no_mangle)]
-    #[unsafe(naked)]
     pub unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        naked_asm!("jmp {}", ".p2align 4", sym raw::compare)
+        // SAFETY: the caller's promise.
+        unsafe { raw::compare_here(a, b, n) }
     }
 
     /// Zeroes `n` bytes.
@@ -186,7 +223,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn bzero(dst: *mut u8, n: usize) {
-        naked_asm!("jmp {}", ".p2align 4", sym raw::zero)
+        entry_zero!(first!("mov rax, rdi"), "", "", "")
     }
 
     /// Zeroes `n` bytes, even where the compiler can see that nobody reads them: it cannot see
@@ -197,7 +234,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn explicit_bzero(dst: *mut u8, n: usize) {
-        naked_asm!("jmp {}", ".p2align 4", sym raw::zero)
+        entry_zero!(first!("mov rax, rdi"), "", "", "")
     }
 
     /// [`memcpy`] that ends the program where `n` exceeds `room`.
@@ -212,14 +249,10 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        naked_asm!(
-            "cmp rcx, rdx",
-            "jb 2f",
-            "jmp {copy}",
-            "2:",
-            "jmp {overflow}",
-            ".p2align 4",
-            copy = sym plain::memcpy,
+        copy!(
+            first!("cmp rcx, rdx\njb 41f\nmov rax, rdi"),
+            overflow!(),
+            elsewhere = sym raw::copy,
             overflow = sym plain::overflow,
         )
     }
@@ -236,14 +269,10 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        naked_asm!(
-            "cmp rcx, rdx",
-            "jb 2f",
-            "jmp {move}",
-            "2:",
-            "jmp {overflow}",
-            ".p2align 4",
-            r#move = sym raw::copy,
+        entry_move!(
+            first!("cmp rcx, rdx\njb 41f\nmov rax, rdi"),
+            "",
+            overflow!(),
             overflow = sym plain::overflow,
         )
     }
@@ -260,14 +289,14 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        naked_asm!(
-            "cmp rcx, rdx",
-            "jb 2f",
-            "jmp {copy}",
-            "2:",
-            "jmp {overflow}",
-            ".p2align 4",
-            copy = sym plain::mempcpy,
+        entry_copy_or_move!(
+            COPY,
+            COPY_ROW,
+            first!("cmp rcx, rdx\njb 41f\nlea rax, [rdi + rdx]"),
+            entry_backwards!(),
+            "jmp {elsewhere}",
+            overflow!(),
+            elsewhere = sym plain::mempcpy,
             overflow = sym plain::overflow,
         )
     }
@@ -284,25 +313,9 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        naked_asm!(
-            "cmp rcx, rdx",
-            "jb 3f",
-            "cmp rdx, {small}",
-            "ja 2f",
-            "jmp {fill}",
-            "2:",
-            "test sil, sil",
-            "jnz 4f",
-            "mov rsi, rdx",
-            "jmp {zero}",
-            "4:",
-            "jmp {fill}",
-            "3:",
-            "jmp {overflow}",
-            ".p2align 4",
-            small = const SMALL,
-            fill = sym raw::fill,
-            zero = sym raw::zero,
+        fill!(
+            first!("cmp rcx, rdx\njb 41f\nmov rax, rdi"),
+            overflow!(),
             overflow = sym plain::overflow,
         )
     }
@@ -314,14 +327,11 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn __explicit_bzero_chk(dst: *mut u8, n: usize, room: usize) {
-        naked_asm!(
-            "cmp rdx, rsi",
-            "jb 2f",
-            "jmp {zero}",
-            "2:",
-            "jmp {overflow}",
-            ".p2align 4",
-            zero = sym raw::zero,
+        entry_zero!(
+            first!("cmp rdx, rsi\njb 41f\nmov rax, rdi"),
+            "",
+            "",
+            overflow!(),
             overflow = sym plain::overflow,
         )
     }

@@ -5,9 +5,11 @@
 //! LD_PRELOAD=/usr/lib/libcachewise_preload.so program
 //! ```
 //!
-//! - [`entries`] has the exported functions. Each is a jump into `cachewise::raw`.
+//! - [`entries`] has the exported functions, each the operation itself.
 //! - [`observed`] has what they become where `CACHEWISE_STATS` asks for statistics, and the one
 //!   function that every large call then goes through.
+//! - [`learn`] finds out, or follows what was found out before, which way the large calls of each call
+//!   site go.
 //! - [`statistics`] counts, and prints at exit; [`switch`] changes the one set for the other;
 //!   [`os`] is what all that asks of Linux.
 //!
@@ -23,6 +25,8 @@
 extern crate std;
 
 mod entries;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod learn;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod observed;
 mod os;
@@ -40,15 +44,21 @@ cachewise::panic_handler_without_std!(os::abort);
 extern "C" fn constructor() {
     cachewise::init();
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    statistics::start();
+    {
+        statistics::start();
+        learn::start();
+    }
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     os::refuse_statistics();
 }
 
-/// Prints the statistics, where there are any.
+/// Saves what was learned and prints the statistics, where there are any.
 extern "C" fn destructor() {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    statistics::finish();
+    {
+        learn::finish();
+        statistics::finish();
+    }
 }
 
 #[used]

@@ -1,4 +1,4 @@
-//! What statistics ask of Linux, by system call: nothing here allocates or takes a lock.
+//! What statistics and learning ask of Linux, by system call: nothing here allocates or takes a lock.
 
 use core::ffi::{CStr, c_int};
 #[cfg(target_arch = "x86_64")]
@@ -48,7 +48,12 @@ pub(crate) fn refuse_statistics() {
 }
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) use learning::*;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use statistics::*;
+
+#[cfg(target_arch = "x86_64")]
+mod learning;
 
 #[cfg(target_arch = "x86_64")]
 mod statistics {
@@ -62,6 +67,16 @@ mod statistics {
     impl Failed {
         /// The library was linked in a way that [`switch`](crate::switch) cannot work with.
         pub(crate) const UNSUITABLE: Failed = Failed(libc::ENOTSUP);
+
+        /// Whether it says that there is no such file.
+        pub(crate) fn is_missing(self) -> bool {
+            self.0 == libc::ENOENT
+        }
+
+        /// Whether it says that a signal came first.
+        pub(crate) fn is_interruption(self) -> bool {
+            self.0 == libc::EINTR
+        }
     }
 
     impl fmt::Display for Failed {
@@ -81,7 +96,7 @@ mod statistics {
         }
     }
 
-    fn checked(result: c_long) -> Result<usize, Failed> {
+    pub(super) fn checked(result: c_long) -> Result<usize, Failed> {
         usize::try_from(result).map_err(|_| {
             // SAFETY: always callable.
             let place = unsafe { libc::__errno_location() };
@@ -160,6 +175,15 @@ mod statistics {
         // SAFETY: a new anonymous mapping touches nothing that exists.
         let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
         (start != libc::MAP_FAILED).then_some(start.cast())
+    }
+
+    /// Gives pages back.
+    ///
+    /// # Safety
+    /// They are `pages`' of that length, and nobody uses them any more.
+    pub(super) unsafe fn give_back(start: *mut u8, length: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(start.cast(), length) };
     }
 
     /// As [`pages`], and every forked child finds them zeroed again.

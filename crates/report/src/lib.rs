@@ -12,6 +12,7 @@ pub mod kernels;
 pub mod matrix;
 pub mod peers;
 pub mod plot;
+pub mod programs;
 pub mod splice;
 pub mod svg;
 pub mod table;
@@ -38,6 +39,8 @@ const FORMS: &[(&str, Form)] = &[
     ("vector-state", forms::vector_state::tables),
     ("compare-latency", forms::compare_latency::tables),
     ("extent", forms::extent::tables),
+    ("parallel", forms::parallel::tables),
+    ("tune-parallel", forms::parallel::tables),
     ("page-fault", forms::page_fault::tables),
 ];
 

@@ -67,6 +67,62 @@ pub(crate) const fn row(operation: Operation, reuse: Reuse) -> usize {
     first + reuse as usize
 }
 
+/// The operations that several threads can share.
+pub const PARALLEL: [Operation; 2] = [Operation::Copy, Operation::Zero];
+
+/// Logarithm of the most threads that a `parallel` line can be about.
+pub(crate) const MOST_THREADS_LOG: usize = 10;
+
+/// Where an operation's further threads come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(usize)]
+pub enum Supply {
+    /// They are made for the call and end with it.
+    Spawned = 0,
+    /// They wait in a pool.
+    Pooled = 1,
+}
+
+impl Supply {
+    /// Both.
+    pub const ALL: [Supply; 2] = [Supply::Spawned, Supply::Pooled];
+
+    /// The word used in profiles and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Supply::Spawned => "spawned",
+            Supply::Pooled => "pooled",
+        }
+    }
+
+    /// The supply of that [name](Supply::name).
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Supply> {
+        Supply::ALL.into_iter().find(|supply| supply.name() == name)
+    }
+}
+
+impl fmt::Display for Supply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One `parallel` line: from what size on so many threads pay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parallel {
+    /// One of [`PARALLEL`].
+    pub operation: Operation,
+    /// Where the threads come from.
+    pub supply: Supply,
+    /// How many, the calling one among them: 2 to 1024.
+    pub threads: u32,
+    /// The smallest size, in bytes, for which they are faster than half as many; `None` where they
+    /// were at no size.
+    pub from: Option<u64>,
+}
+
 /// One `decide` line, borrowed from the profile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionLine<'a> {
@@ -180,6 +236,14 @@ impl<'a> ProfileText<'a> {
     pub fn decisions(&self) -> impl Iterator<Item = DecisionLine<'a>> + use<'a> {
         Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
             (b"decide", rest) => decision(number, rest).ok(),
+            _ => None,
+        })
+    }
+
+    /// The `parallel` lines, in the file's order.
+    pub fn parallel(&self) -> impl Iterator<Item = Parallel> + use<'a> {
+        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
+            (b"parallel", rest) => parallel(number, rest).ok(),
             _ => None,
         })
     }
@@ -347,6 +411,23 @@ fn decision(line: u32, rest: &[u8]) -> Result<DecisionLine<'_>, ProfileError> {
     Ok(DecisionLine { line, operation, reuse, from, to, kernel })
 }
 
+fn parallel(line: u32, rest: &[u8]) -> Result<Parallel, ProfileError> {
+    let mut fields = Fields::new(line, rest);
+    let operation = fields.parse("operation", "copy or zero", |text| {
+        Operation::from_name(text).filter(|operation| PARALLEL.contains(operation))
+    })?;
+    let supply = fields.parse("supply", "spawned or pooled", Supply::from_name)?;
+    let threads = fields.parse("threads", "a whole number from 2 to 1024", |text| {
+        let threads = u32::try_from(whole_number(text)?).ok()?;
+        (2..=1 << MOST_THREADS_LOG).contains(&threads).then_some(threads)
+    })?;
+    let from = fields.parse("from", "a whole number of bytes, or never", |text| {
+        if text == "never" { Some(None) } else { whole_number(text).map(Some) }
+    })?;
+    fields.end()?;
+    Ok(Parallel { operation, supply, threads, from })
+}
+
 struct Parser<'a> {
     bytes: &'a [u8],
     lines: Lines<'a>,
@@ -357,6 +438,8 @@ struct Parser<'a> {
     /// Per row, the size that the next range must start at; `None` once `max` is reached, and
     /// `FIRST_SIZE` where no line has been seen.
     next: [Option<u64>; ROWS],
+    /// Per operation and supply, the logarithms of the numbers of threads seen, one bit each.
+    threads: [u16; 4],
 }
 
 impl<'a> Parser<'a> {
@@ -372,6 +455,7 @@ impl<'a> Parser<'a> {
             record: None,
             written: None,
             next: [Some(FIRST_SIZE); ROWS],
+            threads: [0; 4],
         })
     }
 
@@ -395,12 +479,13 @@ impl<'a> Parser<'a> {
                     free_text(line, "note", rest)?;
                 }
                 b"decide" => self.decide(line, rest)?,
+                b"parallel" => self.parallel(line, rest)?,
                 b"end" => {
                     let body = self.bytes.get(..body).unwrap_or(&[]);
                     return self.end(line, rest, body);
                 }
                 _ => {
-                    let accepted = "cpu, caches, record, written, decide, note or end";
+                    let accepted = "cpu, caches, record, written, decide, parallel, note or end";
                     return Err(Fields::new(line, rest).error("key", key, accepted));
                 }
             }
@@ -477,6 +562,22 @@ impl<'a> Parser<'a> {
         }
         *next = decision.to.checked_add(1);
         Ok(())
+    }
+
+    fn parallel(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
+        let Parallel { operation, supply, threads, .. } = parallel(line, rest)?;
+        let row = 2 * usize::from(operation == Operation::Zero) + supply as usize;
+        let bit = 1 << threads.next_power_of_two().ilog2();
+        match self.threads.get_mut(row) {
+            Some(seen) if *seen & bit != 0 => {
+                Err(ProfileError::Duplicate { line, key: "parallel" })
+            }
+            Some(seen) => {
+                *seen |= bit;
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     fn end(self, line: u32, rest: &[u8], body: &'a [u8]) -> Result<ProfileText<'a>, ProfileError> {

@@ -2,7 +2,9 @@
 
 extern crate std;
 
-use super::{DecisionLine, MAX_SIZE, ProfileError, ProfileText, VERSION, fnv1a64, write_file_name};
+use super::{
+    DecisionLine, MAX_SIZE, Parallel, ProfileError, ProfileText, VERSION, fnv1a64, write_file_name,
+};
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
 use cachewise_kernels::Operation;
@@ -59,6 +61,7 @@ pub struct Record {
 ///         to: MAX_SIZE,
 ///         kernel: "copy.bytes".into(),
 ///     }],
+///     parallel: vec![],
 ///     notes: vec![],
 /// };
 /// assert_eq!(Profile::parse(profile.to_text().as_bytes()), Ok(profile));
@@ -77,6 +80,9 @@ pub struct Profile {
     /// [`FIRST_SIZE`](super::FIRST_SIZE) to [`MAX_SIZE`]; an operation and hint without any is
     /// left to the computed defaults.
     pub decisions: Vec<Decision>,
+    /// From what size on several threads pay; an operation and supply without any is left to the
+    /// computed defaults.
+    pub parallel: Vec<Parallel>,
     /// Free text, one line each.
     pub notes: Vec<String>,
 }
@@ -97,6 +103,7 @@ impl Profile {
                 .map(|(name, checksum)| Record { name: name.to_owned(), checksum }),
             written: text.written().to_owned(),
             decisions: text.decisions().map(Decision::from).collect(),
+            parallel: text.parallel().collect(),
             notes: text.notes().map(ToOwned::to_owned).collect(),
         })
     }
@@ -148,6 +155,13 @@ impl Profile {
                 write!(out, "{to}")?
             }
             writeln!(out, " {kernel}")?;
+        }
+        for Parallel { operation, supply, threads, from } in &self.parallel {
+            write!(out, "parallel {operation} {supply} {threads} ")?;
+            match from {
+                Some(from) => writeln!(out, "{from}")?,
+                None => out.push_str("never\n"),
+            }
         }
         Ok(())
     }

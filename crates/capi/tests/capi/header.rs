@@ -48,9 +48,11 @@ fn c_kind(declared: &str) -> String {
     kind.to_owned()
 }
 
-/// The same of the functions in `src/lib.rs`.
+/// The same of the functions in `src/`.
 fn definitions() -> BTreeMap<String, Vec<String>> {
-    let source = std::fs::read_to_string(package().join("src/lib.rs")).expect("the source");
+    let source = ["src/lib.rs", "src/parallel.rs"]
+        .map(|file| std::fs::read_to_string(package().join(file)).expect("the source"))
+        .concat();
     let functions = source.split("#[unsafe(no_mangle)]").skip(1);
     functions
         .map(|part| {

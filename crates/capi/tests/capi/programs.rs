@@ -18,6 +18,16 @@ fn the_contract_is_kept() {
 }
 
 #[test]
+fn several_threads_do_every_byte() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let flags = [C89, &["-pthread"]].concat();
+    for linked in [Linked::Shared, Linked::Static] {
+        let program = compile(directory.path(), "tests/c/parallel.c", &flags, linked);
+        assert_eq!(output(&program), "all bytes right\n");
+    }
+}
+
+#[test]
 fn examples_run_and_valgrind_has_no_complaint() {
     let directory = tempfile::tempdir().expect("a directory");
     for (source, flags, ends) in [
@@ -47,6 +57,40 @@ fn valgrind(program: &Path, ends: &str) {
     command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
     let told = String::from_utf8(run(&mut command).stdout).expect("UTF-8");
     assert!(told.ends_with(ends), "{told}");
+}
+
+/// Somebody's shared library may have it inside, as Cargo leaves it: its code is independent of its
+/// place, and all of it is taken, so that no part goes unseen.
+#[test]
+fn the_static_library_goes_into_a_shared_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new("cc");
+    command.args(["-shared", "-Wl,-z,text", "-Wl,--whole-archive"]);
+    command.arg(libraries().join("libcachewise.a")).arg("-Wl,--no-whole-archive");
+    run(command.arg("-o").arg(directory.path().join("libsomebodys.so")));
+}
+
+/// What begins a call is the test of its size, and no jump to somewhere else.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_function_is_the_operation_and_no_jump_to_it() {
+    use iced_x86::{Decoder, DecoderOptions, Mnemonic, Register};
+    use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+    let bytes = std::fs::read(libraries().join("libcachewise.so")).expect("the library");
+    let file = object::File::parse(&*bytes).expect("an object file");
+    let text = file.section_by_name(".text").expect(".text");
+    let code = text.data().expect("its bytes");
+    for name in ["cw_copy", "cw_move", "cw_fill", "cw_zero", "cw_compare", "cw_equal"] {
+        let mut symbols = file.dynamic_symbols();
+        let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
+        let from = (symbol.address() - text.address()) as usize;
+        let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
+        let first: Vec<_> = all.into_iter().take(2).collect();
+        let test = first.iter().find(|one| one.mnemonic() == Mnemonic::Cmp);
+        let test = test.unwrap_or_else(|| panic!("{name}: {} {}", first[0], first[1]));
+        let of_size = matches!(test.op0_register(), Register::RDX | Register::RSI);
+        assert!(of_size && matches!(test.try_immediate(1), Ok(64 | 128 | 129)), "{name}: {test}");
+    }
 }
 
 /// Trap flag and registers are x86-64's.

@@ -1,5 +1,6 @@
 //! `cachewise exec`: a program on the library, by preload.
 
+use super::learned;
 use crate::args::Exec;
 use crate::status;
 use anyhow::{Context as _, bail};
@@ -16,16 +17,11 @@ const LIBRARY: &str = "libcachewise_preload.so";
 
 /// What a shell says of a program that cannot be run, and of one that is not there.
 const NOT_EXECUTABLE: u8 = 126;
-const NOT_FOUND: u8 = 127;
+pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
-    let library = match &args.library {
-        Some(file) => {
-            fs::canonicalize(file).with_context(|| format!("--library {}", file.display()))?
-        }
-        None => find_library()?,
-    };
+    let library = library(args.library.as_deref())?;
     let Some((name, arguments)) = args.command.split_first() else { bail!("no program") };
     let Some(program) = find_program(Path::new(name)) else {
         anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
@@ -45,11 +41,33 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
             .with_context(|| format!("--profile {}", profile.display()))?;
         command.env("CACHEWISE_PROFILE", profile);
     }
+    if args.unlearned {
+        command.env_remove("CACHEWISE_PROGRAM");
+    } else if args.name.is_some() || std::env::var_os("CACHEWISE_PROGRAM").is_none() {
+        follow(&mut command, args, name)?;
+    }
     if args.stats {
         return with_statistics(command, &program);
     }
     // In our place: status, signals and terminal are its own.
     Ok(not_started(&program, &command.exec()))
+}
+
+/// Lets it start from what was learned of it, if anything was.
+fn follow(command: &mut Command, args: &Exec, program: &std::ffi::OsStr) -> anyhow::Result<()> {
+    let profile = args.profile.as_deref();
+    let place = match &args.name {
+        Some(name) => learned::existing(name, profile)?,
+        None => match learned::place(&learned::name_of(Path::new(program)), profile) {
+            Ok(place) => place,
+            // No user's directory, or a program whose name is no file's: then nothing was learned.
+            Err(_) => return Ok(()),
+        },
+    };
+    if place.exists() {
+        command.env("CACHEWISE_PROGRAM", place);
+    }
+    Ok(())
 }
 
 /// Runs it as a child, which writes what it counted into a file.
@@ -75,7 +93,7 @@ fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
 }
 
 /// The status to end with; a program that died of a signal is followed.
-fn pass_on(ended: ExitStatus) -> u8 {
+pub(super) fn pass_on(ended: ExitStatus) -> u8 {
     if let Some(signal) = ended.signal() {
         // Dies of it unless it is one that stops or is ignored.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
@@ -84,9 +102,19 @@ fn pass_on(ended: ExitStatus) -> u8 {
     ended.code().map_or(status::ERROR, |code| code as u8)
 }
 
-fn not_started(program: &Path, error: &std::io::Error) -> u8 {
+pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
     anstream::eprintln!("cachewise: {}: {error}", program.display());
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+}
+
+/// The library that was named, or the one that is found.
+pub(super) fn library(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match named {
+        Some(file) => {
+            fs::canonicalize(file).with_context(|| format!("--library {}", file.display()))
+        }
+        None => find_library(),
+    }
 }
 
 /// The library's place, of those where it may be.
@@ -119,7 +147,7 @@ fn places(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The library first, then what was to be preloaded anyway.
-fn preload(library: &Path) -> anyhow::Result<OsString> {
+pub(super) fn preload(library: &Path) -> anyhow::Result<OsString> {
     use std::os::unix::ffi::OsStrExt as _;
     if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
         bail!(
@@ -136,7 +164,7 @@ fn preload(library: &Path) -> anyhow::Result<OsString> {
 }
 
 /// As a shell finds it: by `PATH` unless there is a slash in the name.
-fn find_program(name: &Path) -> Option<PathBuf> {
+pub(super) fn find_program(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
         return name.exists().then(|| name.to_path_buf());
     }
@@ -147,7 +175,7 @@ fn find_program(name: &Path) -> Option<PathBuf> {
 }
 
 /// Why the dynamic linker will not preload anything into this program.
-fn out_of_reach(program: &Path) -> Option<&'static str> {
+pub(super) fn out_of_reach(program: &Path) -> Option<&'static str> {
     let metadata = fs::metadata(program).ok()?;
     if metadata.permissions().mode() & 0o6000 != 0 {
         return Some("a set-user-id program, into which nothing is preloaded");

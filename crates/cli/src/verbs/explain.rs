@@ -1,19 +1,48 @@
 //! `cachewise explain`: a decision, and the figures behind it.
 
-use crate::args::Explain;
-use crate::{output, status};
-use anyhow::Context;
+use super::learned;
+use crate::{args, output, status};
+use anyhow::{Context, bail};
 use cachewise::profile::{FIRST_SIZE, MAX_SIZE, Profile, fnv1a64};
-use cachewise::{Source, decision};
-use cachewise_kernels::find;
+use cachewise::{Reuse, Source, decision};
+use cachewise_kernels::{Operation, find};
 use cachewise_lab::tune::{EXPERIMENT, Evidence};
 use cachewise_measure::{Row, record};
+use cachewise_report::programs;
 use cachewise_report::tuning::{self, EvidenceLine};
 use cachewise_report::units::bytes;
 use std::path::{Path, PathBuf};
 
-/// Prints the decision, who made it, and the rows it was made from.
-pub fn run(args: &Explain) -> anyhow::Result<u8> {
+/// One call to be explained.
+struct Explain {
+    op: Operation,
+    size: usize,
+    reuse: Reuse,
+    profile: Option<PathBuf>,
+}
+
+/// Prints the decision, who made it, and what it was made from.
+pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
+    if let Some(name) = &args.program {
+        return program(name, args);
+    }
+    let (Some(op), Some(size)) = (args.op, args.size) else { bail!("--op and --size are needed") };
+    call(&Explain { op, size, reuse: args.reuse, profile: args.profile.clone() })
+}
+
+/// The call sites of a program.
+fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
+    let place = learned::place(name, args.profile.as_deref())?;
+    let program = learned::read(name, &place)?;
+    if let Some(file) = &args.html {
+        output::write(file, programs::page(&program).as_bytes())?;
+    }
+    output::print(&programs::sites(&program).terminal(output::width()))?;
+    Ok(status::OK)
+}
+
+/// One call: the decision, who made it, and the rows it was made from.
+fn call(args: &Explain) -> anyhow::Result<u8> {
     let (kernel, from, to, who, path) = decided(args)?;
     let upto = if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", bytes(to)) };
     let mut text = format!(

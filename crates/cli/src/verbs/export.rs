@@ -73,6 +73,12 @@ fn json(profile: &Profile) -> String {
         "record": profile.record.as_ref().map(|record| record.name.clone()),
         "written": profile.written,
         "decisions": decisions,
+        "parallel": profile.parallel.iter().map(|line| serde_json::json!({
+            "operation": line.operation.name(),
+            "supply": line.supply.name(),
+            "threads": line.threads,
+            "from": line.from,
+        })).collect::<Vec<_>>(),
         "notes": profile.notes,
     });
     format!("{value:#}\n")
@@ -109,7 +115,8 @@ const TRIED: [usize; 8] =
 /// Pairs of child processes.
 const PAIRS: usize = 7;
 
-fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
+/// The value of `GLIBC_TUNABLES` for a profile.
+pub(super) fn tunables_of(profile: &Profile) -> String {
     let decided: Vec<Decided> = profile
         .decisions
         .iter()
@@ -123,7 +130,11 @@ fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
             },
         })
         .collect();
-    let setting = tunables::line(&tunables::of(&decided));
+    tunables::line(&tunables::of(&decided))
+}
+
+fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
+    let setting = tunables_of(profile);
     if args.untried {
         output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
         return Ok(status::OK);

@@ -2,12 +2,16 @@
 
 use crate::args::Run;
 use crate::progress::Bar;
+use crate::verbs::export::tunables_of;
 use crate::verbs::redraw;
 use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::Context;
+use cachewise::Source;
+use cachewise::profile::Profile;
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
+use cachewise_lab::elsewhere::TUNED_LIBC;
 use cachewise_lab::experiments::{self, Finish, Options, Setting};
 use cachewise_measure::{Row, Writer};
 use std::collections::BTreeMap;
@@ -29,7 +33,19 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     }
     let mut bar = Bar::new()?;
     let mut bench = Bench::new(args.seed.unwrap_or_else(drawn_seed), args.memory)?;
+    // The profile in force decides for the library and, in glibc's terms, for libc.
+    let profile = match cachewise::profile_source() {
+        Source::Environment(path) | Source::User(path) => Profile::read(path.as_path()).ok(),
+        _ => None,
+    };
+    let tunables = profile.filter(|_| cfg!(target_env = "gnu")).as_ref().map(tunables_of);
+    if experiment.name == "peers" && tunables.is_none() {
+        anstream::eprintln!(
+            "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
+        );
+    }
     let options = Options {
+        tunables,
         kernels: args.kernels.clone(),
         sizes: args.size.clone(),
         placements: args.residency.iter().map(|p| (p.source, p.destination)).collect(),
@@ -42,11 +58,14 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         helper: std::env::current_exe().ok(),
         launcher: Some(super::time_calls::launch),
     };
-    let settings = BTreeMap::from([
+    let mut settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
         ("quick".to_owned(), args.quick.into()),
         ("classic".to_owned(), args.classic.into()),
     ]);
+    if let Some(tunables) = options.tunables.as_ref().filter(|_| experiment.name == "peers") {
+        settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
+    }
     let mut writers: Vec<Writer> =
         args.json.as_deref().map(output::record_writer).transpose()?.into_iter().collect();
     // What is drawn is drawn from a record, whether or not one was asked for.

@@ -8,7 +8,7 @@ use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::Reuse;
-use cachewise::profile::{self, Decision, MAX_SIZE, Profile, fnv1a64};
+use cachewise::profile::{self, Decision, MAX_SIZE, Parallel, Profile, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
@@ -101,7 +101,8 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         );
         return Ok(status::INTERRUPTED);
     };
-    let profile = build(&bench.machine, &decided, &record_path, effort)?;
+    let mut profile = build(&bench.machine, &decided, &record_path, effort)?;
+    profile.parallel = tune::paying(&of_threads(&rows));
     profile.write_atomic(&profile_path)?;
     let seconds = begun.elapsed().as_secs_f64();
     output::print(&summary(&Summary {
@@ -181,8 +182,27 @@ fn measure(
     let machine = tuner.bench.machine.clone();
     let profile = profile_of(&machine, &decided, None, effort);
     cachewise::load(&profile).context("the profile just made is not accepted")?;
-    let stage = tuner.library(rows)?;
+    let mut stage = tuner.library(rows)?;
+    if stage == Stage::Done {
+        stage = tuner.parallel(rows)?;
+    }
     Ok(Measured { decided: Some(decided), regrets, stage })
+}
+
+/// The rows that compare numbers of threads.
+fn of_threads(rows: &[Row]) -> Vec<Row> {
+    rows.iter().filter(|row| row.experiment == tune::PARALLEL).cloned().collect()
+}
+
+/// From what size on several threads pay, a line for each operation and supply.
+fn thread_lines(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for Parallel { operation, supply, threads, from } in tune::paying(&of_threads(rows)) {
+        let from =
+            from.map_or("at no size tried".to_owned(), |from| format!("from {} on", bytes(from)));
+        text.push_str(&format!("  {:<8}{threads} {supply} threads pay {from}\n", operation.name()));
+    }
+    if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
 }
 
 /// Measures the grid in a fresh process. `None` when it was interrupted.
@@ -269,6 +289,7 @@ fn profile_of(
                 kernel: decision.range.kernel.clone(),
             })
             .collect(),
+        parallel: Vec::new(),
         notes: vec![
             format!("effort {}, {} {}", effort.name(), machine.libc.name, machine.libc.version),
             "soon = operation + reader; never = operation + bystander".to_owned(),
@@ -294,6 +315,7 @@ fn summary(s: &Summary<'_>) -> String {
     let mut text = format!("{}\n\n", verdict(s.machine, s.decided));
     text.push_str(&decisions(s.machine, s.decided, s.rows).terminal(output::width()));
     text.push_str(&library_lines(s.rows, &reference));
+    text.push_str(&thread_lines(s.rows));
     text.push_str(&regret_lines(s.regrets));
     let grid: Vec<Row> =
         s.rows.iter().filter(|row| row.experiment == tune::EXPERIMENT).cloned().collect();

@@ -308,7 +308,7 @@ pub(super) unsafe fn difference(a: *const u8, b: *const u8, n: usize) -> i32 {
 }
 
 /// Compares `n` bytes: up to `PRE` of them in integer registers first (seed 004.5), and the rest
-/// by the comparer's loop if `FROM` bytes or more are left.
+/// by the comparer's loop if `n` is `FROM` or more.
 ///
 /// # Safety
 /// As [`CompareFn`](crate::table::CompareFn).
@@ -330,7 +330,7 @@ pub(super) unsafe fn compare<C: Comparer, const PRE: usize, const FROM: usize>(
     }
     let near = at + C::MARGIN;
     let head = C::MARGIN + to_alignment(a.addr().wrapping_add(near), C::ALIGN);
-    if n - at >= FROM && n - at >= head + C::UNIT + C::MARGIN {
+    if n >= FROM && n - at >= head + C::UNIT + C::MARGIN {
         if head > 0 {
             // SAFETY: head bytes are left at `at`.
             let found = unsafe { difference(a.wrapping_add(at), b.wrapping_add(at), head) };
@@ -545,3 +545,54 @@ macro_rules! rows {
     }};
 }
 pub(super) use rows;
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use core::cell::Cell;
+
+    std::thread_local! {
+        /// Units that the comparer was asked for, and where.
+        static ASKED: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+    }
+
+    /// Finds every unit equal, and remembers.
+    struct Asked;
+
+    impl Comparer for Asked {
+        const UNIT: usize = 64;
+        const ALIGN: usize = 16;
+        const MARGIN: usize = 16;
+
+        unsafe fn equal_bytes(a: *const u8, _: *const u8, units: usize) -> usize {
+            ASKED.set(Some((a.addr(), units)));
+            units * Self::UNIT
+        }
+    }
+
+    #[repr(align(64))]
+    struct Buffer([u8; 8192]);
+
+    fn asked<const PRE: usize, const FROM: usize>(at: usize, n: usize) -> Option<(usize, usize)> {
+        let buffer = Buffer([7; 8192]);
+        let start = buffer.0.as_ptr().wrapping_add(at);
+        ASKED.set(None);
+        // SAFETY: the buffer holds at + n bytes.
+        let order = unsafe { compare::<Asked, PRE, FROM>(start, start, n) };
+        assert_eq!(order, 0);
+        ASKED.get().map(|(address, units)| (address - start.addr(), units))
+    }
+
+    #[test]
+    fn vectors_begin_at_the_threshold_and_behind_the_precheck() {
+        // Seed 004.5: the length that the caller gave decides, not what the pre-check leaves of it.
+        assert_eq!(asked::<32, 4096>(0, 4095), None);
+        assert_eq!(asked::<32, 4096>(0, 4096), Some((48, 63)));
+        assert_eq!(asked::<64, 0>(0, 159), None);
+        assert_eq!(asked::<64, 0>(0, 160), Some((80, 1)));
+        // A margin in front, then up to the alignment: the loop never loads a block from outside.
+        assert_eq!(asked::<0, 0>(1, 200), Some((31, 2)));
+        assert_eq!(asked::<64, 0>(15, 8000), Some((81, 123)));
+    }
+}

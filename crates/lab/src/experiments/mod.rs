@@ -5,10 +5,12 @@ pub mod cached_target;
 mod common;
 pub mod compare_latency;
 mod extent;
+mod hints;
 mod matrix;
 pub mod page_clear;
 pub mod page_copy;
 pub mod page_fault;
+pub mod parallel;
 mod peers;
 mod read_batch;
 pub mod receive;
@@ -62,6 +64,9 @@ pub struct Options {
     pub peers: Vec<crate::peers::Peer>,
     /// Sizes and alignments to call with, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
+    /// Tunables under which libc is a further peer, and the `helper` then serves `libc-loop --op
+    /// OPERATION` ([`crate::elsewhere`]); without them that row is left out.
+    pub tunables: Option<String>,
     /// The program that serves `fork-loop --buffer N` ([`crate::forking`]); without one the
     /// experiments that fork leave that row out and say so.
     pub helper: Option<std::path::PathBuf>,
@@ -148,6 +153,15 @@ pub const ALL: &[Experiment] = &[
         run: roofline::run,
     },
     Experiment {
+        name: "hints",
+        about: "whether soon leaves the destination cached, and never the bystander",
+        seeds: &["000.14", "001.6"],
+        operations: hints::OPERATIONS,
+        classic: "",
+        figures: hints::figures,
+        run: hints::run,
+    },
+    Experiment {
         name: "peers",
         about: "the library beside libc and other libraries, by size and as programs call them",
         seeds: &["002.16"],
@@ -155,6 +169,15 @@ pub const ALL: &[Experiment] = &[
         classic: "",
         figures: peers::figures,
         run: peers::run,
+    },
+    Experiment {
+        name: "parallel",
+        about: "large copies and zeroing by several threads, made for the call or kept in a pool",
+        seeds: &[],
+        operations: &[Operation::Copy, Operation::Zero],
+        classic: "",
+        figures: parallel::figures,
+        run: parallel::run,
     },
     Experiment {
         name: "page-clear",
@@ -316,7 +339,7 @@ impl Experiment {
     /// An option that this experiment would not follow is refused rather than ignored.
     fn check_options(&self, options: &Options) -> Result<(), LabError> {
         let by_operation =
-            self.name.ends_with("-matrix") || ["whole-cost", "peers"].contains(&self.name);
+            self.name.ends_with("-matrix") || ["whole-cost", "hints", "peers"].contains(&self.name);
         let refused = |option, why: &str| {
             Err(LabError::NotForThis { option, experiment: self.name, why: why.to_owned() })
         };
@@ -332,10 +355,10 @@ impl Experiment {
         if self.name != "peers" && options.distribution.is_some() {
             return refused("--distribution", "it has sizes of its own; use it with peers");
         }
-        if self.name == "peers" && options.kernels.is_some() {
+        if ["peers", "hints"].contains(&self.name) && options.kernels.is_some() {
             return refused("--kernel", "it compares whole libraries");
         }
-        if self.name == "peers" && !options.placements.is_empty() {
+        if ["peers", "hints"].contains(&self.name) && !options.placements.is_empty() {
             return refused("--residency", "its buffers are warm");
         }
         Ok(())

@@ -10,9 +10,11 @@ use crate::bench::script::Script;
 use crate::bench::{Question, State};
 use crate::contestants::{LIBRARY, Routine, libc_reference, library};
 use crate::distributions::Distribution;
-use crate::peers;
+use crate::elsewhere::{TUNED_LIBC, TunedLibc};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Figure, FigureKind, MeasureError, PairedRatio, Plan, Row, stats};
+use cachewise_measure::{
+    Contestant, Figure, FigureKind, MeasureError, PairedRatio, Plan, Row, stats,
+};
 
 /// Name of the extra figure: the contestant's time over the best peer's.
 pub const OF_ENVELOPE: &str = "of_envelope";
@@ -126,6 +128,8 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
         Some(path) => Some(Distribution::read(path)?),
         None => None,
     };
+    // All of them before anything is measured.
+    let peers = peers(&operations, setting)?;
     // Where a distribution was asked for and no sizes, only it is measured.
     let fixed = from_file.is_none() || !setting.options.sizes.is_empty();
     let cells = if fixed { sizes.len() + 2 * askew.len() } else { 0 }
@@ -134,7 +138,8 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
 
     let mut judged = Vec::new();
     for operation in operations {
-        let routines = contestants(operation, setting)?;
+        let routines = contestants(operation, &peers);
+        let mut tuned = tuned_libc(operation, setting)?;
         let mut states: Vec<(State, &[usize])> = Vec::new();
         if fixed {
             states.push((State::Warm, &sizes));
@@ -156,7 +161,9 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                     plan: Plan { drop_ratio: 8.0, ..setting.plan(true) },
                     verify: true,
                 };
-                let mut answer = match setting.bench.ask(&question, setting.observer) {
+                let other = tuned.as_mut().map(|tuned| tuned as &mut dyn Contestant);
+                let asked = setting.bench.ask_beside(&question, other, setting.observer);
+                let mut answer = match asked {
                     Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
                         (setting.notes)(format!("skipped {operation}: {error}"))?;
                         continue;
@@ -165,6 +172,11 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                 };
                 if answer.interrupted {
                     return Ok(Finish::Interrupted);
+                }
+                if let Some(error) = tuned.as_mut().and_then(TunedLibc::take_failure) {
+                    answer.rows.retain(|row| row.contestant != TUNED_LIBC);
+                    (setting.notes)(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
+                    tuned = None;
                 }
                 finish(&mut answer.rows, setting, &mut judged)?;
                 setting
@@ -206,15 +218,47 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
     Ok(Finish::Complete)
 }
 
-fn contestants(operation: Operation, setting: &mut Setting<'_>) -> Result<Vec<Routine>, LabError> {
-    let mut routines = vec![libc_reference(operation), library(operation)];
-    routines.extend(peers::built_in(operation));
-    for peer in &setting.options.peers {
-        if peer.operation == operation {
-            routines.push(peer.load()?);
+/// The libraries of the options, loaded.
+fn peers(
+    operations: &[Operation],
+    setting: &mut Setting<'_>,
+) -> Result<Vec<(Operation, Routine)>, LabError> {
+    let options = setting.options;
+    let mut loaded = Vec::new();
+    for peer in &options.peers {
+        loaded.push((peer.operation, peer.load()?));
+        if !operations.contains(&peer.operation) {
+            (setting.notes)(format!("--peer {}: not called: no {}", peer.name, peer.operation))?;
         }
     }
-    Ok(routines)
+    Ok(loaded)
+}
+
+fn contestants(operation: Operation, peers: &[(Operation, Routine)]) -> Vec<Routine> {
+    let mut routines = vec![libc_reference(operation), library(operation)];
+    routines.extend(crate::peers::built_in(operation));
+    let those = peers.iter().filter(|(of, _)| *of == operation);
+    routines.extend(those.map(|(_, routine)| routine.clone()));
+    routines
+}
+
+/// libc under the tunables of the options, where there are any. It has fixed sizes alone: scripts
+/// of a thousand sizes and places would have to be told to it first.
+fn tuned_libc(
+    operation: Operation,
+    setting: &mut Setting<'_>,
+) -> Result<Option<TunedLibc>, LabError> {
+    let options = setting.options;
+    let (Some(program), Some(tunables)) = (&options.helper, &options.tunables) else {
+        return Ok(None);
+    };
+    match TunedLibc::start(program, tunables, operation) {
+        Ok(started) => Ok(Some(started)),
+        Err(error) => {
+            (setting.notes)(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
+            Ok(None)
+        }
+    }
 }
 
 /// Relates every row to the best peer's and hands it on.

@@ -55,7 +55,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_>) -> Result<Finish, LabError> {
     Err(LabError::Nothing {
-        why: format!("{}: not here; XSAVE exists on x86-64 only", experiment.name),
+        why: format!(
+            "{}: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
+             kernel has to measure instead",
+            experiment.name
+        ),
     })
 }
 

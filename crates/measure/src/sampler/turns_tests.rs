@@ -284,3 +284,33 @@ fn wrong_bytes_stop_the_run() {
     let error = start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched);
     assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
 }
+
+/// Takes as long as it says.
+struct Elsewhere(Vec<usize>);
+
+impl Contestant for Elsewhere {
+    fn name(&self) -> &str {
+        "elsewhere"
+    }
+
+    fn call(&mut self, _: &Place) {}
+
+    fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
+        assert!(!places.is_empty());
+        self.0.push(calls);
+        Some(7.0 * calls as f64)
+    }
+}
+
+#[test]
+fn a_contestant_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
+    let clock = Clock::calibrate();
+    let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
+    let mut elsewhere = Elsewhere(Vec::new());
+    let plan = Plan { screening_rounds: 0, ..Plan::default() };
+    let found =
+        run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &mut Unwatched).expect("a result");
+    assert!(found.contestants[0].operation_ns.iter().all(|time| *time == 7.0));
+    let asked = &elsewhere.0[elsewhere.0.len() - found.rounds..];
+    assert!(asked.iter().all(|calls| *calls == found.calls_per_sample as usize), "{asked:?}");
+}

@@ -3,6 +3,7 @@
 
 mod behaviour;
 mod image;
+mod learning;
 mod programs;
 mod statistics;
 mod support;

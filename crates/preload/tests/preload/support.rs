@@ -51,8 +51,11 @@ pub fn preloaded(program: &Path) -> Command {
 /// The same without it.
 pub fn plain(program: &Path) -> Command {
     let mut command = Command::new(program);
-    for variable in ["LD_PRELOAD", "CACHEWISE_STATS", "CACHEWISE_PROFILE", "CACHEWISE_QUIET"] {
-        command.env_remove(variable);
+    for (variable, _) in std::env::vars_os() {
+        let name = variable.to_string_lossy();
+        if name == "LD_PRELOAD" || name.starts_with("CACHEWISE_") {
+            command.env_remove(&variable);
+        }
     }
     command.env("LC_ALL", "C").env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
     command

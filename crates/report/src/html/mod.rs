@@ -144,6 +144,22 @@ impl From<&Table> for Drawn {
     }
 }
 
+/// The style of every page: palette, marks, layout.
+pub(crate) fn page_style() -> String {
+    format!(
+        ":root{{color-scheme:light dark;{light}}}\n\
+         @media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
+         :root:has(#theme-light:checked){{color-scheme:light;{light}}}\n\
+         :root:has(#theme-dark:checked){{color-scheme:dark;{dark}}}\n\
+         @media print{{:root:root:has(body){{color-scheme:light;{light}}}}}\n\
+         {}{}",
+        svg::STYLE,
+        include_str!("page.css"),
+        light = palette::LIGHT,
+        dark = palette::DARK,
+    )
+}
+
 /// The page. Errors are the template's, and ours.
 ///
 /// # Errors
@@ -167,18 +183,7 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
     let toggles: String = (0..keys)
         .map(|key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n"))
         .collect();
-    let style = format!(
-        ":root{{color-scheme:light dark;{light}}}\n\
-         @media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
-         :root:has(#theme-light:checked){{color-scheme:light;{light}}}\n\
-         :root:has(#theme-dark:checked){{color-scheme:dark;{dark}}}\n\
-         @media print{{:root:root:has(body){{color-scheme:light;{light}}}}}\n\
-         {}{}{toggles}",
-        svg::STYLE,
-        include_str!("page.css"),
-        light = palette::LIGHT,
-        dark = palette::DARK,
-    );
+    let style = page_style() + &toggles;
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);

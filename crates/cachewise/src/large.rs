@@ -1,0 +1,185 @@
+//! Large calls handed to somebody who knows more than their size: the preload library, which knows
+//! where they come from.
+//!
+//! Not for use by programs. From a size on, the classes of the rows without a hint hold a slot more
+//! than there are kernels; its function jumps to where [`hand_over`] said. So calls below that size
+//! execute what they did before, instruction by instruction, and calls above it one jump more. The
+//! jump leaves the stack as the caller left it: the return address is on top, where every way from
+//! an exported function to here is a tail jump (`entry.rs`).
+//!
+//! Whoever takes the calls over asks [`copy`] and its like for the profile's own kernel, the best one
+//! through the cache, or the best one around it.
+
+use crate::dispatch::{self, CLASSES, Row};
+use crate::profile;
+use crate::reuse::Reuse;
+use crate::source;
+use cachewise_kernels::table::{CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::{Operation, StoreKind};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// Who takes large calls over, in the order of [`OPERATIONS`].
+#[derive(Clone, Copy, Debug)]
+pub struct Takers {
+    /// Copies.
+    pub copy: CopyFn,
+    /// Moves.
+    pub r#move: CopyFn,
+    /// Fills.
+    pub fill: FillFn,
+    /// Zeros.
+    pub zero: ZeroFn,
+}
+
+/// The operations with two ways.
+pub const OPERATIONS: [Operation; 4] =
+    [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
+
+pub(crate) static TAKERS: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 4];
+
+/// The rows as they were: the profile's own choice, the way through the cache, the way around it.
+static BEFORE: [[Row; 3]; 4] = [const { [const { Row::new() }; 3] }; 4];
+
+const USUAL: usize = 0;
+const TEMPORAL: usize = 1;
+const NON_TEMPORAL: usize = 2;
+
+/// The functions at a hooked slot.
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod jump {
+    use super::TAKERS;
+    use core::arch::naked_asm;
+
+    macro_rules! jumps {
+        ($($name:ident($($argument:ident: $type:ty),*) = $at:literal;)*) => {$(
+            /// # Safety
+            /// As the kernels of its operation.
+            #[unsafe(naked)]
+            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> *mut u8 {
+                naked_asm!("jmp [rip + {takers} + {at}]", takers = sym TAKERS, at = const $at * 8)
+            }
+        )*};
+    }
+
+    jumps! {
+        copy(dst: *mut u8, src: *const u8, n: usize) = 0;
+        r#move(dst: *mut u8, src: *const u8, n: usize) = 1;
+        fill(dst: *mut u8, byte: i32, n: usize) = 2;
+        zero(dst: *mut u8, n: usize) = 3;
+    }
+}
+
+fn store(operation: Operation, slot: usize) -> Option<StoreKind> {
+    let mut kernels = dispatch::kernels(operation);
+    kernels.find(|(known, _)| known.number() == slot).map(|(_, kernel)| kernel.store)
+}
+
+fn is_around(operation: Operation, slot: usize) -> bool {
+    matches!(store(operation, slot), Some(StoreKind::NonTemporal | StoreKind::CacheLineZero))
+}
+
+/// Fills [`BEFORE`] for one operation; the first class from which there are two ways.
+///
+/// Through the cache goes what the profile has for readers (`soon`), or without a hint, while that
+/// stays in the cache; above that, what it had last. Around the cache goes what it has where nobody
+/// reads (`never`), or without a hint. Where even `never` stays in the cache, the profile's record
+/// says that the choice does not pay, whoever reads.
+fn ways(at: usize, operation: Operation) -> Option<usize> {
+    let (rows, before) = (&dispatch::ROWS, BEFORE.get(at)?);
+    let of = |reuse| rows.get(profile::row(operation, reuse));
+    let (unknown, soon, never) = (of(Reuse::Unknown)?, of(Reuse::Soon)?, of(Reuse::Never)?);
+    let mut first = None;
+    let mut last_temporal = 0;
+    for class in 0..CLASSES {
+        let usual = unknown.at(class);
+        before[USUAL].put(class, usual);
+        let through = [soon.at(class), usual, never.at(class)];
+        if let Some(found) = through.into_iter().find(|slot| !is_around(operation, *slot)) {
+            last_temporal = found;
+        }
+        let around = [never.at(class), usual, soon.at(class)];
+        let around = around.into_iter().find(|slot| is_around(operation, *slot));
+        before[TEMPORAL].put(class, last_temporal);
+        before[NON_TEMPORAL].put(class, around.unwrap_or(0));
+        match around {
+            Some(_) if last_temporal != 0 => first = first.or(Some(class)),
+            // A gap: only what is above it is handed over.
+            _ => first = None,
+        }
+    }
+    first
+}
+
+/// Hands large calls over, once per process: those of at least `least` bytes that have two ways.
+/// The smallest size of each operation that is handed over; `None` where the profile never goes
+/// around the cache.
+#[cfg(target_arch = "x86_64")]
+pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
+    source::init();
+    let addresses = [
+        takers.copy as *mut (),
+        takers.r#move as *mut (),
+        takers.fill as *mut (),
+        takers.zero as *mut (),
+    ];
+    let mut from = [None; 4];
+    for (at, operation) in OPERATIONS.into_iter().enumerate() {
+        let Some(first) = ways(at, operation) else { continue };
+        if let (Some(taker), Some(address)) = (TAKERS.get(at), addresses.get(at)) {
+            taker.store(*address, Ordering::Release);
+        }
+        let first = first.max(dispatch::class(least));
+        if let Some(row) = dispatch::ROWS.get(profile::row(operation, Reuse::Unknown)) {
+            for class in first..CLASSES {
+                row.put_ordered(class, dispatch::handed(operation));
+            }
+        }
+        if let Some(from) = from.get_mut(at) {
+            *from = Some(dispatch::class_start(first));
+        }
+    }
+    dispatch::note_direct(cachewise_kernels::Features::detect());
+    from
+}
+
+/// Elsewhere no return address is on top of a stack.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn hand_over(_: &Takers, _: u64) -> [Option<u64>; 4] {
+    [None; 4]
+}
+
+fn row(operation: usize, around: Option<bool>) -> &'static Row {
+    let which = match around {
+        None => USUAL,
+        Some(false) => TEMPORAL,
+        Some(true) => NON_TEMPORAL,
+    };
+    &BEFORE[operation & 3][which]
+}
+
+/// Whether the profile's own choice for a size that was handed over goes around the cache.
+#[must_use]
+pub fn usually_around(operation: usize, n: usize) -> bool {
+    let kind = OPERATIONS.get(operation).copied().unwrap_or(Operation::Copy);
+    is_around(kind, row(operation, None).slot(n))
+}
+
+macro_rules! kernels {
+    ($($name:ident: $type:ty, $functions:ident, $at:literal;)*) => {$(
+        /// The kernel for a size that was handed over: the profile's own (`None`), or the best one
+        /// around the cache or through it.
+        #[must_use]
+        pub fn $name(around: Option<bool>, n: usize) -> $type {
+            let slot = row($at, around).slot(n);
+            // Slots of BEFORE are those of kernels, or 0 before anything was handed over.
+            dispatch::$functions.get(slot).copied().unwrap_or(dispatch::$functions[0])
+        }
+    )*};
+}
+
+kernels! {
+    copy: CopyFn, COPY, 0;
+    r#move: CopyFn, MOVE, 1;
+    fill: FillFn, FILL, 2;
+    zero: ZeroFn, ZERO, 3;
+}

@@ -1,0 +1,28 @@
+//! `cachewise forget`: as if nothing had been learned.
+
+use super::learned;
+use crate::args::Forget;
+use crate::{output, status};
+use anyhow::Context as _;
+use std::fs;
+
+/// Deletes one program's section, or all.
+pub fn run(args: &Forget) -> anyhow::Result<u8> {
+    let names = match &args.program {
+        Some(name) => vec![name.clone()],
+        None => learned::names(None)?,
+    };
+    for name in &names {
+        let place = learned::existing(name, None)?;
+        fs::remove_file(&place).with_context(|| place.display().to_string())?;
+        // Its lock may be there or not.
+        let mut lock = place.into_os_string();
+        lock.push(".lock");
+        let _ = fs::remove_file(lock);
+        output::print(&format!("forgotten: {name}\n"))?;
+    }
+    if names.is_empty() {
+        output::print("nothing was learned, nothing to forget\n")?;
+    }
+    Ok(status::OK)
+}

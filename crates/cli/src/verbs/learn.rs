@@ -1,0 +1,272 @@
+//! `cachewise learn`: a program is run, and tells by its own time which way each of its call sites
+//! should go.
+
+use super::{exec, learned};
+use crate::args::Learn;
+use crate::{output, status};
+use anyhow::{Context as _, bail};
+use cachewise_measure::Verdict;
+use cachewise_measure::stats::{PairedRatio, median};
+use cachewise_report::units::{gain, time};
+use cachewise_report::{Table, programs};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Differences of a whole program below this are of no interest.
+const MARGIN: f64 = 0.01;
+
+/// How a program is run.
+struct Launch<'a> {
+    program: PathBuf,
+    command: &'a [OsString],
+    preload: OsString,
+    profile: Option<PathBuf>,
+    section: PathBuf,
+}
+
+/// On what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Libc,
+    Profile,
+    Learned,
+    Trial,
+}
+
+impl On {
+    const PROOF: [On; 3] = [On::Libc, On::Profile, On::Learned];
+
+    fn name(self) -> &'static str {
+        match self {
+            On::Libc => "libc",
+            On::Profile => "profile only",
+            On::Learned => "learned",
+            On::Trial => "trial",
+        }
+    }
+}
+
+impl Launch<'_> {
+    fn command(&self, on: On) -> Command {
+        let mut command = Command::new(&self.program);
+        let (name, arguments) = self.command.split_first().unwrap_or((&self.preload, &[]));
+        command.arg0(name).args(arguments);
+        command.env_remove("CACHEWISE_LEARN").env_remove("CACHEWISE_PROGRAM");
+        if on == On::Libc {
+            return command;
+        }
+        command.env("LD_PRELOAD", &self.preload);
+        if let Some(profile) = &self.profile {
+            command.env("CACHEWISE_PROFILE", profile);
+        }
+        match on {
+            On::Trial => command.env("CACHEWISE_LEARN", "trial"),
+            On::Learned => &mut command,
+            On::Libc | On::Profile => return command,
+        };
+        command.env("CACHEWISE_PROGRAM", &self.section);
+        command
+    }
+}
+
+/// Learns, shows, and proves where that is asked for.
+pub fn run(args: &Learn) -> anyhow::Result<u8> {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        bail!("call sites are learned on x86-64 Linux only");
+    }
+    output::check_all(&[args.html.as_deref()])?;
+    let Some((name, _)) = args.command.split_first() else { bail!("no program") };
+    let library = exec::library(args.library.as_deref())?;
+    let Some(program) = exec::find_program(Path::new(name)) else {
+        anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
+        return Ok(exec::NOT_FOUND);
+    };
+    if let Some(why) = exec::out_of_reach(&program) {
+        bail!("{}: {why}: there is nothing to learn from", program.display());
+    }
+    let own = args.name.clone().unwrap_or_else(|| learned::name_of(&program));
+    let section = learned::place(&own, args.profile.as_deref())?;
+    if let Some(directory) = section.parent() {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    if section.exists() {
+        // What is damaged is told before anything is run for it.
+        learned::read(&own, &section)?;
+    }
+    let profile = args.profile.as_ref().map(fs::canonicalize).transpose()?;
+    let launch = Launch {
+        program,
+        command: &args.command,
+        preload: exec::preload(&library)?,
+        profile,
+        section,
+    };
+    // The terminal's signals are for the program: we stay to tell what it taught.
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let mut ended = None;
+    for _ in 0..args.runs {
+        let mut child = match launch.command(On::Trial).spawn() {
+            Ok(child) => child,
+            Err(error) => return Ok(exec::not_started(&launch.program, &error)),
+        };
+        let status = child.wait()?;
+        ended = Some(status);
+        if !status.success() || interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    if !launch.section.exists() {
+        output::print(&format!(
+            "{own}: no copy or fill of 64 KiB or more that has two ways was called from a program \
+             that ended by itself: nothing to learn\n"
+        ))?;
+        return Ok(ended.map_or(status::OK, exec::pass_on));
+    }
+    let mut found = learned::read(&own, &launch.section)?;
+    let mut outcome = ended.map_or(status::OK, exec::pass_on);
+    if args.prove && ended.is_some_and(|status| status.success()) {
+        let (proof, verdict) = prove(&launch, args.rounds as usize, &interrupted)?;
+        found.remarks.extend(proof.remarks.iter().cloned());
+        output::print(&programs::sites(&found).terminal(output::width()))?;
+        output::print(&format!("\n{}", proof.terminal(output::width())))?;
+        outcome = verdict;
+    } else {
+        output::print(&programs::sites(&found).terminal(output::width()))?;
+    }
+    if let Some(file) = &args.html {
+        output::write(file, programs::page(&found).as_bytes())?;
+    }
+    anstream::eprintln!("learned: {}", launch.section.display());
+    if interrupted.load(Ordering::Relaxed) {
+        return Ok(status::INTERRUPTED);
+    }
+    Ok(outcome)
+}
+
+/// One run of the proof: seconds, what it printed, how it ended.
+fn timed(launch: &Launch<'_>, on: On) -> anyhow::Result<(f64, Vec<u8>, ExitStatus)> {
+    let mut command = launch.command(on);
+    command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped());
+    let began = Instant::now();
+    let output = command.output().with_context(|| launch.program.display().to_string())?;
+    Ok((began.elapsed().as_secs_f64(), output.stdout, output.status))
+}
+
+/// The whole program, in turns: its time on libc, on the profile alone and on what was learned, and
+/// whether it printed the same.
+fn prove(
+    launch: &Launch<'_>,
+    rounds: usize,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<(Table, u8)> {
+    let mut seconds: [Vec<f64>; 3] = Default::default();
+    let mut printed: [Vec<Vec<u8>>; 3] = Default::default();
+    // The first round brings files and pages to where the others find them, and is not counted.
+    for round in 0..=rounds {
+        for turn in 0..3 {
+            // Each is first, second and third equally often.
+            let at = (turn + round) % 3;
+            let (took, out, ended) = timed(launch, On::PROOF[at])?;
+            if interrupted.load(Ordering::Relaxed) {
+                bail!("--prove: interrupted in round {round} of {rounds}");
+            }
+            if !ended.success() {
+                bail!("--prove: {}: ended with {ended}", On::PROOF[at].name());
+            }
+            if round > 0 {
+                seconds[at].push(took);
+            }
+            printed[at].push(out);
+        }
+    }
+    Ok(judge(&seconds, &printed))
+}
+
+/// The proof's table and exit status.
+fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> (Table, u8) {
+    let mut table = Table::new(
+        "The whole program, in turns",
+        &["on", ">median", ">speed against libc", "verdict"],
+    );
+    let mut outcome = status::OK;
+    for (at, on) in On::PROOF.into_iter().enumerate() {
+        let mut row = vec![on.name().to_owned(), time(median(&seconds[at]) * 1e9)];
+        if at > 0 {
+            let ratio = PairedRatio::new(&seconds[at], &seconds[0], 1);
+            let bare = |ratio: f64| gain(ratio).trim_end_matches(" %").to_owned();
+            row.push(format!(
+                "{} ({} .. {})",
+                gain(ratio.median),
+                bare(ratio.high),
+                bare(ratio.low)
+            ));
+            let verdict = ratio.verdict(MARGIN);
+            row.push(verdict.name().to_owned());
+            if on == On::Learned {
+                table.remarks.push(format!(
+                    "learned against libc: {} of the speed, {}",
+                    format_args!("{:.3}x", 1.0 / ratio.median),
+                    match verdict {
+                        Verdict::Faster => "faster",
+                        Verdict::Slower => "SLOWER: `cachewise forget` it",
+                        Verdict::CannotTell => "no difference to be told: nothing to gain",
+                    }
+                ));
+                if verdict == Verdict::Slower {
+                    outcome = status::REGRESSION;
+                }
+            }
+        }
+        table.push(row);
+    }
+    let reference = &printed[0][0];
+    let repeats = printed[0].iter().all(|out| out == reference);
+    let same = printed.iter().flatten().all(|out| out == reference);
+    table.remarks.push(
+        match (repeats, same) {
+            (_, true) => "output: the same in every run",
+            (false, _) => "output: differs from run to run without the library; not compared",
+            (true, false) => "output: OTHER with the library than without",
+        }
+        .to_owned(),
+    );
+    if repeats && !same {
+        outcome = status::WRONG_BYTES;
+    }
+    (table, outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outputs(libc: [&str; 2], with: &str) -> [Vec<Vec<u8>>; 3] {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        [libc.map(bytes).to_vec(), vec![bytes(with); 2], vec![bytes(with); 2]]
+    }
+
+    #[test]
+    fn a_proof_says_slower_same_and_wrong() {
+        let runs = |seconds: f64| (0..8).map(|i| seconds + f64::from(i) * 1e-4).collect();
+        let at = |learned| [runs(1.0), runs(1.0), runs(learned)];
+        let (table, outcome) = judge(&at(0.9), &outputs(["a", "a"], "a"));
+        assert_eq!(outcome, status::OK);
+        assert!(table.remarks[0].ends_with("faster"), "{:?}", table.remarks);
+        assert_eq!(table.remarks[1], "output: the same in every run");
+        let (table, outcome) = judge(&at(1.1), &outputs(["a", "b"], "c"));
+        assert_eq!(outcome, status::REGRESSION);
+        assert!(table.remarks[1].contains("not compared"), "{:?}", table.remarks);
+        let (table, outcome) = judge(&at(1.0), &outputs(["a", "a"], "c"));
+        assert_eq!(outcome, status::WRONG_BYTES);
+        assert!(table.remarks[0].contains("nothing to gain"), "{:?}", table.remarks);
+    }
+}

@@ -1,0 +1,161 @@
+//! `run peers`: every bad input once, one line each; and libc under other tunables, in turns from
+//! another process. `run hints`: the library under each hint.
+
+use cachewise::profile::{Decision, MAX_SIZE, Profile};
+use cachewise_kernels::Operation;
+use cachewise_measure::record;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn peers(arguments: &[&str], profile: Option<&Path>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+    command.args(["run", "peers"]).args(arguments);
+    // The user's own profile is not to be seen.
+    command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME").env_remove("CACHEWISE_QUIET");
+    match profile {
+        Some(profile) => command.env("CACHEWISE_PROFILE", profile),
+        None => command.env_remove("CACHEWISE_PROFILE"),
+    };
+    command.output().expect("the program starts")
+}
+
+fn refused(arguments: &[&str], status: i32) -> String {
+    let output = peers(arguments, None);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    assert!(output.stdout.is_empty(), "something was measured first");
+    let ours = |line: &&str| line.starts_with("cachewise: ") || line.starts_with("error: ");
+    let lines: Vec<&str> = text.lines().filter(ours).collect();
+    assert_eq!(lines.len(), 1, "{arguments:?}: {text}");
+    lines[0].to_owned()
+}
+
+#[test]
+fn a_peer_that_cannot_be_is_one_line() {
+    let line = refused(&["--peer", "nonsense"], 2);
+    assert!(line.contains("found \"nonsense\", accepted NAME=PATH:SYMBOL"), "{line}");
+    let line = refused(&["--peer", "x=libc.so.6:frob"], 2);
+    assert!(line.contains("\"frob\", which does not say what it does"), "{line}");
+    let line = refused(&["--peer", "x=libc.so.6:memcpy@fly"], 2);
+    assert!(line.contains("memcpy@fly"), "{line}");
+}
+
+#[test]
+fn a_library_or_symbol_that_is_missing_is_told_before_anything_is_measured() {
+    // The last operation's too.
+    let line = refused(&["--peer", "x=/nonexistent/lib.so:memcmp"], 1);
+    assert!(line.contains("--peer x: /nonexistent/lib.so: cannot open"), "{line}");
+    let line = refused(&["--peer", "x=libc.so.6:my_memcmp"], 1);
+    assert!(line.contains("--peer x: ") && line.contains("undefined symbol: my_memcmp"), "{line}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = directory.path().join("library.so");
+    std::fs::write(&text, "no library").expect("written");
+    let line = refused(&["--peer", &format!("x={}:memcpy", text.display())], 1);
+    assert!(line.contains("library.so: ") && line.contains("--peer x: "), "{line}");
+}
+
+#[test]
+fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_found() {
+    let line = refused(&["--distribution", "/nonexistent/d.csv"], 1);
+    let said = "--distribution /nonexistent/d.csv: found No such file or directory";
+    assert!(line.contains(said) && line.ends_with("accepted a readable file"), "{line}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("d.csv");
+    for (text, at, found) in [
+        ("", 1, "the end of the file"),
+        ("8:0.5,16:half\n0:1\n1:1\n", 1, "\"16:half\""),
+        ("8:0.5,16:1.5\n0:1\n1:1\n", 1, "\"16:1.5\""),
+        ("8:1\n2:1\n1:1\n", 2, "\"2:1\""),
+        ("8:1\n0:1\n", 3, "the end of the file"),
+        ("8:1\n0:1\n3:1\n", 3, "3"),
+        ("8:0\n0:1\n1:1\n", 1, "no probability above zero"),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        let line = refused(&["--distribution", file.to_str().expect("UTF-8")], 1);
+        let said = format!("--distribution {}:{at}: found {found}, accepted", file.display());
+        assert!(line.contains(&said), "{text:?}: {line}");
+        assert_eq!(line.matches("found").count(), 1, "said twice: {line}");
+    }
+}
+
+#[test]
+fn an_operation_that_does_not_exist_brings_the_list() {
+    let line = refused(&["--op", "shred"], 2);
+    assert!(line.contains("found \"shred\", accepted copy, move, fill, zero"), "{line}");
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn libc_under_the_profiles_tunables_is_a_peer() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (profile, written) = (directory.path().join("p.profile"), directory.path().join("r.jsonl"));
+    let decide = |operation, from, to, kernel: &str| Decision {
+        operation,
+        reuse: cachewise::Reuse::Unknown,
+        from,
+        to,
+        kernel: kernel.into(),
+    };
+    let text = Profile {
+        cpu: cachewise::cpu::Cpu::detect(),
+        caches: cachewise::cpu::Caches::detect(),
+        record: None,
+        written: String::new(),
+        decisions: vec![
+            decide(Operation::Copy, 256, 65_535, "copy.gpr64"),
+            decide(Operation::Copy, 65_536, MAX_SIZE, "copy.rep.movsb"),
+        ],
+        parallel: vec![],
+        notes: vec![],
+    }
+    .to_text();
+    std::fs::write(&profile, text).expect("written");
+    let file = written.to_str().expect("UTF-8");
+    let arguments = ["--op", "copy,zero,compare", "--size", "100,8K", "--rounds", "15"];
+    let output = peers(&[&arguments[..], &["--json", file]].concat(), Some(&profile));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    assert!(!told.contains("left out"), "{told}");
+    let record = record::read(&written).expect("a whole record");
+    let tunables = &record.header.settings["libc+tunables"];
+    let tunables = tunables.as_str().expect("text");
+    assert!(tunables.contains("x86_rep_movsb_threshold=0x10000"), "{tunables}");
+    let rows = record.rows.iter().filter(|row| row.contestant == "libc+tunables");
+    let rows: Vec<_> = rows.collect();
+    // Copy and zero and compare at two sizes each, in as many rounds as everybody.
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert!(row.dropped || row.operation_ns.len() == 15, "{row:?}");
+        assert!(row.operation_ns.iter().all(|time| *time > 0.1), "{row:?}");
+    }
+
+    let without = peers(&[&arguments[..2], &["--size", "100"]].concat(), None);
+    let told = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(told.contains("libc+tunables left out: it takes glibc and a profile"), "{told}");
+}
+
+#[test]
+fn hints_are_measured_with_their_reader_and_their_bystander() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let written = directory.path().join("r.jsonl");
+    let output = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+        .args(["run", "hints", "--size", "128K", "--op", "copy", "--rounds", "15", "--json"])
+        .arg(&written)
+        .env("HOME", "/nonexistent")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("CACHEWISE_PROFILE")
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Which of them is the machine's business.
+    let found = ["leave", "nothing to choose"].iter().any(|part| said.contains(part));
+    assert!(said.starts_with("copy of 128K: ") && found, "{said}");
+    let record = record::read(&written).expect("a whole record");
+    assert_eq!(record.rows.len(), 8, "libc and three hints, read and beside");
+    for row in record.rows.iter().filter(|row| !row.dropped) {
+        let (read, beside) = (row.cell.state == "read", row.cell.state == "beside");
+        assert_eq!(row.reader_ns.len(), if read { row.operation_ns.len() } else { 0 });
+        assert_eq!(row.bystander_ns.len(), if beside { row.operation_ns.len() } else { 0 });
+    }
+}

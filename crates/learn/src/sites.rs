@@ -1,0 +1,434 @@
+//! All call sites of a process, for many threads: a table that does not grow, without locks.
+//!
+//! A site's trial is changed by one thread at a time. A thread that finds another at it does not
+//! wait: its call goes the way the last one went, and its interval is not counted. So a signal
+//! handler may copy inside a copy, and a thread may end anywhere.
+
+use crate::Way;
+use crate::section::Site as Known;
+use crate::trial::{Budget, Clock, Trial};
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Sites that have a place; further ones are done as the profile says.
+pub const SITES: usize = 1024;
+
+/// Places looked at for a site.
+const STEPS: usize = 16;
+
+/// The operations that have two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Operation {
+    /// Buffers that do not overlap.
+    Copy = 0,
+    /// Buffers that may.
+    Move = 1,
+    /// One byte, not 0.
+    Fill = 2,
+    /// Zeros.
+    Zero = 3,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 4] =
+        [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
+
+    /// The name that profiles and tables use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operation::Copy => "copy",
+            Operation::Move => "move",
+            Operation::Fill => "fill",
+            Operation::Zero => "zero",
+        }
+    }
+
+    /// The operation of that [name](Operation::name).
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Operation> {
+        Operation::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+}
+
+/// A site: where it is called from, what it does, and the octave of its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(u64);
+
+/// Bits of an address in user space (x86-64 with five levels of page tables).
+const ADDRESS_BITS: u32 = 56;
+
+impl Key {
+    /// The key; no two sites of 2^56 bytes of address space share one.
+    #[must_use]
+    pub fn new(address: usize, operation: Operation, n: usize) -> Key {
+        let octave = u64::from(usize::BITS - 1 - (n | 1).leading_zeros());
+        // Only sizes of 64 KiB and more come here: the octave is 16 at least and its low five bits
+        // are 0 to 31 from there; with the operation it fits in the seven bits below the mark.
+        let small = octave.saturating_sub(16).min(31);
+        let address = address as u64 & ((1 << ADDRESS_BITS) - 1);
+        Key(address | small << ADDRESS_BITS | (operation as u64) << (ADDRESS_BITS + 5) | 1 << 63)
+    }
+
+    /// Where it is called from.
+    #[must_use]
+    pub fn address(self) -> usize {
+        (self.0 & ((1 << ADDRESS_BITS) - 1)) as usize
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn operation(self) -> Operation {
+        Operation::ALL[(self.0 >> (ADDRESS_BITS + 5) & 3) as usize]
+    }
+
+    /// Its sizes are at least 2 to this power, and below twice that.
+    #[must_use]
+    pub fn octave(self) -> u32 {
+        (self.0 >> ADDRESS_BITS & 31) as u32 + 16
+    }
+}
+
+/// The module a site lies in, by its number in the process, and how far in; whoever brings the
+/// program's memory knows what the numbers mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The module's number.
+    pub module: u32,
+    /// The return address, as the module's file counts.
+    pub offset: u64,
+}
+
+/// What is behind a site's gate.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    /// Where it lies; `None` if nobody can say, and then it is not kept.
+    pub place: Option<Place>,
+    /// Its trial; `None` where its decision is followed and not learned.
+    pub trial: Option<Trial>,
+    /// The way where there is no trial.
+    pub fixed: Option<Way>,
+    /// The way its profile goes.
+    pub usual: Way,
+    /// Bytes so far.
+    pub bytes: u64,
+}
+
+/// One site's place in the table.
+pub struct Slot {
+    key: AtomicU64,
+    /// The epoch of the process whose thread is at the state; 0 if none is.
+    gate: AtomicU32,
+    /// The way of the last call, plus 1.
+    last: AtomicU8,
+    state: UnsafeCell<Guarded>,
+}
+
+/// Valid when all its bytes are zero, as fresh pages are.
+struct Guarded {
+    met: bool,
+    state: MaybeUninit<State>,
+}
+
+// SAFETY: the state is reached through `Slot::with` only, by one thread at a time; the rest is
+// atomic.
+unsafe impl Sync for Slot {}
+
+/// The table. It is empty where all its bytes are zero, as fresh pages are.
+pub struct Sites {
+    slots: [Slot; SITES],
+    lost: AtomicU64,
+}
+
+/// One thread's clocks: by site, those that it called last.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Clocks {
+    entries: [(u32, Clock); CLOCKS],
+}
+
+/// Sites that a thread has clocks for at a time.
+pub const CLOCKS: usize = 16;
+
+impl Clocks {
+    /// None is running.
+    pub const STOPPED: Clocks = Clocks { entries: [(0, Clock::STOPPED); CLOCKS] };
+
+    fn of(&mut self, slot: usize) -> &mut Clock {
+        let (owner, clock) = &mut self.entries[slot % CLOCKS];
+        let me = slot as u32 + 1;
+        if *owner != me {
+            *owner = me;
+            clock.stop();
+        }
+        clock
+    }
+}
+
+impl Slot {
+    /// Its key, once it has one.
+    #[must_use]
+    pub fn key(&self) -> Option<Key> {
+        Some(Key(self.key.load(Ordering::Relaxed))).filter(|key| key.0 != 0)
+    }
+
+    /// The state as it is; `None` where the site was never met, or a thread of this epoch is at it.
+    #[must_use]
+    pub fn state(&self, epoch: u32) -> Option<State> {
+        self.with(epoch, |guarded| guarded.get().copied())?
+    }
+
+    /// Runs `body` on the state unless a thread of this epoch is at it.
+    fn with<T>(&self, epoch: u32, body: impl FnOnce(&mut Guarded) -> T) -> Option<T> {
+        let found = self.gate.load(Ordering::Relaxed);
+        if found == epoch
+            || self
+                .gate
+                .compare_exchange(found, epoch, Ordering::Acquire, Ordering::Relaxed)
+                .is_err()
+        {
+            return None;
+        }
+        // SAFETY: the gate holds this epoch from the exchange above until the store below, and
+        // nobody of this epoch passes it meanwhile. A former epoch's threads are those of the
+        // process that this one was forked from, and are not here.
+        let state = unsafe { &mut *self.state.get() };
+        let result = body(state);
+        self.gate.store(0, Ordering::Release);
+        Some(result)
+    }
+}
+
+impl Guarded {
+    fn get(&mut self) -> Option<&mut State> {
+        if !self.met {
+            return None;
+        }
+        // SAFETY: `met` is set behind the writing of the state only.
+        Some(unsafe { self.state.assume_init_mut() })
+    }
+
+    fn get_or_meet(&mut self, meet: impl FnOnce() -> State) -> &mut State {
+        if !self.met {
+            self.state.write(meet());
+            self.met = true;
+        }
+        // SAFETY: `met` is set behind the writing of the state only.
+        unsafe { self.state.assume_init_mut() }
+    }
+}
+
+/// What [`Sites::call`] needs to know beyond the call itself.
+pub struct Rules<'a> {
+    /// What a trial may cost.
+    pub budget: &'a Budget,
+    /// Number of this process among those forked from each other, from 1: a child is another.
+    pub epoch: u32,
+}
+
+impl Sites {
+    /// The way for a call, `None` being the profile's own choice. `meet` is asked once per site, at
+    /// its first call, for what is known of it.
+    pub fn call(
+        &self,
+        rules: &Rules<'_>,
+        key: Key,
+        n: usize,
+        clocks: &mut Clocks,
+        meet: impl FnOnce(Key) -> State,
+        now: impl FnOnce() -> u64,
+    ) -> Option<Way> {
+        let Some((at, slot)) = self.find(key) else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let passed = slot.with(rules.epoch, |state| {
+            let state = state.get_or_meet(|| meet(key));
+            state.bytes = state.bytes.saturating_add(n as u64);
+            let way = match &mut state.trial {
+                Some(trial) => trial.call(rules.budget, clocks.of(at), now),
+                None => state.fixed,
+            };
+            slot.last.store(way.map_or(0, |way| way as u8 + 1), Ordering::Relaxed);
+            way
+        });
+        passed.unwrap_or_else(|| {
+            clocks.of(at).stop();
+            match slot.last.load(Ordering::Relaxed) {
+                1 => Some(Way::Temporal),
+                2 => Some(Way::NonTemporal),
+                _ => None,
+            }
+        })
+    }
+
+    fn find(&self, key: Key) -> Option<(usize, &Slot)> {
+        // Knuth, TAOCP volume 3, 6.4: multiplication by 2^64 over the golden ratio.
+        let start = (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
+        (0..STEPS).find_map(|step| {
+            let at = (start + step) % SITES;
+            let slot = self.slots.get(at)?;
+            let mut found = slot.key.load(Ordering::Relaxed);
+            if found == 0 {
+                let taken =
+                    slot.key.compare_exchange(0, key.0, Ordering::Relaxed, Ordering::Relaxed);
+                found = taken.map_or_else(|other| other, |_| key.0);
+            }
+            (found == key.0).then_some((at, slot))
+        })
+    }
+
+    /// All places of the table.
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter()
+    }
+
+    /// Calls of sites that found no place.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    /// A site's state at its first call, from what an earlier run left: to learn on, or to follow.
+    #[must_use]
+    pub fn met(
+        place: Option<Place>,
+        known: Option<&Known>,
+        usual: Way,
+        learning: bool,
+        seed: u64,
+    ) -> State {
+        let trial = match known {
+            _ if !learning => None,
+            Some(known) => Some(Trial::resume(usual, seed, &known.left)),
+            None => Some(Trial::new(usual, seed)),
+        };
+        let fixed = known.and_then(|known| match known.left.outcome {
+            crate::trial::Outcome::Decided(way) => Some(way),
+            crate::trial::Outcome::CannotTell(_) => None,
+        });
+        State { place, trial, fixed, usual, bytes: known.map_or(0, |known| known.bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::trial::{Left, Outcome};
+    use std::boxed::Box;
+    use std::thread;
+
+    fn empty() -> Box<Sites> {
+        // SAFETY: a table is empty where all its bytes are zero: atomics, a bool and a MaybeUninit.
+        unsafe { Box::new_zeroed().assume_init() }
+    }
+
+    const RULES: Rules<'static> = Rules { budget: &Budget::TRIAL_RUN, epoch: 1 };
+
+    fn met(_: Key) -> State {
+        State::met(None, None, Way::Temporal, true, 3)
+    }
+
+    #[test]
+    fn a_key_says_what_went_into_it() {
+        for address in [0x1000, 0x7FFF_FFFF_FFFF, 0x00FF_FFFF_FFFF_FFFF] {
+            for operation in Operation::ALL {
+                for octave in 16..47 {
+                    for n in [1usize << octave, (1 << octave) + 5, (2 << octave) - 1] {
+                        let key = Key::new(address, operation, n);
+                        assert_eq!(key.address(), address);
+                        assert_eq!(key.operation(), operation);
+                        assert_eq!(key.octave(), octave);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_sites_than_fit_are_done_as_the_profile_says() {
+        let sites = empty();
+        let mut clocks = Clocks::STOPPED;
+        for call in 0..4 {
+            for address in 0..2 * SITES {
+                let key = Key::new(address * 16 + 64, Operation::Copy, 1 << 20);
+                let time = (call * SITES + address) as u64;
+                sites.call(&RULES, key, 1 << 20, &mut clocks, met, || time);
+            }
+        }
+        let kept = sites.slots().filter(|slot| slot.state(1).is_some()).count();
+        assert!(kept > SITES * 3 / 4, "{kept}");
+        assert!(sites.lost() >= 4 * SITES as u64);
+    }
+
+    #[test]
+    fn a_site_that_somebody_is_at_answers_as_last_time_and_a_forked_child_takes_it_over() {
+        let sites = empty();
+        let mut clocks = Clocks::STOPPED;
+        let key = Key::new(0x5000, Operation::Zero, 1 << 22);
+        let left = Left {
+            outcome: Outcome::Decided(Way::NonTemporal),
+            calls: 1,
+            explored: 0,
+            reopened: 0,
+            evidence: Default::default(),
+            screening: Default::default(),
+            confirming: Default::default(),
+        };
+        let known = Known {
+            module: 0,
+            offset: 0,
+            operation: Operation::Zero,
+            octave: 22,
+            bytes: 0,
+            usual: Way::Temporal,
+            left,
+        };
+        let follow = |_| State::met(None, Some(&known), Way::Temporal, false, 1);
+        let way = sites.call(&RULES, key, 1 << 22, &mut clocks, follow, || 0);
+        assert_eq!(way, Some(Way::NonTemporal));
+        let slot = sites.slots().find(|slot| slot.key() == Some(key)).expect("a place");
+        // As left by a thread that the fork did not copy.
+        slot.gate.store(1, Ordering::Relaxed);
+        let way = sites.call(&RULES, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
+        assert_eq!((way, slot.state(1).is_none()), (Some(Way::NonTemporal), true));
+        let child = Rules { budget: &Budget::TRIAL_RUN, epoch: 2 };
+        sites.call(&child, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
+        assert_eq!(slot.state(2).map(|state| state.bytes), Some(2 << 22));
+    }
+
+    #[test]
+    fn threads_lose_no_call_that_found_the_gate_open() {
+        let sites = empty();
+        let calls = 20_000u64;
+        thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let sites = &sites;
+                scope.spawn(move || {
+                    let mut clocks = Clocks::STOPPED;
+                    for call in 0..calls {
+                        let at = (call % 40) as usize;
+                        let key = Key::new(0x4000 + at * 64, Operation::Move, 1 << 17);
+                        sites.call(&RULES, key, 1, &mut clocks, met, || call * 1000 + thread);
+                    }
+                });
+            }
+        });
+        let states = sites.slots().filter_map(|slot| slot.state(1));
+        let (mut bytes, mut counted, mut met) = (0, 0, 0);
+        for state in states {
+            bytes += state.bytes;
+            counted += state.trial.map_or(0, |trial| trial.left().calls);
+            met += 1;
+        }
+        assert_eq!(met, 40);
+        assert_eq!(bytes, counted, "each call that passed was counted once by both");
+        assert!(bytes <= 4 * calls && bytes > calls / 2);
+    }
+}

@@ -1,0 +1,93 @@
+//! Sections survive writing and reading, and damage is told.
+
+use cachewise_learn::Way;
+use cachewise_learn::evidence::Evidence;
+use cachewise_learn::section::{Section, SectionError, Site, write_end};
+use cachewise_learn::sites::Operation;
+use cachewise_learn::trial::{Left, Outcome, Why};
+
+fn evidence(pairs: u32) -> Evidence {
+    let mut evidence = Evidence::NONE;
+    for pair in 0..pairs {
+        evidence
+            .add(1_000_000.0 + f64::from(pair * 7 % 5) * 1e4, 900_000.0 + f64::from(pair) * 10.0);
+    }
+    evidence
+}
+
+fn site(outcome: Outcome) -> Site {
+    Site {
+        module: 0,
+        offset: 0x1234,
+        operation: Operation::Copy,
+        octave: 21,
+        bytes: 12345,
+        usual: Way::Temporal,
+        left: Left {
+            outcome,
+            calls: 99,
+            explored: 12,
+            reopened: 1,
+            evidence: evidence(20),
+            screening: evidence(13),
+            confirming: evidence(1),
+        },
+    }
+}
+
+fn written(sites: &[Site]) -> String {
+    let mut text =
+        String::from("cachewise-program 1\nprogram redis-server\nmodule 0 ab12 /usr/bin/a b\n");
+    for site in sites {
+        site.write(&mut text).expect("written");
+    }
+    let body = text.clone();
+    write_end(&mut text, body.as_bytes()).expect("written");
+    text
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let sites =
+        [site(Outcome::Decided(Way::NonTemporal)), site(Outcome::CannotTell(Why::NoDifference))];
+    let text = written(&sites);
+    let section = Section::parse(text.as_bytes()).expect("a section");
+    assert_eq!(section.text("program"), "redis-server");
+    let module = section.modules().next().expect("a module");
+    assert_eq!((module.number, module.id, module.path), (0, "ab12", "/usr/bin/a b"));
+    for (read, site) in section.sites().zip(&sites) {
+        assert!(read.same_calls(site));
+        assert_eq!(read.left.outcome, site.left.outcome);
+        assert_eq!(read.left.calls, 99);
+        let (read, was) = (&read.left.evidence, &site.left.evidence);
+        assert_eq!(read.pairs(), was.pairs());
+        assert!((read.effect() - was.effect()).abs() < 1e-6);
+        assert!((read.costs[0].error() / was.costs[0].error() - 1.0).abs() < 1e-3);
+        assert!((read.for_way(Way::NonTemporal) - was.for_way(Way::NonTemporal)).abs() < 0.01);
+    }
+    assert_eq!(section.sites().count(), 2);
+}
+
+#[test]
+fn damage_is_told() {
+    let text = written(&[site(Outcome::CannotTell(Why::TooFew))]);
+    let error = |text: &str| Section::parse(text.as_bytes()).expect_err("refused");
+    assert_eq!(error(""), SectionError::NotASection);
+    assert_eq!(error("cachewise-program 9\n"), SectionError::NewerVersion(9));
+    assert_eq!(error(&text[..text.len() - 40]), SectionError::Truncated);
+    assert_eq!(error(&text.replace("12345", "12346")), SectionError::Damaged);
+    assert_eq!(
+        error(&text.replace(" copy ", " compare ")).to_string(),
+        "line 4, operation: accepted copy, move, fill or zero"
+    );
+    assert_eq!(
+        error(&text.replace("module 0", "colour 0")).to_string(),
+        "line 3, key: accepted program, cpu, written, module, site or end"
+    );
+    // No byte of it can be changed without somebody noticing.
+    for at in 0..text.len() {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] ^= 1;
+        assert!(Section::parse(&bytes).is_err(), "byte {at}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Large calls by the place they come from: learned, or followed as an earlier run has decided.
+//!
+//! - `CACHEWISE_PROGRAM=FILE` follows what the file, a program's section of the profile, has decided.
+//! - `CACHEWISE_LEARN=1` learns in a program in service, at a cost of at most 2 % of each site's
+//!   time; `CACHEWISE_LEARN=trial` learns in a run that is there to learn. Both start from the file
+//!   and save to it: at exit, and in a call that comes more than `CACHEWISE_LEARN_SAVE` seconds (300
+//!   where it is not said) after the last time. Where no file is named it is the user's for this
+//!   program.
+//!
+//! Nothing of this is in the way of a program that asks for neither, and nothing in the way of small
+//! calls: the decision table sends large calls here (`cachewise::large`).
+//!
+//! - [`hook`] is where they arrive; [`modules`] knows what lies at an address; [`store`] reads and
+//!   writes the file; [`thread`] has each thread's clocks.
+
+mod hook;
+mod modules;
+mod store;
+mod thread;
+
+use crate::{observed::LARGE, os};
+use cachewise::large::{self, Takers};
+use cachewise_learn::Way;
+use cachewise_learn::sites::{Key, Operation, Place, Rules, Sites, State};
+use cachewise_learn::trial::Budget;
+use core::ffi::CStr;
+use core::fmt::Write as _;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// What this process does about its call sites; made once, before calls arrive.
+struct Learner {
+    /// What learning may cost; `None` where decisions are followed.
+    budget: Option<Budget>,
+    sites: &'static Sites,
+    store: store::Store,
+    modules: modules::Modules,
+    /// Nanoseconds between savings.
+    save_every: u64,
+    /// When it was saved last, or started.
+    saved: AtomicU64,
+    saving: AtomicBool,
+    /// 0 in a page that a forked child finds zeroed.
+    alive: &'static AtomicU32,
+    epoch: AtomicU32,
+}
+
+static LEARNER: AtomicPtr<Learner> = AtomicPtr::new(core::ptr::null_mut());
+
+fn learner() -> Option<&'static Learner> {
+    // SAFETY: null, or pages for the life of the process, complete before they were stored.
+    unsafe { LEARNER.load(Ordering::Acquire).as_ref() }
+}
+
+/// Begins, where the environment says so.
+pub(crate) fn start() {
+    let learn = os::variable(c"CACHEWISE_LEARN");
+    let program = os::variable(c"CACHEWISE_PROGRAM");
+    let budget = match learn.map(CStr::to_bytes) {
+        None if program.is_none() => return,
+        None => None,
+        Some(b"1") => Some(Budget::IN_SERVICE),
+        Some(b"trial") => Some(Budget::TRIAL_RUN),
+        Some(_) => return complain("CACHEWISE_LEARN", "accepted 0, 1 or trial"),
+    };
+    let seconds = match os::variable(c"CACHEWISE_LEARN_SAVE").map(CStr::to_str) {
+        None => 300,
+        Some(text) => match text.ok().and_then(|text| text.parse::<u32>().ok()) {
+            Some(seconds) => seconds,
+            None => return complain("CACHEWISE_LEARN_SAVE", "accepted a number of seconds"),
+        },
+    };
+    let store = match store::Store::open(program, budget.is_some()) {
+        Ok(store) => store,
+        Err(why) => return complain("CACHEWISE_PROGRAM", why),
+    };
+    if budget.is_none() && !store.decides() {
+        return;
+    }
+    if begin(budget, store, u64::from(seconds) * 1_000_000_000).is_none() {
+        complain("CACHEWISE_LEARN", "found no memory, or an unsuitable system");
+    }
+}
+
+fn begin(budget: Option<Budget>, store: store::Store, save_every: u64) -> Option<()> {
+    let sites = os::pages(size_of::<Sites>())?.cast::<Sites>();
+    // SAFETY: fresh pages of that size, all zero, which is an empty table, for the process's life.
+    let sites = unsafe { &*sites };
+    let alive = os::pages_of_each_process(size_of::<AtomicU32>())?.cast::<AtomicU32>();
+    // SAFETY: fresh pages, all zero, which is an AtomicU32, for the process's life.
+    let alive = unsafe { &*alive };
+    alive.store(1, Ordering::Relaxed);
+    let place = os::pages(size_of::<Learner>())?.cast::<Learner>();
+    let learner = Learner {
+        budget,
+        sites,
+        store,
+        modules: modules::Modules::new()?,
+        save_every,
+        saved: AtomicU64::new(hook::now()),
+        saving: AtomicBool::new(false),
+        alive,
+        epoch: AtomicU32::new(1),
+    };
+    // SAFETY: fresh pages of that size, which nobody else has.
+    unsafe { place.write(learner) };
+    LEARNER.store(place, Ordering::Release);
+    let takers = Takers {
+        copy: hook::stub::copy,
+        r#move: hook::stub::r#move,
+        fill: hook::stub::fill,
+        zero: hook::stub::zero,
+    };
+    large::hand_over(&takers, LARGE as u64);
+    Some(())
+}
+
+/// Saves what was learned.
+pub(crate) fn finish() {
+    if let Some(learner) = learner() {
+        learner.save();
+    }
+}
+
+/// One line that says what is wrong; the program runs on without.
+fn complain(name: &str, problem: impl core::fmt::Display) {
+    if os::variable(c"CACHEWISE_QUIET").is_some() {
+        return;
+    }
+    let mut line = [0; 512];
+    let mut line = crate::statistics::Text::new(&mut line);
+    let _ = write!(line, "cachewise: {name}: {problem}");
+    line.end_with(b"; call sites are not learned\n");
+    os::write(libc::STDERR_FILENO, line.written());
+}
+
+impl Learner {
+    /// The way for a call.
+    fn way(&self, operation: Operation, n: usize, address: usize) -> Option<Way> {
+        if self.alive.load(Ordering::Relaxed) == 0 {
+            // The first call of a forked child: nobody is at any site.
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+            self.alive.store(1, Ordering::Relaxed);
+        }
+        if self.modules.is_own(address) {
+            // A forwarding function of this library: the program's place is further up.
+            return None;
+        }
+        let budget = self.budget.as_ref().unwrap_or(&Budget::IN_SERVICE);
+        let rules = Rules { budget, epoch: self.epoch.load(Ordering::Relaxed) };
+        let key = Key::new(address, operation, n);
+        let mut time = None;
+        let way = thread::with_clocks(|clocks| {
+            let now = || *time.insert(hook::now());
+            self.sites.call(&rules, key, n, clocks, |key| self.meet(key, n), now)
+        })?;
+        if let Some(now) = time {
+            self.save_if_due(now);
+        }
+        way
+    }
+
+    /// A site's first call.
+    fn meet(&self, key: Key, n: usize) -> State {
+        let mut state = None;
+        os::preserving_errno(|| {
+            let place = self.modules.place(key.address());
+            let known = place.and_then(|place| {
+                self.store.known(self.modules.id(place.module)?, key, place.offset)
+            });
+            let usual = match large::usually_around(key.operation() as usize, n) {
+                true => Way::NonTemporal,
+                false => Way::Temporal,
+            };
+            let seed = hook::now() ^ (key.address() as u64) << 20;
+            state = Some(State::met(place, known, usual, self.budget.is_some(), seed));
+        });
+        state.unwrap_or(State::met(None::<Place>, None, Way::Temporal, false, 0))
+    }
+
+    fn save_if_due(&self, now: u64) {
+        let saved = self.saved.load(Ordering::Relaxed);
+        if now.saturating_sub(saved) >= self.save_every
+            && self.saved.compare_exchange(saved, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            self.save();
+        }
+    }
+
+    fn save(&self) {
+        if self.budget.is_none() || self.saving.swap(true, Ordering::Acquire) {
+            return;
+        }
+        os::preserving_errno(|| {
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            self.store.save(self.sites, epoch, &self.modules);
+        });
+        self.saving.store(false, Ordering::Release);
+    }
+}

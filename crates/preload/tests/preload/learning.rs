@@ -1,0 +1,203 @@
+//! `CACHEWISE_LEARN` and `CACHEWISE_PROGRAM`: bytes stay right whatever is tried, what is learned is
+//! saved and followed, and what cannot be used is told. Which way is found better is not asked here:
+//! that depends on the machine (`cargo run -p xtask -- learn-programs`).
+
+use crate::support::{compile, plain, preloaded, run, text};
+use cachewise_learn::section::{Section, write_end};
+use cachewise_learn::sites::Operation;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn program(directory: &Path) -> PathBuf {
+    compile(directory, "sites", &["-O1", "-fno-builtin", "-rdynamic", "-pthread"])
+}
+
+fn learning(program: &Path, file: &Path, arguments: [&str; 3]) -> Command {
+    let mut command = preloaded(program);
+    command.env("CACHEWISE_LEARN", "trial").env("CACHEWISE_PROGRAM", file).args(arguments);
+    command
+}
+
+fn right(command: &mut Command) {
+    let output = run(command);
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("right\n".into(), String::new()));
+}
+
+/// Operation, octave and calls of each site.
+fn sites(file: &Path) -> Vec<(Operation, u32, u64)> {
+    let bytes = std::fs::read(file).expect("a section was saved");
+    let section =
+        Section::parse(&bytes).unwrap_or_else(|error| panic!("{error}: {}", text(&bytes)));
+    let mut sites: Vec<_> =
+        section.sites().map(|site| (site.operation, site.octave, site.left.calls)).collect();
+    sites.sort();
+    sites
+}
+
+#[test]
+fn each_site_is_tried_saved_and_taken_up_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let file = directory.path().join("sites.program");
+    right(&mut learning(&program, &file, ["cmfz", "60", "16384"]));
+    let all = [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
+    assert_eq!(sites(&file), all.map(|operation| (operation, 24, 60)));
+    let first = std::fs::read(&file).expect("saved");
+    let section = Section::parse(&first).expect("a section");
+    assert!(section.text("program").ends_with("/sites"), "{}", section.text("program"));
+    let module = section.modules().next().expect("a module");
+    assert!(module.path.ends_with("/sites") && module.id.len() >= 16, "{module:?}");
+    assert!(section.sites().any(|site| site.left.explored > 0), "nothing was tried");
+
+    right(&mut learning(&program, &file, ["cz", "40", "16384"]));
+    assert_eq!(
+        sites(&file),
+        [(all[0], 24, 100), (all[1], 24, 60), (all[2], 24, 60), (all[3], 24, 100)],
+        "calls of both runs, and what the second did not call is kept"
+    );
+}
+
+#[test]
+fn small_calls_are_nobodys_business() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("sites.program");
+    right(&mut learning(&program(directory.path()), &file, ["cmfz", "2000", "32"]));
+    assert!(!file.exists(), "no site of 64 KiB, and no section");
+}
+
+#[test]
+fn threads_forks_signal_handlers_and_short_threads_learn_and_stay_right() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    for (letters, calls) in [("cmfzt", 400), ("cmfzk", 150), ("cmfzs", 300), ("cmfzd", 300)] {
+        let file = directory.path().join(letters);
+        right(&mut learning(&program, &file, [letters, &calls.to_string(), "2048"]));
+        let found = sites(&file);
+        assert!(found.iter().any(|(operation, ..)| *operation == Operation::Copy), "{found:?}");
+        let least = if letters.ends_with('k') { 2 * calls } else { calls };
+        assert!(found.iter().all(|(.., seen)| *seen >= least * 9 / 10), "{letters}: {found:?}");
+        assert_eq!(
+            std::fs::read_dir(directory.path())
+                .expect("listed")
+                .filter(|entry| {
+                    let name = entry.as_ref().expect("an entry").file_name();
+                    let name = name.to_string_lossy().into_owned();
+                    name.starts_with(letters) && name != letters && !name.ends_with(".lock")
+                })
+                .count(),
+            0,
+            "no half-written file is left"
+        );
+    }
+}
+
+#[test]
+fn many_processes_share_one_section() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let file = directory.path().join("shared");
+    let mut children: Vec<_> = ["c", "m", "f", "z", "cm", "fz"]
+        .map(|letters| learning(&program, &file, [letters, "80", "4096"]))
+        .map(|mut command| command.spawn().expect("starts"))
+        .into();
+    for child in &mut children {
+        assert!(child.wait().expect("ends").success());
+    }
+    let found = sites(&file);
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert!(found.iter().all(|(.., calls)| *calls >= 80), "{found:?}");
+}
+
+#[test]
+fn decisions_are_followed_without_being_asked_to_learn() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let file = directory.path().join("sites.program");
+    right(&mut learning(&program, &file, ["cmfz", "30", "16384"]));
+    // Decide by hand, both ways: what is followed must be right either way.
+    let learned = std::fs::read_to_string(&file).expect("saved");
+    for way in ["nt", "temporal"] {
+        let mut decided: String = learned
+            .lines()
+            .filter(|line| !line.starts_with("end "))
+            .map(|line| format!("{}\n", line.replace("too-few-calls", way)))
+            .collect();
+        let body = decided.clone();
+        write_end(&mut decided, body.as_bytes()).expect("written");
+        std::fs::write(&file, &decided).expect("written");
+        let mut command = preloaded(&program);
+        right(command.env("CACHEWISE_PROGRAM", &file).args(["cmfz", "30", "16384"]));
+        assert_eq!(
+            std::fs::read_to_string(&file).expect("there"),
+            decided,
+            "following saves nothing"
+        );
+    }
+}
+
+#[test]
+fn a_service_saves_to_the_users_directory_and_before_it_ends() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let mut command = preloaded(&program);
+    command.env("CACHEWISE_LEARN", "1").env("HOME", directory.path());
+    right(command.args(["c", "50", "4096"]));
+    let programs = std::fs::read_dir(directory.path().join(".config/cachewise"));
+    let programs = programs.expect("made").next().expect("a directory").expect("an entry").path();
+    assert!(programs.to_string_lossy().ends_with(".programs"), "{programs:?}");
+    assert_eq!(sites(&programs.join("sites.program")).len(), 1);
+
+    // Ended by _exit, without destructors: only what was saved meanwhile is there.
+    let file = directory.path().join("meanwhile");
+    let mut command = learning(&program, &file, ["c", "3000", "1024"]);
+    let mut child = command.env("CACHEWISE_LEARN_SAVE", "0").spawn().expect("starts");
+    for _ in 0..2000 {
+        if file.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().ok();
+    child.wait().expect("ends");
+    assert_eq!(sites(&file).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let file = directory.path().join("file");
+    let told = |learn: &str, save: &str, content: &str| {
+        std::fs::write(&file, content).expect("written");
+        let mut command = preloaded(&program);
+        command.env("CACHEWISE_LEARN", learn).env("CACHEWISE_LEARN_SAVE", save);
+        command.env("CACHEWISE_PROGRAM", &file);
+        let output = run(command.args(["c", "3", "4096"]));
+        assert_eq!(text(&output.stdout), "right\n");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), content, "left alone");
+        text(&output.stderr)
+    };
+    let end = "; call sites are not learned\n";
+    assert_eq!(
+        told("perhaps", "1", ""),
+        format!("cachewise: CACHEWISE_LEARN: accepted 0, 1 or trial{end}")
+    );
+    assert_eq!(
+        told("1", "soon", ""),
+        format!("cachewise: CACHEWISE_LEARN_SAVE: accepted a number of seconds{end}")
+    );
+    assert_eq!(
+        told("1", "1", "something else\n"),
+        format!("cachewise: CACHEWISE_PROGRAM: line 1: accepted \"cachewise-program 1\"{end}")
+    );
+    let mut foreign = String::from("cachewise-program 1\ncpu GenuineIntel 1 1 1\n");
+    let body = foreign.clone();
+    write_end(&mut foreign, body.as_bytes()).expect("written");
+    assert_eq!(
+        told("1", "1", &foreign),
+        format!("cachewise: CACHEWISE_PROGRAM: line cpu: found another CPU than this one{end}")
+    );
+    // And a program that does not ask is not touched by any of it.
+    right(plain(&program).args(["c", "3", "4096"]));
+    right(preloaded(&program).args(["c", "3", "4096"]));
+}

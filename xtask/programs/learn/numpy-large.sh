@@ -1,0 +1,33 @@
+# NumPy: large arrays copied and read at once, copied and left, joined, filled.
+set -eu
+case $1 in
+prepare)
+    for python in python3 /usr/bin/python3; do
+        if $python -c 'import numpy' 2>/dev/null; then
+            echo $python >python
+            exit 0
+        fi
+    done
+    echo "numpy not installed"
+    exit 77
+    ;;
+run)
+    OPENBLAS_NUM_THREADS=1 $(cat "$PREPARED/python") - <<'PYTHON'
+import numpy as np
+
+random = np.random.RandomState(1)
+frames = random.randint(0, 1 << 30, (24, 1 << 19))
+total = 0
+kept = np.empty((8, 1 << 19), dtype=frames.dtype)
+for n in range(1200):
+    frame = frames[n % 24].copy()          # read at once
+    total += int(frame.sum()) & 0xFFFF
+    kept[n % 8] = frames[(n * 7) % 24]     # kept for later
+    if n % 100 == 0:
+        total += int(kept[:, ::4096].sum()) & 0xFFFF
+    joined = np.concatenate([frame[: 1 << 18], frames[n % 5][: 1 << 18]])
+    total += int(joined[::512].sum()) & 0xFFFF
+print(total)
+PYTHON
+    ;;
+esac

@@ -1,0 +1,381 @@
+//! Tests the library on emulated Arm and POWER CPUs, for machines that are neither.
+//!
+//! QEMU runs single programs of another architecture, Debian's cross compilers link them, and its
+//! `rustc-web` brings the sources from which the target's standard library is built: the project's
+//! own toolchain has no such target, and needs none. `RUSTC_BOOTSTRAP` is for building that library
+//! alone; the project uses no unstable feature.
+//!
+//! What runs: the kernels' tests over the whole table, the library's, the command line once per verb
+//! that works there, and C programs with the libraries for C; with more effort than `small` also
+//! the profile's tests and what the laboratory knows of machines. Emulation proves bytes, never
+//! speed: no time from it is kept.
+
+mod libraries;
+
+use crate::emulate::Summary;
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An architecture that can be emulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// As stages and the command line call it.
+    pub name: &'static str,
+    triple: &'static str,
+    compiler: &'static str,
+    emulator: &'static str,
+    root: &'static str,
+    packages: [(&'static str, &'static str); 2],
+    /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
+    variants: &'static [(&'static str, &'static str)],
+}
+
+/// All of them.
+pub const TARGETS: [Target; 2] = [
+    Target {
+        name: "powerpc64le",
+        triple: "powerpc64le-unknown-linux-gnu",
+        compiler: "powerpc64le-linux-gnu-gcc",
+        emulator: "qemu-ppc64le",
+        root: "/usr/powerpc64le-linux-gnu",
+        packages: [
+            ("/usr/bin/powerpc64le-linux-gnu-gcc", "gcc-powerpc64le-linux-gnu"),
+            ("/usr/powerpc64le-linux-gnu/lib/libc.so.6", "libc6-dev-ppc64el-cross"),
+        ],
+        // The one that the memcmp of seed 004 was written for; the default is a later one.
+        variants: &[("power8", "vmx,vsx,dcbz")],
+    },
+    Target {
+        name: "aarch64",
+        triple: "aarch64-unknown-linux-gnu",
+        compiler: "aarch64-linux-gnu-gcc",
+        emulator: "qemu-aarch64",
+        root: "/usr/aarch64-linux-gnu",
+        packages: [
+            ("/usr/bin/aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+            ("/usr/aarch64-linux-gnu/lib/libc.so.6", "libc6-dev-arm64-cross"),
+        ],
+        // The shortest and the longest SVE vector.
+        variants: &[
+            ("max,sve-default-vector-length=16", ".sve"),
+            ("max,sve-default-vector-length=256", ".sve"),
+        ],
+    },
+];
+
+/// What every target needs besides its own packages.
+const COMMON: &[(&str, &str)] = &[
+    ("/usr/bin/rustc", "rustc-web"),
+    ("/usr/bin/cargo", "cargo-web"),
+    ("/usr/lib/rustlib/src/rust/library/Cargo.toml", "rust-web-src"),
+    ("/usr/bin/qemu-aarch64", "qemu-user"),
+];
+
+/// Test targets, as cargo names them.
+const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes"];
+
+/// Those that say little of an architecture and take long there.
+const MORE_TESTS: &[&str] = &["--test", "profile", "-p", "cachewise-measure"];
+
+/// How it went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything passed.
+    Passed(Counts),
+    /// These Debian packages are not installed.
+    Skipped {
+        /// Their names.
+        missing: Vec<&'static str>,
+    },
+}
+
+/// What passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tests of all binaries, the variants' included.
+    pub tests: u64,
+    /// Kernels of the table.
+    pub kernels: usize,
+    /// Calls of kernels that were checked, all sweeps together.
+    pub calls: u64,
+    /// Calls that `--verify-only` checked, all experiments and the tuning together.
+    pub verified: u64,
+    /// C programs that ran.
+    pub programs: usize,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} kernels, {} tests passed, {} calls checked by them, {} by --verify-only, \
+             {} C programs",
+            self.kernels, self.tests, self.calls, self.verified, self.programs
+        )
+    }
+}
+
+/// Emulates the architecture named, or all, and tells how it went.
+///
+/// # Errors
+/// What fails; with `required`, packages that are missing.
+pub fn chore(name: Option<&str>, effort: &str, required: bool) -> Result<()> {
+    let chosen = match name {
+        Some(name) => std::slice::from_ref(find(name)?),
+        None => &TARGETS,
+    };
+    for target in chosen {
+        match run(target, effort)? {
+            Outcome::Passed(counts) => println!("emulated {}: {counts}", target.name),
+            Outcome::Skipped { missing } => {
+                let needs = format!("the Debian packages {}", missing.join(" "));
+                ensure!(!required, "emulated {} needs {needs}", target.name);
+                println!("emulated {}: skipped, install {needs}", target.name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The target of that name.
+///
+/// # Errors
+/// With the names there are.
+pub fn find(name: &str) -> Result<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name).with_context(|| {
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        format!("architecture: found \"{name}\", accepted {}", names.join(", "))
+    })
+}
+
+/// Builds, runs and counts. Everything it makes is under `target/emulate-arch`; what the programs
+/// say goes to stderr.
+///
+/// # Errors
+/// A build or a test that fails.
+pub fn run(target: &Target, effort: &str) -> Result<Outcome> {
+    let needed = COMMON.iter().chain(&target.packages);
+    let missing: Vec<_> =
+        needed.filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
+    if !missing.is_empty() {
+        return Ok(Outcome::Skipped { missing });
+    }
+    let programs = build(target, effort)?;
+    let mut counts = Counts::default();
+    for (name, program) in &programs.tests {
+        let mut command = target.emulated(&[], program);
+        command.arg("--quiet").env("CACHEWISE_TEST_EFFORT", effort);
+        if name == "cachewise_measure" {
+            // The rest of it is about time.
+            command.args(["machine::", "caches::", "verify::", "tree::"]);
+        }
+        test(name, &mut command, &mut counts)?;
+    }
+    let kernels = programs.tests.iter().find(|(name, _)| *name == "kernels");
+    let (_, kernels) = kernels.context("cargo built no kernels' tests")?;
+    for &(cpu, names) in target.variants {
+        let mut command = target.emulated(&["-cpu", cpu], kernels);
+        command
+            .args(["--quiet", "--skip", "disassembly", "--skip", "corpus", "--skip", "properties"])
+            .env("CACHEWISE_TEST_EFFORT", effort)
+            .env("CACHEWISE_TEST_KERNELS", names);
+        test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
+    }
+    command_line(target, &programs.cachewise, &mut counts)?;
+    libraries::test(target, root()?, &mut counts)?;
+    Ok(Outcome::Passed(counts))
+}
+
+impl Target {
+    fn emulated(&self, options: &[&str], program: &Path) -> Command {
+        let mut command = Command::new(self.emulator);
+        command.args(["-L", self.root]).args(options).arg(program);
+        // Decisions are the computed ones, whoever runs this.
+        command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
+        command
+    }
+}
+
+fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")
+}
+
+/// What cargo built.
+struct Programs {
+    tests: BTreeMap<String, PathBuf>,
+    cachewise: PathBuf,
+}
+
+fn build(target: &Target, effort: &str) -> Result<Programs> {
+    // The same in both steps, so that dependencies have the same features and are compiled once.
+    let mut packages = vec!["-p", "cachewise-cli", "-p", "cachewise-kernels", "-p", "cachewise"];
+    packages.extend(["--features", "cachewise-kernels/lab"]);
+    let std = StandardLibrary::Whole;
+    let built = cargo(target, std, &[&["build"], &packages[..]].concat())?;
+    let cachewise = built.into_iter().find(|(name, _)| name == "cachewise");
+    let more = if effort == "small" { &[] } else { MORE_TESTS };
+    let tests = [&["test", "--no-run"], &packages[..], TESTS, more].concat();
+    let tests = cargo(target, std, &tests)?;
+    Ok(Programs { tests, cachewise: cachewise.context("cargo built no program")?.1 })
+}
+
+/// How much of Rust's library is built for the target.
+#[derive(Clone, Copy)]
+enum StandardLibrary {
+    Core,
+    Whole,
+}
+
+/// Has cargo build for the target; what came out, by name.
+fn cargo(
+    target: &Target,
+    library: StandardLibrary,
+    arguments: &[&str],
+) -> Result<BTreeMap<String, PathBuf>> {
+    let root = root()?;
+    let variable = |what: &str| {
+        format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"))
+    };
+    let output = Command::new("/usr/bin/cargo")
+        .args(arguments)
+        .args(match library {
+            StandardLibrary::Core => &["-Zbuild-std=core"][..],
+            // Not the symbols of backtraces, whose crates take longer to compile than ours.
+            StandardLibrary::Whole => {
+                &["-Zbuild-std=std,test,panic_abort", "-Zbuild-std-features=panic-unwind"]
+            }
+        })
+        .args(["--target", target.triple])
+        .args(["--message-format", "json", "--target-dir"])
+        .arg(root.join("target/emulate-arch"))
+        // What only debugging and timing need costs time to compile.
+        .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
+        .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
+        .env("RUSTC", "/usr/bin/rustc")
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env(variable("LINKER"), target.compiler)
+        // The outer cargo's choices, which are for another toolchain.
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("RUSTDOC")
+        .env_remove("RUSTFLAGS")
+        .env_remove("LD_LIBRARY_PATH")
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("/usr/bin/cargo could not be started")?;
+    ensure!(output.status.success(), "the programs for {} did not build", target.name);
+    let mut built = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        if let (Some(name), Some(path)) =
+            (message["target"]["name"].as_str(), message["executable"].as_str())
+        {
+            built.insert(name.to_owned(), PathBuf::from(path));
+        }
+    }
+    Ok(built)
+}
+
+/// Runs a test binary, passes on what it says, counts.
+fn test(name: &str, command: &mut Command, counts: &mut Counts) -> Result<()> {
+    eprintln!("--- {name}");
+    let output = command.output().with_context(|| format!("{name} could not be started"))?;
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    eprintln!("{}", text.trim());
+    let summary = Summary::of(&text);
+    let passed = passed_in(&summary.result);
+    ensure!(output.status.success() && passed > 0, "{name} ended with {}", output.status);
+    counts.tests += passed;
+    counts.calls += summary.calls;
+    Ok(())
+}
+
+/// The number in `ok. 21 passed; 0 failed; ...`.
+fn passed_in(result: &str) -> u64 {
+    let (head, _) = result.split_once(" passed").unwrap_or_default();
+    head.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// The command line, a verb at a time.
+fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<()> {
+    let run = |arguments: &[&str]| -> Result<(Option<i32>, String, String)> {
+        eprintln!("--- cachewise {}", arguments.join(" "));
+        let output = target.emulated(&[], program).args(arguments).output()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
+    };
+    let succeeds = |arguments: &[&str]| -> Result<String> {
+        let (status, out, err) = run(arguments)?;
+        ensure!(status == Some(0), "{arguments:?} ended with {status:?}: {err}");
+        Ok(out)
+    };
+    let kernels = succeeds(&["list", "kernels", "--format", "json"])?;
+    counts.kernels = kernels.lines().count();
+    for line in kernels.lines() {
+        let kernel: serde_json::Value = serde_json::from_str(line)?;
+        ensure!(kernel["runs_here"] == true, "the emulated CPU cannot run {}", kernel["name"]);
+    }
+
+    let doctor = succeeds(&["doctor"])?;
+    ensure!(doctor.contains("no timing is taken here"), "doctor says nothing of emulation");
+    for unit in [" ns", " GHz"] {
+        ensure!(!doctor.contains(unit), "doctor prints a time: {doctor}");
+    }
+    let decision = succeeds(&["explain", "--op", "zero", "--size", "1M"])?;
+    let block = if target.name == "aarch64" { "zero.zva" } else { "zero.dcbz" };
+    ensure!(decision.contains(block), "the computed decision is not {block}: {decision}");
+
+    let experiments = succeeds(&["list", "experiments", "--format", "json"])?;
+    for line in experiments.lines() {
+        let experiment: serde_json::Value = serde_json::from_str(line)?;
+        let name = experiment["name"].as_str().context("an experiment without a name")?;
+        let out = succeeds(&["run", name, "--verify-only", "--size", "100,4096,9001"])?;
+        counts.verified += calls_in(&out)?;
+    }
+    counts.verified += calls_in(&succeeds(&["tune", "--verify-only"])?)?;
+
+    for arguments in [&["tune", "--quick", "--output", "/dev/null"][..], &["run", "copy-matrix"]] {
+        let (status, out, err) = run(arguments)?;
+        ensure!(
+            status == Some(1) && out.is_empty() && err.lines().count() == 1,
+            "{arguments:?} ended with {status:?}, not with one line: {out}{err}"
+        );
+        ensure!(err.contains("emulated by"), "{arguments:?} does not say why: {err}");
+    }
+    Ok(())
+}
+
+/// The number in `copy-matrix: 33 kernels and 3 others checked, 777 calls, every byte right`.
+fn calls_in(line: &str) -> Result<u64> {
+    let (head, _) = line.split_once(" calls, every byte right").context(line.to_owned())?;
+    head.rsplit(' ').next().context("a number")?.parse().with_context(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read() {
+        assert_eq!(passed_in("ok. 21 passed; 0 failed; 1 ignored"), 21);
+        assert_eq!(passed_in("FAILED. 0 passed; 2 failed"), 0);
+        assert_eq!(passed_in(""), 0);
+        let line = "tune: 33 kernels and 12 others checked, 4321 calls, every byte right; nothing";
+        assert_eq!(calls_in(line).ok(), Some(4321));
+        assert!(calls_in("cachewise: wrong").is_err());
+    }
+
+    #[test]
+    fn unknown_architectures_are_refused_with_the_list() {
+        assert_eq!(find("aarch64").map(|target| target.triple).ok(), Some(TARGETS[1].triple));
+        let error = find("riscv64").map(|target| target.name).expect_err("unknown").to_string();
+        assert!(error.contains("powerpc64le, aarch64"), "{error}");
+    }
+}
