@@ -13,9 +13,9 @@
 //! A library apart from `libcachewise_preload.so`, so that who has no use for a pool has neither the
 //! standard library nor a detour in `malloc`.
 //!
-//! - [`entries`] has the exported functions.
-//! - [`next`] finds the program's own allocator, and helps out until it is found.
-//! - [`pool`] has the pool, and how long each of its blocks is.
+//! - `entries` has the exported functions.
+//! - `next` finds the program's own allocator, and helps out until it is found.
+//! - `pool` has the pool, and how long each of its blocks is.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![warn(missing_docs)]
 
