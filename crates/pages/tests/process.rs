@@ -167,8 +167,9 @@ fn signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang() {
         rerun("signals_that_interrupt_the_pool_get_a_block_or_an_error_and_never_hang", "SIGNALS");
         return;
     }
-    let pool = quiet().initial(8 << 20).build().expect("a pool");
-    SIGNALLED.store((&raw const pool).cast_mut(), Ordering::SeqCst);
+    // For good: a handler may still be under way in another thread when this test returns.
+    let pool: &Pool = Box::leak(Box::new(quiet().initial(8 << 20).build().expect("a pool")));
+    SIGNALLED.store(std::ptr::from_ref(pool).cast_mut(), Ordering::SeqCst);
     // SAFETY: all zero is a valid action without flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_signal as *const () as usize;

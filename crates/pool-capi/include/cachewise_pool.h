@@ -17,8 +17,10 @@
  *                  a sentence what the calling thread's last failure was.
  *   Threads        Any thread may call any function on any pool at any time, but cw_pool_destroy,
  *                  which must be the last call on its pool.
- *   Signals        cw_pool_alloc, _zalloc and _free may be called from a handler; where it
- *                  interrupted the pool in the same thread they may refuse, and do not hang.
+ *   Signals        With cache_blocks 0, cw_pool_alloc, _zalloc and _free of valid blocks may be called
+ *                  from a handler; where it interrupted the pool in the same thread they may refuse,
+ *                  and do not hang. With caches a thread's first call allocates its cache, and so must
+ *                  not come from a handler.
  *   Fork           A child made by fork has a copy of every pool, without a scrubber. One made by
  *                  vfork or clone must not use pools.
  *
