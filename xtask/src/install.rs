@@ -46,6 +46,8 @@ pub fn run(args: &Install) -> Result<()> {
     for (built, stem) in [
         ("libcachewise_c.so", "libcachewise.so"),
         ("libcachewise_preload.so", "libcachewise_preload.so"),
+        ("libcachewise_pool_c.so", "libcachewise_pool.so"),
+        ("libcachewise_pool_preload.so", "libcachewise_pool_preload.so"),
     ] {
         let real = format!("{stem}.{version}");
         place(&release.join(built), &libraries.join(&real), 0o755)?;
@@ -56,7 +58,13 @@ pub fn run(args: &Install) -> Result<()> {
     place(&one_object, &libraries.join("libcachewise.a"), 0o644)?;
     let header = workspace().join("crates/capi/include/cachewise.h");
     place(&header, &headers.join("cachewise.h"), 0o644)?;
-    write(&pkgconfig.join("cachewise.pc"), &package_file(&args.prefix, &libdir))?;
+    let header = workspace().join("crates/pool-capi/include/cachewise_pool.h");
+    place(&header, &headers.join("cachewise_pool.h"), 0o644)?;
+    let about = "Copy, zero and compare memory the way this machine's measured profile says";
+    for (name, about) in [("cachewise", about), ("cachewise_pool", "A pool of prezeroed pages")] {
+        let text = package_file(name, about, &args.prefix, &libdir);
+        write(&pkgconfig.join(format!("{name}.pc")), &text)?;
+    }
     Ok(())
 }
 
@@ -67,14 +75,20 @@ fn workspace() -> &'static Path {
 /// Builds each library by itself, so that none is built with another package's features; returns
 /// the directory they are in.
 pub(crate) fn build() -> Result<PathBuf> {
+    built("cachewise-pool-capi")?;
+    built("cachewise-pool-preload")?;
+    built("cachewise-capi")?;
+    built("cachewise-preload")
+}
+
+/// Builds one of them.
+pub(crate) fn built(package: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for package in ["cachewise-capi", "cachewise-preload"] {
-        let mut command = Command::new(&cargo);
-        command.args(["build", "--release", "-p", package]).current_dir(workspace());
-        let status = command.status()?;
-        if !status.success() {
-            bail!("cargo build --release -p {package} ended with {status}");
-        }
+    let mut command = Command::new(&cargo);
+    command.args(["build", "--release", "-p", package]).current_dir(workspace());
+    let status = command.status()?;
+    if !status.success() {
+        bail!("cargo build --release -p {package} ended with {status}");
     }
     let mut command = Command::new(cargo);
     command.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(workspace());
@@ -126,13 +140,12 @@ fn static_library(built: &Path, scratch: &Path) -> Result<PathBuf> {
     Ok(archive)
 }
 
-fn package_file(prefix: &Path, libdir: &Path) -> String {
+fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String {
     format!(
-        "prefix={}\nlibdir={}\nincludedir=${{prefix}}/include\n\nName: cachewise\nDescription: {}\n\
-         Version: {}\nLibs: -L${{libdir}} -lcachewise\nCflags: -I${{includedir}}\n",
+        "prefix={}\nlibdir={}\nincludedir=${{prefix}}/include\n\nName: {name}\nDescription: {about}\n\
+         Version: {}\nLibs: -L${{libdir}} -l{name}\nCflags: -I${{includedir}}\n",
         prefix.display(),
         libdir.display(),
-        "Copy, zero and compare memory the way this machine's measured profile says",
         env!("CARGO_PKG_VERSION"),
     )
 }

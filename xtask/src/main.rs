@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
+mod applications;
 mod bare_metal;
 mod browser;
 mod checklist;
@@ -79,6 +80,8 @@ enum Chore {
         #[arg(long)]
         required: bool,
     },
+    /// Run programs that allocate much on glibc, the page pool and three other allocators.
+    Applications(applications::Applications),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -118,6 +121,7 @@ fn main() -> Result<()> {
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)?;
         }
+        Chore::Applications(args) => applications::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -1,5 +1,5 @@
 //! `run peers`: every bad input once, one line each; and libc under other tunables, in turns from
-//! another process.
+//! another process. `run hints`: the library under each hint.
 
 use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise_kernels::Operation;
@@ -132,4 +132,30 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
     let without = peers(&[&arguments[..2], &["--size", "100"]].concat(), None);
     let told = String::from_utf8_lossy(&without.stderr).into_owned();
     assert!(told.contains("libc+tunables left out: it takes glibc and a profile"), "{told}");
+}
+
+#[test]
+fn hints_are_measured_with_their_reader_and_their_bystander() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let written = directory.path().join("r.jsonl");
+    let output = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+        .args(["run", "hints", "--size", "128K", "--op", "copy", "--rounds", "15", "--json"])
+        .arg(&written)
+        .env("HOME", "/nonexistent")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("CACHEWISE_PROFILE")
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Which of them is the machine's business.
+    let found = ["leave", "nothing to choose"].iter().any(|part| said.contains(part));
+    assert!(said.starts_with("copy of 128K: ") && found, "{said}");
+    let record = record::read(&written).expect("a whole record");
+    assert_eq!(record.rows.len(), 8, "libc and three hints, read and beside");
+    for row in record.rows.iter().filter(|row| !row.dropped) {
+        let (read, beside) = (row.cell.state == "read", row.cell.state == "beside");
+        assert_eq!(row.reader_ns.len(), if read { row.operation_ns.len() } else { 0 });
+        assert_eq!(row.bystander_ns.len(), if beside { row.operation_ns.len() } else { 0 });
+    }
 }

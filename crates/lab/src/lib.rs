@@ -162,6 +162,12 @@ pub enum LabError {
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The page pool, or the system under it, refused.
+    #[error("page pool: {what}")]
+    Pool {
+        /// What was refused.
+        what: String,
+    },
     /// A child process that was to be timed failed.
     #[error("child process: {what}")]
     Child {

@@ -9,13 +9,22 @@ use crate::watch::Observer;
 use cachewise::profile::OPERATIONS;
 use cachewise_kernels::{Features, Operation, PAGE_SIZE, TABLE};
 use cachewise_measure::verify::verify_counted;
-use cachewise_measure::{Arena, MemoryBudget, PagePolicy};
+use cachewise_measure::{Arena, Machine, MemoryBudget, PagePolicy};
 use std::cell::Cell;
 
 /// Bytes per operation where none are given: the small ones that edges are made of, whole pages and
 /// a size beyond most second-level caches.
 const SIZES: &[usize] =
     &[1, 7, 64, 129, 256, 1000, 4 << 10, 9001, 64 << 10, (64 << 10) + 37, 1 << 20];
+
+/// The sizes to check where none are given. An emulated CPU has no caches that a size could be beyond,
+/// and takes minutes for what others do in a second.
+fn sizes_for(machine: &Machine) -> &'static [usize] {
+    match machine.emulated {
+        Some(_) => &SIZES[..SIZES.len() - 1],
+        None => SIZES,
+    }
+}
 
 /// Offsets of destination and source in a page, as the bench has them aligned and askew.
 const OFFSETS: &[(usize, usize)] = &[(0, 512), (24, 512 + 9), (1, 2)];
@@ -91,7 +100,7 @@ fn check(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Verified, LabError> {
-    let sizes = if sizes.is_empty() { SIZES } else { sizes };
+    let sizes = if sizes.is_empty() { sizes_for(&Machine::describe()) } else { sizes };
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let most = (MemoryBudget::process().left() / 2).saturating_sub(PAGE_SIZE) & !(PAGE_SIZE - 1);
     if let Some(&found) = sizes.iter().find(|size| **size == 0 || **size > most) {
@@ -156,6 +165,15 @@ mod tests {
         // Each at three pairs of offsets, one call each.
         assert_eq!((done.kernels, done.others, done.calls), (2, 2, 12));
         assert!(!done.interrupted);
+    }
+
+    #[test]
+    fn an_emulated_cpu_is_spared_the_largest_size() {
+        let mut machine = Machine::describe();
+        machine.emulated = None;
+        assert_eq!(sizes_for(&machine).last(), Some(&(1 << 20)));
+        machine.emulated = Some("an emulator".to_owned());
+        assert_eq!(sizes_for(&machine).last(), Some(&((64 << 10) + 37)));
     }
 
     #[test]

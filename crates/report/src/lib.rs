@@ -41,6 +41,7 @@ const FORMS: &[(&str, Form)] = &[
     ("extent", forms::extent::tables),
     ("parallel", forms::parallel::tables),
     ("tune-parallel", forms::parallel::tables),
+    ("page-fault", forms::page_fault::tables),
 ];
 
 /// An experiment's tables: in its own form, or the matrix.

@@ -124,7 +124,12 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
     } else {
         figure("bytes_per_cycle").map_or("-".to_owned(), significant)
     });
-    cells.push(kernel.map_or("this machine's C library", |kernel| kernel.about).to_owned());
+    let other = match row.contestant.as_str() {
+        "libc" => "this machine's C library",
+        library if library.starts_with("cachewise") => "this library, decisions included",
+        _ => "-",
+    };
+    cells.push(kernel.map_or(other, |kernel| kernel.about).to_owned());
     cells
 }
 

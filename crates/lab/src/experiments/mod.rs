@@ -5,9 +5,11 @@ pub mod cached_target;
 mod common;
 pub mod compare_latency;
 mod extent;
+mod hints;
 mod matrix;
 pub mod page_clear;
 pub mod page_copy;
+pub mod page_fault;
 pub mod parallel;
 mod peers;
 mod read_batch;
@@ -151,6 +153,15 @@ pub const ALL: &[Experiment] = &[
         run: roofline::run,
     },
     Experiment {
+        name: "hints",
+        about: "whether soon leaves the destination cached, and never the bystander",
+        seeds: &["000.14", "001.6"],
+        operations: hints::OPERATIONS,
+        classic: "",
+        figures: hints::figures,
+        run: hints::run,
+    },
+    Experiment {
         name: "peers",
         about: "the library beside libc and other libraries, by size and as programs call them",
         seeds: &["002.16"],
@@ -267,6 +278,15 @@ pub const ALL: &[Experiment] = &[
         figures: extent::figures,
         run: extent::run,
     },
+    Experiment {
+        name: "page-fault",
+        about: "zeroed pages by the kernel's fault, ahead of time, by calloc and from the page pool",
+        seeds: &["003.1-15"],
+        operations: &[Operation::Zero],
+        classic: "256 MiB once and ten times over, one thread and two",
+        figures: page_fault::figures,
+        run: page_fault::run,
+    },
 ];
 
 /// Operations that other libraries have as well.
@@ -319,7 +339,7 @@ impl Experiment {
     /// An option that this experiment would not follow is refused rather than ignored.
     fn check_options(&self, options: &Options) -> Result<(), LabError> {
         let by_operation =
-            self.name.ends_with("-matrix") || ["whole-cost", "peers"].contains(&self.name);
+            self.name.ends_with("-matrix") || ["whole-cost", "hints", "peers"].contains(&self.name);
         let refused = |option, why: &str| {
             Err(LabError::NotForThis { option, experiment: self.name, why: why.to_owned() })
         };
@@ -335,10 +355,10 @@ impl Experiment {
         if self.name != "peers" && options.distribution.is_some() {
             return refused("--distribution", "it has sizes of its own; use it with peers");
         }
-        if self.name == "peers" && options.kernels.is_some() {
+        if ["peers", "hints"].contains(&self.name) && options.kernels.is_some() {
             return refused("--kernel", "it compares whole libraries");
         }
-        if self.name == "peers" && !options.placements.is_empty() {
+        if ["peers", "hints"].contains(&self.name) && !options.placements.is_empty() {
             return refused("--residency", "its buffers are warm");
         }
         Ok(())

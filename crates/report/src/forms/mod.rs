@@ -2,6 +2,7 @@
 
 pub mod cached_target;
 mod cells;
+pub mod page_fault;
 pub mod page_loops;
 pub mod parallel;
 pub mod receive;

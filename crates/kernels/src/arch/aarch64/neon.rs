@@ -35,11 +35,13 @@ pairs! {
     Kept, "stp q0, q1, [x0]\nstp q2, q3, [x0, #32]",
     touch "prfm pldl1keep, [x1, #512]" / "sub x3, x1, #512\nprfm pldl1keep, [x3]"
 }
+#[cfg(feature = "lab")]
 pairs! {
     /// PRFM PLDL1STRM, STP.
     Streamed, "stp q0, q1, [x0]\nstp q2, q3, [x0, #32]",
     touch "prfm pldl1strm, [x1, #512]" / "sub x3, x1, #512\nprfm pldl1strm, [x3]"
 }
+#[cfg(feature = "lab")]
 pairs! {
     /// PRFM PSTL1KEEP, STP.
     Claimed, "stp q0, q1, [x0]\nstp q2, q3, [x0, #32]",

@@ -30,6 +30,7 @@ words! {
     /// DCBT of the source.
     Touched, touch "li 0, 512" / "li 0, -512" "dcbt 4, 0"
 }
+#[cfg(feature = "lab")]
 words! {
     /// DCBTST of the destination.
     Claimed, touch "li 0, 512" / "li 0, -512" "dcbtst 3, 0"

@@ -4,6 +4,7 @@
 //!
 //! The comparisons are the POWER8 memcmp of seed 004, its paths as kernels of their own.
 
+#[cfg(feature = "lab")]
 use super::gpr::Scalar;
 use super::round;
 use crate::arch::units::{Body, Comparer, comparers, movers, row, rows, setters};

@@ -1,0 +1,432 @@
+//! The ways to get a page, each as a program would.
+
+use super::{Cell, PAGE_LINES};
+use crate::LabError;
+use cachewise_kernels::PAGE_SIZE;
+use cachewise_measure::Reader;
+use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
+use std::ptr::{self, NonNull};
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+/// Bytes that a pool has per thread beside what is handed out: twice what a cache holds.
+const SPARE: usize = 256 << 10;
+
+/// A way to get zeroed pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arm {
+    /// An anonymous mapping of base pages, faulted in by the touch.
+    Kernel,
+    /// The same with transparent huge pages.
+    Huge,
+    /// `mmap` with `MAP_POPULATE`, base pages or huge as the system likes.
+    MapPopulate,
+    /// Base pages, `madvise(MADV_POPULATE_WRITE)`.
+    Populate,
+    /// One `calloc`, one `free`.
+    Calloc,
+    /// The pool with nothing zeroed: at hand-out.
+    HotZero,
+    /// The pool with everything zeroed before.
+    Prezeroed,
+    /// The same on base pages, since huge ones make a TLB's life easier by themselves.
+    PrezeroedBase,
+    /// The pool with everything zeroed at first, and the scrubber against the program.
+    Draining,
+}
+
+impl Arm {
+    pub(super) const ALL: &[Arm] = &[
+        Arm::Kernel,
+        Arm::Huge,
+        Arm::MapPopulate,
+        Arm::Populate,
+        Arm::Calloc,
+        Arm::HotZero,
+        Arm::Prezeroed,
+        Arm::PrezeroedBase,
+        Arm::Draining,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Arm::Kernel => super::REFERENCE,
+            Arm::Huge => "kernel THP",
+            Arm::MapPopulate => "MAP_POPULATE",
+            Arm::Populate => "MADV_POPULATE_WRITE",
+            Arm::Calloc => "calloc",
+            Arm::HotZero => "pool hot-zero",
+            Arm::Prezeroed => "pool prezeroed",
+            Arm::PrezeroedBase => "pool prezeroed 4k",
+            Arm::Draining => "pool draining",
+        }
+    }
+
+    /// A pool that is full before every repetition is not drained; all others repeat.
+    pub(super) fn takes_part(self, repeated: bool) -> bool {
+        match self {
+            Arm::Prezeroed | Arm::PrezeroedBase => !repeated,
+            Arm::Draining => repeated,
+            _ => true,
+        }
+    }
+
+    fn pool(self, pools: &Pools) -> Option<&Pool> {
+        match self {
+            Arm::HotZero | Arm::Prezeroed | Arm::Draining => Some(&pools.huge),
+            Arm::PrezeroedBase => Some(&pools.base),
+            _ => None,
+        }
+    }
+}
+
+/// The pools, resident from the start.
+pub(super) struct Pools {
+    huge: Pool,
+    base: Pool,
+}
+
+fn refused(error: PoolError) -> LabError {
+    match error {
+        PoolError::NotZero { .. } => LabError::WrongBytes { what: format!("pool: {error}") },
+        error => LabError::Pool { what: error.to_string() },
+    }
+}
+
+impl Pools {
+    pub(super) fn new(bytes: usize) -> Result<Pools, LabError> {
+        // Nothing but the program holds it back: draining is meant to be a race.
+        let scrub = Scrub {
+            start: 0,
+            load: f64::INFINITY,
+            cpu_share: 1.0,
+            min_idle: Duration::ZERO,
+            unused_limit: u64::MAX,
+            ..Scrub::default()
+        };
+        // A thread's cache holds pages that the others then lack.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
+        let room = bytes + threads * SPARE;
+        let pool = |pages, scrub: Scrub| {
+            Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
+        };
+        let huge = pool(PageSize::Transparent, scrub.clone()).map_err(refused)?;
+        huge.pause_scrubber();
+        let base = pool(PageSize::Base, Scrub { enabled: false, ..scrub }).map_err(refused)?;
+        Ok(Pools { huge, base })
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        let notes = [&self.huge, &self.base].into_iter().flat_map(Pool::notes);
+        notes.map(|note| format!("page pool: {note}")).collect()
+    }
+
+    /// Brings the arm's pool into its state, and says what CPU the scrubber had used before that.
+    pub(super) fn prepare(&self, arm: Arm) -> Result<Duration, LabError> {
+        let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
+        while !pool.pause_scrubber() {
+            std::thread::yield_now();
+        }
+        let before = pool.stats().map_err(refused)?.scrub_cpu;
+        if arm == Arm::HotZero {
+            let all = pool.capacity() / pool.page_size();
+            let taken: Result<Vec<_>, _> = (0..all).map(|_| pool.alloc_raw(0)).collect();
+            for page in taken.map_err(refused)? {
+                // SAFETY: taken above, and used by nobody.
+                unsafe { pool.free_raw(page, 0) }.map_err(refused)?;
+            }
+            pool.flush_thread_cache();
+        } else {
+            pool.scrub_now(usize::MAX).map_err(refused)?;
+        }
+        if arm == Arm::Draining {
+            pool.resume_scrubber();
+        }
+        Ok(before)
+    }
+
+    /// The CPU that zeroing took since `before`.
+    fn zeroing(&self, arm: Arm, before: Duration) -> Result<Duration, LabError> {
+        let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
+        while !pool.pause_scrubber() {
+            std::thread::yield_now();
+        }
+        Ok(pool.stats().map_err(refused)?.scrub_cpu.saturating_sub(before))
+    }
+}
+
+/// Seconds of one sample, of all its threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) user: f64,
+    pub(super) system: f64,
+    pub(super) wall: f64,
+    pub(super) scrub: f64,
+    /// CPU of giving back, as far as it is not in `user` and `system`.
+    pub(super) release: f64,
+    /// Reading all of every page afterwards, by the wall clock.
+    pub(super) later: f64,
+    pub(super) faults: f64,
+}
+
+/// What a thread holds.
+enum Held<'p> {
+    Mapping { start: *mut u8, bytes: usize },
+    Allocation { start: *mut u8, first: *mut u8 },
+    Pages { pool: &'p Pool, pages: Vec<NonNull<u8>> },
+}
+
+impl Held<'_> {
+    fn page(&self, index: usize) -> *mut u8 {
+        match self {
+            Held::Mapping { start, .. } => start.wrapping_add(index * PAGE_SIZE),
+            Held::Allocation { first, .. } => first.wrapping_add(index * PAGE_SIZE),
+            Held::Pages { pages, .. } => pages[index].as_ptr(),
+        }
+    }
+
+    fn give_back(self) -> Result<Vec<NonNull<u8>>, LabError> {
+        match self {
+            Held::Mapping { start, bytes } => {
+                // SAFETY: mapped by `take`, and nobody has a pointer into it.
+                unsafe { libc::munmap(start.cast(), bytes) };
+            }
+            // SAFETY: allocated by `take`, and nobody has a pointer into it.
+            Held::Allocation { start, .. } => unsafe { libc::free(start.cast()) },
+            Held::Pages { pool, mut pages } => {
+                for page in pages.drain(..) {
+                    // SAFETY: taken by `take`, and nobody has a pointer into it.
+                    unsafe { pool.free_raw(page, 0) }.map_err(refused)?;
+                }
+                return Ok(pages);
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn out_of_memory(what: &str) -> LabError {
+    LabError::Pool { what: format!("{what} beside it: {}", std::io::Error::last_os_error()) }
+}
+
+/// Room for a huge page's alignment, and for calloc's header.
+const HUGE: usize = 2 << 20;
+
+/// Takes pages and touches them one after another. Where a page is handed out by itself, it is
+/// touched before the next one is asked for, as a fault does. `room` is an empty list to keep
+/// addresses in.
+fn take<'p>(
+    arm: Arm,
+    pools: &'p Pools,
+    (pages, lines): (usize, usize),
+    mut room: Vec<NonNull<u8>>,
+) -> Result<Held<'p>, LabError> {
+    let step = PAGE_SIZE / lines.clamp(1, PAGE_LINES);
+    let touch = |page: *mut u8| {
+        for line in 0..lines {
+            // SAFETY: inside a page that the caller holds.
+            unsafe { page.wrapping_add(line * step).write_volatile(1) };
+        }
+    };
+    let bytes = pages * PAGE_SIZE;
+    let held = match arm {
+        Arm::Kernel | Arm::Huge | Arm::MapPopulate | Arm::Populate => {
+            let length = if arm == Arm::Huge { bytes + HUGE } else { bytes };
+            let ahead = if arm == Arm::MapPopulate { libc::MAP_POPULATE } else { 0 };
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | ahead;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: a new mapping where the system likes overlaps nothing.
+            let start = unsafe { libc::mmap(ptr::null_mut(), length, access, flags, -1, 0) };
+            if start == libc::MAP_FAILED {
+                return Err(out_of_memory("mmap"));
+            }
+            let advice = match arm {
+                Arm::Huge => Some(libc::MADV_HUGEPAGE),
+                Arm::MapPopulate => None,
+                _ => Some(libc::MADV_NOHUGEPAGE),
+            };
+            if let Some(advice) = advice {
+                // Refused where the kernel has no huge pages, and then there is nothing to advise.
+                // SAFETY: a mapping of ours; the contents stay.
+                unsafe { libc::madvise(start, length, advice) };
+            }
+            if arm == Arm::Populate {
+                // SAFETY: as above.
+                let done = unsafe { libc::madvise(start, length, libc::MADV_POPULATE_WRITE) };
+                if done != 0 {
+                    return Err(out_of_memory("MADV_POPULATE_WRITE"));
+                }
+            }
+            Held::Mapping { start: start.cast(), bytes: length }
+        }
+        Arm::Calloc => {
+            // SAFETY: always callable.
+            let start = unsafe { libc::calloc(pages + 1, PAGE_SIZE) }.cast::<u8>();
+            if start.is_null() {
+                return Err(out_of_memory("calloc"));
+            }
+            let first = start.wrapping_add(start.align_offset(PAGE_SIZE));
+            Held::Allocation { start, first }
+        }
+        Arm::HotZero | Arm::Prezeroed | Arm::PrezeroedBase | Arm::Draining => {
+            let pool =
+                arm.pool(pools).ok_or(LabError::Pool { what: "none for this arm".to_owned() })?;
+            for _ in 0..pages {
+                let page = pool.zalloc_raw(0).map_err(refused)?;
+                touch(page.as_ptr());
+                room.push(page);
+            }
+            return Ok(Held::Pages { pool, pages: room });
+        }
+    };
+    for page in 0..pages {
+        touch(held.page(page));
+    }
+    Ok(held)
+}
+
+/// What a thread has used, in seconds. The scheduler counts `cpu` exactly; the two others are told
+/// apart by the tick, and only their proportion is used.
+struct Usage {
+    cpu: f64,
+    user: f64,
+    system: f64,
+    faults: f64,
+}
+
+impl Usage {
+    /// Exact CPU since `before`, as user and system.
+    fn since(&self, before: &Usage) -> (f64, f64) {
+        let cpu = self.cpu - before.cpu;
+        let (user, system) = (self.user - before.user, self.system - before.system);
+        let share = if user + system > 0.0 { system / (user + system) } else { 0.0 };
+        (cpu * (1.0 - share), cpu * share)
+    }
+}
+
+fn usage() -> Usage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a place for one rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
+    let usage = unsafe { usage.assume_init() };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let (user, system) = (seconds(usage.ru_utime), seconds(usage.ru_stime));
+    let faults = (usage.ru_minflt + usage.ru_majflt) as f64;
+    Usage { cpu: cachewise_measure::clock::thread_cpu_ns() / 1e9, user, system, faults }
+}
+
+/// One thread's part of a sample, and when its timed part and its reading began and ended.
+struct Part {
+    sample: Sample,
+    taking: (Instant, Instant),
+    reading: (Instant, Instant),
+}
+
+/// One sample: each thread takes and touches its share, again and again if the cell says so. All but
+/// the last giving back is part of it; then all pages are read, and given back.
+pub(super) fn sample(
+    arm: Arm,
+    pools: &Pools,
+    cell: &Cell,
+    before: Duration,
+) -> Result<Sample, LabError> {
+    let barrier = Barrier::new(cell.threads);
+    let parts: Result<Vec<Part>, LabError> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cell.threads)
+            .map(|thread| {
+                let share =
+                    cell.pages * (thread + 1) / cell.threads - cell.pages * thread / cell.threads;
+                let barrier = &barrier;
+                scope.spawn(move || part(arm, pools, (share, cell.lines), cell.reps, barrier))
+            })
+            .collect();
+        let ended = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| {
+                Err(LabError::Child { what: "a thread of page-fault panicked".to_owned() })
+            })
+        });
+        ended.collect()
+    });
+    let parts = parts?;
+    let span = |of: fn(&Part) -> (Instant, Instant)| {
+        let first = parts.iter().map(|part| of(part).0).min();
+        let last = parts.iter().map(|part| of(part).1).max();
+        first.zip(last).map_or(0.0, |(first, last)| (last - first).as_secs_f64())
+    };
+    let sum = |of: fn(&Sample) -> f64| parts.iter().map(|part| of(&part.sample)).sum();
+    Ok(Sample {
+        user: sum(|sample| sample.user),
+        system: sum(|sample| sample.system),
+        release: sum(|sample| sample.release),
+        faults: sum(|sample| sample.faults),
+        wall: span(|part| part.taking),
+        later: span(|part| part.reading),
+        scrub: pools.zeroing(arm, before)?.as_secs_f64(),
+    })
+}
+
+fn part(
+    arm: Arm,
+    pools: &Pools,
+    (pages, lines): (usize, usize),
+    reps: usize,
+    barrier: &Barrier,
+) -> Result<Part, LabError> {
+    let room = Vec::with_capacity(pages);
+    barrier.wait();
+    let before = usage();
+    let begun = Instant::now();
+    // Errors wait until everybody has met: nobody is left alone at a barrier.
+    let taken: Result<Held<'_>, LabError> = (|| {
+        let mut held = take(arm, pools, (pages, lines), room)?;
+        for _ in 1..reps {
+            let room = held.give_back()?;
+            held = take(arm, pools, (pages, lines), room)?;
+        }
+        Ok(held)
+    })();
+    let taking = (begun, Instant::now());
+    let after = usage();
+    barrier.wait();
+    let begun = Instant::now();
+    if let Ok(held) = &taken {
+        for page in 0..pages {
+            // SAFETY: a page that this thread holds; fresh ones are zero, and so initialised.
+            unsafe { Reader::every(held.page(page), PAGE_SIZE, 64) };
+        }
+    }
+    let reading = (begun, Instant::now());
+    let read = usage();
+    taken?.give_back()?;
+    let released = usage();
+    let (user, system) = after.since(&before);
+    let sample = Sample {
+        user,
+        system,
+        release: released.cpu - read.cpu,
+        faults: after.faults - before.faults,
+        ..Sample::default()
+    };
+    Ok(Part { sample, taking, reading })
+}
+
+/// Takes pages without touching them, and reads every byte. Returns the pages read.
+pub(super) fn check(arm: Arm, pools: &Pools, pages: usize) -> Result<u64, LabError> {
+    let held = take(arm, pools, (pages, 0), Vec::with_capacity(pages))?;
+    for index in 0..pages {
+        // SAFETY: a page that is held, and initialised.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(held.page(index), PAGE_SIZE) };
+        if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
+            let what = format!("{}: byte {at} of page {index} is {}, not 0", arm.name(), bytes[at]);
+            return Err(LabError::WrongBytes { what });
+        }
+        // For whoever gets the page next.
+        bytes.fill(0xA5);
+    }
+    held.give_back()?;
+    if let Some(pool) = arm.pool(pools) {
+        pool.flush_thread_cache();
+    }
+    Ok(pages as u64)
+}

@@ -1,0 +1,87 @@
+//! `page-fault` for real, as short as it can be: its rows, tables' figures and refusals. No test
+//! looks at a timing.
+
+use cachewise_lab::bench::Bench;
+use cachewise_lab::experiments::{self, Finish, Options, Setting, page_fault};
+use cachewise_lab::watch::Unobserved;
+use cachewise_measure::Row;
+
+fn run(bench: &mut Bench, options: &Options) -> Result<(Vec<Row>, Vec<String>), String> {
+    let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
+    let finish = experiments::find("page-fault").expect("it exists").run(&mut Setting {
+        bench,
+        options,
+        observer: &mut Unobserved,
+        rows: &mut |row| {
+            rows.push(row.clone());
+            Ok(())
+        },
+        notes: &mut |_| Ok(()),
+        verdicts: &mut |verdict| verdicts.push(verdict),
+    });
+    match finish {
+        Ok(finish) => assert_eq!(finish, Finish::Complete),
+        Err(error) => return Err(error.to_string()),
+    }
+    Ok((rows, verdicts))
+}
+
+#[test]
+fn every_way_to_get_a_page_is_measured_and_billed() {
+    let mut bench = Bench::new(7, None).expect("a bench");
+    let options =
+        Options { quick: true, sizes: vec![1 << 20], rounds: Some(2), ..Options::default() };
+    let (rows, verdicts) = run(&mut bench, &options).expect("it runs");
+    for name in [
+        "kernel 4k",
+        "kernel THP",
+        "MAP_POPULATE",
+        "MADV_POPULATE_WRITE",
+        "calloc",
+        "pool hot-zero",
+        "pool prezeroed",
+        "pool prezeroed 4k",
+        "pool draining",
+        "zalloc, scrubbing",
+        "zalloc, scrubber off",
+    ] {
+        assert!(rows.iter().any(|row| row.contestant == name), "{name}");
+    }
+    let figure = |row: &Row, name: &str| row.extra[name];
+    for row in rows.iter().filter(|row| row.cell.state == "fault") {
+        assert_eq!(row.reference, "kernel 4k");
+        assert_eq!(row.operation_ns.len(), 2);
+        assert!(figure(row, page_fault::PER_CPU).is_finite(), "{}", row.contestant);
+        let reps = row.cell.axes[page_fault::REPS];
+        assert_eq!(figure(row, page_fault::GIGABYTES), reps * f64::from(1 << 20) / 1e9);
+        match row.contestant.as_str() {
+            // Each page is faulted in by itself, once per repetition.
+            "kernel 4k" => assert!(figure(row, page_fault::FAULTS) >= 0.99),
+            "pool prezeroed" | "pool hot-zero" => {
+                assert!(figure(row, page_fault::FAULTS) < 0.2);
+                assert!(
+                    figure(row, page_fault::SCRUB) > 0.0 || row.contestant.ends_with("hot-zero")
+                );
+            }
+            _ => {}
+        }
+    }
+    let histogram = rows.iter().find_map(|row| row.histogram.as_ref()).expect("latencies");
+    assert_eq!(histogram.counts.iter().sum::<u64>() + histogram.above, 20_000);
+    assert!(verdicts[0].starts_with("A prezeroed page is taken"), "{verdicts:?}");
+    assert!(verdicts.iter().any(|text| text.contains("p99.9")), "{verdicts:?}");
+
+    let refused = |options: &Options| run(&mut Bench::new(7, None).expect("a bench"), options);
+    let error = refused(&Options { kernels: Some("zero.*".into()), ..Options::default() });
+    assert!(error.expect_err("refused").contains("not kernels"));
+    let error = refused(&Options { sizes: vec![5000], ..Options::default() });
+    assert!(error.expect_err("refused").contains("whole pages"));
+    let error = refused(&Options { sizes: vec![4096, 8192], ..Options::default() });
+    assert!(error.expect_err("refused").contains("a second one"));
+}
+
+#[test]
+fn every_byte_is_looked_at() {
+    // Nine ways, twice each.
+    assert_eq!(page_fault::verify(1 << 20).expect("zero"), 18 * 256);
+}

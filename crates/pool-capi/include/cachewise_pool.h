@@ -1,0 +1,170 @@
+/*
+ * cachewise_pool.h - blocks of pages that are resident and, when asked, known to be zero: no page
+ * fault and no zeroing where the block is taken.
+ *
+ * Link with -lcachewise_pool (`pkg-config --cflags --libs cachewise_pool`). A library apart from
+ * libcachewise, which needs libc alone, allocates nothing and never locks; a pool has memory, locks
+ * and a thread.
+ *
+ * A block of order n is 2^n pages. A pool takes memory from the system as it grows, keeps what is
+ * given back, zeroes in the background what has lain idle (the scrubber), and returns memory to the
+ * system in cw_pool_trim. What it gains, and where it gains nothing: docs/page-pool.md.
+ *
+ *   Errors         Functions that return int return 0 or a CW_E... code. Functions that return
+ *                  a block return NULL and set errno: ENOMEM when there is none, EINVAL for an order
+ *                  that this pool has not and for what is no pool, EDEADLK from a signal handler that
+ *                  interrupted this pool, EFAULT where verifying found a lie. cw_pool_message says in
+ *                  a sentence what the calling thread's last failure was.
+ *   Threads        Any thread may call any function on any pool at any time, but cw_pool_destroy,
+ *                  which must be the last call on its pool.
+ *   Signals        cw_pool_alloc, _zalloc and _free may be called from a handler; where it
+ *                  interrupted the pool in the same thread they may refuse, and do not hang.
+ *   Fork           A child made by fork has a copy of every pool, without a scrubber. One made by
+ *                  vfork or clone must not use pools.
+ *
+ * This header is C89 but for <stddef.h>'s size_t, and C++.
+ */
+#ifndef CACHEWISE_POOL_H
+#define CACHEWISE_POOL_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A pool. */
+typedef struct cw_pool cw_pool;
+
+/* Why something was refused. */
+enum cw_error {
+    CW_OK = 0,
+    CW_EINVAL = 1,      /* an argument or a setting is outside what is accepted */
+    CW_EVERSION = 2,    /* a struct_size that this library does not know */
+    CW_EOVERMEMORY = 3, /* more capacity than memory this process may use */
+    CW_EEXHAUSTED = 4,  /* no free block that large, and the pool may not grow so far */
+    CW_ENOMEM = 5,      /* the system has no memory */
+    CW_ESYSTEM = 6,     /* the system refused something else */
+    CW_EORDER = 7,      /* above the pool's highest order */
+    CW_EFOREIGN = 8,    /* not a block of this pool */
+    CW_EMISALIGNED = 9, /* not where a block begins */
+    CW_EFREE = 10,      /* a block that is free already: freed twice */
+    CW_EWRONGORDER = 11,/* a block of another order */
+    CW_ECLOSED = 12,    /* no pool, or one that was destroyed */
+    CW_EREENTERED = 13, /* called from a signal handler that interrupted this pool */
+    CW_ENOTZERO = 14,   /* a block known to be zero was not; it has been withdrawn */
+    CW_EDAMAGED = 15    /* the pool's bookkeeping does not hold: somebody wrote over it */
+};
+
+/* Flags of a configuration. Other bits are refused. */
+#define CW_POOL_NO_SCRUBBER 1u    /* nothing is zeroed in the background */
+#define CW_POOL_BASE_PAGES 2u     /* no huge pages */
+#define CW_POOL_HUGETLB 4u        /* explicit huge pages; transparent ones where they are refused */
+#define CW_POOL_PREFAULT 8u       /* the whole capacity is made resident at once */
+#define CW_POOL_VERIFY_ABORT 16u  /* a lie that verifying finds ends the process */
+#define CW_POOL_OVER_MEMORY 32u   /* accept a capacity above the memory there is */
+#define CW_POOL_ENGINE_THROUGH 64u /* the scrubber zeroes through the cache rather than around it */
+#define CW_POOL_ENGINE_SYSTEM 128u /* the scrubber drops pages and has the system populate them */
+
+/*
+ * Settings of a pool to be made. Call cw_pool_config_init first, then change what you like: members
+ * that later versions add then have their defaults.
+ */
+struct cw_pool_config {
+    size_t struct_size;            /* set by cw_pool_config_init */
+    size_t capacity;               /* bytes at most; default 256 MiB */
+    unsigned max_order;            /* highest order of a block; default and most 18 */
+    unsigned flags;                /* CW_POOL_...; default 0 */
+    size_t initial;                /* bytes made resident at once; default 0 */
+    size_t growth;                 /* bytes by which it grows, at least; default 4 MiB */
+    unsigned prefault_threads;     /* threads that make `initial` resident; default 1 */
+    int numa_node;                 /* where memory comes from; default -1, the system's choice */
+    unsigned cache_blocks;         /* pages in each thread's cache; default and most 32 */
+    unsigned verify_every;         /* read every n-th zeroed block at hand-out; default 0, none */
+    unsigned scrub_start;          /* order of a dirty block that wakes the scrubber; default 4 */
+    unsigned scrub_stop;           /* lowest order it zeroes once awake; default 0 */
+    double scrub_load;             /* load average above which it rests; default: CPUs */
+    double scrub_cpu_share;        /* its share of one CPU at most; default 0.5 */
+    size_t scrub_bytes_per_second; /* at most; default 0, no limit */
+    size_t scrub_min_idle_ms;      /* blocks used since then are not zeroed; default 50 */
+    size_t scrub_unused_limit;     /* zeroed in vain after which it rests; default 1 GiB */
+};
+
+/* Figures of one moment; bytes unless the name says otherwise. */
+struct cw_pool_stats {
+    size_t struct_size;       /* set it to sizeof(struct cw_pool_stats) */
+    size_t capacity;          /* what the pool may grow to */
+    size_t managed;           /* what it has grown to: the sum of the next seven */
+    size_t allocated;         /* handed out */
+    size_t cached;            /* in threads' caches */
+    size_t dirty;             /* free, contents unknown */
+    size_t in_flight;         /* being zeroed or returned to the system */
+    size_t zero_resident;     /* free, zero, there */
+    size_t zero_absent;       /* free, zero, will fault */
+    size_t quarantined;       /* withdrawn */
+    size_t resident;          /* the most that the pool holds of the machine's memory */
+    size_t zero_hits;         /* zeroed requests, number, served by a block that was zero and there */
+    size_t zero_misses;       /* zeroed requests, number, that had to be zeroed or faulted in */
+    size_t dirty_allocations; /* other requests, number */
+    size_t frees;             /* blocks taken back, number */
+    size_t hot_zeroed;        /* zeroed at hand-out */
+    size_t populated;         /* faulted in at hand-out */
+    size_t scrubbed;          /* zeroed in the background or by cw_pool_scrub */
+    size_t scrub_cpu_ns;      /* CPU time that took, nanoseconds */
+    size_t wasted;            /* zeroed for nothing */
+    size_t trimmed;           /* returned to the system */
+    size_t verified;          /* blocks, number, read by verifying */
+    size_t verify_failed;     /* blocks, number, that were not zero when they should have been */
+};
+
+/* Fills in the defaults. */
+void cw_pool_config_init(struct cw_pool_config *config);
+
+/* Makes a pool; a NULL configuration is the defaults. On an error *out is NULL. */
+int cw_pool_create(const struct cw_pool_config *config, cw_pool **out);
+
+/* A block of 2^order pages with any contents; NULL when there is none. Aligned to its size, as far
+ * as that is 2 MiB or less. */
+void *cw_pool_alloc(cw_pool *pool, unsigned order);
+
+/* A block of 2^order pages, every byte zero; NULL when there is none. */
+void *cw_pool_zalloc(cw_pool *pool, unsigned order);
+
+/* Takes a block back. NULL is taken back from nobody, as free does. A block that is not this pool's,
+ * has another order or was given back before is refused, and nothing is changed. */
+int cw_pool_free(cw_pool *pool, void *block, unsigned order);
+
+/* Zeroes free dirty blocks now, in this thread, at most that many bytes (or one block more);
+ * *scrubbed, unless NULL, is how many. */
+int cw_pool_scrub(cw_pool *pool, size_t max_bytes, size_t *scrubbed);
+
+/* Returns all idle memory to the system; *bytes, unless NULL, is how much. */
+int cw_pool_trim(cw_pool *pool, size_t *bytes);
+
+/* Figures of this moment, as far as out->struct_size reaches. */
+int cw_pool_stats(const cw_pool *pool, struct cw_pool_stats *out);
+
+/* Bytes of a block of order 0; 0 where there is no such pool. */
+size_t cw_pool_page_size(const cw_pool *pool);
+
+/* Lets the scrubber rest (1 if it had stopped within 10 ms, else 0) and go on; in a forked child
+ * cw_pool_resume starts one. */
+int cw_pool_pause(cw_pool *pool);
+void cw_pool_resume(cw_pool *pool);
+
+/* Ends the pool: its blocks are unmapped, those still in use too. NULL is nothing. Later calls on
+ * the same pool are refused with CW_ECLOSED; the handle's few bytes stay behind for that. */
+void cw_pool_destroy(cw_pool *pool);
+
+/* What a code means. The string lives as long as the library is loaded. */
+const char *cw_strerror(int code);
+
+/* What the calling thread's last failure was: the setting, what was found, what is accepted. Empty
+ * if there was none. Valid until the thread's next call that fails. */
+const char *cw_pool_message(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CACHEWISE_POOL_H */

@@ -1,0 +1,166 @@
+//! `struct cw_pool_config`: its layout, its versions, and what it means to the pool.
+
+use crate::Code;
+use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, Verify};
+use core::ffi::{c_int, c_uint};
+use std::time::Duration;
+
+/// See `cachewise_pool.h`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Config {
+    struct_size: usize,
+    capacity: usize,
+    max_order: c_uint,
+    flags: c_uint,
+    initial: usize,
+    growth: usize,
+    prefault_threads: c_uint,
+    numa_node: c_int,
+    cache_blocks: c_uint,
+    verify_every: c_uint,
+    scrub_start: c_uint,
+    scrub_stop: c_uint,
+    scrub_load: f64,
+    scrub_cpu_share: f64,
+    scrub_bytes_per_second: usize,
+    scrub_min_idle_ms: usize,
+    scrub_unused_limit: usize,
+}
+
+const NO_SCRUBBER: c_uint = 1;
+const BASE_PAGES: c_uint = 2;
+const HUGETLB: c_uint = 4;
+const PREFAULT: c_uint = 8;
+const VERIFY_ABORT: c_uint = 16;
+const OVER_MEMORY: c_uint = 32;
+const ENGINE_THROUGH: c_uint = 64;
+const ENGINE_SYSTEM: c_uint = 128;
+const KNOWN: c_uint = 255;
+
+/// Bytes of the structure's first published version, which is this one.
+const FIRST: usize = size_of::<Config>();
+/// Bytes that it may grow by before its size is taken for a mistake.
+const GROWTH: usize = 4096;
+
+/// A code, and what is wrong in words.
+pub(crate) type Refused = (Code, String);
+
+impl Default for Config {
+    fn default() -> Config {
+        let scrub = Scrub::default();
+        Config {
+            struct_size: FIRST,
+            capacity: 256 << 20,
+            max_order: cachewise_pages::buddy::MAX_ORDER,
+            flags: 0,
+            initial: 0,
+            growth: 4 << 20,
+            prefault_threads: 1,
+            numa_node: -1,
+            cache_blocks: 32,
+            verify_every: 0,
+            scrub_start: scrub.start,
+            scrub_stop: scrub.stop,
+            scrub_load: scrub.load,
+            scrub_cpu_share: scrub.cpu_share,
+            scrub_bytes_per_second: 0,
+            scrub_min_idle_ms: scrub.min_idle.as_millis() as usize,
+            scrub_unused_limit: scrub.unused_limit as usize,
+        }
+    }
+}
+
+/// The caller's settings; the defaults where there are none.
+///
+/// # Safety
+/// Null, or readable for the size it says.
+pub(crate) unsafe fn read(config: *const Config) -> Result<Config, Refused> {
+    if config.is_null() {
+        return Ok(Config::default());
+    }
+    // SAFETY: the caller's promise; the size comes first.
+    let size = unsafe { config.cast::<usize>().read() };
+    let refused = || (Code::Version, format!("config.struct_size: found {size}, accepted {FIRST}"));
+    if !(FIRST..=FIRST + GROWTH).contains(&size) {
+        return Err(refused());
+    }
+    // A newer program's structure is longer. A program that sets what this library does not know
+    // needs a newer library.
+    let beyond = config.cast::<u8>().wrapping_add(FIRST);
+    // SAFETY: the caller's promise.
+    let beyond = unsafe { std::slice::from_raw_parts(beyond, size - FIRST) };
+    if beyond.iter().any(|byte| *byte != 0) {
+        return Err(refused());
+    }
+    // SAFETY: the caller's promise, and long enough.
+    Ok(unsafe { config.read() })
+}
+
+impl Config {
+    /// What the pool is told.
+    pub(crate) fn builder(&self) -> Result<Builder, Refused> {
+        let has = |flag| self.flags & flag != 0;
+        let refuse = |what: &str| Err((Code::Invalid, format!("config.{what}")));
+        if self.flags & !KNOWN != 0 {
+            return refuse(&format!("flags: found {:#x}, accepted bits of {KNOWN:#x}", self.flags));
+        }
+        for (one, other, names) in [
+            (BASE_PAGES, HUGETLB, "CW_POOL_BASE_PAGES and CW_POOL_HUGETLB"),
+            (ENGINE_THROUGH, ENGINE_SYSTEM, "CW_POOL_ENGINE_THROUGH and CW_POOL_ENGINE_SYSTEM"),
+        ] {
+            if has(one) && has(other) {
+                return refuse(&format!("flags: found {names}, accepted one of them"));
+            }
+        }
+        let pages = match () {
+            () if has(BASE_PAGES) => PageSize::Base,
+            () if has(HUGETLB) => PageSize::Hugetlb,
+            () => PageSize::Transparent,
+        };
+        let engine = match () {
+            () if has(ENGINE_THROUGH) => EngineChoice::CpuThrough,
+            () if has(ENGINE_SYSTEM) => EngineChoice::System,
+            () => EngineChoice::CpuAround,
+        };
+        let verify = match (self.verify_every, has(VERIFY_ABORT)) {
+            (0, true) => {
+                return refuse("verify_every: found 0, accepted 1 and more (CW_POOL_VERIFY_ABORT)");
+            }
+            (0, false) => Verify::Off,
+            (every, true) => Verify::Abort(every),
+            (every, false) => Verify::Report(every),
+        };
+        let scrub = Scrub {
+            enabled: !has(NO_SCRUBBER),
+            start: self.scrub_start,
+            stop: self.scrub_stop,
+            load: self.scrub_load,
+            bytes_per_second: self.scrub_bytes_per_second as u64,
+            cpu_share: self.scrub_cpu_share,
+            min_idle: Duration::from_millis(self.scrub_min_idle_ms as u64),
+            unused_limit: self.scrub_unused_limit as u64,
+            ..Scrub::default()
+        };
+        let mut builder = Pool::builder()
+            .capacity(self.capacity)
+            .max_order(self.max_order)
+            .initial(if has(PREFAULT) { self.capacity } else { self.initial })
+            .growth(self.growth)
+            .prefault_threads(self.prefault_threads as usize)
+            .cache_blocks(self.cache_blocks as usize)
+            .page_size(pages)
+            .engine(engine)
+            .verify(verify)
+            .scrub(scrub);
+        match (self.numa_node, u32::try_from(self.numa_node)) {
+            (_, Ok(node)) => builder = builder.numa_node(node),
+            (-1, _) => {}
+            (found, _) => {
+                let accepted = "accepted -1 (any) and 0 to 1023";
+                return refuse(&format!("numa_node: found {found}, {accepted}"));
+            }
+        }
+        Ok(if has(OVER_MEMORY) { builder.allow_over_memory() } else { builder })
+    }
+}

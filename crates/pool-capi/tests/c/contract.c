@@ -1,0 +1,223 @@
+/* The pool's contract as a C89 program sees it. */
+#include <cachewise_pool.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(what) \
+    do { \
+        if (!(what)) { \
+            fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #what, cw_pool_message()); \
+            exit(1); \
+        } \
+    } while (0)
+
+#define MIB ((size_t)1 << 20)
+
+static struct cw_pool_config quiet(size_t capacity)
+{
+    struct cw_pool_config config;
+    cw_pool_config_init(&config);
+    config.capacity = capacity;
+    config.flags = CW_POOL_NO_SCRUBBER;
+    return config;
+}
+
+static int is_zero(const unsigned char *bytes, size_t length)
+{
+    size_t at;
+    for (at = 0; at < length; at++)
+        if (bytes[at] != 0)
+            return 0;
+    return 1;
+}
+
+static struct cw_pool_stats figures(const cw_pool *pool)
+{
+    struct cw_pool_stats stats;
+    stats.struct_size = sizeof stats;
+    CHECK(cw_pool_stats(pool, &stats) == CW_OK);
+    CHECK(stats.allocated + stats.cached + stats.dirty + stats.in_flight + stats.zero_resident
+              + stats.zero_absent + stats.quarantined
+          == stats.managed);
+    return stats;
+}
+
+static void refused(struct cw_pool_config config, int code, const char *says)
+{
+    cw_pool *pool = (cw_pool *)&config;
+    CHECK(cw_pool_create(&config, &pool) == code);
+    CHECK(pool == NULL);
+    if (strstr(cw_pool_message(), says) == NULL) {
+        fprintf(stderr, "found \"%s\", expected \"%s\"\n", cw_pool_message(), says);
+        exit(1);
+    }
+}
+
+static void settings(void)
+{
+    struct cw_pool_config config = quiet(MIB);
+    struct { struct cw_pool_config known; size_t newer; } longer;
+    cw_pool *pool;
+    CHECK(cw_pool_message()[0] == 0);
+    config.flags = 1u << 20;
+    refused(config, CW_EINVAL, "config.flags: found 0x100000");
+    config.flags = CW_POOL_BASE_PAGES | CW_POOL_HUGETLB;
+    refused(config, CW_EINVAL, "accepted one of them");
+    config.flags = CW_POOL_ENGINE_THROUGH | CW_POOL_ENGINE_SYSTEM;
+    refused(config, CW_EINVAL, "accepted one of them");
+    config.flags = CW_POOL_VERIFY_ABORT;
+    refused(config, CW_EINVAL, "config.verify_every: found 0");
+    config = quiet(0);
+    refused(config, CW_EINVAL, "capacity: found 0");
+    config = quiet((size_t)1 << 41);
+    refused(config, CW_EOVERMEMORY, "accepted at most");
+    config = quiet(MIB);
+    config.max_order = 19;
+    refused(config, CW_EINVAL, "max_order: found 19, accepted 0 to 18");
+    config = quiet(MIB);
+    config.numa_node = -2;
+    refused(config, CW_EINVAL, "config.numa_node: found -2");
+    config = quiet(MIB);
+    config.scrub_cpu_share = 1.5;
+    refused(config, CW_EINVAL, "scrub.cpu_share: found 1.5");
+    config = quiet(MIB);
+    config.struct_size = sizeof config - 8;
+    refused(config, CW_EVERSION, "config.struct_size: found");
+    CHECK(cw_pool_create(&config, NULL) == CW_EINVAL);
+    /* A newer program, which has set nothing that this library does not know, and one that has. */
+    longer.known = quiet(MIB);
+    longer.known.struct_size = sizeof longer;
+    longer.newer = 0;
+    CHECK(cw_pool_create(&longer.known, &pool) == CW_OK);
+    cw_pool_destroy(pool);
+    longer.newer = 1;
+    CHECK(cw_pool_create(&longer.known, &pool) == CW_EVERSION);
+    cw_pool_config_init(NULL);
+}
+
+static void *many[4096];
+
+static void blocks(void)
+{
+    struct cw_pool_config config = quiet(8 * MIB);
+    struct cw_pool_stats stats;
+    cw_pool *pool, *other;
+    unsigned order;
+    size_t page, bytes;
+    unsigned char *block;
+    int count, code;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    CHECK(cw_pool_create(NULL, &other) == CW_OK);
+    page = cw_pool_page_size(pool);
+    CHECK(page >= 4096);
+    for (order = 0; order < 9; order++) {
+        size_t length = page << order;
+        block = cw_pool_alloc(pool, order);
+        CHECK(block != NULL);
+        memset(block, 0xA5, length);
+        CHECK(cw_pool_free(pool, block, order + 1) != CW_OK);
+        CHECK(cw_pool_free(other, block, order) == CW_EFOREIGN);
+        CHECK(cw_pool_free(pool, block + 1, order) == CW_EMISALIGNED);
+        CHECK(cw_pool_free(pool, block, order) == CW_OK);
+        code = cw_pool_free(pool, block, order);
+        CHECK(code == CW_EFREE || code == CW_EMISALIGNED);
+        CHECK(strstr(cw_pool_message(), "free of a block of order") != NULL);
+        block = cw_pool_zalloc(pool, order);
+        CHECK(block != NULL && is_zero(block, length));
+        memset(block, 0x5A, length);
+        CHECK(cw_pool_free(pool, block, order) == CW_OK);
+    }
+    CHECK(cw_pool_free(pool, NULL, 0) == CW_OK);
+    CHECK(cw_pool_free(pool, &config, 0) == CW_EFOREIGN);
+    CHECK(cw_pool_free(pool, &config, 19) == CW_EORDER);
+    errno = 0;
+    CHECK(cw_pool_alloc(pool, 19) == NULL && errno == EINVAL);
+    errno = 0;
+    CHECK(cw_pool_zalloc(pool, 12) == NULL && errno == ENOMEM);
+    errno = 0;
+    for (count = 0; count < 4096; count++) {
+        many[count] = cw_pool_zalloc(pool, 0);
+        if (many[count] == NULL)
+            break;
+        CHECK(is_zero(many[count], page));
+        memset(many[count], count, page);
+    }
+    CHECK((size_t)count == 8 * MIB / page && errno == ENOMEM);
+    CHECK(figures(pool).allocated == (size_t)count * page);
+    while (count-- > 0)
+        CHECK(cw_pool_free(pool, many[count], 0) == CW_OK);
+    CHECK(cw_pool_scrub(pool, MIB, &bytes) == CW_OK);
+    CHECK(bytes > 0);
+    CHECK(figures(pool).scrubbed == bytes);
+    CHECK(cw_pool_scrub(pool, (size_t)-1, NULL) == CW_OK);
+    stats = figures(pool);
+    CHECK(stats.allocated == 0 && stats.verify_failed == 0 && stats.frees >= 8 * MIB / page);
+    CHECK(cw_pool_trim(pool, &bytes) == CW_OK);
+    CHECK(bytes >= 8 * MIB / 100 * 95);
+    CHECK(figures(pool).zero_absent >= bytes);
+    stats.struct_size = sizeof stats - sizeof(size_t);
+    CHECK(cw_pool_stats(pool, &stats) == CW_EVERSION);
+    CHECK(cw_pool_stats(pool, NULL) == CW_EINVAL);
+    CHECK(cw_pool_pause(pool) == 1);
+    cw_pool_resume(pool);
+    cw_pool_destroy(pool);
+    cw_pool_destroy(other);
+    /* A destroyed pool, and none at all. */
+    for (count = 0; count < 2; count++) {
+        errno = 0;
+        CHECK(cw_pool_alloc(pool, 0) == NULL && errno == EINVAL);
+        CHECK(cw_pool_zalloc(pool, 0) == NULL);
+        CHECK(cw_pool_free(pool, &config, 0) == CW_ECLOSED);
+        CHECK(cw_pool_scrub(pool, 1, NULL) == CW_ECLOSED);
+        CHECK(cw_pool_trim(pool, NULL) == CW_ECLOSED);
+        stats.struct_size = sizeof stats;
+        CHECK(cw_pool_stats(pool, &stats) == CW_ECLOSED);
+        CHECK(cw_pool_page_size(pool) == 0 && cw_pool_pause(pool) == 0);
+        cw_pool_resume(pool);
+        cw_pool_destroy(pool);
+        pool = NULL;
+    }
+}
+
+static void background(void)
+{
+    struct cw_pool_config config;
+    cw_pool *pool;
+    unsigned char *block;
+    size_t length;
+    cw_pool_config_init(&config);
+    config.capacity = config.initial = 4 * MIB;
+    config.scrub_min_idle_ms = 0;
+    config.scrub_load = 1e9;
+    config.verify_every = 1;
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    length = cw_pool_page_size(pool) << 8;
+    block = cw_pool_alloc(pool, 8);
+    CHECK(block != NULL);
+    memset(block, 1, length);
+    CHECK(cw_pool_free(pool, block, 8) == CW_OK);
+    /* However long it takes: whoever runs this has a limit. */
+    while (figures(pool).dirty + figures(pool).in_flight != 0)
+        ;
+    CHECK(figures(pool).scrubbed >= length);
+    block = cw_pool_zalloc(pool, 8);
+    CHECK(block != NULL && is_zero(block, length));
+    CHECK(figures(pool).verified > 0);
+    cw_pool_destroy(pool);
+}
+
+int main(void)
+{
+    int code;
+    for (code = CW_OK; code <= CW_EDAMAGED; code++)
+        CHECK(strcmp(cw_strerror(code), "unknown error") != 0);
+    CHECK(strcmp(cw_strerror(CW_EDAMAGED + 1), "unknown error") == 0);
+    CHECK(strcmp(cw_strerror(-1), "unknown error") == 0);
+    settings();
+    blocks();
+    background();
+    puts("contract kept");
+    return 0;
+}

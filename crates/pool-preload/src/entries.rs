@@ -1,0 +1,172 @@
+//! The exported functions: `malloc` and all its relatives in glibc, since a block of the pool may be
+//! given to any of them.
+
+use crate::{next, pool};
+use core::ffi::c_int;
+use core::ptr::{self, NonNull};
+
+/// Alignment of every block (System V ABI).
+const ALIGN: usize = 16;
+const PAGE: usize = 4096;
+
+/// # Safety
+/// `malloc`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
+    match pool::take(size, ALIGN, false) {
+        Some(block) => block.as_ptr(),
+        // SAFETY: the caller's promise.
+        None => unsafe { next::malloc(size) },
+    }
+}
+
+/// # Safety
+/// `calloc`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
+    match count.checked_mul(size).and_then(|bytes| pool::take(bytes, ALIGN, true)) {
+        Some(block) => block.as_ptr(),
+        // SAFETY: the caller's promise.
+        None => unsafe { next::calloc(count, size) },
+    }
+}
+
+/// # Safety
+/// `free`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(block: *mut u8) {
+    if let (Some(owner), Some(block)) = (pool::owner(block), NonNull::new(block)) {
+        return owner.give_back(block);
+    }
+    if next::is_early(block).is_none() {
+        // SAFETY: the caller's promise; the block is neither the pool's nor from before.
+        unsafe { next::free(block) };
+    }
+}
+
+/// # Safety
+/// `realloc`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
+    let (owner, early) = (pool::owner(block), next::is_early(block));
+    let held = match (owner, early) {
+        (Some(owner), _) => owner.bytes(block),
+        (None, Some(most)) => most,
+        // One that has grown by `mremap` so far goes on doing so.
+        // SAFETY: the caller's promise.
+        (None, None) if !block.is_null() => return unsafe { next::realloc(block, size) },
+        // SAFETY: the caller's promise.
+        (None, None) => return unsafe { malloc(size) },
+    };
+    if size == 0 && owner.is_some() {
+        // As glibc has it: freed, and nothing in its place.
+        // SAFETY: the caller's promise.
+        unsafe { free(block) };
+        return ptr::null_mut();
+    }
+    // As long in pages as before: it stays.
+    if owner.is_some() && size <= held && size > held - PAGE {
+        return block;
+    }
+    // SAFETY: the caller's promise.
+    let new = unsafe { malloc(size) };
+    if !new.is_null() {
+        // SAFETY: both are that long, and a new block overlaps no other.
+        unsafe { ptr::copy_nonoverlapping(block, new, held.min(size)) };
+        // SAFETY: the caller's promise.
+        unsafe { free(block) };
+    }
+    new
+}
+
+/// # Safety
+/// `reallocarray`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
+    match count.checked_mul(size) {
+        // SAFETY: the caller's promise.
+        Some(bytes) => unsafe { realloc(block, bytes) },
+        None => out_of_memory(),
+    }
+}
+
+/// # Safety
+/// `aligned_alloc`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
+    if align.is_power_of_two()
+        && let Some(block) = pool::take(size, align, false)
+    {
+        return block.as_ptr();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { next::aligned_alloc(align, size) }
+}
+
+/// # Safety
+/// `memalign`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut u8 {
+    if align.is_power_of_two()
+        && let Some(block) = pool::take(size, align, false)
+    {
+        return block.as_ptr();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { next::memalign(align, size) }
+}
+
+/// # Safety
+/// `posix_memalign`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut u8, align: usize, size: usize) -> c_int {
+    if align.is_power_of_two()
+        && align.is_multiple_of(size_of::<*mut u8>())
+        && let Some(block) = pool::take(size, align, false)
+    {
+        // SAFETY: the caller's promise.
+        unsafe { out.write(block.as_ptr()) };
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { next::posix_memalign(out, align, size) }
+}
+
+/// # Safety
+/// `valloc`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { memalign(PAGE, size) }
+}
+
+/// # Safety
+/// `pvalloc`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
+    match size.max(1).checked_next_multiple_of(PAGE) {
+        // SAFETY: the caller's promise.
+        Some(bytes) => unsafe { memalign(PAGE, bytes) },
+        None => out_of_memory(),
+    }
+}
+
+/// # Safety
+/// `malloc_usable_size`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
+    match pool::owner(block) {
+        Some(owner) => owner.bytes(block),
+        None if next::is_early(block).is_some() => 0,
+        // SAFETY: the caller's promise.
+        None => unsafe { next::malloc_usable_size(block) },
+    }
+}
+
+fn out_of_memory() -> *mut u8 {
+    // SAFETY: always callable.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: the calling thread's own.
+    unsafe { place.write(libc::ENOMEM) };
+    ptr::null_mut()
+}

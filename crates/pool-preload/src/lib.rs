@@ -1,0 +1,96 @@
+//! `libcachewise_pool_preload.so`: large blocks of `malloc` and its relatives from a page pool, in
+//! programs that nobody recompiles.
+//!
+//! ```text
+//! CACHEWISE_POOL=1G LD_PRELOAD=/usr/lib/libcachewise_pool_preload.so program
+//! ```
+//!
+//! Without `CACHEWISE_POOL` every call is handed on. With it, requests of 128 KiB to 256 MiB come from
+//! a pool of that size, made at the first of them; smaller and larger ones, and all that the pool
+//! cannot serve, go to the allocator that the program would have had. Which of the two a block came
+//! from is told by its address.
+//!
+//! A library apart from `libcachewise_preload.so`, so that who has no use for a pool has neither the
+//! standard library nor a detour in `malloc`.
+//!
+//! - [`entries`] has the exported functions.
+//! - [`next`] finds the program's own allocator, and helps out until it is found.
+//! - [`pool`] has the pool, and how long each of its blocks is.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![warn(missing_docs)]
+
+mod entries;
+mod next;
+mod pool;
+
+use std::ffi::CStr;
+
+/// Reads `CACHEWISE_POOL`. What is asked for earlier is the program's own allocator's.
+extern "C" fn constructor() {
+    let Some(size) = variable(c"CACHEWISE_POOL") else { return };
+    match parse(size) {
+        Some(bytes) => pool::enable(bytes),
+        None => say(format_args!(
+            "CACHEWISE_POOL: found \"{}\", accepted bytes with K, M, G or T behind them; no pool",
+            size.to_string_lossy()
+        )),
+    }
+}
+
+/// Says what the pool did, where that is wanted.
+extern "C" fn destructor() {
+    if variable(c"CACHEWISE_POOL_STATS").is_some() {
+        pool::tell();
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+/// An environment variable that is set, not empty and not `0`; none at all in a process with more
+/// privilege than its caller.
+fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: always callable; reads the auxiliary vector.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
+    // SAFETY: the name ends in NUL; nobody changes the environment before main and after exit.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv's promise: a string that ends in NUL.
+    let value = unsafe { CStr::from_ptr(value) };
+    (!value.is_empty() && value != c"0").then_some(value)
+}
+
+/// `64M` and the like.
+fn parse(text: &CStr) -> Option<usize> {
+    let text = text.to_str().ok()?.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    let bytes = number.parse::<usize>().ok()?.checked_mul(1 << shift)?;
+    (bytes > 0).then_some(bytes)
+}
+
+/// One line on stderr, unless `CACHEWISE_QUIET` is set.
+fn say(what: std::fmt::Arguments<'_>) {
+    if variable(c"CACHEWISE_QUIET").is_none() {
+        let line = format!("cachewise: {what}\n");
+        // SAFETY: readable for its length.
+        unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+    }
+}

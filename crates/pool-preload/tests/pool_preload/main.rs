@@ -1,0 +1,145 @@
+//! The pool under programs that nobody recompiled: what they print is the same, and the pool served.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--release", "-p", "cachewise-pool-preload", "--target-dir"]);
+        let output = build.arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+        let output = output.expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // A copy, since a build of the whole workspace may replace that file meanwhile.
+        let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcachewise_pool_preload.so");
+        std::fs::copy(target.join("release/libcachewise_pool_preload.so"), &copy).expect("a copy");
+        copy
+    })
+}
+
+fn under(program: &Path, pool: Option<&str>) -> Command {
+    let mut command = Command::new(program);
+    for variable in ["LD_PRELOAD", "CACHEWISE_POOL", "CACHEWISE_QUIET", "CACHEWISE_PROFILE"] {
+        command.env_remove(variable);
+    }
+    command.env("LC_ALL", "C").env("HOME", "/nonexistent").env("LD_PRELOAD", library());
+    if let Some(pool) = pool {
+        command.env("CACHEWISE_POOL", pool);
+    }
+    command.env("CACHEWISE_POOL_STATS", "1");
+    command
+}
+
+fn told(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Large requests that the last line of statistics says were served.
+fn served(stderr: &str) -> u64 {
+    let line = stderr.lines().rev().find(|line| line.starts_with("cachewise: pool: "));
+    let number = line.and_then(|line| line.split(' ').nth(2)).and_then(|word| word.parse().ok());
+    number.unwrap_or(0)
+}
+
+fn compiled(directory: &Path) -> PathBuf {
+    let program = directory.join("sizes");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/sizes.c");
+    // Without builtins the compiler does not think away what is allocated and freed.
+    let flags = ["-std=gnu11", "-O1", "-g", "-fno-builtin", "-pthread", "-w"];
+    let output = Command::new("cc").args(flags).arg("-o").arg(&program).arg(source).output();
+    let output = output.expect("a C compiler: Rust links with it");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+#[test]
+fn every_function_every_size_threads_and_forks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled(directory.path());
+    // Ample, scarce (most is handed on), one page, and none.
+    for pool in [Some("256M"), Some("4M"), Some("4096"), None, Some("0")] {
+        let output = under(&program, pool).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "all sizes hold\n", "{pool:?}");
+        assert_eq!(
+            served(&stderr) > 100,
+            matches!(pool, Some("256M" | "4M")),
+            "{pool:?}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn a_block_freed_twice_ends_the_program_with_a_word() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = under(&compiled(directory.path()), Some("64M")).arg("twice").output();
+    let output = output.expect("it runs");
+    let (_, stderr) = told(&output);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{stderr}");
+    assert!(stderr.contains("no block in use begins there; aborting"), "{stderr}");
+}
+
+#[test]
+fn a_size_that_is_none_is_said_once_and_the_program_runs() {
+    let shell = Path::new("/bin/sh");
+    for (size, says) in [
+        ("lots", "CACHEWISE_POOL: found \"lots\", accepted bytes"),
+        ("-1", "found \"-1\""),
+        ("99999999T", "found \"99999999T\""),
+    ] {
+        let output = under(shell, Some(size)).args(["-c", "echo runs"]).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert_eq!(stdout, "runs\n");
+        assert_eq!(stderr.matches(says).count(), 1, "{size}: {stderr}");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled(directory.path());
+    // More than there is: known when the pool is made.
+    let output = under(&program, Some("1T")).output().expect("it runs");
+    let (stdout, stderr) = told(&output);
+    assert_eq!(stdout, "all sizes hold\n", "{stderr}");
+    assert!(stderr.contains("accepted at most the"), "{stderr}");
+    let quiet = under(&program, Some("1T")).env("CACHEWISE_QUIET", "1").output().expect("it runs");
+    assert_eq!(told(&quiet).1, "");
+}
+
+/// Python calls a shell, which forks and execs; NumPy where it is.
+#[test]
+fn real_programs_print_the_same() {
+    let numpy = "import numpy as np\na=np.arange(3e6)\nb=np.zeros(3000000)\n\
+                 c=(a+b)*a-b\nprint(c.sum(), b.sum(), np.concatenate([a,c]).sum())";
+    let plain = "import os,sys\nx=[bytearray(500000+i) for i in range(40)]\n\
+                 print(sum(map(sum,x)), os.system('echo child'), sys.getsizeof(x[3])); \
+                 y=b'z'*700000; print(hash(y*3) == hash(y+y+y), os.popen('cat /dev/null').read())";
+    let sql = "create table t(a,b); with recursive n(i) as (select 1 union all select i+1 from n \
+               where i<20000) insert into t select i, hex(zeroblob(400000)) from n limit 8; \
+               select count(*), sum(length(b)) from t;";
+    for (program, arguments, large) in [
+        ("/usr/bin/python3", vec!["-c", plain], true),
+        ("/usr/bin/python3", vec!["-c", numpy], true),
+        ("/usr/bin/sqlite3", vec![":memory:", sql], true),
+        ("/bin/ls", vec!["/"], false),
+    ] {
+        let program = Path::new(program);
+        if !program.exists() {
+            eprintln!("{}: SKIPPED, not installed", program.display());
+            continue;
+        }
+        let run = |pool| under(program, pool).args(&arguments).output().expect("it runs");
+        let (without, with) = (run(None), run(Some("512M")));
+        if !without.status.success() {
+            eprintln!("{arguments:?}: SKIPPED, {}", told(&without).1);
+            continue;
+        }
+        assert_eq!(with.status, without.status, "{}", told(&with).1);
+        assert_eq!(told(&with).0, told(&without).0);
+        assert_eq!(served(&told(&with).1) > 0, large, "{}", told(&with).1);
+    }
+}

@@ -1,0 +1,150 @@
+//! `page-fault` in seed 003's columns (003.12), with what the seed left out: the scrubber's CPU, the
+//! later use, the CPU in all.
+
+use super::pivot::{axis, groups};
+use crate::Table;
+use crate::units::{significant, time};
+use cachewise_measure::{Row, Verdict, stats};
+
+/// One table per repetitions and threads, and one of latencies.
+#[must_use]
+pub fn tables(rows: &[Row]) -> Vec<Table> {
+    let faults = rows.iter().filter(|row| row.cell.axes.contains_key("cline"));
+    let mut tables: Vec<Table> =
+        groups(faults, |row: &Row| (axis(row, "rep") as u64, axis(row, "threads") as u64))
+            .into_iter()
+            .map(|((reps, threads), rows)| faulted(reps, threads, &rows))
+            .collect();
+    let single: Vec<&Row> = rows.iter().filter(|row| row.extra.contains_key("p999_ns")).collect();
+    if !single.is_empty() {
+        tables.push(latencies(&single));
+    }
+    tables
+}
+
+fn figure(row: &Row, name: &str) -> f64 {
+    row.extra.get(name).copied().unwrap_or(f64::NAN)
+}
+
+fn faulted(reps: u64, threads: u64, rows: &[&Row]) -> Table {
+    let heads = [
+        "who",
+        ">Gb",
+        ">Rep",
+        ">Threads",
+        ">CLine",
+        ">User",
+        ">System",
+        ">Wall",
+        ">flt/cpu/s",
+        ">fault/wsec",
+        ">Scrub",
+        ">later ns",
+        ">CPU ns",
+        ">time over kernel 4k",
+    ];
+    let caption = format!("{reps} repetitions, {threads} threads: pages taken and touched");
+    let mut table = Table::new(caption, &heads);
+    let mut rows = rows.to_vec();
+    rows.sort_by(|a, b| axis(a, "cline").total_cmp(&axis(b, "cline")));
+    for row in rows {
+        let seconds = |name: &str| format!("{:.3}s", figure(row, name));
+        let ratio = row.ratio.map_or("-".to_owned(), |ratio| {
+            let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };
+            format!("{:.3} ({:.3} .. {:.3}){doubt}", ratio.median, ratio.low, ratio.high)
+        });
+        table.push(vec![
+            row.contestant.clone(),
+            format!("{:.3}", figure(row, "gb")),
+            reps.to_string(),
+            threads.to_string(),
+            format!("{:.0}", axis(row, "cline")),
+            seconds("user_s"),
+            seconds("system_s"),
+            seconds("wall_s"),
+            format!("{:.0}", figure(row, "flt_per_cpu_s")),
+            format!("{:.0}", figure(row, "fault_per_wall_s")),
+            seconds("scrub_s"),
+            significant(stats::median(&row.reader_ns)),
+            significant(figure(row, "total_cpu_ns")),
+            ratio,
+        ]);
+    }
+    table.remarks.push(
+        "Gb: decimal, all repetitions; User + System is exact, their proportion the \
+         tick's (no tick seen: all in User); flt/cpu/s: pages over User + System; fault/wsec: pages over \
+         Wall; Scrub: the scrubber's CPU for these pages, before or meanwhile; later: reading every \
+         line once; CPU: taking, touching, giving back and zeroing, per page; ~: cannot tell"
+            .to_owned(),
+    );
+    table
+}
+
+fn latencies(rows: &[&Row]) -> Table {
+    let heads = ["who", ">p50", ">p99", ">p99.9", ">worst", ">found zeroed", ">scrubbed MiB"];
+    let mut table = Table::new("Latency of a zeroed page at hand-out", &heads);
+    for row in rows {
+        let mut line = vec![row.contestant.clone()];
+        line.extend(
+            ["p50_ns", "p99_ns", "p999_ns", "worst_ns"].map(|name| time(figure(row, name))),
+        );
+        line.push(format!("{:.1} %", 100.0 * figure(row, "hit_share")));
+        line.push(format!("{:.0}", figure(row, "scrubbed_mib")));
+        table.push(line);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made_up::{cell, row};
+    use super::*;
+
+    #[test]
+    fn the_seeds_columns_come_out() {
+        let mut key = cell("zero", 4096, "fault");
+        for (name, value) in [("cline", 1.0), ("threads", 1.0), ("rep", 1.0)] {
+            key.axes.insert(name.to_owned(), value);
+        }
+        let line = |name: &str, ns: f64| {
+            let mut row = row(&key, name, "kernel 4k", ns);
+            row.reader_ns = vec![40.0; row.operation_ns.len()];
+            let pages = 65536.0;
+            let wall = ns * pages / 1e9;
+            row.extra.extend(
+                [
+                    ("gb", pages * 4096.0 / 1e9),
+                    ("user_s", wall * 0.25),
+                    ("system_s", wall * 0.5),
+                    ("wall_s", wall),
+                    ("scrub_s", 0.0),
+                    ("flt_per_cpu_s", pages / (wall * 0.75)),
+                    ("fault_per_wall_s", pages / wall),
+                    ("total_cpu_ns", ns),
+                ]
+                .map(|(name, value)| (name.to_owned(), value)),
+            );
+            row
+        };
+        let mut latency = row(&cell("zero", 4096, "hand-out"), "zalloc, scrubbing", "x", 20.0);
+        latency.extra.extend(
+            [
+                ("p50_ns", 20.0),
+                ("p99_ns", 60.0),
+                ("p999_ns", 900.0),
+                ("worst_ns", 12_345.0),
+                ("hit_share", 0.5),
+                ("scrubbed_mib", 77.0),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        let rows = [line("kernel 4k", 1000.0), line("pool prezeroed", 20.0), latency];
+        let [faults, latencies] = &tables(&rows)[..] else { panic!("two tables") };
+        let text = faults.terminal(None);
+        // 1000 ns a page are a million pages a second of the wall, of which 0.75 were the CPU's.
+        for expected in ["0.268", "0.066s", "1000000", "1333333", "50000000"] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(latencies.terminal(None).contains("50.0 %"), "{}", latencies.terminal(None));
+    }
+}

@@ -1,0 +1,341 @@
+//! `xtask applications`: programs that allocate much, on Debian's glibc, with the page pool and with
+//! three other allocators, in turns: whether their output is the same, and the ratios of their times
+//! and of their CPU with intervals.
+//!
+//! A program is a script as in `xtask programs`; one that knows better than the clock on the wall how
+//! long its own work took writes it to `$SECONDS_FILE`.
+
+use anyhow::{Context as _, Result, bail};
+use cachewise_measure::stats::{PairedRatio, geometric_mean, median};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// What to run, and where to write.
+#[derive(Debug, clap::Args)]
+pub struct Applications {
+    /// Only these, by name
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// How often each is run with each allocator; an interval needs some ten
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// The pool's size, as `CACHEWISE_POOL` takes it
+    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    pool: String,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write everything as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The pool's preload library [default: built for release first]
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+}
+
+/// Name, script, and what the script is told.
+const SCRIPTS: [(&str, &str, &str); 8] = [
+    ("numpy-expression", include_str!("../applications/numpy.sh"), "expression"),
+    ("numpy-copy", include_str!("../applications/numpy.sh"), "copy"),
+    ("numpy-concatenate", include_str!("../applications/numpy.sh"), "concatenate"),
+    ("numpy-zeros", include_str!("../applications/numpy.sh"), "zeros"),
+    ("c-calloc", include_str!("../applications/calloc.sh"), ""),
+    ("rust-vec", include_str!("../applications/rust-vec.sh"), ""),
+    ("sqlite", include_str!("../programs/sqlite.sh"), ""),
+    ("redis", include_str!("../programs/redis.sh"), ""),
+];
+
+/// The three whose geometric mean is asked for.
+const TEMPORARIES: [&str; 3] = ["numpy-expression", "numpy-copy", "numpy-concatenate"];
+
+/// Status of a script that lacks what it needs.
+const SKIPPED: i32 = 77;
+/// Clock ticks per second in /proc: fixed for user space (`USER_HZ`).
+const TICKS: f64 = 100.0;
+
+const REFERENCE: &str = "glibc";
+const POOL: &str = "pool";
+
+/// Other allocators: name, the Debian package, the library it installs.
+const OTHERS: [(&str, &str, &str); 3] = [
+    ("jemalloc", "libjemalloc2", "libjemalloc.so.2"),
+    ("mimalloc", "libmimalloc2.0", "libmimalloc.so.2"),
+    ("tcmalloc", "libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"),
+];
+
+/// An allocator under test.
+struct Allocator {
+    name: &'static str,
+    preload: Option<PathBuf>,
+}
+
+/// One program's times, by allocator.
+struct Shown {
+    name: &'static str,
+    same: bool,
+    times: Vec<(&'static str, Vec<f64>, Vec<f64>)>,
+}
+
+impl Shown {
+    /// Above 1: faster than with glibc alone.
+    fn speed(&self, allocator: &str) -> Option<PairedRatio> {
+        let wall = |name| self.times.iter().find(|(of, ..)| *of == name).map(|(_, wall, _)| wall);
+        Some(PairedRatio::new(wall(REFERENCE)?, wall(allocator)?, 1))
+    }
+
+    /// Below 1: less CPU than with glibc alone, the scrubber's included.
+    fn cpu(&self, allocator: &str) -> Option<PairedRatio> {
+        let cpu = |name| self.times.iter().find(|(of, ..)| *of == name).map(|(.., cpu)| cpu);
+        Some(PairedRatio::new(cpu(allocator)?, cpu(REFERENCE)?, 1))
+    }
+}
+
+/// Runs them; an error where any output differs.
+pub fn run(args: &Applications) -> Result<()> {
+    if let Some(unknown) =
+        args.only.iter().find(|name| !SCRIPTS.iter().any(|(known, ..)| known == name))
+    {
+        let known: Vec<_> = SCRIPTS.iter().map(|(name, ..)| *name).collect();
+        bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
+    }
+    let scratch = tempfile::Builder::new().prefix("cachewise-applications").tempdir()?;
+    let library = scratch.path().join("libcachewise_pool_preload.so");
+    let built = match &args.library {
+        Some(library) => library.clone(),
+        None => {
+            crate::install::built("cachewise-pool-preload")?.join("libcachewise_pool_preload.so")
+        }
+    };
+    fs::copy(&built, &library).with_context(|| built.display().to_string())?;
+    let mut allocators = vec![
+        Allocator { name: REFERENCE, preload: None },
+        Allocator { name: POOL, preload: Some(library) },
+    ];
+    let mut skipped = Vec::new();
+    for (name, package, file) in OTHERS {
+        match find(file) {
+            Some(file) => allocators.push(Allocator { name, preload: Some(file) }),
+            None => skipped.push((name, format!("install the Debian package {package}"))),
+        }
+    }
+    let mut shown = Vec::new();
+    for (name, script, what) in SCRIPTS {
+        if !args.only.is_empty() && !args.only.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        let directory = scratch.path().join(name);
+        match one(name, (script, what), &directory, &allocators, args)? {
+            Ok(one) => shown.push(one),
+            Err(why) => skipped.push((name, why)),
+        }
+        // Only what is ours: the directory was made by `one`.
+        fs::remove_dir_all(&directory)?;
+    }
+    let text = markdown(&shown, &skipped);
+    print!("{text}");
+    if let Some(file) = &args.markdown {
+        fs::write(file, &text).with_context(|| file.display().to_string())?;
+    }
+    if let Some(file) = &args.json {
+        let text = serde_json::to_string_pretty(&as_json(&shown, &skipped, args))? + "\n";
+        fs::write(file, text).with_context(|| file.display().to_string())?;
+    }
+    let wrong: Vec<_> = shown.iter().filter(|one| !one.same).map(|one| one.name).collect();
+    if !wrong.is_empty() {
+        bail!("other output with another allocator: {}", wrong.join(", "));
+    }
+    Ok(())
+}
+
+fn find(file: &str) -> Option<PathBuf> {
+    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let places = [multiarch.as_str(), "/usr/lib64", "/usr/lib"];
+    places.iter().map(|place| Path::new(place).join(file)).find(|path| path.exists())
+}
+
+/// One program: prepared, and run with each allocator in turns. `Err` inside: why it was skipped.
+fn one(
+    name: &'static str,
+    (script, what): (&str, &str),
+    directory: &Path,
+    allocators: &[Allocator],
+    args: &Applications,
+) -> Result<std::result::Result<Shown, String>> {
+    fs::create_dir(directory)?;
+    let file = directory.join("script.sh");
+    fs::write(&file, script)?;
+    let start = |step: &str, directory: &Path, allocator: Option<&Allocator>| {
+        let mut command = Command::new("sh");
+        command.arg(&file).args([step, what]).current_dir(directory).stdin(Stdio::null());
+        command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
+        command.env("SCRIPT", &file).env("PREPARED", file.with_file_name(""));
+        command.env("SECONDS_FILE", directory.join("seconds"));
+        command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+        command.env_remove("LD_PRELOAD").env_remove("CACHEWISE_POOL");
+        if let Some(Allocator { name, preload: Some(library) }) = allocator {
+            command.env("LD_PRELOAD", library);
+            if *name == POOL {
+                command.env("CACHEWISE_POOL", &args.pool);
+            }
+        }
+        command.output().context("sh")
+    };
+    let prepared = start("prepare", directory, None)?;
+    if prepared.status.code() == Some(SKIPPED) {
+        return Ok(Err(String::from_utf8_lossy(&prepared.stdout).trim().to_owned()));
+    }
+    if !prepared.status.success() {
+        bail!("{name}: prepare: {}", String::from_utf8_lossy(&prepared.stderr).trim());
+    }
+    let times = allocators.iter().map(|allocator| (allocator.name, vec![], vec![])).collect();
+    let mut shown = Shown { name, same: true, times };
+    let mut expected: Option<String> = None;
+    for round in 0..args.rounds as usize {
+        for turn in 0..allocators.len() {
+            // Who goes first changes from round to round.
+            let at = (turn + round) % allocators.len();
+            let place = directory.join("run");
+            fs::create_dir(&place)?;
+            let (begun, cpu) = (Instant::now(), children_cpu()?);
+            let output = start("run", &place, Some(&allocators[at]))?;
+            let wall = begun.elapsed().as_secs_f64();
+            let cpu = children_cpu()? - cpu;
+            let own = fs::read_to_string(place.join("seconds")).ok();
+            fs::remove_dir_all(&place)?;
+            if !output.status.success() {
+                let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                bail!("{name}, {}: {}: {told}", allocators[at].name, output.status);
+            }
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let expected = expected.get_or_insert_with(|| text.clone());
+            if *expected != text {
+                eprintln!("{name}, {}: found\n{text}\nexpected\n{expected}", allocators[at].name);
+                shown.same = false;
+            }
+            let seconds = own.map_or(Ok(wall), |text| text.trim().parse::<f64>());
+            shown.times[at].1.push(seconds.with_context(|| format!("{name}: seconds"))?);
+            shown.times[at].2.push(cpu);
+        }
+        eprintln!("{name}: round {} of {}", round + 1, args.rounds);
+    }
+    Ok(Ok(shown))
+}
+
+/// CPU seconds of all children that ended, and of theirs (proc(5), `cutime` and `cstime`).
+fn children_cpu() -> Result<f64> {
+    let text = fs::read_to_string("/proc/self/stat")?;
+    let fields = text.rsplit_once(')').context("/proc/self/stat")?.1;
+    let mut fields = fields.split_whitespace().skip(13);
+    let mut next = || fields.next().and_then(|field| field.parse::<f64>().ok());
+    let (user, system) = next().zip(next()).context("/proc/self/stat: no cutime")?;
+    Ok((user + system) / TICKS)
+}
+
+fn interval(ratio: Option<PairedRatio>) -> String {
+    ratio.map_or("-".to_owned(), |ratio| {
+        format!("{:.2} [{:.2}, {:.2}]", ratio.median, ratio.low, ratio.high)
+    })
+}
+
+/// Geometric mean of an allocator's speed over NumPy's temporaries, if all were run.
+fn temporaries(shown: &[Shown], allocator: &str) -> Option<f64> {
+    let speeds: Option<Vec<f64>> = TEMPORARIES
+        .iter()
+        .map(|name| {
+            let one = shown.iter().find(|one| one.name == *name)?;
+            Some(one.speed(allocator)?.median)
+        })
+        .collect();
+    speeds.map(|speeds| geometric_mean(&speeds))
+}
+
+fn markdown(shown: &[Shown], skipped: &[(&str, String)]) -> String {
+    let names = [POOL, "jemalloc", "mimalloc", "tcmalloc"];
+    let mut text =
+        String::from("Speed over glibc's allocator (above 1: faster), 95 % interval\n\n");
+    let _ = writeln!(
+        text,
+        "| program | same output | glibc, s | {} | CPU, pool / glibc |",
+        names.join(" | ")
+    );
+    let _ = writeln!(text, "|---|---|---:|{}---:|", "---:|".repeat(names.len()));
+    for one in shown {
+        let glibc = one.times.first().map_or(f64::NAN, |(_, wall, _)| median(wall));
+        let same = if one.same { "yes" } else { "NO" };
+        let speeds = names.map(|name| interval(one.speed(name)));
+        let cpu = interval(one.cpu(POOL));
+        let _ = writeln!(
+            text,
+            "| {} | {same} | {glibc:.3} | {} | {cpu} |",
+            one.name,
+            speeds.join(" | ")
+        );
+    }
+    if temporaries(shown, POOL).is_some() {
+        let means = names.map(|name| {
+            temporaries(shown, name).map_or("-".to_owned(), |mean| format!("{mean:.2}"))
+        });
+        let _ =
+            writeln!(text, "| NumPy temporaries, geometric mean | | | {} | |", means.join(" | "));
+    }
+    for (name, why) in skipped {
+        let _ = writeln!(text, "\n{name}: skipped, {why}");
+    }
+    text
+}
+
+fn as_json(shown: &[Shown], skipped: &[(&str, String)], args: &Applications) -> Value {
+    let interval = |ratio: Option<PairedRatio>| {
+        ratio.map(|ratio| json!({ "median": ratio.median, "low": ratio.low, "high": ratio.high }))
+    };
+    let programs = shown.iter().map(|one| {
+        let allocators = one.times.iter().map(|(name, wall, cpu)| {
+            json!({
+                "allocator": name,
+                "seconds": wall,
+                "cpu_seconds": cpu,
+                "speed_over_glibc": interval(one.speed(name)),
+                "cpu_over_glibc": interval(one.cpu(name)),
+            })
+        });
+        let allocators: Vec<Value> = allocators.collect();
+        json!({ "program": one.name, "same_output": one.same, "allocators": allocators })
+    });
+    let skipped = skipped.iter().map(|(name, why)| json!({ "name": name, "skipped": why }));
+    json!({
+        "pool": args.pool,
+        "rounds": args.rounds,
+        "machine": cachewise_measure::Machine::describe().summary_line(),
+        "programs": programs.collect::<Vec<_>>(),
+        "skipped": skipped.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_and_their_mean_are_over_glibc() {
+        let one = |name, factor: f64| Shown {
+            name,
+            same: true,
+            times: vec![
+                (REFERENCE, vec![factor; 5], vec![1.0; 5]),
+                (POOL, vec![1.0; 5], vec![0.5; 5]),
+            ],
+        };
+        let shown = [one(TEMPORARIES[0], 1.0), one(TEMPORARIES[1], 2.0), one(TEMPORARIES[2], 4.0)];
+        assert!((temporaries(&shown, POOL).expect("all three") - 2.0).abs() < 1e-9);
+        assert!(temporaries(&shown[..2], POOL).is_none());
+        assert!(temporaries(&shown, "jemalloc").is_none());
+        let text = markdown(&shown, &[("redis", "not installed".to_owned())]);
+        assert!(text.contains("| 4.00 [4.00, 4.00] | - | - | - | 0.50 [0.50, 0.50] |"), "{text}");
+        assert!(text.contains("geometric mean | | | 2.00 |"), "{text}");
+        assert!(text.contains("redis: skipped, not installed"), "{text}");
+    }
+}
