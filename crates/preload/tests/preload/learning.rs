@@ -6,7 +6,7 @@ use crate::support::{compile, plain, preloaded, run, text};
 use cachewise_learn::section::{Section, write_end};
 use cachewise_learn::sites::Operation;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn program(directory: &Path) -> PathBuf {
     compile(directory, "sites", &["-O1", "-fno-builtin", "-rdynamic", "-pthread"])
@@ -98,7 +98,7 @@ fn many_processes_share_one_section() {
     let file = directory.path().join("shared");
     let mut children: Vec<_> = ["c", "m", "f", "z", "cm", "fz"]
         .map(|letters| learning(&program, &file, [letters, "80", "4096"]))
-        .map(|mut command| command.spawn().expect("starts"))
+        .map(|mut command| command.stdout(Stdio::null()).spawn().expect("starts"))
         .into();
     for child in &mut children {
         assert!(child.wait().expect("ends").success());
@@ -150,6 +150,7 @@ fn a_service_saves_to_the_users_directory_and_before_it_ends() {
     // Ended by _exit, without destructors: only what was saved meanwhile is there.
     let file = directory.path().join("meanwhile");
     let mut command = learning(&program, &file, ["c", "3000", "1024"]);
+    command.stdout(Stdio::null());
     let mut child = command.env("CACHEWISE_LEARN_SAVE", "0").spawn().expect("starts");
     for _ in 0..2000 {
         if file.exists() {
