@@ -16,7 +16,7 @@ use crate::stats::{Events, OrderStats, ScrubberState, Stats, add, get};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 /// Single pages in a per-thread cache at most.
@@ -30,10 +30,14 @@ const SOLE_OWNER: u16 = 1;
 const NO_OWNER: u32 = 0;
 /// What serves a zeroed request, best first.
 const ZERO_WANTED: [State; 3] = [State::ZeroResident, State::Dirty, State::ZeroAbsent];
-/// How long an allocation waits for blocks in flight before it says that there are none.
-const LANDING_WAITS: u32 = 200;
+/// How long an allocation waits for blocks in flight before it says that there are none. A chunk
+/// takes microseconds, but the thread that has it is of idle priority: on a busy machine it may not
+/// run for tenths of a second, and to be late is better than to have no memory.
+const LANDING: Duration = Duration::from_secs(1);
+/// How often it looks.
 const LANDING_WAIT: Duration = Duration::from_micros(100);
-/// For how many milliseconds scrubbers take nothing then: the whole wait, and the clock's granularity.
+/// For how many milliseconds after a look scrubbers take nothing: until the next one, and the clock's
+/// granularity.
 const HOLD_OFF: u32 = 30;
 
 /// A process attached to a pool: its number and when it started.
@@ -449,7 +453,7 @@ impl Inner {
         order: u32,
         wanted: &[State],
     ) -> Result<(u32, State), PoolError> {
-        let mut waits = 0;
+        let mut deadline = None;
         let mut flushed = false;
         loop {
             let mut guard = self.lock()?;
@@ -472,17 +476,15 @@ impl Inner {
                 cache::flush(self);
                 continue;
             }
-            if in_flight == 0 || waits == LANDING_WAITS {
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + LANDING);
+            if in_flight == 0 || Instant::now() >= deadline {
                 return Err(PoolError::Exhausted {
                     bytes: (frames as usize) << self.frame_shift,
                     capacity: (self.capacity as usize) << self.frame_shift,
                 });
             }
-            if waits == 0 {
-                let until = now().wrapping_add(HOLD_OFF);
-                self.control().hold_off.store(until, Ordering::Relaxed);
-            }
-            waits += 1;
+            let until = now().wrapping_add(HOLD_OFF);
+            self.control().hold_off.store(until, Ordering::Relaxed);
             std::thread::sleep(LANDING_WAIT);
         }
     }
