@@ -32,6 +32,9 @@ enum Chore {
     Ci {
         /// Only these stages, by name.
         stages: Vec<String>,
+        /// After so many minutes begin no further emulated CPU, which takes minutes each.
+        #[arg(long)]
+        minutes: Option<u64>,
     },
     /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
     /// cost differs by at most 5 % in either record. Octaves only.
@@ -101,7 +104,7 @@ enum Chore {
 
 fn main() -> Result<()> {
     match Arguments::parse().chore {
-        Chore::Ci { stages } => ci::run(&stages)?,
+        Chore::Ci { stages, minutes } => ci::run(&stages, minutes)?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
         Chore::Checklist => checklist::run()?,
         Chore::Soak { minutes, threads, mebibytes, seed } => {

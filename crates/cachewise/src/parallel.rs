@@ -67,12 +67,14 @@ pub trait Workers {
 /// If the lengths differ.
 ///
 /// ```
+/// # #[cfg(feature = "os")] {
 /// use cachewise::parallel::{Threads, copy_parallel};
 ///
 /// let source = vec![7u8; 32 << 20];
 /// let mut destination = vec![0u8; 32 << 20];
 /// copy_parallel(&Threads::new(4), &mut destination, &source);
 /// assert!(destination == source);
+/// # }
 /// ```
 #[track_caller]
 pub fn copy_parallel(workers: &(impl Workers + ?Sized), dst: &mut [u8], src: &[u8]) {
@@ -98,11 +100,13 @@ pub fn copy_parallel_with(
 /// Zeroes `dst` by several threads, if its size makes that pay.
 ///
 /// ```
+/// # #[cfg(feature = "os")] {
 /// use cachewise::parallel::{Threads, zero_parallel};
 ///
 /// let mut table = vec![7u8; 32 << 20];
 /// zero_parallel(&Threads::all(), &mut table);
 /// assert!(table.iter().all(|byte| *byte == 0));
+/// # }
 /// ```
 pub fn zero_parallel(workers: &(impl Workers + ?Sized), dst: &mut [u8]) {
     zero_parallel_with(Reuse::Unknown, workers, dst);
