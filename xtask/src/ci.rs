@@ -35,8 +35,8 @@ const STAGES: &[Stage] = &[
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
     ("report-in-browser", browser),
     ("powerpc64le-emulated", || architecture("powerpc64le")),
-    ("avx512-emulated", avx512),
     ("aarch64-emulated", || architecture("aarch64")),
+    ("avx512-emulated", avx512),
 ];
 
 /// Stages that take minutes and say nothing about the machine at hand: the first to be left out where

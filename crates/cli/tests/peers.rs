@@ -122,8 +122,10 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
     assert!(tunables.contains("x86_rep_movsb_threshold=0x10000"), "{tunables}");
     let rows = record.rows.iter().filter(|row| row.contestant == "libc+tunables");
     let rows: Vec<_> = rows.collect();
-    // Copy and zero and compare at two sizes each, in as many rounds as everybody.
-    assert_eq!(rows.len(), 6);
+    // Copy and zero in as many rounds as everybody; no tunable is about less than a kilobyte, or
+    // about comparing.
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row.cell.size == 8192));
     for row in rows {
         assert!(row.dropped || row.operation_ns.len() == 15, "{row:?}");
         assert!(row.operation_ns.iter().all(|time| *time > 0.1), "{row:?}");

@@ -13,9 +13,10 @@ use cachewise_kernels::{Operation, StoreKind, find};
 /// A threshold no buffer reaches, in the range glibc accepts (it rejects larger ones).
 const NEVER: usize = 0x0fff_ffff_ffff_ffff >> 4;
 
-/// glibc's own least values; smaller ones are ignored with a silent default.
+/// glibc's own least values; smaller ones are ignored with a silent default. So no tunable changes
+/// what a call of less than the smaller one does.
 const LEAST_NON_TEMPORAL: usize = 0x4040;
-const LEAST_REP: usize = 1024;
+pub(crate) const LEAST_REP: usize = 1024;
 
 /// The setting, as `(name, value)` without the `glibc.cpu.` prefix, in glibc's order.
 #[must_use]

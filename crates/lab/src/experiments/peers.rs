@@ -161,7 +161,12 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                     plan: Plan { drop_ratio: 8.0, ..setting.plan(true) },
                     verify: true,
                 };
-                let other = tuned.as_mut().map(|tuned| tuned as &mut dyn Contestant);
+                // Below, it would be libc once more, and the loop of another process the difference.
+                let concerned = size >= crate::tunables::LEAST_REP;
+                let other = tuned
+                    .as_mut()
+                    .filter(|_| concerned)
+                    .map(|tuned| tuned as &mut dyn Contestant);
                 let asked = setting.bench.ask_beside(&question, other, setting.observer);
                 let mut answer = match asked {
                     Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
@@ -252,6 +257,10 @@ fn tuned_libc(
     let (Some(program), Some(tunables)) = (&options.helper, &options.tunables) else {
         return Ok(None);
     };
+    // No tunable is about comparing.
+    if matches!(operation, Operation::Compare | Operation::Equal) {
+        return Ok(None);
+    }
     match TunedLibc::start(program, tunables, operation) {
         Ok(started) => Ok(Some(started)),
         Err(error) => {

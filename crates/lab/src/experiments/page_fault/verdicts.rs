@@ -1,7 +1,7 @@
 //! What the rows say, in sentences. Pure.
 
 use super::super::common::{self, says};
-use super::super::support::axis;
+use super::super::support::{self, axis};
 use super::{FAULT, LINES, PAGE_LINES, REFERENCE, REPS, THREADS, TOTAL_CPU, latency};
 use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 
@@ -20,11 +20,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut texts = Vec::new();
     if let Some(row) = find("pool prezeroed", 1, 1, 1) {
         let thp = find("kernel THP", 1, 1, 1).map_or(String::new(), |thp| {
-            format!(", {} THP's", rate(common::versus(&[row, thp], "pool prezeroed", "kernel THP")))
+            format!(", {} THP's", rate(Some(support::versus(row, thp))))
         });
         let hot = find("pool hot-zero", 1, 1, 1).map_or(String::new(), |hot| {
-            let pair = common::versus(&[row, hot], "pool prezeroed", "pool hot-zero");
-            format!(", {} that of zeroing at hand-out", rate(pair))
+            format!(", {} that of zeroing at hand-out", rate(Some(support::versus(row, hot))))
         });
         texts.push(format!(
             "A prezeroed page is taken and touched in one line at {} the rate of the kernel's 4 KiB \
