@@ -163,10 +163,8 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                 };
                 // Below, it would be libc once more, and the loop of another process the difference.
                 let concerned = size >= crate::tunables::LEAST_REP;
-                let other = tuned
-                    .as_mut()
-                    .filter(|_| concerned)
-                    .map(|tuned| tuned as &mut dyn Contestant);
+                let other =
+                    tuned.as_mut().filter(|_| concerned).map(|tuned| tuned as &mut dyn Contestant);
                 let asked = setting.bench.ask_beside(&question, other, setting.observer);
                 let mut answer = match asked {
                     Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
