@@ -1,5 +1,8 @@
 //! A buddy allocator of page frames that knows which free blocks are zero.
 //!
+//! One file, though a long one: tags, lists and counts are kept true by each other's private parts,
+//! and a border through the middle would make these public.
+//!
 //! It owns no memory and touches none: frames are numbers, and what is known of each is 16 bytes in
 //! a slice that the caller brings. So an operating system's kernel can run it over its own page
 //! frames (`examples/kernel_frames.rs`), and a process can put both the slice and [`Core`] in

@@ -1,5 +1,6 @@
 //! What all handles, caches and threads of a pool share: its memory, its lock, its paths past the
-//! caches.
+//! caches. Long for one reason: all of it is what may be done under the one lock, and is read
+//! together.
 //!
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: it can be shared between processes, and a pool can be what an allocator is made of.

@@ -27,7 +27,8 @@ const FAULT_AROUND: usize = 64 << 10;
 /// [`zalloc`](Pool::zalloc) borrow the handle, those taken raw are the caller's to answer for.
 ///
 /// Every method may be called from any thread. From a signal handler that interrupts the pool in the
-/// same thread the answer is [`PoolError::Reentered`] at worst. After a fork, the child has a copy:
+/// same thread the answer is [`PoolError::Reentered`] at worst, once the thread has called the pool
+/// before: with caches a thread's first call allocates, and must not come from a handler. After a fork, the child has a copy:
 /// same blocks handed out, no scrubber until [`resume_scrubber`](Pool::resume_scrubber); a block being
 /// zeroed at that moment is dirty in the child.
 #[derive(Clone)]
