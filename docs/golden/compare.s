@@ -1,495 +1,357 @@
+    cmp rdx, 20h
+    ja 7
+    lea eax, [rdi+1Fh]
+    lea ecx, [rsi+1Fh]
+    xor eax, edi
+    xor ecx, esi
+    or eax, ecx
+    test edx, edx
+    je 1
+    test [rip+data], eax
+    jne 2
+    movdqu xmm0, [rdi]
+    movdqu xmm2, [rsi]
+    movdqu xmm1, [rdi+10h]
+    movdqu xmm3, [rsi+10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    pmovmskb eax, xmm0
+    pmovmskb ecx, xmm1
+    shl ecx, 10h
+    or eax, ecx
+    not eax
+    bts rax, rdx
+    tzcnt rcx, rax
+    cmp ecx, edx
+    jne 4
 1:
-    cmp rdx, 200h
-    jbe 2
-    mov rax, rdi
-    and rax, 1Fh
-    je 5
-    vmovdqu ymm0, [rdi]
-    vpcmpeqb ymm0, ymm0, [rsi]
-    vpmovmskb ecx, ymm0
-    xor ecx, 0FFFFFFFFh
-    je 6
-    tzcnt ecx, ecx
+    xor eax, eax
+    ret
+2:
+    cmp dword ptr [rip+data], 0FFFFFFFFh
+    je 17
+    cmp edx, 10h
+    jae 6
+    cmp edx, 4h
+    jae 5
+    cmp edx, 1h
+    je 3
+    movzx eax, word ptr [rdi]
+    movzx ecx, word ptr [rsi]
+    bswap eax
+    bswap ecx
+    shr eax, 1h
+    shr ecx, 1h
+    movzx r8d, byte ptr [rdi+rdx-1h]
+    movzx r9d, byte ptr [rsi+rdx-1h]
+    or eax, r8d
+    or ecx, r9d
+    sub eax, ecx
+    ret
+3:
+    xor ecx, ecx
+4:
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]
     sub eax, ecx
-    vzeroupper
     ret
-2:
-    mov ecx, 80h
-    nop word ptr cs:[rax+rax]
-3:
-    vmovdqu ymm0, [rdi+rcx-80h]
-    vmovdqu ymm1, [rdi+rcx-60h]
-    vmovdqu ymm2, [rdi+rcx-20h]
-    vpcmpeqb ymm2, ymm2, [rsi+rcx-20h]
-    vmovdqu ymm3, [rdi+rcx-40h]
-    vpcmpeqb ymm3, ymm3, [rsi+rcx-40h]
-    vpand ymm2, ymm3, ymm2
-    vpcmpeqb ymm1, ymm1, [rsi+rcx-60h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx-80h]
-    vpand ymm0, ymm0, ymm1
-    vpand ymm0, ymm0, ymm2
-    vpmovmskb eax, ymm0
-    cmp eax, 0FFFFFFFFh
-    jne 4
-    sub rcx, 0FFFFFFFFFFFFFF80h
-    cmp rdx, rcx
-    ja 3
-    vmovdqu ymm0, [rdi+rdx-80h]
-    vmovdqu ymm1, [rdi+rdx-60h]
-    vmovdqu ymm2, [rdi+rdx-20h]
-    vpcmpeqb ymm2, ymm2, [rsi+rdx-20h]
-    vmovdqu ymm3, [rdi+rdx-40h]
-    vpcmpeqb ymm3, ymm3, [rsi+rdx-40h]
-    vpand ymm2, ymm3, ymm2
-    vpcmpeqb ymm1, ymm1, [rsi+rdx-60h]
-    vpcmpeqb ymm0, ymm0, [rsi+rdx-80h]
-    vpand ymm0, ymm0, ymm1
-    vpand ymm0, ymm0, ymm2
-    vpmovmskb eax, ymm0
-    cmp eax, 0FFFFFFFFh
-    je 10
-    lea rax, [rdi+rdx]
-    add rax, 0FFFFFFFFFFFFFF80h
-    lea rcx, [rsi+rdx-80h]
-    vmovdqu ymm0, [rax]
-    vpcmpeqb ymm0, ymm0, [rcx]
-    vpmovmskb edx, ymm0
-    xor edx, 0FFFFFFFFh
-    je 15
-    xor esi, esi
-    jmp 16
-4:
-    vmovdqu ymm0, [rdi+rcx-80h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx-80h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    je 11
-    xor edx, edx
-    jmp 12
 5:
-    xor ecx, ecx
-    jmp 7
+    mov ecx, edx
+    mov eax, [rdi]
+    shr ecx, 1h
+    mov r11d, [rdi+rdx-4h]
+    and ecx, 4h
+    mov r8, rdx
+    sub r8, rcx
+    mov r9d, [rdi+rcx]
+    mov r10d, [rdi+r8-4h]
+    xor eax, [rsi]
+    xor r11d, [rsi+rdx-4h]
+    xor r9d, [rsi+rcx]
+    xor r10d, [rsi+r8-4h]
+    or r11d, r9d
+    or r10d, eax
+    or r11d, r10d
+    jne 20
+    xor eax, eax
+    ret
 6:
-    mov ecx, 20h
-    sub rcx, rax
+    movdqu xmm0, [rdi]
+    movdqu xmm2, [rsi]
+    movdqu xmm1, [rdi+rdx-10h]
+    movdqu xmm3, [rsi+rdx-10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    movdqa xmm2, xmm0
+    pand xmm2, xmm1
+    pmovmskb eax, xmm2
+    sub eax, 0FFFFh
+    jne 22
+    ret
 7:
-    add rdx, 0FFFFFFFFFFFFFF80h
-8:
-    vmovdqu ymm0, [rdi+rcx]
-    vmovdqu ymm1, [rdi+rcx+20h]
-    vmovdqu ymm2, [rdi+rcx+60h]
-    vpcmpeqb ymm2, ymm2, [rsi+rcx+60h]
-    vmovdqu ymm3, [rdi+rcx+40h]
-    vpcmpeqb ymm3, ymm3, [rsi+rcx+40h]
-    vpand ymm2, ymm3, ymm2
-    vpcmpeqb ymm1, ymm1, [rsi+rcx+20h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx]
-    vpand ymm0, ymm0, ymm1
-    vpand ymm0, ymm0, ymm2
-    vpmovmskb eax, ymm0
-    cmp eax, 0FFFFFFFFh
-    jne 9
-    sub rcx, 0FFFFFFFFFFFFFF80h
-    cmp rcx, rdx
-    jb 8
-    vmovdqu ymm0, [rdi+rdx]
-    vmovdqu ymm1, [rdi+rdx+20h]
-    vmovdqu ymm2, [rdi+rdx+60h]
-    vpcmpeqb ymm2, ymm2, [rsi+rdx+60h]
-    vmovdqu ymm3, [rdi+rdx+40h]
-    vpcmpeqb ymm3, ymm3, [rsi+rdx+40h]
-    vpand ymm2, ymm3, ymm2
-    vpcmpeqb ymm1, ymm1, [rsi+rdx+20h]
-    vpcmpeqb ymm0, ymm0, [rsi+rdx]
-    vpand ymm0, ymm0, ymm1
-    vpand ymm0, ymm0, ymm2
-    vpmovmskb eax, ymm0
-    cmp eax, 0FFFFFFFFh
-    je 10
-    add rdi, rdx
-    add rsi, rdx
+    cmp rdx, [rip+data]
+    ja 14
     vmovdqu ymm0, [rdi]
     vpcmpeqb ymm0, ymm0, [rsi]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    je 17
-    xor ecx, ecx
-    jmp 18
+    cmp rdx, 40h
+    jbe 12
+    vmovdqu ymm1, [rdi+20h]
+    vpcmpeqb ymm1, ymm1, [rsi+20h]
+    cmp rdx, 80h
+    jbe 13
+    vmovdqu ymm2, [rdi+40h]
+    vpcmpeqb ymm2, ymm2, [rsi+40h]
+    vmovdqu ymm3, [rdi+60h]
+    vpcmpeqb ymm3, ymm3, [rsi+60h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 29
+    cmp rdx, 100h
+    ja 8
+    vmovdqu ymm0, [rdi+rdx-80h]
+    vpcmpeqb ymm0, ymm0, [rsi+rdx-80h]
+    vmovdqu ymm1, [rdi+rdx-60h]
+    vpcmpeqb ymm1, ymm1, [rsi+rdx-60h]
+    vmovdqu ymm2, [rdi+rdx-40h]
+    vpcmpeqb ymm2, ymm2, [rsi+rdx-40h]
+    vmovdqu ymm3, [rdi+rdx-20h]
+    vpcmpeqb ymm3, ymm3, [rsi+rdx-20h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 28
+    vzeroupper
+    ret
+8:
+    lea r9, [rdi+rdx-80h]
+    sub rsi, rdi
+    and rdi, 0FFFFFFFFFFFFFFE0h
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    nop word ptr cs:[rax+rax]
+    nop word ptr [rax+rax]
 9:
-    vmovdqu ymm0, [rdi+rcx]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    je 13
-    xor edx, edx
-    jmp 14
+    vmovdqu ymm0, [rdi+rsi]
+    vpcmpeqb ymm0, ymm0, [rdi]
+    vmovdqu ymm1, [rdi+rsi+20h]
+    vpcmpeqb ymm1, ymm1, [rdi+20h]
+    vmovdqu ymm2, [rdi+rsi+40h]
+    vpcmpeqb ymm2, ymm2, [rdi+40h]
+    vmovdqu ymm3, [rdi+rsi+60h]
+    vpcmpeqb ymm3, ymm3, [rdi+60h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 32
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    cmp rdi, r9
+    jb 9
+    sub rdi, r9
+    cmp edi, 60h
+    jae 11
+    vmovdqu ymm2, [r9+rsi+40h]
+    vpcmpeqb ymm2, ymm2, [r9+40h]
+    vmovdqu ymm3, [r9+rsi+60h]
+    vpcmpeqb ymm3, ymm3, [r9+60h]
+    cmp edi, 40h
+    jae 10
+    vmovdqu ymm0, [r9+rsi]
+    vpcmpeqb ymm0, ymm0, [r9]
+    vmovdqu ymm1, [r9+rsi+20h]
+    vpcmpeqb ymm1, ymm1, [r9+20h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 31
+    vzeroupper
+    ret
 10:
-    xor eax, eax
+    vpand ymm4, ymm2, ymm3
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 26
     vzeroupper
     ret
 11:
-    vmovdqu ymm0, [rdi+rcx-60h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx-60h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    mov edx, 20h
-    jne 12
-    vmovdqu ymm0, [rdi+rcx-40h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx-40h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    mov edx, 40h
-    jne 12
-    vmovdqu ymm0, [rdi+rcx-20h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx-20h]
-    vpmovmskb eax, ymm0
-    not eax
-    mov edx, 60h
+    vmovdqu ymm3, [r9+rsi+60h]
+    vpcmpeqb ymm3, ymm3, [r9+60h]
+    vpmovmskb eax, ymm3
+    inc eax
+    jne 25
+    vzeroupper
+    ret
 12:
-    mov eax, eax
-    mov r8d, 40h
-    tzcnt r8, rax
-    add r8, rdx
-    add rdi, r8
-    movzx eax, byte ptr [rcx+rdi-80h]
-    add rsi, r8
-    movzx ecx, byte ptr [rcx+rsi-80h]
-    sub eax, ecx
+    vmovdqu ymm1, [rdi+rdx-20h]
+    vpcmpeqb ymm1, ymm1, [rsi+rdx-20h]
+    vpand ymm4, ymm0, ymm1
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 27
     vzeroupper
     ret
 13:
-    vmovdqu ymm0, [rdi+rcx+20h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx+20h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    mov edx, 20h
-    jne 14
-    vmovdqu ymm0, [rdi+rcx+40h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx+40h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    mov edx, 40h
-    jne 14
-    vmovdqu ymm0, [rdi+rcx+60h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx+60h]
-    vpmovmskb eax, ymm0
-    not eax
-    mov edx, 60h
-14:
-    mov eax, eax
-    mov r8d, 40h
-    tzcnt r8, rax
-    add r8, rdx
-    add rdi, r8
-    movzx eax, byte ptr [rcx+rdi]
-    add rsi, r8
-    movzx ecx, byte ptr [rcx+rsi]
-    sub eax, ecx
+    vmovdqu ymm2, [rdi+rdx-40h]
+    vpcmpeqb ymm2, ymm2, [rsi+rdx-40h]
+    vmovdqu ymm3, [rdi+rdx-20h]
+    vpcmpeqb ymm3, ymm3, [rsi+rdx-20h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 30
     vzeroupper
     ret
+14:
+    cmp rdx, 80h
+    ja 17
+    cmp byte ptr [rip+data], 0h
+    je 17
+    xor r8d, r8d
+    lea r9, [rdx-20h]
 15:
-    vmovdqu ymm0, [rax+20h]
-    vpcmpeqb ymm0, ymm0, [rcx+20h]
-    vpmovmskb edx, ymm0
-    xor edx, 0FFFFFFFFh
-    mov esi, 20h
-    jne 16
-    vmovdqu ymm0, [rax+40h]
-    vpcmpeqb ymm0, ymm0, [rcx+40h]
-    vpmovmskb edx, ymm0
-    xor edx, 0FFFFFFFFh
-    mov esi, 40h
-    jne 16
-    vmovdqu ymm0, [rax+60h]
-    vpcmpeqb ymm0, ymm0, [rcx+60h]
-    vpmovmskb edx, ymm0
-    not edx
-    mov esi, 60h
+    movdqu xmm0, [rdi+r8]
+    movdqu xmm2, [rsi+r8]
+    movdqu xmm1, [rdi+r8+10h]
+    movdqu xmm3, [rsi+r8+10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    movdqa xmm2, xmm0
+    pand xmm2, xmm1
+    pmovmskb eax, xmm2
+    sub eax, 0FFFFh
+    jne 23
+    cmp r8, r9
+    jae 16
+    add r8, 20h
+    cmp r8, r9
+    cmovae r8, r9
+    jmp 15
 16:
-    add rax, rsi
-    add rcx, rsi
-    mov edx, edx
-    mov esi, 40h
-    tzcnt rsi, rdx
-    movzx eax, byte ptr [rsi+rax]
-    movzx ecx, byte ptr [rsi+rcx]
-    sub eax, ecx
-    vzeroupper
     ret
 17:
-    vmovdqu ymm0, [rdi+20h]
-    vpcmpeqb ymm0, ymm0, [rsi+20h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    mov ecx, 20h
-    jne 18
-    vmovdqu ymm0, [rdi+40h]
-    vpcmpeqb ymm0, ymm0, [rsi+40h]
-    vpmovmskb eax, ymm0
-    xor eax, 0FFFFFFFFh
-    mov ecx, 40h
-    jne 18
-    vmovdqu ymm0, [rdi+60h]
-    vpcmpeqb ymm0, ymm0, [rsi+60h]
-    vpmovmskb eax, ymm0
-    not eax
-    mov ecx, 60h
-18:
-    add rdi, rcx
-    add rsi, rcx
-    mov eax, eax
-    mov ecx, 40h
-    tzcnt rcx, rax
-    movzx eax, byte ptr [rcx+rdi]
-    movzx ecx, byte ptr [rcx+rsi]
-    sub eax, ecx
-    vzeroupper
-    ret
-    cmp rdx, 81h
-    jae 19
-    cmp rdx, 21h
-    jae 21
-    cmp rdx, 0Fh
-    jbe 23
-    movdqu xmm0, [rdi]
-    movdqu xmm1, [rsi]
-    pcmpeqb xmm1, xmm0
-    movdqu xmm2, [rdi+rdx-10h]
-    movdqu xmm0, [rsi+rdx-10h]
-    pcmpeqb xmm0, xmm2
-    movdqa xmm2, xmm1
-    pand xmm2, xmm0
-    pmovmskb eax, xmm2
-    cmp eax, 0FFFFh
-    je 32
-    pmovmskb eax, xmm1
-    cmp eax, 0FFFFh
-    je 29
-    not eax
-    jmp 22
-19:
-    mov rax, [rip+data]
-    mov rax, [rax+60h]
-    cmp rdx, rax
-    jbe 1
     cmp rdx, 1000h
-    jae 35
-    mov rax, rdx
-    shr rax, 5h
+    jae 19
+    mov rcx, rdx
+    shr rcx, 5h
+18:
+    lea r8, [rip+data]
+    movzx ecx, byte ptr [r8+rcx]
+    lea r8, [rip+data]
+    jmp qword ptr [r8+rcx*8]
+19:
+    bsr r9, rdx
+    lea ecx, [r9-3h]
+    mov r8, rdx
+    shr r8, cl
+    lea rcx, [r8+r9*8+18h]
+    jmp 18
 20:
-    mov rcx, [rip+data]
-    movzx eax, byte ptr [rcx+rax+1980h]
-    movzx eax, al
-    mov rcx, [rip+data]
-    jmp qword ptr [rcx+rax*8]
+    xor r10d, r10d
+    test eax, eax
+    jne 21
+    mov r10, rcx
+    mov eax, [rdi+rcx]
+    xor eax, [rsi+rcx]
+    jne 21
+    lea r10, [r8-4h]
+    mov eax, [rdi+r10]
+    xor eax, [rsi+r10]
+    jne 21
+    lea r10, [rdx-4h]
+    mov eax, [rdi+r10]
+    xor eax, [rsi+r10]
 21:
-    cmp rdx, 41h
-    jae 25
-    movdqu xmm0, [rdi]
-    movdqu xmm1, [rdi+10h]
-    movdqu xmm2, [rsi]
-    pcmpeqb xmm2, xmm0
-    movdqu xmm3, [rsi+10h]
-    pcmpeqb xmm3, xmm1
-    movdqu xmm1, [rdi+rdx-20h]
-    movdqu xmm4, [rdi+rdx-10h]
-    movdqu xmm0, [rsi+rdx-20h]
-    pcmpeqb xmm0, xmm1
-    movdqu xmm1, [rsi+rdx-10h]
-    pcmpeqb xmm1, xmm4
-    movdqa xmm4, xmm2
-    pand xmm4, xmm1
-    movdqa xmm5, xmm0
-    pand xmm5, xmm3
-    pand xmm5, xmm4
-    pmovmskb eax, xmm5
-    cmp eax, 0FFFFh
-    je 32
-    pmovmskb ecx, xmm2
-    xor ecx, 0FFFFh
-    pmovmskb eax, xmm3
-    not eax
-    shl eax, 10h
-    or eax, ecx
-    je 33
+    tzcnt eax, eax
+    shr eax, 3h
+    add r10, rax
+    movzx eax, byte ptr [rdi+r10]
+    movzx ecx, byte ptr [rsi+r10]
+    sub eax, ecx
+    ret
 22:
-    tzcnt ecx, eax
-    movzx eax, byte ptr [rdi+rcx]
-    movzx ecx, byte ptr [rsi+rcx]
-    sub eax, ecx
-    ret
+    xor r8d, r8d
+    lea r9, [rdx-10h]
+    jmp 24
 23:
-    cmp rdx, 7h
-    jbe 27
-    mov rax, [rdi]
-    mov rcx, [rsi]
-    cmp rax, rcx
-    jne 24
-    mov rax, [rdi+rdx-8h]
-    mov rcx, [rsi+rdx-8h]
+    lea r9, [r8+10h]
 24:
-    bswap rax
-    bswap rcx
-    cmp rax, rcx
-    seta al
-    sbb al, 0h
-    movsx eax, al
-    ret
+    pmovmskb eax, xmm0
+    sub eax, 0FFFFh
+    jne 35
+    pmovmskb eax, xmm1
+    mov r8, r9
+    sub eax, 0FFFFh
+    jmp 35
 25:
-    movdqu xmm0, [rdi]
-    movdqu xmm1, [rdi+10h]
-    movdqu xmm4, [rdi+20h]
-    movdqu xmm5, [rdi+30h]
-    movdqu xmm2, [rsi]
-    pcmpeqb xmm2, xmm0
-    movdqu xmm3, [rsi+10h]
-    pcmpeqb xmm3, xmm1
-    movdqu xmm0, [rsi+20h]
-    pcmpeqb xmm0, xmm4
-    movdqu xmm1, [rsi+30h]
-    pcmpeqb xmm1, xmm5
-    movdqa xmm4, xmm2
-    pand xmm4, xmm3
-    movdqa xmm5, xmm0
-    pand xmm5, xmm1
-    pand xmm5, xmm4
-    pmovmskb eax, xmm5
-    cmp eax, 0FFFFh
-    je 31
-    pmovmskb ecx, xmm2
-    xor ecx, 0FFFFh
-    pmovmskb eax, xmm3
-    not eax
-    shl eax, 10h
-    or eax, ecx
-    je 30
-    tzcnt ecx, eax
-    movzx eax, byte ptr [rdi+rcx]
-    movzx ecx, byte ptr [rsi+rcx]
-    sub eax, ecx
-    je 31
+    mov rdi, r9
+    add rsi, r9
+    mov r8d, 60h
+    jmp 34
 26:
-    ret
+    mov rdi, r9
+    add rsi, r9
+    mov r8d, 40h
+    vpmovmskb eax, ymm2
+    inc eax
+    jne 34
+    vpmovmskb eax, ymm3
+    mov r8d, 60h
+    inc eax
+    jmp 34
 27:
-    cmp rdx, 3h
-    jbe 28
-    mov eax, [rdi]
-    mov ecx, [rsi]
-    mov esi, [rsi+rdx-4h]
-    shl rsi, 20h
-    or rsi, rcx
-    mov ecx, [rdi+rdx-4h]
-    shl rcx, 20h
-    or rcx, rax
-    bswap rcx
-    bswap rsi
-    cmp rcx, rsi
-    seta al
-    sbb al, 0h
-    movsx eax, al
-    ret
+    xor r8d, r8d
+    vpmovmskb eax, ymm0
+    inc eax
+    jne 34
+    vpmovmskb eax, ymm1
+    lea r8, [rdx-20h]
+    inc eax
+    jmp 34
 28:
-    test rdx, rdx
-    je 32
-    movzx ecx, byte ptr [rdi]
-    movzx r8d, byte ptr [rsi]
-    mov r9, rdx
-    shr r9, 1h
-    movzx eax, byte ptr [rdi+r9]
-    movzx r9d, byte ptr [rsi+r9]
-    shl r9d, 8h
-    movzx edi, byte ptr [rdi+rdx-1h]
-    movzx edx, byte ptr [rsi+rdx-1h]
-    shl ecx, 10h
-    shl eax, 8h
-    or eax, ecx
-    or eax, edi
-    shl r8d, 10h
-    or r8d, r9d
-    or r8d, edx
-    sub eax, r8d
-    ret
+    lea rdi, [rdi+rdx-80h]
+    lea rsi, [rsi+rdx-80h]
 29:
-    add rdx, 0FFFFFFFFFFFFFFF0h
-    pmovmskb eax, xmm0
-    xor eax, 0FFFFh
-    mov ecx, 40h
-    tzcnt rcx, rax
-    jmp 34
+    mov r9d, 40h
+    jmp 33
 30:
-    pmovmskb eax, xmm0
-    xor eax, 0FFFFh
-    pmovmskb r8d, xmm1
-    not r8d
-    shl r8d, 10h
-    or r8d, eax
-    mov ecx, 40h
-    tzcnt rcx, r8
-    add rcx, 20h
-    movzx eax, byte ptr [rdi+rcx]
-    movzx ecx, byte ptr [rsi+rcx]
-    sub eax, ecx
-    jne 26
+    lea r9, [rdx-40h]
+    jmp 33
 31:
-    movdqu xmm0, [rdi+rdx-40h]
-    movdqu xmm1, [rdi+rdx-30h]
-    movdqu xmm4, [rdi+rdx-20h]
-    movdqu xmm5, [rdi+rdx-10h]
-    movdqu xmm2, [rsi+rdx-40h]
-    pcmpeqb xmm2, xmm0
-    movdqu xmm3, [rsi+rdx-30h]
-    pcmpeqb xmm3, xmm1
-    movdqu xmm0, [rsi+rdx-20h]
-    pcmpeqb xmm0, xmm4
-    movdqu xmm1, [rsi+rdx-10h]
-    pcmpeqb xmm1, xmm5
-    movdqa xmm4, xmm3
-    pand xmm4, xmm1
-    movdqa xmm5, xmm0
-    pand xmm5, xmm2
-    pand xmm5, xmm4
-    pmovmskb eax, xmm5
-    cmp eax, 0FFFFh
-    je 32
-    pmovmskb ecx, xmm2
-    xor ecx, 0FFFFh
-    pmovmskb eax, xmm3
-    not eax
-    shl eax, 10h
-    or eax, ecx
-    je 33
-    add rdx, 0FFFFFFFFFFFFFFC0h
-    tzcnt ecx, eax
-    jmp 34
+    mov rdi, r9
 32:
-    xor eax, eax
-    ret
+    add rsi, rdi
+    mov r9d, 40h
 33:
-    add rdx, 0FFFFFFFFFFFFFFE0h
-    pmovmskb eax, xmm0
-    xor eax, 0FFFFh
-    pmovmskb r8d, xmm1
-    not r8d
-    shl r8d, 10h
-    or r8d, eax
-    mov ecx, 40h
-    tzcnt rcx, r8
+    xor r8d, r8d
+    vpmovmskb eax, ymm0
+    inc eax
+    jne 34
+    vpmovmskb eax, ymm1
+    mov r8d, 20h
+    inc eax
+    jne 34
+    vpmovmskb eax, ymm2
+    mov r8, r9
+    inc eax
+    jne 34
+    vpmovmskb eax, ymm3
+    lea r8, [r9+20h]
+    inc eax
 34:
-    add rcx, rdx
-    movzx eax, byte ptr [rdi+rcx]
-    movzx ecx, byte ptr [rsi+rcx]
+    vzeroupper
+35:
+    tzcnt ecx, eax
+    add r8, rcx
+    movzx eax, byte ptr [rdi+r8]
+    movzx ecx, byte ptr [rsi+r8]
     sub eax, ecx
     ret
-35:
-    bsr r8, rdx
-    xor r8, 3Fh
-    mov cl, 3Ch
-    sub cl, r8b
-    mov rax, rdx
-    shr rax, cl
-    shl r8d, 3h
-    sub rax, r8
-    add rax, 210h
-    jmp 20

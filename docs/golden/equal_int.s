@@ -1,239 +1,266 @@
+    cmp rdx, 20h
+    ja 6
+    lea eax, [rdi+1Fh]
+    lea ecx, [rsi+1Fh]
+    xor eax, edi
+    xor ecx, esi
+    or eax, ecx
+    test edx, edx
+    je 1
+    test [rip+data], eax
+    jne 2
+    movdqu xmm0, [rdi]
+    movdqu xmm2, [rsi]
+    movdqu xmm1, [rdi+10h]
+    movdqu xmm3, [rsi+10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    pmovmskb eax, xmm0
+    pmovmskb ecx, xmm1
+    shl ecx, 10h
+    or eax, ecx
+    not eax
+    bts rax, rdx
+    tzcnt rcx, rax
+    cmp ecx, edx
+    jne 20
 1:
-    cmp rdx, 200h
-    jbe 3
     xor eax, eax
-    mov r8, rdi
-    and r8, 1Fh
-    je 6
-    vmovdqu ymm0, [rdi]
-    vpxor ymm0, ymm0, [rsi]
-    vptest ymm0, ymm0
-    je 7
+    inc eax
+    ret
 2:
-    vzeroupper
+    cmp dword ptr [rip+data], 0FFFFFFFFh
+    je 16
+    cmp edx, 10h
+    jae 5
+    cmp edx, 4h
+    jae 4
+    cmp edx, 1h
+    je 3
+    movzx ecx, word ptr [rdi]
+    movzx r8d, byte ptr [rdi+rdx-1h]
+    xor cx, [rsi]
+    xor r8b, [rsi+rdx-1h]
+    xor eax, eax
+    or ecx, r8d
+    sete al
     ret
 3:
-    mov eax, 80h
-    nop dword ptr [rax]
-4:
-    vmovdqu ymm0, [rdi+rax-80h]
-    vmovdqu ymm1, [rdi+rax-60h]
-    vmovdqu ymm2, [rdi+rax-20h]
-    vpcmpeqb ymm2, ymm2, [rsi+rax-20h]
-    vmovdqu ymm3, [rdi+rax-40h]
-    vpcmpeqb ymm3, ymm3, [rsi+rax-40h]
-    vpand ymm2, ymm3, ymm2
-    vpcmpeqb ymm1, ymm1, [rsi+rax-60h]
-    vpcmpeqb ymm0, ymm0, [rsi+rax-80h]
-    vpand ymm0, ymm0, ymm1
-    vpand ymm0, ymm0, ymm2
-    vpmovmskb ecx, ymm0
-    cmp ecx, 0FFFFFFFFh
-    jne 5
-    sub rax, 0FFFFFFFFFFFFFF80h
-    cmp rdx, rax
-    ja 4
-    add rdx, 0FFFFFFFFFFFFFF80h
-    jmp 9
-5:
+    movzx ecx, byte ptr [rdi]
     xor eax, eax
-    vzeroupper
-    ret
-6:
-    xor ecx, ecx
-    add rdx, 0FFFFFFFFFFFFFF80h
-    jmp 8
-7:
-    mov ecx, 20h
-    sub rcx, r8
-    add rdx, 0FFFFFFFFFFFFFF80h
-    nop
-8:
-    vmovdqu ymm0, [rdi+rcx]
-    vmovdqu ymm1, [rdi+rcx+20h]
-    vmovdqu ymm2, [rdi+rcx+60h]
-    vpcmpeqb ymm2, ymm2, [rsi+rcx+60h]
-    vmovdqu ymm3, [rdi+rcx+40h]
-    vpcmpeqb ymm3, ymm3, [rsi+rcx+40h]
-    vpand ymm2, ymm3, ymm2
-    vpcmpeqb ymm1, ymm1, [rsi+rcx+20h]
-    vpcmpeqb ymm0, ymm0, [rsi+rcx]
-    vpand ymm0, ymm0, ymm1
-    vpand ymm0, ymm0, ymm2
-    vpmovmskb r8d, ymm0
-    cmp r8d, 0FFFFFFFFh
-    jne 2
-    sub rcx, 0FFFFFFFFFFFFFF80h
-    cmp rcx, rdx
-    jb 8
-9:
-    vmovdqu ymm0, [rdi+rdx]
-    vmovdqu ymm1, [rdi+rdx+40h]
-    vmovdqu ymm2, [rdi+rdx+60h]
-    vpcmpeqb ymm2, ymm2, [rsi+rdx+60h]
-    vpcmpeqb ymm1, ymm1, [rsi+rdx+40h]
-    vmovdqu ymm3, [rdi+rdx+20h]
-    vpand ymm1, ymm1, ymm2
-    vpcmpeqb ymm2, ymm3, [rsi+rdx+20h]
-    vpcmpeqb ymm0, ymm0, [rsi+rdx]
-    vpand ymm0, ymm0, ymm2
-    vpand ymm0, ymm0, ymm1
-    vpmovmskb ecx, ymm0
-    xor eax, eax
-    cmp ecx, 0FFFFFFFFh
+    cmp cl, [rsi]
     sete al
-    vzeroupper
     ret
-    cmp rdx, 81h
-    jae 10
-    cmp rdx, 21h
-    jae 12
-    cmp rdx, 0Fh
-    jbe 13
+4:
+    mov ecx, edx
+    mov eax, [rdi]
+    shr ecx, 1h
+    mov r11d, [rdi+rdx-4h]
+    and ecx, 4h
+    mov r8, rdx
+    sub r8, rcx
+    mov r9d, [rdi+rcx]
+    mov r10d, [rdi+r8-4h]
+    xor eax, [rsi]
+    xor r11d, [rsi+rdx-4h]
+    xor r9d, [rsi+rcx]
+    xor r10d, [rsi+r8-4h]
+    or r11d, r9d
+    or r10d, eax
+    or r11d, r10d
+    jne 20
+    xor eax, eax
+    inc eax
+    ret
+5:
     movdqu xmm0, [rdi]
-    movdqu xmm1, [rsi]
-    pcmpeqb xmm1, xmm0
-    movdqu xmm0, [rdi+rdx-10h]
-    movdqu xmm2, [rsi+rdx-10h]
-    pcmpeqb xmm2, xmm0
+    movdqu xmm2, [rsi]
+    movdqu xmm1, [rdi+rdx-10h]
+    movdqu xmm3, [rsi+rdx-10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    movdqa xmm2, xmm0
     pand xmm2, xmm1
     pmovmskb eax, xmm2
-    cmp eax, 0FFFFh
-    sete al
-    movzx eax, al
+    sub eax, 0FFFFh
+    jne 20
+    inc eax
+    ret
+6:
+    cmp rdx, [rip+data]
+    ja 13
+    vmovdqu ymm0, [rdi]
+    vpcmpeqb ymm0, ymm0, [rsi]
+    cmp rdx, 40h
+    jbe 11
+    vmovdqu ymm1, [rdi+20h]
+    vpcmpeqb ymm1, ymm1, [rsi+20h]
+    cmp rdx, 80h
+    jbe 12
+    vmovdqu ymm2, [rdi+40h]
+    vpcmpeqb ymm2, ymm2, [rsi+40h]
+    vmovdqu ymm3, [rdi+60h]
+    vpcmpeqb ymm3, ymm3, [rsi+60h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    cmp rdx, 100h
+    ja 7
+    vmovdqu ymm0, [rdi+rdx-80h]
+    vpcmpeqb ymm0, ymm0, [rsi+rdx-80h]
+    vmovdqu ymm1, [rdi+rdx-60h]
+    vpcmpeqb ymm1, ymm1, [rsi+rdx-60h]
+    vmovdqu ymm2, [rdi+rdx-40h]
+    vpcmpeqb ymm2, ymm2, [rsi+rdx-40h]
+    vmovdqu ymm3, [rdi+rdx-20h]
+    vpcmpeqb ymm3, ymm3, [rsi+rdx-20h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    inc eax
+    vzeroupper
+    ret
+7:
+    lea r9, [rdi+rdx-80h]
+    sub rsi, rdi
+    and rdi, 0FFFFFFFFFFFFFFE0h
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    nop word ptr cs:[rax+rax]
+    nop word ptr [rax+rax]
+8:
+    vmovdqu ymm0, [rdi+rsi]
+    vpcmpeqb ymm0, ymm0, [rdi]
+    vmovdqu ymm1, [rdi+rsi+20h]
+    vpcmpeqb ymm1, ymm1, [rdi+20h]
+    vmovdqu ymm2, [rdi+rsi+40h]
+    vpcmpeqb ymm2, ymm2, [rdi+40h]
+    vmovdqu ymm3, [rdi+rsi+60h]
+    vpcmpeqb ymm3, ymm3, [rdi+60h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    cmp rdi, r9
+    jb 8
+    sub rdi, r9
+    cmp edi, 60h
+    jae 10
+    vmovdqu ymm2, [r9+rsi+40h]
+    vpcmpeqb ymm2, ymm2, [r9+40h]
+    vmovdqu ymm3, [r9+rsi+60h]
+    vpcmpeqb ymm3, ymm3, [r9+60h]
+    cmp edi, 40h
+    jae 9
+    vmovdqu ymm0, [r9+rsi]
+    vpcmpeqb ymm0, ymm0, [r9]
+    vmovdqu ymm1, [r9+rsi+20h]
+    vpcmpeqb ymm1, ymm1, [r9+20h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    inc eax
+    vzeroupper
+    ret
+9:
+    vpand ymm4, ymm2, ymm3
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    inc eax
+    vzeroupper
     ret
 10:
-    mov rax, [rip+data]
-    mov rax, [rax+68h]
-    cmp rdx, rax
-    jbe 1
-    cmp rdx, 1000h
-    jae 18
-    mov rax, rdx
-    shr rax, 5h
+    vmovdqu ymm3, [r9+rsi+60h]
+    vpcmpeqb ymm3, ymm3, [r9+60h]
+    vpmovmskb eax, ymm3
+    inc eax
+    jne 19
+    inc eax
+    vzeroupper
+    ret
 11:
-    mov rcx, [rip+data]
-    movzx eax, byte ptr [rcx+rax+1BA0h]
-    movzx eax, al
-    mov rcx, [rip+data]
-    jmp qword ptr [rcx+rax*8]
+    vmovdqu ymm1, [rdi+rdx-20h]
+    vpcmpeqb ymm1, ymm1, [rsi+rdx-20h]
+    vpand ymm4, ymm0, ymm1
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    inc eax
+    vzeroupper
+    ret
 12:
-    cmp rdx, 41h
-    jae 14
-    movdqu xmm0, [rdi]
-    movdqu xmm1, [rdi+10h]
-    movdqu xmm2, [rsi]
-    pcmpeqb xmm2, xmm0
-    movdqu xmm0, [rsi+10h]
-    pcmpeqb xmm0, xmm1
-    pand xmm0, xmm2
-    movdqu xmm1, [rdi+rdx-20h]
-    movdqu xmm2, [rdi+rdx-10h]
-    movdqu xmm3, [rsi+rdx-20h]
-    pcmpeqb xmm3, xmm1
-    movdqu xmm1, [rsi+rdx-10h]
-    pcmpeqb xmm1, xmm2
-    pand xmm1, xmm3
-    pand xmm1, xmm0
-    pmovmskb eax, xmm1
-    cmp eax, 0FFFFh
-    sete al
-    movzx eax, al
+    vmovdqu ymm2, [rdi+rdx-40h]
+    vpcmpeqb ymm2, ymm2, [rsi+rdx-40h]
+    vmovdqu ymm3, [rdi+rdx-20h]
+    vpcmpeqb ymm3, ymm3, [rsi+rdx-20h]
+    vpand ymm4, ymm0, ymm1
+    vpand ymm5, ymm2, ymm3
+    vpand ymm4, ymm4, ymm5
+    vpmovmskb eax, ymm4
+    inc eax
+    jne 19
+    inc eax
+    vzeroupper
     ret
 13:
-    cmp rdx, 7h
-    jbe 15
-    mov rax, [rdi]
-    mov rcx, [rdi+rdx-8h]
-    xor rax, [rsi]
-    xor rcx, [rsi+rdx-8h]
-    or rcx, rax
-    sete al
-    movzx eax, al
-    ret
+    cmp rdx, 80h
+    ja 16
+    cmp byte ptr [rip+data], 0h
+    je 16
+    xor r8d, r8d
+    lea r9, [rdx-20h]
 14:
-    movdqu xmm0, [rdi]
-    movdqu xmm1, [rdi+10h]
-    movdqu xmm2, [rdi+20h]
-    movdqu xmm3, [rdi+30h]
-    movdqu xmm4, [rsi]
-    pcmpeqb xmm4, xmm0
-    movdqu xmm0, [rsi+10h]
-    pcmpeqb xmm0, xmm1
-    pand xmm0, xmm4
-    movdqu xmm1, [rsi+20h]
-    pcmpeqb xmm1, xmm2
-    movdqu xmm2, [rsi+30h]
-    pcmpeqb xmm2, xmm3
-    pand xmm2, xmm1
-    pand xmm2, xmm0
-    movdqu xmm0, [rdi+rdx-40h]
-    movdqu xmm1, [rdi+rdx-30h]
-    movdqu xmm3, [rdi+rdx-20h]
-    movdqu xmm4, [rdi+rdx-10h]
-    movdqu xmm5, [rsi+rdx-40h]
-    pcmpeqb xmm5, xmm0
-    movdqu xmm0, [rsi+rdx-30h]
-    pcmpeqb xmm0, xmm1
-    pand xmm0, xmm5
-    movdqu xmm1, [rsi+rdx-20h]
+    movdqu xmm0, [rdi+r8]
+    movdqu xmm2, [rsi+r8]
+    movdqu xmm1, [rdi+r8+10h]
+    movdqu xmm3, [rsi+r8+10h]
+    pcmpeqb xmm0, xmm2
     pcmpeqb xmm1, xmm3
-    movdqu xmm3, [rsi+rdx-10h]
-    pcmpeqb xmm3, xmm4
-    pand xmm3, xmm1
-    pand xmm3, xmm0
-    pand xmm3, xmm2
-    pmovmskb eax, xmm3
-    cmp eax, 0FFFFh
-    sete al
-    movzx eax, al
-    ret
+    movdqa xmm2, xmm0
+    pand xmm2, xmm1
+    pmovmskb eax, xmm2
+    sub eax, 0FFFFh
+    jne 20
+    cmp r8, r9
+    jae 15
+    add r8, 20h
+    cmp r8, r9
+    cmovae r8, r9
+    jmp 14
 15:
-    cmp rdx, 3h
-    jbe 16
-    mov eax, [rdi]
-    mov ecx, [rdi+rdx-4h]
-    xor eax, [rsi]
-    xor ecx, [rsi+rdx-4h]
-    or ecx, eax
-    sete al
-    movzx eax, al
+    inc eax
     ret
 16:
-    test rdx, rdx
-    je 17
-    movzx eax, byte ptr [rdi]
-    movzx ecx, byte ptr [rsi]
-    mov r8, rdx
-    shr r8, 1h
-    movzx r9d, byte ptr [rdi+r8]
-    movzx r8d, byte ptr [rsi+r8]
-    shl r8d, 8h
-    movzx edi, byte ptr [rdi+rdx-1h]
-    movzx edx, byte ptr [rsi+rdx-1h]
-    shl eax, 10h
-    shl r9d, 8h
-    or r9d, eax
-    or r9d, edi
-    shl ecx, 10h
-    or ecx, r8d
-    or ecx, edx
-    cmp r9d, ecx
-    sete al
-    movzx eax, al
-    ret
+    cmp rdx, 1000h
+    jae 18
+    mov rcx, rdx
+    shr rcx, 5h
 17:
-    mov al, 1h
-    movzx eax, al
-    ret
+    lea r8, [rip+data]
+    movzx ecx, byte ptr [r8+rcx]
+    lea r8, [rip+data]
+    jmp qword ptr [r8+rcx*8]
 18:
-    bsr r8, rdx
-    xor r8, 3Fh
-    mov cl, 3Ch
-    sub cl, r8b
-    mov rax, rdx
-    shr rax, cl
-    shl r8d, 3h
-    sub rax, r8
-    add rax, 210h
-    jmp 11
+    bsr r9, rdx
+    lea ecx, [r9-3h]
+    mov r8, rdx
+    shr r8, cl
+    lea rcx, [r8+r9*8+18h]
+    jmp 17
+19:
+    vzeroupper
+20:
+    xor eax, eax
+    ret

@@ -27,6 +27,8 @@ use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function, Kernel, Operation, TABLE};
 use core::hint::cold_path;
 use core::ops::RangeInclusive;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// Width of a class below [`LINEAR_END`], as a power of two.
@@ -144,7 +146,13 @@ pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 /// Largest size of each row that is done without the table; 0 until the table is filled.
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
-/// Whether `n` bytes, [`small::LIMIT`] at least, are done by `cachewise_kernels::direct`.
+/// The bit by which two addresses on different pages differ, for comparisons that may read on to the
+/// end of a page: no page is smaller. All bits where none may: until the table is filled, and all but
+/// the lowest under a checker of memory.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
 #[inline(always)]
 pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     // SAFETY: `profile::row` is below ROW_COUNT.
@@ -153,8 +161,10 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     n <= limit.load(Ordering::Relaxed)
 }
 
-/// Spares sizes the table for as long as it says, without a gap, what the direct functions do.
+/// Spares sizes the table for as long as it says, without a gap, what the way in does itself.
 pub(crate) fn note_direct(available: Features) {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
@@ -163,6 +173,29 @@ pub(crate) fn note_direct(available: Features) {
             }
         }
     }
+}
+
+/// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by
+/// instructions that change nothing on a CPU (Valgrind manual, 3.1 "The Client Request mechanism").
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn under_valgrind() -> bool {
+    let request = [0x1001u64, 0, 0, 0, 0, 0];
+    let answer: u64;
+    // SAFETY: rdi is rotated by 128 bits in all and rbx exchanged with itself; Valgrind reads the
+    // six words at rax and answers in rdx.
+    unsafe {
+        core::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") &raw const request,
+            inout("rdx") 0u64 => answer,
+            options(nostack),
+        );
+    }
+    answer != 0
 }
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -297,11 +330,13 @@ pub(crate) fn zero(reuse: Reuse, n: usize) -> ZeroFn {
     function(&ZERO, profile::row(Operation::Zero, reuse), n)
 }
 
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 #[inline(always)]
 pub(crate) fn compare(n: usize) -> CompareFn {
     function(&COMPARE, profile::row(Operation::Compare, Reuse::Unknown), n)
 }
 
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 #[inline(always)]
 pub(crate) fn equal(n: usize) -> CompareFn {
     function(&EQUAL, profile::row(Operation::Equal, Reuse::Unknown), n)

@@ -1,5 +1,6 @@
-//! The way in on x86-64: `memcpy`, `memmove`, `memset` and zeroing from the first instruction to the
-//! jump into the table, as machine code that no compiler rearranges.
+//! The way in on x86-64: `memcpy`, `memmove`, `memset`, zeroing and, in `comparing.rs`, `memcmp` and
+//! the test for equality, from the first instruction to the jump into the table, as machine code that
+//! no compiler rearranges.
 //!
 //! Not for use by programs: `raw.rs` makes its functions of these macros, and so do the C library
 //! and the preload library, whose exported functions then *are* the operation rather than a jump to
@@ -31,7 +32,9 @@
 //! In all of them rax holds what is returned from the first instruction on, and nothing touches the
 //! stack.
 
-pub use crate::dispatch::{COPY, DIRECT, FILL, MOVE, ROW_BYTES, ROWS, ZERO};
+mod comparing;
+
+pub use crate::dispatch::{COMPARE, COPY, DIRECT, EQUAL, FILL, MOVE, PAGE, ROW_BYTES, ROWS, ZERO};
 use crate::profile;
 use crate::reuse::Reuse;
 use cachewise_kernels::Operation;
@@ -44,6 +47,10 @@ pub const MOVE_ROW: usize = profile::row(Operation::Move, Reuse::Unknown);
 pub const FILL_ROW: usize = profile::row(Operation::Fill, Reuse::Unknown);
 /// As [`COPY_ROW`].
 pub const ZERO_ROW: usize = profile::row(Operation::Zero, Reuse::Unknown);
+/// As [`COPY_ROW`].
+pub const COMPARE_ROW: usize = profile::row(Operation::Compare, Reuse::Unknown);
+/// As [`COPY_ROW`].
+pub const EQUAL_ROW: usize = profile::row(Operation::Equal, Reuse::Unknown);
 
 /// From a size to its kernel, as `dispatch::class` and `dispatch::function` have it, and a jump
 /// there. `$n` is the register of the size.

@@ -2,16 +2,14 @@
 //!
 //! Each is a C function, so that a C interface or a preload library can forward to it with a jump.
 //! Up to 128 bytes they are complete in themselves; above that they are the plain vector loop for as
-//! long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those that
-//! store are written out (`entry.rs`); everything else is compiled from `small.rs`.
+//! long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those without
+//! a hint are written out (`entry.rs`); everything else is compiled from `small.rs`.
 //!
 //! With a length of 0 nothing is touched, and any pointer will do.
 
 use crate::dispatch;
 use crate::reuse::Reuse;
 use crate::small;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-use cachewise_kernels::{Operation, direct};
 
 /// Copies `n` bytes between buffers that do not overlap; returns `dst`. `memcpy`'s contract.
 ///
@@ -144,32 +142,21 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 /// // SAFETY: both arrays have three bytes.
 /// assert!(unsafe { cachewise::raw::compare(a.as_ptr(), b.as_ptr(), 3) } > 0);
 /// ```
-#[inline(never)]
+#[cfg_attr(all(target_arch = "x86_64", target_feature = "sse2"), unsafe(naked))]
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), inline(never))]
 pub unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { compare_here(a, b, n) }
-}
-
-/// [`compare`], as a part of its caller: for exported functions that are to be the operation rather
-/// than a jump to it.
-///
-/// # Safety
-/// As [`compare`].
-#[doc(hidden)]
-#[inline(always)]
-pub unsafe fn compare_here(a: *const u8, b: *const u8, n: usize) -> i32 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        return unsafe { small::compare(a, b, n) };
-    }
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if dispatch::is_direct(Operation::Compare, Reuse::Unknown, n) {
-        // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
-        return unsafe { direct::compare(a, b, n) };
+    crate::entry_compare!();
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        if n < small::LIMIT {
+            // SAFETY: the caller's promise, and n < LIMIT.
+            return unsafe { small::compare(a, b, n) };
+        }
+        let kernel = dispatch::compare(n);
+        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+        unsafe { kernel(a, b, n) }
     }
-    let kernel = dispatch::compare(n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(a, b, n) }
 }
 
 /// Whether `n` bytes are equal.
@@ -198,31 +185,21 @@ pub unsafe fn equal(a: *const u8, b: *const u8, n: usize) -> bool {
 /// // SAFETY: both arrays have 400 bytes.
 /// assert_eq!(unsafe { cachewise::raw::equal_int(a.as_ptr(), b.as_ptr(), 400) }, 0);
 /// ```
-#[inline(never)]
+#[cfg_attr(all(target_arch = "x86_64", target_feature = "sse2"), unsafe(naked))]
+#[cfg_attr(not(all(target_arch = "x86_64", target_feature = "sse2")), inline(never))]
 pub unsafe extern "C" fn equal_int(a: *const u8, b: *const u8, n: usize) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { equal_here(a, b, n) }
-}
-
-/// [`equal_int`], as a part of its caller.
-///
-/// # Safety
-/// As [`equal`].
-#[doc(hidden)]
-#[inline(always)]
-pub unsafe fn equal_here(a: *const u8, b: *const u8, n: usize) -> i32 {
-    if n < small::LIMIT {
-        // SAFETY: the caller's promise, and n < LIMIT.
-        return i32::from(unsafe { small::equal(a, b, n) });
-    }
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if dispatch::is_direct(Operation::Equal, Reuse::Unknown, n) {
-        // SAFETY: the caller's promise, n >= LIMIT, and the CPU has what it takes.
-        return unsafe { direct::equal(a, b, n) };
+    crate::entry_equal!();
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        if n < small::LIMIT {
+            // SAFETY: the caller's promise, and n < LIMIT.
+            return i32::from(unsafe { small::equal(a, b, n) });
+        }
+        let kernel = dispatch::equal(n);
+        // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+        unsafe { kernel(a, b, n) }
     }
-    let kernel = dispatch::equal(n);
-    // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
-    unsafe { kernel(a, b, n) }
 }
 
 /// [`copy_nonoverlapping`] with a hint.

@@ -1,5 +1,6 @@
 //! The way in, in each of its states: before the table is filled (SSE2 blocks only), with the plain
-//! loop written out (AVX2), and with a profile that takes it back. Every length to 1200 at either
+//! loop written out (AVX2), with a profile that takes it back, without AVX2, and as
+//! under a checker of memory. Every length to 1200 at either
 //! edge of pages that must not be left, every alignment to a line, overlaps in both directions.
 //!
 //! One test, because the states are the process's and come in this order.
@@ -54,12 +55,18 @@ struct Buffers {
     dst: Fenced,
     src: Fenced,
     clean: Vec<u8>,
+    /// Longest comparison: one of a single byte fills the table.
+    longest_comparison: usize,
 }
 
 impl Buffers {
     fn new() -> Buffers {
-        let mut buffers =
-            Buffers { dst: Fenced::new(), src: Fenced::new(), clean: vec![0; 2 * PAGE] };
+        let mut buffers = Buffers {
+            dst: Fenced::new(),
+            src: Fenced::new(),
+            clean: vec![0; 2 * PAGE],
+            longest_comparison: 0,
+        };
         noise(&mut buffers.clean, 1);
         noise(buffers.src.all(), 2);
         buffers.dst.all().copy_from_slice(&buffers.clean);
@@ -90,7 +97,38 @@ impl Buffers {
         self.check(to, &vec![0xA5; n], "fill", |dst| unsafe { raw::fill(dst, 0x1A5, n) });
         // SAFETY: as above.
         self.check(to, &vec![0; n], "zero", |dst| unsafe { raw::zero(dst, n) });
-        self.compare(to, from, n);
+        if n <= self.longest_comparison {
+            self.compare(to, from, n);
+        }
+    }
+
+    /// Every place of a difference, with a later one of the other sign, where the buffers end at
+    /// pages that must not be read.
+    fn compare_everywhere(&mut self, longest: usize) {
+        for n in 1..=longest.min(self.longest_comparison) {
+            let edge = 2 * PAGE - n;
+            let source = self.src.all()[edge..].to_vec();
+            self.dst.all()[edge..].copy_from_slice(&source);
+            let (a, b) = (self.dst.0.wrapping_add(edge), self.src.0.wrapping_add(edge));
+            for at in 0..n {
+                let place = &mut self.dst.all()[edge + at];
+                *place ^= 0x40;
+                let sign = if *place > source[at] { 1 } else { -1 };
+                if at + 1 < n {
+                    let last = &mut self.dst.all()[2 * PAGE - 1];
+                    *last = if sign > 0 { source[n - 1].saturating_sub(1) } else { 255 };
+                }
+                // SAFETY: n bytes are mapped at both places.
+                let order = unsafe { raw::compare(a, b, n) };
+                assert_eq!(order.signum(), sign, "{n} bytes, {at} differs");
+                // SAFETY: as above.
+                assert_eq!(unsafe { raw::equal_int(a, b, n) }, 0, "{n} bytes, {at} differs");
+                self.dst.all()[edge + at] = source[at];
+                self.dst.all()[2 * PAGE - 1] = source[n - 1];
+            }
+        }
+        let clean = self.clean.clone();
+        self.dst.all().copy_from_slice(&clean);
     }
 
     fn compare(&mut self, to: usize, from: usize, n: usize) {
@@ -130,6 +168,7 @@ impl Buffers {
     }
 
     fn everything(&mut self, longest: usize) {
+        self.compare_everywhere(longest.min(700));
         for n in 0..=longest {
             // The start of both, the end of both, and against each other.
             for (to, from) in [(0, 0), (2 * PAGE - n, 2 * PAGE - n), (0, 2 * PAGE - n)] {
@@ -155,8 +194,11 @@ fn every_state_of_the_way_in() {
     let mut buffers = Buffers::new();
     // No call of this process has filled the table yet, and up to here none does.
     buffers.everything(128);
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(written_out::longest(), 0, "the table is not filled");
 
-    // The first of these does.
+    // The first comparison of a byte does.
+    buffers.longest_comparison = LONGEST;
     buffers.everything(LONGEST);
     assert_eq!(cachewise::decision(Operation::Copy, Reuse::Unknown, 1).from, 0);
 
@@ -168,6 +210,39 @@ fn every_state_of_the_way_in() {
         let decided = cachewise::decision(Operation::Copy, Reuse::Unknown, crossover);
         assert_eq!(decided.name(), format!("copy.{then}"));
         buffers.everything(LONGEST);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    {
+        written_out::forbid_avx2();
+        buffers.everything(LONGEST);
+        written_out::forbid_reading_on();
+        buffers.everything(64);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod written_out {
+    use cachewise::entry::{
+        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, PAGE, ZERO_ROW,
+    };
+    use std::sync::atomic::Ordering::Relaxed;
+
+    const ROWS: [usize; 6] = [COPY_ROW, MOVE_ROW, FILL_ROW, ZERO_ROW, COMPARE_ROW, EQUAL_ROW];
+
+    /// The longest call that is done without the table by any operation.
+    pub fn longest() -> usize {
+        ROWS.into_iter().map(|row| DIRECT[row].load(Relaxed)).max().unwrap_or(0)
+    }
+
+    /// As on a CPU without it, the table being filled.
+    pub fn forbid_avx2() {
+        ROWS.into_iter().for_each(|row| DIRECT[row].store(0, Relaxed));
+    }
+
+    /// As under Valgrind.
+    pub fn forbid_reading_on() {
+        PAGE.store(u32::MAX - 1, Relaxed);
     }
 }
 

@@ -111,9 +111,15 @@ pub unsafe extern "C" fn cw_zero(dst: *mut u8, n: usize) -> *mut u8 {
 /// # Safety
 /// `memcmp`'s contract.
 #[unsafe(no_mangle)]
+#[cfg_attr(written_out, unsafe(naked))]
 pub unsafe extern "C" fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_int {
+    #[cfg(written_out)]
+    cachewise::entry_compare!();
+    #[cfg(not(written_out))]
     // SAFETY: the caller's promise.
-    unsafe { raw::compare_here(a, b, n) }
+    unsafe {
+        raw::compare(a, b, n)
+    }
 }
 
 /// See `cachewise.h`.
@@ -121,9 +127,15 @@ pub unsafe extern "C" fn cw_compare(a: *const u8, b: *const u8, n: usize) -> c_i
 /// # Safety
 /// `a` and `b` are readable for `n` bytes.
 #[unsafe(no_mangle)]
+#[cfg_attr(written_out, unsafe(naked))]
 pub unsafe extern "C" fn cw_equal(a: *const u8, b: *const u8, n: usize) -> c_int {
+    #[cfg(written_out)]
+    cachewise::entry_equal!();
+    #[cfg(not(written_out))]
     // SAFETY: the caller's promise.
-    unsafe { raw::equal_here(a, b, n) }
+    unsafe {
+        raw::equal_int(a, b, n)
+    }
 }
 
 /// See `cachewise.h`.

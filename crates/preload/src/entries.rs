@@ -84,7 +84,9 @@ mod exported {
     //! 3.3.7.1).
 
     use super::plain;
-    use cachewise::{entry_backwards, entry_copy_or_move, entry_fill, entry_move, entry_zero, raw};
+    use cachewise::{
+        entry_backwards, entry_compare, entry_copy_or_move, entry_fill, entry_move, entry_zero, raw,
+    };
 
     /// A first instruction, made long enough to be replaced.
     macro_rules! first {
@@ -194,14 +196,12 @@ mod exported {
 
     /// Negative, zero or positive by the first byte that differs.
     ///
-    /// Compiled, and checked as it ships: that the first instruction can be replaced.
-    ///
     /// # Safety
     /// `memcmp`'s contract.
     #[unsafe(no_mangle)]
+    #[unsafe(naked)]
     pub unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        // SAFETY: the caller's promise.
-        unsafe { raw::compare_here(a, b, n) }
+        entry_compare!(first!("cmp rdx, 32"))
     }
 
     /// Zero where all bytes are equal.
@@ -211,9 +211,9 @@ mod exported {
     /// # Safety
     /// `memcmp`'s contract.
     #[unsafe(no_mangle)]
+    #[unsafe(naked)]
     pub unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        // SAFETY: the caller's promise.
-        unsafe { raw::compare_here(a, b, n) }
+        entry_compare!(first!("cmp rdx, 32"))
     }
 
     /// Zeroes `n` bytes.

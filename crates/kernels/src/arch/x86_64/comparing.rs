@@ -21,7 +21,7 @@ unsafe fn first_difference(a: *const u8, b: *const u8, mask: u64) -> i32 {
 
 /// The signed difference of the first differing bytes among four vectors that differ somewhere.
 #[inline(always)]
-pub(super) unsafe fn first_difference_of_4<V: ComparingVector>(a: *const u8, b: *const u8) -> i32 {
+unsafe fn first_difference_of_4<V: ComparingVector>(a: *const u8, b: *const u8) -> i32 {
     // SAFETY: the caller has read those four vectors, and one of them differs.
     unsafe {
         let mut at = 0;
@@ -195,55 +195,6 @@ unsafe fn compare_narrow<V: ComparingVector, const ORDERED: bool>(
         } else {
             compare_below_16(a, b, n)
         }
-    }
-}
-
-/// Compares `n > 4 * BYTES` bytes without a pre-check.
-#[inline(always)]
-pub(super) unsafe fn compare_long<V: ComparingVector>(a: *const u8, b: *const u8, n: usize) -> i32 {
-    let mut at = 0;
-    // SAFETY: the caller's promise (`CompareFn`); four vectors are left at `at`, and the last four
-    // end with the buffers.
-    unsafe {
-        if n >= ALIGN_FROM * V::BYTES && !is_aligned::<V>(a, 0) {
-            let mask = V::differing(a, b);
-            if mask != 0 {
-                return first_difference(a, b, mask);
-            }
-            at = aligning::<V>(a, 0);
-        }
-        let last = n - 4 * V::BYTES;
-        while at < last {
-            if V::differs_4(a.add(at), b.add(at)) {
-                return first_difference_of_4::<V>(a.add(at), b.add(at));
-            }
-            at += 4 * V::BYTES;
-        }
-        let differs = V::differs_4(a.add(last), b.add(last));
-        if differs { first_difference_of_4::<V>(a.add(last), b.add(last)) } else { 0 }
-    }
-}
-
-/// Whether `n > 4 * BYTES` bytes are equal, 1 or 0, without a pre-check.
-#[inline(always)]
-pub(super) unsafe fn equal_long<V: ComparingVector>(a: *const u8, b: *const u8, n: usize) -> i32 {
-    let mut at = 0;
-    // SAFETY: as `compare_long`.
-    unsafe {
-        if n >= ALIGN_FROM * V::BYTES && !is_aligned::<V>(a, 0) {
-            if V::differing(a, b) != 0 {
-                return 0;
-            }
-            at = aligning::<V>(a, 0);
-        }
-        let last = n - 4 * V::BYTES;
-        while at < last {
-            if V::differs_4(a.add(at), b.add(at)) {
-                return 0;
-            }
-            at += 4 * V::BYTES;
-        }
-        i32::from(!V::differs_4(a.add(last), b.add(last)))
     }
 }
 
