@@ -1,25 +1,37 @@
     mov rax, rdi
     cmp rdx, 40h
-    ja 4
+    ja 6
     cmp edx, 10h
-    jb 1
-    lea ecx, [rdx-1h]
+    jb 3
+    cmp edx, 20h
+    ja 1
     movups xmm0, [rsi]
-    shr ecx, 1h
     movups xmm3, [rsi+rdx-10h]
-    and ecx, 10h
-    mov r8, rdx
-    movups xmm1, [rsi+rcx]
-    sub r8, rcx
-    movups xmm2, [rsi+r8-10h]
     movups [rdi], xmm0
-    movups [rdi+rcx], xmm1
-    movups [rdi+r8-10h], xmm2
     movups [rdi+rdx-10h], xmm3
     ret
 1:
+    cmp rdx, [rip+data]
+    ja 2
+    vmovdqu ymm0, [rsi]
+    vmovdqu ymm1, [rsi+rdx-20h]
+    vmovdqu [rdi], ymm0
+    vmovdqu [rdi+rdx-20h], ymm1
+    vzeroupper
+    ret
+2:
+    movups xmm0, [rsi]
+    movups xmm3, [rsi+rdx-10h]
+    movups xmm1, [rsi+10h]
+    movups xmm2, [rsi+rdx-20h]
+    movups [rdi], xmm0
+    movups [rdi+10h], xmm1
+    movups [rdi+rdx-20h], xmm2
+    movups [rdi+rdx-10h], xmm3
+    ret
+3:
     cmp edx, 4h
-    jb 2
+    jb 4
     mov ecx, edx
     mov r8d, [rsi]
     shr ecx, 1h
@@ -34,9 +46,9 @@
     mov [rdi+r10-4h], esi
     mov [rdi+rdx-4h], r9d
     ret
-2:
+4:
     test edx, edx
-    je 3
+    je 5
     mov r9d, edx
     shr r9d, 1h
     movzx ecx, byte ptr [rsi]
@@ -45,23 +57,23 @@
     mov [rdi], cl
     mov [rdi+r9], r8b
     mov [rdi+rdx-1h], sil
-3:
+5:
     ret
-4:
+6:
     cmp rdx, [rip+data]
-    ja 10
+    ja 12
     vmovdqu ymm0, [rsi]
     vmovdqu ymm1, [rsi+20h]
     vmovdqu ymm6, [rsi+rdx-40h]
     vmovdqu ymm7, [rsi+rdx-20h]
     cmp rdx, 80h
-    jbe 5
+    jbe 7
     vmovdqu ymm2, [rsi+40h]
     vmovdqu ymm3, [rsi+60h]
     vmovdqu ymm4, [rsi+rdx-80h]
     vmovdqu ymm5, [rsi+rdx-60h]
     cmp rdx, 100h
-    ja 6
+    ja 8
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm1
     vmovdqu [rdi+40h], ymm2
@@ -72,22 +84,22 @@
     vmovdqu [rdi+rdx-20h], ymm7
     vzeroupper
     ret
-5:
+7:
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm1
     vmovdqu [rdi+rdx-40h], ymm6
     vmovdqu [rdi+rdx-20h], ymm7
     vzeroupper
     ret
-6:
+8:
     cmp rdx, 200h
-    ja 8
+    ja 10
     vmovdqu ymm8, [rsi+80h]
     vmovdqu ymm9, [rsi+0A0h]
     vmovdqu ymm10, [rsi+rdx-0C0h]
     vmovdqu ymm11, [rsi+rdx-0A0h]
     cmp rdx, 180h
-    ja 7
+    ja 9
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm1
     vmovdqu [rdi+40h], ymm2
@@ -102,7 +114,7 @@
     vmovdqu [rdi+rdx-20h], ymm7
     vzeroupper
     ret
-7:
+9:
     vmovdqu ymm12, [rsi+0C0h]
     vmovdqu ymm13, [rsi+0E0h]
     vmovdqu ymm14, [rsi+rdx-100h]
@@ -125,7 +137,7 @@
     vmovdqu [rdi+rdx-20h], ymm7
     vzeroupper
     ret
-8:
+10:
     lea rcx, [rdi+rdx-80h]
     mov r10, rdi
     sub rsi, rdi
@@ -133,7 +145,7 @@
     inc rdi
     nop word ptr cs:[rax+rax]
     nop dword ptr [rax]
-9:
+11:
     vmovdqu ymm1, [rdi+rsi]
     vmovdqu ymm2, [rdi+rsi+20h]
     vmovdqu ymm3, [rdi+rsi+40h]
@@ -144,7 +156,7 @@
     vmovdqa [rdi+60h], ymm8
     sub rdi, 0FFFFFFFFFFFFFF80h
     cmp rdi, rcx
-    jb 9
+    jb 11
     vmovdqu [rcx], ymm4
     vmovdqu [rcx+20h], ymm5
     vmovdqu [rcx+40h], ymm6
@@ -152,9 +164,9 @@
     vmovdqu [r10], ymm0
     vzeroupper
     ret
-10:
+12:
     cmp rdx, 80h
-    ja 11
+    ja 13
     movups xmm0, [rsi]
     movups xmm1, [rsi+10h]
     movups xmm2, [rsi+20h]
@@ -172,20 +184,20 @@
     movups [rdi+rdx-20h], xmm6
     movups [rdi+rdx-10h], xmm7
     ret
-11:
+13:
     cmp rdx, 1000h
-    jae 13
+    jae 15
     mov rcx, rdx
     shr rcx, 5h
-12:
+14:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-13:
+15:
     bsr r9, rdx
     lea ecx, [r9-3h]
     mov r8, rdx
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 12
+    jmp 14

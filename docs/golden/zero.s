@@ -1,33 +1,33 @@
     mov rax, rdi
     cmp rsi, 40h
-    ja 4
+    ja 5
     cmp esi, 10h
-    jb 1
+    jb 2
     xorps xmm0, xmm0
-    lea ecx, [rsi-1h]
     movups [rdi], xmm0
-    shr ecx, 1h
+    cmp esi, 20h
+    ja 1
     movups [rdi+rsi-10h], xmm0
-    and ecx, 10h
-    mov r8, rsi
-    sub r8, rcx
-    movups [rdi+rcx], xmm0
-    movups [rdi+r8-10h], xmm0
     ret
 1:
+    movups [rdi+10h], xmm0
+    movups [rdi+rsi-20h], xmm0
+    movups [rdi+rsi-10h], xmm0
+    ret
+2:
     xor ecx, ecx
     cmp esi, 4h
-    jae 3
+    jae 4
     test esi, esi
-    je 2
+    je 3
     mov r8d, esi
     shr r8d, 1h
     mov [rdi], cl
     mov [rdi+r8], cl
     mov [rdi+rsi-1h], cl
-2:
-    ret
 3:
+    ret
+4:
     mov r8d, esi
     mov r10, rsi
     shr r8d, 1h
@@ -38,84 +38,48 @@
     mov [rdi+rsi-4h], ecx
     mov [rdi+r10-4h], ecx
     ret
-4:
+5:
     cmp rsi, [rip+data]
-    ja 11
-    vpxor xmm0, xmm0, xmm0
-    cmp rsi, 200h
     ja 9
+    vpxor xmm0, xmm0, xmm0
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm0
     cmp rsi, 80h
-    jbe 5
+    jbe 6
     vmovdqu [rdi+40h], ymm0
     vmovdqu [rdi+60h], ymm0
     cmp rsi, 100h
-    ja 6
-    vmovdqu [rdi+rsi-80h], ymm0
-    vmovdqu [rdi+rsi-60h], ymm0
-5:
-    vmovdqu [rdi+rsi-40h], ymm0
-    vmovdqu [rdi+rsi-20h], ymm0
-    vzeroupper
-    ret
-6:
-    cmp rsi, 160h
     ja 7
-    lea rcx, [rdi+80h]
-    and rcx, 0FFFFFFFFFFFFFFE0h
-    vmovdqa [rcx], ymm0
-    vmovdqa [rcx+20h], ymm0
-    vmovdqa [rcx+40h], ymm0
-    vmovdqa [rcx+60h], ymm0
     vmovdqu [rdi+rsi-80h], ymm0
     vmovdqu [rdi+rsi-60h], ymm0
+6:
     vmovdqu [rdi+rsi-40h], ymm0
     vmovdqu [rdi+rsi-20h], ymm0
     vzeroupper
     ret
 7:
-    vmovdqu [rdi+80h], ymm0
-    vmovdqu [rdi+0A0h], ymm0
-    cmp rsi, 180h
-    jbe 8
-    vmovdqu [rdi+0C0h], ymm0
-    vmovdqu [rdi+0E0h], ymm0
-    vmovdqu [rdi+rsi-100h], ymm0
-    vmovdqu [rdi+rsi-0E0h], ymm0
-8:
-    vmovdqu [rdi+rsi-0C0h], ymm0
-    vmovdqu [rdi+rsi-0A0h], ymm0
-    vmovdqu [rdi+rsi-80h], ymm0
-    vmovdqu [rdi+rsi-60h], ymm0
-    vmovdqu [rdi+rsi-40h], ymm0
-    vmovdqu [rdi+rsi-20h], ymm0
-    vzeroupper
-    ret
-9:
-    vmovdqu [rdi], ymm0
     lea rcx, [rdi+rsi-80h]
-    or rdi, 1Fh
-    inc rdi
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    and rdi, 0FFFFFFFFFFFFFFE0h
     nop word ptr cs:[rax+rax]
     nop word ptr [rax+rax]
-10:
+8:
     vmovdqa [rdi], ymm0
     vmovdqa [rdi+20h], ymm0
     vmovdqa [rdi+40h], ymm0
     vmovdqa [rdi+60h], ymm0
     sub rdi, 0FFFFFFFFFFFFFF80h
     cmp rdi, rcx
-    jb 10
+    jb 8
     vmovdqu [rcx], ymm0
     vmovdqu [rcx+20h], ymm0
     vmovdqu [rcx+40h], ymm0
     vmovdqu [rcx+60h], ymm0
     vzeroupper
     ret
-11:
+9:
     cmp rsi, 80h
-    ja 12
+    ja 10
     xorps xmm0, xmm0
     movups [rdi], xmm0
     movups [rdi+10h], xmm0
@@ -126,20 +90,20 @@
     movups [rdi+rsi-20h], xmm0
     movups [rdi+rsi-10h], xmm0
     ret
-12:
+10:
     cmp rsi, 1000h
-    jae 14
+    jae 12
     mov rcx, rsi
     shr rcx, 5h
-13:
+11:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-14:
+12:
     bsr r9, rsi
     lea ecx, [r9-3h]
     mov r8, rsi
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 13
+    jmp 11

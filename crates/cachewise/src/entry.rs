@@ -8,26 +8,27 @@
 //! measured at 1.3 ns for 256 bytes, two fifths of the operation itself.
 //!
 //! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
-//! which overlap where the size is not the class's largest. Nothing branches but on the class, and a
-//! class is wide: below 16 and up to 64 bytes the place of the inner blocks is computed from the
-//! size, so that calls of mixed sizes have less to mispredict.
+//! which overlap where the size is not the class's largest. Nothing branches but on the class, and the
+//! class of 4 to 15 bytes is wider than one pair of blocks serves: there the place of the inner blocks
+//! is computed from the size. Calls of one size would be some 10 % faster with two classes; calls of
+//! sizes as programs make them mispredict less with one, and more than a third of those are of 4 to 15.
 //!
 //! | bytes | copy, move | fill, zero | takes |
 //! |---|---|---|---|
 //! | 0 | nothing | nothing | |
 //! | 1-3 | first, middle and last byte | the same | |
 //! | 4-15 | 2 x 4 + 2 x 4 | the same | |
-//! | 16-64 | 2 x 16 + 2 x 16 | the same | SSE2 |
+//! | 16-32 | 16 + 16 | the same | SSE2 |
+//! | 33-64 | 32 + 32, or 2 x 16 + 2 x 16 | 2 x 16 + 2 x 16 | direct, or SSE2 |
 //! | 65-128 | 2 x 32 + 2 x 32, or 4 x 16 + 4 x 16 | the same | direct, or SSE2 |
 //! | 129-256 | 4 x 32 + 4 x 32 | the same | direct |
-//! | 257-352 | 6 x 32 + 6 x 32 | 4 x 32 + 4 x 32 aligned + 4 x 32 | direct |
-//! | 353-384 | 6 x 32 + 6 x 32 | the same | direct |
-//! | 385-512 | 8 x 32 + 8 x 32 | the same | direct |
-//! | more | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same | direct |
+//! | 257-384 | 6 x 32 + 6 x 32 | 4 x 32, loop of 4 x 32 at aligned places, 4 x 32 | direct |
+//! | 385-512 | 8 x 32 + 8 x 32 | the loop | direct |
+//! | more | 32, loop of 4 x 32 at aligned places, 4 x 32 | the loop | direct |
 //! | beyond the direct limit | the table's kernel | the table's kernel | |
 //!
 //! *Direct* means up to the row's limit ([`DIRECT`]): for as long as the decisions say the plain AVX
-//! loop. Up to 512 bytes every load comes before the first store, so that a copy is also a move.
+//! loop. Up to 512 bytes every load of a copy comes before its first store, so that it is also a move.
 //!
 //! In all of them rax holds what is returned from the first instruction on, and nothing touches the
 //! stack.
@@ -107,18 +108,31 @@ macro_rules! entry_copy_or_move {
             "ja 23f",
             "cmp edx, 16",
             "jb 22f",
-            "lea ecx, [rdx - 1]", // 16 to 64: the inner blocks are 0 or 16 bytes from the ends
-            "movups xmm0, [rsi]",
-            "shr ecx, 1",
+            "cmp edx, 32",
+            "ja 29f",
+            "movups xmm0, [rsi]", // 16 to 32
             "movups xmm3, [rsi + rdx - 16]",
-            "and ecx, 16",
-            "mov r8, rdx",
-            "movups xmm1, [rsi + rcx]",
-            "sub r8, rcx",
-            "movups xmm2, [rsi + r8 - 16]",
             "movups [rdi], xmm0",
-            "movups [rdi + rcx], xmm1",
-            "movups [rdi + r8 - 16], xmm2",
+            "movups [rdi + rdx - 16], xmm3",
+            "ret",
+            ".p2align 5",
+            "29:", // 33 to 64
+            "cmp rdx, [rip + {direct} + {row} * 8]",
+            "ja 30f",
+            "vmovdqu ymm0, [rsi]",
+            "vmovdqu ymm1, [rsi + rdx - 32]",
+            "vmovdqu [rdi], ymm0",
+            "vmovdqu [rdi + rdx - 32], ymm1",
+            "vzeroupper",
+            "ret",
+            "30:",
+            "movups xmm0, [rsi]",
+            "movups xmm3, [rsi + rdx - 16]",
+            "movups xmm1, [rsi + 16]",
+            "movups xmm2, [rsi + rdx - 32]",
+            "movups [rdi], xmm0",
+            "movups [rdi + 16], xmm1",
+            "movups [rdi + rdx - 32], xmm2",
             "movups [rdi + rdx - 16], xmm3",
             "ret",
 
@@ -388,16 +402,17 @@ macro_rules! entry_fill_or_zero {
             "ja 23f",
             concat!("cmp ", $half, ", 16"),
             "jb 22f",
-            $vector,
-            concat!("lea ecx, [", $n, " - 1]"), // 16 to 64, as in a copy
+            $vector, // 16 to 64
             "movups [rdi], xmm0",
-            "shr ecx, 1",
+            concat!("cmp ", $half, ", 32"),
+            "ja 29f",
             concat!("movups [rdi + ", $n, " - 16], xmm0"),
-            "and ecx, 16",
-            concat!("mov r8, ", $n),
-            "sub r8, rcx",
-            "movups [rdi + rcx], xmm0",
-            "movups [rdi + r8 - 16], xmm0",
+            "ret",
+            ".p2align 4",
+            "29:", // 33 to 64
+            "movups [rdi + 16], xmm0",
+            concat!("movups [rdi + ", $n, " - 32], xmm0"),
+            concat!("movups [rdi + ", $n, " - 16], xmm0"),
             "ret",
 
             ".p2align 4",
@@ -431,8 +446,7 @@ macro_rules! entry_fill_or_zero {
             concat!("cmp ", $n, ", [rip + {direct} + {row} * 8]"),
             "ja 27f",
             $wide,
-            concat!("cmp ", $n, ", 512"),
-            "ja 35f",
+            // Upwards, so that stores to one line follow each other.
             "vmovdqu [rdi], ymm0",
             "vmovdqu [rdi + 32], ymm0",
             concat!("cmp ", $n, ", 128"),
@@ -443,58 +457,20 @@ macro_rules! entry_fill_or_zero {
             "ja 33f",
             concat!("vmovdqu [rdi + ", $n, " - 128], ymm0"),
             concat!("vmovdqu [rdi + ", $n, " - 96], ymm0"),
-            "28:", // 65 to 256
+            "28:",
             concat!("vmovdqu [rdi + ", $n, " - 64], ymm0"),
             concat!("vmovdqu [rdi + ", $n, " - 32], ymm0"),
             "vzeroupper",
             "ret",
 
-            ".p2align 4",
-            "33:", // 257 to 512
-            $long,
-            concat!("cmp ", $n, ", 352"),
-            "ja 34f",
-            // 257 to 352: 32-byte stores at aligned places, the first at most 31 below dst + 128
-            // and so the last not short of the last 128 bytes; each that straddles lines costs two.
-            "lea rcx, [rdi + 128]",
-            "and rcx, -32",
-            "vmovdqa [rcx], ymm0",
-            "vmovdqa [rcx + 32], ymm0",
-            "vmovdqa [rcx + 64], ymm0",
-            "vmovdqa [rcx + 96], ymm0",
-            concat!("vmovdqu [rdi + ", $n, " - 128], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 96], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 64], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 32], ymm0"),
-            "vzeroupper",
-            "ret",
-            "34:", // 353 to 512
-            "vmovdqu [rdi + 128], ymm0",
-            "vmovdqu [rdi + 160], ymm0",
-            concat!("cmp ", $n, ", 384"),
-            "jbe 36f",
-            "vmovdqu [rdi + 192], ymm0",
-            "vmovdqu [rdi + 224], ymm0",
-            concat!("vmovdqu [rdi + ", $n, " - 256], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 224], ymm0"),
-            "36:",
-            concat!("vmovdqu [rdi + ", $n, " - 192], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 160], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 128], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 96], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 64], ymm0"),
-            concat!("vmovdqu [rdi + ", $n, " - 32], ymm0"),
-            "vzeroupper",
-            "ret",
-
-            // 513 and more: the first 32 bytes, aligned steps up to the last 128, those.
+            // 257 and more: aligned steps from the last aligned place in the first 128 bytes up to the
+            // last 128, those. A store that straddles lines costs two.
             ".p2align 5",
-            "35:",
+            "33:",
             $long,
-            "vmovdqu [rdi], ymm0",
             concat!("lea rcx, [rdi + ", $n, " - 128]"),
-            "or rdi, 31",
-            "inc rdi",
+            "sub rdi, -128",
+            "and rdi, -32",
             ".p2align 5",
             "36:",
             "vmovdqa [rdi], ymm0",

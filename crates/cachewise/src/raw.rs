@@ -134,6 +134,9 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 
 /// Negative, zero or positive by the first byte that differs, unsigned. `memcmp`'s contract.
 ///
+/// On x86-64 up to 32 bytes of a page that the buffers begin in are read with them, except under
+/// Valgrind; the result depends on the buffers alone.
+///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes.
 ///
