@@ -134,8 +134,8 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 
 /// Negative, zero or positive by the first byte that differs, unsigned. `memcmp`'s contract.
 ///
-/// On x86-64 up to 32 bytes of a page that the buffers begin in are read with them, except under
-/// Valgrind; the result depends on the buffers alone.
+/// On x86-64 a comparison of at most 32 bytes may read on behind the buffers, never beyond the pages
+/// that they begin in, and not under Valgrind; the result depends on the buffers alone.
 ///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes.

@@ -50,6 +50,26 @@ static void one_size(size_t n)
     CHECK(cw_equal(to + 1, from, n) == 1);
 }
 
+/* Blocks of just that size: a checker of memory sees a read behind them, and bytes behind them
+ * that differ must make no difference. */
+static void blocks_of(size_t n)
+{
+    unsigned char *a = malloc(n), *b = malloc(n);
+    errno = 77;
+    CHECK(a != NULL && b != NULL);
+    memcpy(a, from, n);
+    memcpy(b, from, n);
+    CHECK(cw_compare(a, b, n) == 0 && cw_equal(a, b, n) == 1);
+    b[n / 2] ^= 0x80;
+    CHECK((cw_compare(a, b, n) > 0) == (a[n / 2] > b[n / 2]) && cw_equal(a, b, n) == 0);
+    free(a);
+    free(b);
+    a = from + 100;
+    memcpy(to, a, n);
+    to[n] = (unsigned char)~a[n];
+    CHECK(cw_compare(to, a, n) == 0 && cw_equal(to, a, n) == 1);
+}
+
 int main(void)
 {
     char text[512], shorter[9];
@@ -68,6 +88,9 @@ int main(void)
     CHECK(cw_compare(NULL, NULL, 0) == 0 && cw_zero(NULL, 0) == NULL);
     for (n = 0; n < 700; n++) {
         one_size(n);
+    }
+    for (n = 1; n < 70; n++) {
+        blocks_of(n);
     }
     one_size(4096);
     one_size(65537);
