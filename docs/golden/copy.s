@@ -61,7 +61,7 @@
     ret
 6:
     cmp rdx, [rip+data]
-    ja 14
+    ja 13
     vmovdqu ymm0, [rsi]
     vmovdqu ymm1, [rsi+20h]
     vmovdqu ymm6, [rsi+rdx-40h]
@@ -92,14 +92,12 @@
     vzeroupper
     ret
 8:
-    cmp rdx, 200h
-    ja 10
+    cmp rdx, 180h
+    ja 9
     vmovdqu ymm8, [rsi+80h]
     vmovdqu ymm9, [rsi+0A0h]
     vmovdqu ymm10, [rsi+rdx-0C0h]
     vmovdqu ymm11, [rsi+rdx-0A0h]
-    cmp rdx, 180h
-    ja 9
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm1
     vmovdqu [rdi+40h], ymm2
@@ -115,40 +113,17 @@
     vzeroupper
     ret
 9:
-    vmovdqu ymm12, [rsi+0C0h]
-    vmovdqu ymm13, [rsi+0E0h]
-    vmovdqu ymm14, [rsi+rdx-100h]
-    vmovdqu ymm15, [rsi+rdx-0E0h]
-    vmovdqu [rdi], ymm0
-    vmovdqu [rdi+20h], ymm1
-    vmovdqu [rdi+40h], ymm2
-    vmovdqu [rdi+60h], ymm3
-    vmovdqu [rdi+80h], ymm8
-    vmovdqu [rdi+0A0h], ymm9
-    vmovdqu [rdi+0C0h], ymm12
-    vmovdqu [rdi+0E0h], ymm13
-    vmovdqu [rdi+rdx-100h], ymm14
-    vmovdqu [rdi+rdx-0E0h], ymm15
-    vmovdqu [rdi+rdx-0C0h], ymm10
-    vmovdqu [rdi+rdx-0A0h], ymm11
-    vmovdqu [rdi+rdx-80h], ymm4
-    vmovdqu [rdi+rdx-60h], ymm5
-    vmovdqu [rdi+rdx-40h], ymm6
-    vmovdqu [rdi+rdx-20h], ymm7
-    vzeroupper
-    ret
-10:
     mov rcx, rdi
     sub rcx, rsi
     cmp rcx, rdx
-    jb 12
+    jb 11
     lea rcx, [rdi+rdx-80h]
     mov r10, rdi
     sub rsi, rdi
     or rdi, 1Fh
     inc rdi
     nop dword ptr [rax]
-11:
+10:
     vmovdqu ymm1, [rdi+rsi]
     vmovdqu ymm2, [rdi+rsi+20h]
     vmovdqu ymm3, [rdi+rsi+40h]
@@ -159,7 +134,7 @@
     vmovdqa [rdi+60h], ymm8
     sub rdi, 0FFFFFFFFFFFFFF80h
     cmp rdi, rcx
-    jb 11
+    jb 10
     vmovdqu [rcx], ymm4
     vmovdqu [rcx+20h], ymm5
     vmovdqu [rcx+40h], ymm6
@@ -167,14 +142,14 @@
     vmovdqu [r10], ymm0
     vzeroupper
     ret
-12:
+11:
     lea rcx, [rdi+80h]
     lea r8, [rdi+rdx]
     sub rsi, rdi
     lea r9, [r8-20h]
     and r8, 0FFFFFFFFFFFFFFE0h
     nop word ptr cs:[rax+rax]
-13:
+12:
     vmovdqu ymm4, [r8+rsi-20h]
     vmovdqu ymm5, [r8+rsi-40h]
     vmovdqu ymm6, [r8+rsi-60h]
@@ -185,7 +160,7 @@
     vmovdqa [r8-80h], ymm8
     add r8, 0FFFFFFFFFFFFFF80h
     cmp r8, rcx
-    ja 13
+    ja 12
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm1
     vmovdqu [rdi+40h], ymm2
@@ -193,9 +168,9 @@
     vmovdqu [r9], ymm7
     vzeroupper
     ret
-14:
+13:
     cmp rdx, 80h
-    ja 15
+    ja 14
     movups xmm0, [rsi]
     movups xmm1, [rsi+10h]
     movups xmm2, [rsi+20h]
@@ -213,20 +188,20 @@
     movups [rdi+rdx-20h], xmm6
     movups [rdi+rdx-10h], xmm7
     ret
-15:
+14:
     cmp rdx, 1000h
-    jae 17
+    jae 16
     mov rcx, rdx
     shr rcx, 5h
-16:
+15:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-17:
+16:
     bsr r9, rdx
     lea ecx, [r9-3h]
     mov r8, rdx
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 16
+    jmp 15

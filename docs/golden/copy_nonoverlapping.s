@@ -61,7 +61,7 @@
     ret
 6:
     cmp rdx, [rip+data]
-    ja 12
+    ja 11
     vmovdqu ymm0, [rsi]
     vmovdqu ymm1, [rsi+20h]
     vmovdqu ymm6, [rsi+rdx-40h]
@@ -92,14 +92,12 @@
     vzeroupper
     ret
 8:
-    cmp rdx, 200h
-    ja 10
+    cmp rdx, 180h
+    ja 9
     vmovdqu ymm8, [rsi+80h]
     vmovdqu ymm9, [rsi+0A0h]
     vmovdqu ymm10, [rsi+rdx-0C0h]
     vmovdqu ymm11, [rsi+rdx-0A0h]
-    cmp rdx, 180h
-    ja 9
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm1
     vmovdqu [rdi+40h], ymm2
@@ -115,29 +113,6 @@
     vzeroupper
     ret
 9:
-    vmovdqu ymm12, [rsi+0C0h]
-    vmovdqu ymm13, [rsi+0E0h]
-    vmovdqu ymm14, [rsi+rdx-100h]
-    vmovdqu ymm15, [rsi+rdx-0E0h]
-    vmovdqu [rdi], ymm0
-    vmovdqu [rdi+20h], ymm1
-    vmovdqu [rdi+40h], ymm2
-    vmovdqu [rdi+60h], ymm3
-    vmovdqu [rdi+80h], ymm8
-    vmovdqu [rdi+0A0h], ymm9
-    vmovdqu [rdi+0C0h], ymm12
-    vmovdqu [rdi+0E0h], ymm13
-    vmovdqu [rdi+rdx-100h], ymm14
-    vmovdqu [rdi+rdx-0E0h], ymm15
-    vmovdqu [rdi+rdx-0C0h], ymm10
-    vmovdqu [rdi+rdx-0A0h], ymm11
-    vmovdqu [rdi+rdx-80h], ymm4
-    vmovdqu [rdi+rdx-60h], ymm5
-    vmovdqu [rdi+rdx-40h], ymm6
-    vmovdqu [rdi+rdx-20h], ymm7
-    vzeroupper
-    ret
-10:
     lea rcx, [rdi+rdx-80h]
     mov r10, rdi
     sub rsi, rdi
@@ -145,7 +120,7 @@
     inc rdi
     nop word ptr cs:[rax+rax]
     nop dword ptr [rax]
-11:
+10:
     vmovdqu ymm1, [rdi+rsi]
     vmovdqu ymm2, [rdi+rsi+20h]
     vmovdqu ymm3, [rdi+rsi+40h]
@@ -156,7 +131,7 @@
     vmovdqa [rdi+60h], ymm8
     sub rdi, 0FFFFFFFFFFFFFF80h
     cmp rdi, rcx
-    jb 11
+    jb 10
     vmovdqu [rcx], ymm4
     vmovdqu [rcx+20h], ymm5
     vmovdqu [rcx+40h], ymm6
@@ -164,9 +139,9 @@
     vmovdqu [r10], ymm0
     vzeroupper
     ret
-12:
+11:
     cmp rdx, 80h
-    ja 13
+    ja 12
     movups xmm0, [rsi]
     movups xmm1, [rsi+10h]
     movups xmm2, [rsi+20h]
@@ -184,20 +159,20 @@
     movups [rdi+rdx-20h], xmm6
     movups [rdi+rdx-10h], xmm7
     ret
-13:
+12:
     cmp rdx, 1000h
-    jae 15
+    jae 14
     mov rcx, rdx
     shr rcx, 5h
-14:
+13:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-15:
+14:
     bsr r9, rdx
     lea ecx, [r9-3h]
     mov r8, rdx
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 14
+    jmp 13

@@ -21,17 +21,7 @@
     movzx ecx, sil
     imul ecx, ecx, 1010101h
     cmp edx, 4h
-    jae 4
-    test edx, edx
-    je 3
-    mov r8d, edx
-    shr r8d, 1h
-    mov [rdi], cl
-    mov [rdi+r8], cl
-    mov [rdi+rdx-1h], cl
-3:
-    ret
-4:
+    jb 3
     mov r8d, edx
     mov r10, rdx
     shr r8d, 1h
@@ -41,6 +31,16 @@
     mov [rdi+r8], ecx
     mov [rdi+rdx-4h], ecx
     mov [rdi+r10-4h], ecx
+    ret
+3:
+    test edx, edx
+    je 4
+    mov r8d, edx
+    shr r8d, 1h
+    mov [rdi], cl
+    mov [rdi+r8], cl
+    mov [rdi+rdx-1h], cl
+4:
     ret
 5:
     cmp rdx, [rip+data]

@@ -17,17 +17,7 @@
 2:
     xor ecx, ecx
     cmp esi, 4h
-    jae 4
-    test esi, esi
-    je 3
-    mov r8d, esi
-    shr r8d, 1h
-    mov [rdi], cl
-    mov [rdi+r8], cl
-    mov [rdi+rsi-1h], cl
-3:
-    ret
-4:
+    jb 3
     mov r8d, esi
     mov r10, rsi
     shr r8d, 1h
@@ -37,6 +27,16 @@
     mov [rdi+r8], ecx
     mov [rdi+rsi-4h], ecx
     mov [rdi+r10-4h], ecx
+    ret
+3:
+    test esi, esi
+    je 4
+    mov r8d, esi
+    shr r8d, 1h
+    mov [rdi], cl
+    mov [rdi+r8], cl
+    mov [rdi+rsi-1h], cl
+4:
     ret
 5:
     cmp rsi, [rip+data]

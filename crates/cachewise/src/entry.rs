@@ -23,12 +23,11 @@
 //! | 65-128 | 2 x 32 + 2 x 32, or 4 x 16 + 4 x 16 | the same | direct, or SSE2 |
 //! | 129-256 | 4 x 32 + 4 x 32 | the same | direct |
 //! | 257-384 | 6 x 32 + 6 x 32 | 4 x 32, loop of 4 x 32 at aligned places, 4 x 32 | direct |
-//! | 385-512 | 8 x 32 + 8 x 32 | the loop | direct |
 //! | more | 32, loop of 4 x 32 at aligned places, 4 x 32 | the loop | direct |
 //! | beyond the direct limit | the table's kernel | the table's kernel | |
 //!
 //! *Direct* means up to the row's limit ([`DIRECT`]): for as long as the decisions say the plain AVX
-//! loop. Up to 512 bytes every load of a copy comes before its first store, so that it is also a move.
+//! loop. Up to 384 bytes every load of a copy comes before its first store, so that it is also a move.
 //!
 //! In all of them rax holds what is returned from the first instruction on, and nothing touches the
 //! stack.
@@ -115,7 +114,7 @@ macro_rules! entry_copy_or_move {
             "movups [rdi], xmm0",
             "movups [rdi + rdx - 16], xmm3",
             "ret",
-            ".p2align 5",
+            ".p2align 6",
             "29:", // 33 to 64
             "cmp rdx, [rip + {direct} + {row} * 8]",
             "ja 30f",
@@ -136,7 +135,7 @@ macro_rules! entry_copy_or_move {
             "movups [rdi + rdx - 16], xmm3",
             "ret",
 
-            ".p2align 4",
+            ".p2align 6",
             "22:", // 0 to 15
             "cmp edx, 4",
             "jb 24f",
@@ -154,6 +153,7 @@ macro_rules! entry_copy_or_move {
             "mov [rdi + r10 - 4], esi",
             "mov [rdi + rdx - 4], r9d",
             "ret",
+            ".p2align 6",
             "24:", // 0 to 3
             "test edx, edx",
             "jz 25f",
@@ -205,44 +205,18 @@ macro_rules! entry_copy_or_move {
 
             ".p2align 5",
             "33:", // 257 and more
-            "cmp rdx, 512",
+            "cmp rdx, 384",
             "ja 35f",
             "vmovdqu ymm8, [rsi + 128]",
             "vmovdqu ymm9, [rsi + 160]",
             "vmovdqu ymm10, [rsi + rdx - 192]",
             "vmovdqu ymm11, [rsi + rdx - 160]",
-            "cmp rdx, 384",
-            "ja 34f",
             "vmovdqu [rdi], ymm0",
             "vmovdqu [rdi + 32], ymm1",
             "vmovdqu [rdi + 64], ymm2",
             "vmovdqu [rdi + 96], ymm3",
             "vmovdqu [rdi + 128], ymm8",
             "vmovdqu [rdi + 160], ymm9",
-            "vmovdqu [rdi + rdx - 192], ymm10",
-            "vmovdqu [rdi + rdx - 160], ymm11",
-            "vmovdqu [rdi + rdx - 128], ymm4",
-            "vmovdqu [rdi + rdx - 96], ymm5",
-            "vmovdqu [rdi + rdx - 64], ymm6",
-            "vmovdqu [rdi + rdx - 32], ymm7",
-            "vzeroupper",
-            "ret",
-            ".p2align 4",
-            "34:", // 385 to 512
-            "vmovdqu ymm12, [rsi + 192]",
-            "vmovdqu ymm13, [rsi + 224]",
-            "vmovdqu ymm14, [rsi + rdx - 256]",
-            "vmovdqu ymm15, [rsi + rdx - 224]",
-            "vmovdqu [rdi], ymm0",
-            "vmovdqu [rdi + 32], ymm1",
-            "vmovdqu [rdi + 64], ymm2",
-            "vmovdqu [rdi + 96], ymm3",
-            "vmovdqu [rdi + 128], ymm8",
-            "vmovdqu [rdi + 160], ymm9",
-            "vmovdqu [rdi + 192], ymm12",
-            "vmovdqu [rdi + 224], ymm13",
-            "vmovdqu [rdi + rdx - 256], ymm14",
-            "vmovdqu [rdi + rdx - 224], ymm15",
             "vmovdqu [rdi + rdx - 192], ymm10",
             "vmovdqu [rdi + rdx - 160], ymm11",
             "vmovdqu [rdi + rdx - 128], ymm4",
@@ -252,7 +226,7 @@ macro_rules! entry_copy_or_move {
             "vzeroupper",
             "ret",
 
-            // 513 and more, upwards. ymm0 holds the first 32 bytes, ymm4 to ymm7 the last 128. The
+            // 385 and more, upwards. ymm0 holds the first 32 bytes, ymm4 to ymm7 the last 128. The
             // loop runs from the first aligned place behind dst to the last 128 bytes, rcx, and
             // may come up to 127 bytes into them.
             ".p2align 5",
@@ -408,7 +382,7 @@ macro_rules! entry_fill_or_zero {
             "ja 29f",
             concat!("movups [rdi + ", $n, " - 16], xmm0"),
             "ret",
-            ".p2align 4",
+            ".p2align 6",
             "29:", // 33 to 64
             "movups [rdi + 16], xmm0",
             concat!("movups [rdi + ", $n, " - 32], xmm0"),
@@ -419,18 +393,8 @@ macro_rules! entry_fill_or_zero {
             "22:", // 0 to 15
             $word,
             concat!("cmp ", $half, ", 4"),
-            "jae 24f",
-            concat!("test ", $half, ", ", $half), // 0 to 3
-            "jz 25f",
-            concat!("mov r8d, ", $half),
-            "shr r8d, 1",
-            "mov [rdi], cl",
-            "mov [rdi + r8], cl",
-            concat!("mov [rdi + ", $n, " - 1], cl"),
-            "25:",
-            "ret",
-            "24:", // 4 to 15, as in a copy
-            concat!("mov r8d, ", $half),
+            "jb 24f",
+            concat!("mov r8d, ", $half), // 4 to 15, as in a copy
             concat!("mov r10, ", $n),
             "shr r8d, 1",
             "and r8d, 4",
@@ -439,6 +403,17 @@ macro_rules! entry_fill_or_zero {
             "mov [rdi + r8], ecx",
             concat!("mov [rdi + ", $n, " - 4], ecx"),
             "mov [rdi + r10 - 4], ecx",
+            "ret",
+            ".p2align 4",
+            "24:", // 0 to 3
+            concat!("test ", $half, ", ", $half),
+            "jz 25f",
+            concat!("mov r8d, ", $half),
+            "shr r8d, 1",
+            "mov [rdi], cl",
+            "mov [rdi + r8], cl",
+            concat!("mov [rdi + ", $n, " - 1], cl"),
+            "25:",
             "ret",
 
             ".p2align 6",
