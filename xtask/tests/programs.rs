@@ -142,7 +142,7 @@ fn bad_arguments_are_told_before_anything_is_run() {
         (vec!["--json", "/nowhere/at/all.json"], "/nowhere/at/all.json"),
         (vec!["--script", "/nowhere.sh"], "--script /nowhere.sh"),
         (vec!["--library", "/nowhere.so"], "/nowhere.so"),
-        (vec!["--library", "/dev/null", "--profile", "/nowhere.profile"], "/nowhere.profile"),
+        (vec!["--library", "Cargo.toml", "--profile", "/nowhere.profile"], "/nowhere.profile"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
         let output = command.arg("programs").args(&arguments).output().expect("started");
