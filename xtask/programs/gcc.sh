@@ -5,7 +5,7 @@ prepare)
     command -v gcc >/dev/null || { echo "gcc not installed"; exit 77; }
     awk 'BEGIN {
         print "#include <stdio.h>\n#include <string.h>\n#include <stdlib.h>"
-        for (i = 0; i < 450; i++) {
+        for (i = 0; i < 400; i++) {
             printf "struct s%d { int a[%d]; struct s%d *next; const char *name; };\n", i, i % 17 + 1, i
             printf "static int f%d(struct s%d *s, int n) {\n", i, i
             printf "  int sum = %d;\n  for (int i = 0; i < n; i++) {\n", i

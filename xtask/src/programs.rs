@@ -131,6 +131,8 @@ pub fn run(args: &Programs) -> Result<()> {
             continue;
         }
         let left = time.saturating_sub(begun.elapsed());
+        let (number, all, minutes) = (at + 1, scripts.len(), left.as_secs_f64() / 60.0);
+        eprintln!("{name}: program {number} of {all}, {minutes:.1} minutes left");
         let share = plan::share(left, scripts.len() - at);
         let directory = scratch.path().join(at.to_string());
         match bench.one(name, script, &directory, share) {
@@ -258,7 +260,6 @@ impl Bench<'_> {
     /// One program: prepared, run once without and once counted, then in turns.
     fn one(&self, name: &str, script: &str, directory: &Path, share: Duration) -> Result<Outcome> {
         let begun = Instant::now();
-        eprintln!("{name}: prepared and counted");
         let mut place = match Place::prepare(directory, script)? {
             Prepared::Ready(place) => place,
             Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
