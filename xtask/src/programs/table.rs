@@ -56,6 +56,8 @@ pub(super) fn markdown(found: &Found<'_>) -> String {
         line(&format!("| {name} | | | | interrupted | | |"));
     }
     line("");
+    line(&summary(found));
+    line("");
     for one in found.shown {
         line(&format!("- **{}**: {}", one.name, one.about));
     }
@@ -80,6 +82,24 @@ pub(super) fn markdown(found: &Found<'_>) -> String {
         }
     }
     text
+}
+
+/// The table in a sentence; silence would pass for a good result.
+fn summary(found: &Found<'_>) -> String {
+    let right: Vec<&Shown> = found.shown.iter().filter(|one| one.wrong.is_none()).collect();
+    let named = |verdict: Verdict| {
+        let with = right.iter().filter(|one| one.times.verdict() == verdict);
+        let names: Vec<_> = with.map(|one| one.name.as_str()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    format!(
+        "Same output: {} of {}. Slower than 0.98: {}; cannot tell: {}; faster than 1.02: {}.",
+        right.len(),
+        found.shown.len(),
+        named(Verdict::Slower),
+        named(Verdict::CannotTell),
+        named(Verdict::Faster),
+    )
 }
 
 fn row(one: &Shown) -> String {
