@@ -1,4 +1,4 @@
-# CPython: 22 modules of its own regression tests, of types and modules that move bytes.
+# 22 modules of CPython's own regression tests, of types and modules that move bytes.
 set -eu
 case $1 in
 prepare)

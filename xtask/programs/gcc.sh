@@ -1,4 +1,4 @@
-# gcc: one large generated file, optimised.
+# A large generated file in C, optimised, with debug information.
 set -eu
 case $1 in
 prepare)

@@ -1,4 +1,4 @@
-# git: clone, gc and fsck of a repository, this project's where it is one.
+# Clone, gc and fsck of a repository, this project's where it is one.
 set -eu
 case $1 in
 prepare)

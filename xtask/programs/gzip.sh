@@ -1,4 +1,4 @@
-# gzip: there and back.
+# 32 MB of programs packed and unpacked.
 set -eu
 case $1 in
 prepare)

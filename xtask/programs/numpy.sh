@@ -1,4 +1,4 @@
-# NumPy: arrays copied, shifted, joined, sorted and compared.
+# Arrays copied, shifted, joined, sorted and compared.
 set -eu
 case $1 in
 prepare)

@@ -1,4 +1,4 @@
-# PostgreSQL under pgbench, and long text; the servers run as another user where the tool runs as root.
+# pgbench, and long text; the servers run as another user where the tool runs as root.
 set -eu
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1 || true)
 case $1 in

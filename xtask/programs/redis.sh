@@ -1,4 +1,4 @@
-# Redis under redis-benchmark, and what is in it afterwards.
+# redis-benchmark, and what is in the server afterwards.
 set -eu
 case $1 in
 prepare)

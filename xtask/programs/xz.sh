@@ -1,4 +1,4 @@
-# xz: there and back.
+# 14 MB of programs packed and unpacked.
 set -eu
 case $1 in
 prepare)

@@ -1,4 +1,4 @@
-# zstd: there and back.
+# 48 MB of programs packed and unpacked.
 set -eu
 case $1 in
 prepare)
