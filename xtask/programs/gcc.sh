@@ -1,11 +1,11 @@
-# gcc: one large generated file, optimised.
+# A large generated file in C, optimised, with debug information.
 set -eu
 case $1 in
 prepare)
     command -v gcc >/dev/null || { echo "gcc not installed"; exit 77; }
     awk 'BEGIN {
         print "#include <stdio.h>\n#include <string.h>\n#include <stdlib.h>"
-        for (i = 0; i < 1500; i++) {
+        for (i = 0; i < 400; i++) {
             printf "struct s%d { int a[%d]; struct s%d *next; const char *name; };\n", i, i % 17 + 1, i
             printf "static int f%d(struct s%d *s, int n) {\n", i, i
             printf "  int sum = %d;\n  for (int i = 0; i < n; i++) {\n", i

@@ -1,4 +1,4 @@
-# git: clone, gc and fsck of a repository, this project's where it is one.
+# Clone, gc and fsck of a repository, this project's where it is one.
 set -eu
 case $1 in
 prepare)
@@ -24,7 +24,7 @@ run)
     export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
     git clone -q --no-local "$PREPARED/source.git" work
     cd work
-    git -c pack.threads=1 -c gc.auto=0 gc -q --aggressive --prune=now
+    git -c pack.threads=1 -c gc.aggressiveWindow=60 -c gc.auto=0 gc -q --aggressive --prune=now
     git fsck --full --strict 2>&1 | grep -v -i 'checking\|notice' || true
     git rev-parse HEAD
     git archive HEAD | sha256sum

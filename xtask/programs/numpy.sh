@@ -1,10 +1,10 @@
-# NumPy: arrays copied, shifted, joined, sorted and compared.
+# Arrays copied, shifted, joined, sorted and compared.
 set -eu
 case $1 in
 prepare)
+    # The interpreter itself: what is found first may be a script that looks for it each time.
     for python in python3 /usr/bin/python3; do
-        if $python -c 'import numpy' 2>/dev/null; then
-            echo $python >python
+        if $python -c 'import numpy, sys; print(sys.executable)' >python 2>/dev/null; then
             exit 0
         fi
     done
@@ -12,7 +12,7 @@ prepare)
     exit 77
     ;;
 run)
-    OPENBLAS_NUM_THREADS=1 $(cat "$PREPARED/python") - <<'PYTHON'
+    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - <<'PYTHON'
 import hashlib
 import numpy as np
 

@@ -1,4 +1,4 @@
-# SQLite: inserts, updates, indices, joins, text, blobs, vacuum; after SQLite's own speedtest1.
+# Inserts, updates, indices, joins, text, blobs, vacuum; after SQLite's own speedtest1.
 set -eu
 case $1 in
 prepare)

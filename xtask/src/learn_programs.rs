@@ -46,6 +46,7 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
         bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
     }
     let scratch = tempfile::Builder::new().prefix("cachewise-learn").tempdir()?;
+    crate::programs::open_to_all(scratch.path())?;
     let kept = match &args.keep {
         Some(directory) => {
             fs::create_dir_all(directory)?;

@@ -1,19 +1,31 @@
 //! `xtask programs`: real programs with the preload library and without, in turns: whether their
 //! output is the same, the ratio of their times with its interval, and what they called.
 //!
-//! A program is a script of `xtask/programs/`: `prepare` makes its input once and says, with status
-//! 77, that what it needs is not here; `run` does the work in an empty directory and prints what
-//! must be the same each time. Everything the script starts runs under the library.
+//! A program is a script of `xtask/programs/`, or one of the user's: `prepare` makes its input once
+//! and says, with status 77, that what it needs is not here; `run` does the work in an empty directory
+//! and prints what must be the same each time. Everything the script starts runs under the library.
+//!
+//! [`script`] starts them, [`plan`] says how often and what the times mean, [`counts`] adds up what
+//! was called, [`table`] shows it all.
+
+mod counts;
+mod plan;
+mod script;
+mod table;
 
 use anyhow::{Context as _, Result, bail};
-use cachewise_measure::stats::{PairedRatio, median};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use cachewise_measure::stats::LEAST_ROUNDS;
+use counts::Counts;
+use plan::{Bounds, Stopped, Times, Way};
+use script::{Place, Prepared, Under, shared_file};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+pub(crate) use script::{SKIPPED, open_to_all};
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -21,9 +33,16 @@ pub struct Programs {
     /// Only these, by name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// How often each is run with the library and as often without; an interval needs some ten
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// A script of your own in place of ours: `sh FILE prepare`, then `sh FILE run` each time
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    script: Vec<PathBuf>,
+    /// At most this many rounds each, of a run with the library and two without; an interval that is
+    /// narrow ends them earlier, and fewer than 6 give none
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
+    /// About this long in all; each program has its 6 rounds nevertheless
+    #[arg(long, value_name = "MINUTES", default_value_t = 20.0, value_parser = minutes)]
+    minutes: f64,
     /// Write the tables as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
@@ -33,6 +52,16 @@ pub struct Programs {
     /// Under this library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
+    /// With this profile [default: the one in force]
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+}
+
+fn minutes(text: &str) -> std::result::Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(minutes) if (0.0..=1440.0).contains(&minutes) => Ok(minutes),
+        _ => Err("accepted 0 to 1440".to_owned()),
+    }
 }
 
 macro_rules! scripts {
@@ -44,320 +73,300 @@ macro_rules! scripts {
 pub(crate) const SCRIPTS: [(&str, &str); 10] =
     scripts!["cpython", "git", "gcc", "gzip", "xz", "zstd", "sqlite", "redis", "postgres", "numpy"];
 
-/// Status of a script that lacks what it needs.
-pub(crate) const SKIPPED: i32 = 77;
+/// Exit status after Ctrl-C.
+const INTERRUPTED: i32 = 130;
 
-/// Calls and bytes by operation and size, as the library prints them.
-type Calls = BTreeMap<(String, String), (u64, u64)>;
+/// So much of an output that is not the expected one is shown.
+const TOLD: usize = 4096;
 
+/// What is known of one program.
 struct Shown {
-    name: &'static str,
-    same: bool,
-    with: Vec<f64>,
-    without: Vec<f64>,
-    calls: Calls,
-    processes: usize,
+    name: String,
+    /// The first line of its script.
+    about: String,
+    times: Times,
+    stopped: Stopped,
+    counts: Counts,
+    /// The first thing that went wrong: another output, a status, a hang.
+    wrong: Option<String>,
 }
 
 impl Shown {
-    /// Above 1: faster with the library.
-    fn speed(&self) -> PairedRatio {
-        PairedRatio::new(&self.without, &self.with, 1)
+    fn new(name: &str, script: &str) -> Shown {
+        let about = script.lines().find(|line| line.starts_with('#') && !line.starts_with("#!"));
+        Shown {
+            name: name.to_owned(),
+            about: about.unwrap_or_default().trim_start_matches('#').trim().to_owned(),
+            times: Times::default(),
+            stopped: Stopped::Failed,
+            counts: Counts::default(),
+            wrong: None,
+        }
     }
 }
 
 /// Runs them; an error where any output differs.
 pub fn run(args: &Programs) -> Result<()> {
+    let scripts = chosen(args)?;
+    for file in [&args.markdown, &args.json].into_iter().flatten() {
+        // Now, and not after all the runs.
+        tempfile::NamedTempFile::new_in(beside(file))
+            .with_context(|| file.display().to_string())?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
+    open_to_all(scratch.path())?;
+    let bench = bench(args, scratch.path(), &stop)?;
+
+    let (mut shown, mut skipped, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    let begun = Instant::now();
+    let time = Duration::from_secs_f64(args.minutes * 60.0);
+    for (at, (name, script)) in scripts.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            missing.push(name.clone());
+            continue;
+        }
+        let left = time.saturating_sub(begun.elapsed());
+        let (number, all, minutes) = (at + 1, scripts.len(), left.as_secs_f64() / 60.0);
+        eprintln!("{name}: program {number} of {all}, {minutes:.1} minutes left");
+        let share = plan::share(left, scripts.len() - at);
+        let directory = scratch.path().join(at.to_string());
+        match bench.one(name, script, &directory, share) {
+            Ok(Outcome::Shown(one)) => {
+                let verdict = one.wrong.as_deref().unwrap_or(one.times.verdict().name());
+                eprintln!("{name}: {verdict}");
+                shown.push(one);
+            }
+            Ok(Outcome::Skipped(why)) => {
+                eprintln!("{name}: SKIPPED, {why}");
+                skipped.push((name.clone(), why));
+            }
+            Ok(Outcome::Interrupted) => missing.push(name.clone()),
+            // Others may do better.
+            Err(error) => {
+                eprintln!("{name}: {error:#}");
+                let mut one = Shown::new(name, script);
+                one.wrong = Some(format!("{error:#}"));
+                shown.push(one);
+            }
+        }
+        // Only for the room: what cannot be removed yet goes with the rest, and no table is lost.
+        let _ = fs::remove_dir_all(&directory);
+    }
+    let found = table::Found {
+        machine: cachewise_measure::Machine::describe().summary_line(),
+        profile: bench.profile_name,
+        shown: &shown,
+        skipped: &skipped,
+        missing: &missing,
+    };
+    let text = table::markdown(&found);
+    print!("{text}");
+    if let Some(file) = &args.markdown {
+        write(file, &text)?;
+    }
+    if let Some(file) = &args.json {
+        write(file, &table::as_json(&found))?;
+    }
+    let wrong: Vec<_> =
+        shown.iter().filter(|one| one.wrong.is_some()).map(|one| one.name.as_str()).collect();
+    if !wrong.is_empty() {
+        bail!("failed, or other output with the library than without: {}", wrong.join(", "));
+    }
+    if stop.load(Ordering::Relaxed) {
+        drop(scratch);
+        eprintln!("interrupted: the tables hold what was finished");
+        std::process::exit(INTERRUPTED);
+    }
+    Ok(())
+}
+
+/// Names and texts of the scripts to run.
+fn chosen(args: &Programs) -> Result<Vec<(String, String)>> {
     if let Some(unknown) =
         args.only.iter().find(|name| !SCRIPTS.iter().any(|(known, _)| known == name))
     {
         let known: Vec<_> = SCRIPTS.iter().map(|(name, _)| *name).collect();
         bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
     }
-    let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
-    open_to_all(scratch.path())?;
-    // A copy where every user may read it, and where no build replaces it meanwhile.
-    let library = scratch.path().join("libcachewise_preload.so");
+    if args.script.is_empty() {
+        let wanted =
+            |name: &str| args.only.is_empty() || args.only.iter().any(|wanted| wanted == name);
+        let ours = SCRIPTS.iter().filter(|(name, _)| wanted(name));
+        return Ok(ours.map(|(name, script)| ((*name).to_owned(), (*script).to_owned())).collect());
+    }
+    let read = |file: &PathBuf| {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(file).with_context(|| format!("--script {}", file.display()));
+        Ok((name, text?))
+    };
+    args.script.iter().map(read).collect()
+}
+
+/// The library and the profile, copied where every user may read them and no build replaces them.
+fn bench<'a>(args: &Programs, scratch: &Path, stop: &'a AtomicBool) -> Result<Bench<'a>> {
+    let library = scratch.join("libcachewise_preload.so");
     let built = match &args.library {
         Some(library) => library.clone(),
-        None => crate::install::build()?.join("libcachewise_preload.so"),
+        None => crate::install::built("cachewise-preload")?.join("libcachewise_preload.so"),
     };
     fs::copy(&built, &library).with_context(|| built.display().to_string())?;
     open_to_all(&library)?;
-
-    let (mut shown, mut skipped) = (Vec::new(), Vec::new());
-    for (name, script) in SCRIPTS {
-        if !args.only.is_empty() && !args.only.iter().any(|wanted| wanted == name) {
-            continue;
-        }
-        let directory = scratch.path().join(name);
-        match one(name, script, &directory, &library, args.rounds)? {
-            Ok(one) => shown.push(one),
-            Err(why) => {
-                eprintln!("{name}: SKIPPED, {why}");
-                skipped.push((name, why));
-            }
-        }
-        // Only what is ours: the directory was made above.
-        fs::remove_dir_all(&directory)?;
-    }
-    let text = markdown(&shown, &skipped);
-    print!("{text}");
-    if let Some(file) = &args.markdown {
-        fs::write(file, &text).with_context(|| file.display().to_string())?;
-    }
-    if let Some(file) = &args.json {
-        let text = serde_json::to_string_pretty(&as_json(&shown, &skipped))? + "\n";
-        fs::write(file, text).with_context(|| file.display().to_string())?;
-    }
-    let wrong: Vec<_> = shown.iter().filter(|one| !one.same).map(|one| one.name).collect();
-    if !wrong.is_empty() {
-        bail!("other output with the library than without: {}", wrong.join(", "));
-    }
-    Ok(())
-}
-
-/// Servers that refuse to run as root are run as somebody else.
-fn open_to_all(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
-}
-
-/// One program: prepared, run in turns, and once more to count. `Err` inside: why it was skipped.
-fn one(
-    name: &'static str,
-    script: &str,
-    directory: &Path,
-    library: &Path,
-    rounds: u32,
-) -> Result<std::result::Result<Shown, String>> {
-    fs::create_dir(directory)?;
-    open_to_all(directory)?;
-    let file = directory.join("script.sh");
-    fs::write(&file, script)?;
-    let at = Place { script: &file, prepared: directory };
-    let prepared = at.start("prepare", directory, None)?;
-    if prepared.status.code() == Some(SKIPPED) {
-        return Ok(Err(String::from_utf8_lossy(&prepared.stdout).trim().to_owned()));
-    }
-    if !prepared.status.success() {
-        bail!("{name}: prepare: {}", String::from_utf8_lossy(&prepared.stderr).trim());
-    }
-
-    let mut shown = Shown {
-        name,
-        same: true,
-        with: vec![],
-        without: vec![],
-        calls: Calls::new(),
-        processes: 0,
+    let in_force = || match std::env::var_os("CACHEWISE_PROFILE") {
+        Some(file) => Some(PathBuf::from(file)),
+        None => cachewise::profile::user_path(),
     };
-    let mut expected = None;
-    let mut agree = |output: Vec<u8>, how: &str| {
-        let text = String::from_utf8_lossy(&output).into_owned();
-        let expected = expected.get_or_insert_with(|| text.clone());
-        if *expected != text {
-            eprintln!("{name}: {how}: found\n{text}\nexpected\n{expected}");
+    let named = args.profile.clone();
+    let file = named.or_else(in_force).filter(|file| args.profile.is_some() || file.exists());
+    let (profile, profile_name) = match file {
+        Some(file) => {
+            let copy = scratch.join("machine.profile");
+            let parsed = cachewise::profile::Profile::read(&file)?;
+            fs::copy(&file, &copy).with_context(|| file.display().to_string())?;
+            open_to_all(&copy)?;
+            // A profile that the library passes over would be measured as if it were followed.
+            cachewise::load(&parsed).with_context(|| file.display().to_string())?;
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (Some(copy), name)
         }
-        *expected == text
+        None => (None, cachewise::profile_source().to_string()),
     };
-    for round in 0..rounds {
-        // Who goes first changes from round to round: the later finds warmer files.
-        let first = round % 2 == 1;
-        for with in [first, !first] {
-            let under = if with { Some((library, None)) } else { None };
-            let (seconds, output) = at.timed(name, under)?;
-            shown.same &= agree(output, if with { "with the library" } else { "without" });
-            if with { shown.with.push(seconds) } else { shown.without.push(seconds) }
-        }
-        eprintln!("{name}: round {} of {rounds}", round + 1);
-    }
-    let counts = directory.join("counts");
-    fs::write(&counts, "")?;
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(&counts, fs::Permissions::from_mode(0o666))?;
-    }
-    let (_, output) = at.timed(name, Some((library, Some(&counts))))?;
-    shown.same &= agree(output, "while counted");
-    let told = String::from_utf8_lossy(&fs::read(&counts)?).into_owned();
-    (shown.calls, shown.processes) = calls(&told);
-    Ok(Ok(shown))
+    Ok(Bench { library, profile, profile_name, rounds: args.rounds as usize, stop })
 }
 
-/// Where a script is, and what it prepared.
-struct Place<'a> {
-    script: &'a Path,
-    prepared: &'a Path,
+/// What all programs are run under.
+struct Bench<'a> {
+    library: PathBuf,
+    profile: Option<PathBuf>,
+    profile_name: String,
+    rounds: usize,
+    stop: &'a AtomicBool,
 }
 
-impl Place<'_> {
-    fn start(
-        &self,
-        step: &str,
-        directory: &Path,
-        under: Option<(&Path, Option<&Path>)>,
-    ) -> Result<Output> {
-        let mut command = Command::new("sh");
-        command.arg(self.script).arg(step).current_dir(directory).stdin(Stdio::null());
-        command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
-        command.env("SCRIPT", self.script).env("PREPARED", self.prepared);
-        command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-        command.env_remove("CACHEWISE_STATS").env_remove("LD_PRELOAD");
-        if let Some((library, counts)) = under {
-            command.env("LD_PRELOAD", library);
-            if let Some(counts) = counts {
-                command.env("CACHEWISE_STATS", counts);
-            }
-        }
-        command.output().context("sh")
-    }
+enum Outcome {
+    Shown(Shown),
+    Skipped(String),
+    /// Before there was an interval.
+    Interrupted,
+}
 
-    /// Runs in a directory of its own, the same one each time: some programs' output names it.
-    fn timed(&self, name: &str, under: Option<(&Path, Option<&Path>)>) -> Result<(f64, Vec<u8>)> {
-        let directory = self.prepared.join("run");
-        fs::create_dir(&directory)?;
-        open_to_all(&directory)?;
+impl Bench<'_> {
+    /// One program: prepared, run once without and once counted, then in turns.
+    fn one(&self, name: &str, script: &str, directory: &Path, share: Duration) -> Result<Outcome> {
         let begun = Instant::now();
-        let output = self.start("run", &directory, under)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        fs::remove_dir_all(&directory)?;
-        if !output.status.success() {
-            let how = if under.is_some() { "with the library" } else { "without it" };
-            let told = String::from_utf8_lossy(&output.stderr);
-            bail!("{name}, {how}: {}: {}", output.status, told.trim());
-        }
-        Ok((seconds, output.stdout))
-    }
-}
+        let mut place = match Place::prepare(directory, script)? {
+            Prepared::Ready(place) => place,
+            Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
+        };
+        let first = place.run(None).context("without the library")?;
+        place.usually(first.seconds);
+        let expected = first.output;
+        let mut shown = Shown::new(name, script);
+        let counts = directory.join("counts");
+        shared_file(&counts)?;
+        let counting = self.with(Some(&counts));
+        shown.wrong = wrong(name, place.run(Some(counting)), &expected, "while counted").err();
+        let told = String::from_utf8_lossy(&fs::read(&counts)?).into_owned();
+        shown.counts = Counts::read(&told);
 
-/// Adds up what the processes printed; how many there were.
-fn calls(told: &str) -> (Calls, usize) {
-    let mut all = Calls::new();
-    for line in told.lines() {
-        let words: Vec<_> = line.split_whitespace().collect();
-        if let [operation, size, calls, bytes] = words[..]
-            && let (Ok(calls), Ok(bytes)) = (calls.parse::<u64>(), bytes.parse::<u64>())
-            && size != "all"
-            && size != "site"
-        {
-            let sum = all.entry((operation.to_owned(), size.to_owned())).or_default();
-            *sum = (sum.0 + calls, sum.1 + bytes);
-        }
-    }
-    (all, told.matches("cachewise: calls of process ").count())
-}
-
-/// Ranges of sizes for the table: name and the size it ends before.
-const RANGES: [(&str, u64); 6] = [
-    ("to 128", 128),
-    ("to 4K", 4 << 10),
-    ("to 64K", 64 << 10),
-    ("to 1M", 1 << 20),
-    ("to 16M", 16 << 20),
-    ("more", u64::MAX),
-];
-
-/// The first size of a class as the library names it: `0`, `2..4`, `1K..2K`.
-fn first_size(class: &str) -> u64 {
-    let first = class.split("..").next().unwrap_or(class);
-    let digits = first.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match &first[digits.len()..] {
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        "P" => 50,
-        _ => 0,
-    };
-    digits.parse::<u64>().unwrap_or(0) << unit
-}
-
-fn markdown(shown: &[Shown], skipped: &[(&str, String)]) -> String {
-    let mut text = String::new();
-    let mut line = |one: String| {
-        let _ = writeln!(text, "{one}");
-    };
-    line("| program | same output | speed with / without, 95 % interval | without, s | rounds | calls | bytes |".into());
-    line("|---|---|---|---:|---:|---:|---:|".into());
-    for one in shown {
-        let ratio = one.speed();
-        let (calls, bytes) = one.calls.values().fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
-        line(format!(
-            "| {} | {} | {:.3} [{:.3}, {:.3}] | {:.2} | {} | {calls} | {bytes} |",
-            one.name,
-            if one.same { "yes" } else { "NO" },
-            ratio.median,
-            ratio.low,
-            ratio.high,
-            median(&one.without),
-            ratio.rounds,
-        ));
-    }
-    for (name, why) in skipped {
-        line(format!("| {name} | skipped: {why} | | | | | |"));
-    }
-    line(String::new());
-    line(format!(
-        "| program | processes | operation | {} |",
-        RANGES.map(|(name, _)| name).join(" | ")
-    ));
-    line(format!("|---|---:|---|{}", "---:|".repeat(RANGES.len())));
-    for one in shown {
-        let mut names: Vec<_> = one.calls.keys().map(|(name, _)| name.as_str()).collect();
-        names.dedup();
-        for name in names {
-            let mut sums = [(0_u64, 0_u64); RANGES.len()];
-            for ((operation, class), (calls, bytes)) in &one.calls {
-                let at = RANGES.iter().position(|(_, end)| first_size(class) < *end);
-                if operation == name
-                    && let Some(sum) = at.and_then(|at| sums.get_mut(at))
-                {
-                    *sum = (sum.0 + calls, sum.1 + bytes);
-                }
+        let rounds_begun = Instant::now();
+        while shown.wrong.is_none() {
+            let rounds = shown.times.rounds();
+            let round = rounds_begun.elapsed() / u32::try_from(rounds.max(1))?;
+            let bounds = Bounds { rounds: self.rounds, share, spent: begun.elapsed(), round };
+            if let Some(why) = plan::enough(&shown.times, &bounds) {
+                shown.stopped = why;
+                break;
             }
-            let sums = sums.map(|(calls, bytes)| format!("{calls} ({bytes} B)"));
-            line(format!("| {} | {} | {name} | {} |", one.name, one.processes, sums.join(" | ")));
+            match self.round(name, &place, rounds, &expected) {
+                Ok(Some([with, without, again])) => {
+                    shown.times.with.push(with);
+                    shown.times.without.push(without);
+                    shown.times.again.push(again);
+                }
+                Ok(None) if rounds >= LEAST_ROUNDS => {
+                    shown.stopped = Stopped::Interrupted;
+                    break;
+                }
+                Ok(None) => return Ok(Outcome::Interrupted),
+                Err(what) => shown.wrong = Some(what),
+            }
+            let left = share.saturating_sub(begun.elapsed()).as_secs();
+            let done = rounds + 1;
+            eprintln!("{name}: round {done} of at most {}, {left} s left", self.rounds);
+        }
+        Ok(Outcome::Shown(shown))
+    }
+
+    fn with<'a>(&'a self, counts: Option<&'a Path>) -> Under<'a> {
+        Under { library: &self.library, profile: self.profile.as_deref(), counts }
+    }
+
+    /// Seconds with the library, without, and without again; `None` where somebody wants to stop. The
+    /// error is what went wrong.
+    fn round(
+        &self,
+        name: &str,
+        place: &Place,
+        round: usize,
+        expected: &[u8],
+    ) -> std::result::Result<Option<[f64; 3]>, String> {
+        let mut seconds = [0.0; 3];
+        for way in plan::order(round) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let (under, how) = match way {
+                Way::With => (Some(self.with(None)), "with the library"),
+                Way::Without | Way::Again => (None, "without the library"),
+            };
+            seconds[way as usize] = wrong(name, place.run(under), expected, how)?;
+        }
+        // A run that was disturbed by the end of it all is none.
+        Ok((!self.stop.load(Ordering::Relaxed)).then_some(seconds))
+    }
+}
+
+/// The run's seconds, or what was wrong with it, of which more is told at once.
+fn wrong(
+    name: &str,
+    ran: Result<script::Ran>,
+    expected: &[u8],
+    how: &str,
+) -> std::result::Result<f64, String> {
+    match ran {
+        Ok(ran) if ran.output == expected => Ok(ran.seconds),
+        Ok(ran) => {
+            let start =
+                |text: &[u8]| String::from_utf8_lossy(&text[..text.len().min(TOLD)]).into_owned();
+            let [found, expected] = [start(&ran.output), start(expected)];
+            eprintln!("{name}: {how}: found\n{found}\nexpected\n{expected}");
+            Err(format!("another output {how}"))
+        }
+        Err(error) => {
+            eprintln!("{name}: {how}: {error:#}");
+            Err(format!("{how}: {error:#}"))
         }
     }
-    text
 }
 
-fn as_json(shown: &[Shown], skipped: &[(&str, String)]) -> Value {
-    let programs = shown.iter().map(|one| {
-        let ratio = one.speed();
-        let calls = one.calls.iter().map(|((operation, size), (calls, bytes))| {
-            json!({ "operation": operation, "size": size, "calls": calls, "bytes": bytes })
-        });
-        json!({
-            "program": one.name,
-            "same_output": one.same,
-            "speed": { "median": ratio.median, "low": ratio.low, "high": ratio.high },
-            "seconds_with": one.with,
-            "seconds_without": one.without,
-            "processes": one.processes,
-            "calls": calls.collect::<Vec<_>>(),
-        })
-    });
-    let skipped = skipped.iter().map(|(name, why)| json!({ "program": name, "skipped": why }));
-    json!({ "programs": programs.collect::<Vec<_>>(), "skipped": skipped.collect::<Vec<_>>() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_library_prints_is_added_up() {
-        let part = "cachewise: calls of process 7 (/bin/x)\n\
-            operation size calls bytes\n\
-            copy 2..4 3 8\ncopy all 3 8\nzero 1M..2M 1 1048576\nzero all 1 1048576\n\
-            call sites of 64K and more:\nzero site 1 1048576 /bin/x+0x10 f+0x2\n";
-        let (all, processes) = calls(&part.repeat(2));
-        assert_eq!(processes, 2);
-        let expected = [(("copy", "2..4"), (6, 16)), (("zero", "1M..2M"), (2, 2 << 20))];
-        let expected = expected.map(|((name, size), sum)| ((name.into(), size.into()), sum));
-        assert_eq!(all, Calls::from(expected));
-        assert_eq!(["0", "1", "64..128", "1M..2M"].map(first_size), [0, 1, 64, 1 << 20]);
+/// The directory a file is in.
+fn beside(file: &Path) -> &Path {
+    match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
     }
+}
+
+/// All of it or nothing.
+fn write(file: &Path, text: &str) -> Result<()> {
+    let mut new = tempfile::NamedTempFile::new_in(beside(file))?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    new.persist(file).with_context(|| file.display().to_string())?;
+    Ok(())
 }

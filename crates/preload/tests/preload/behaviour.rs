@@ -32,6 +32,20 @@ fn at_every_moment_of_a_process() {
     }
 }
 
+/// The same program without the library says what is right.
+#[test]
+fn where_there_is_least_room() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compile(directory.path(), "edges", CALLS);
+    let expected = text(&run(&mut plain(&program)).stdout);
+    assert_eq!(expected.lines().count(), 5, "{expected}");
+    for statistics in ["0", directory.path().join("counts").to_str().expect("UTF-8")] {
+        let output = run(preloaded(&program).env("CACHEWISE_STATS", statistics));
+        assert_eq!(text(&output.stdout), expected);
+        assert_eq!(text(&output.stderr), "");
+    }
+}
+
 #[test]
 fn checked_forms_end_the_program_as_glibcs_do() {
     let directory = tempfile::tempdir().expect("a directory");

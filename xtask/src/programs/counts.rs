@@ -1,0 +1,124 @@
+//! What the library prints with `CACHEWISE_STATS`, added up over a program's processes.
+
+use std::collections::BTreeMap;
+
+/// Calls and bytes.
+pub(super) type Sum = (u64, u64);
+
+/// What a program's processes called.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Processes that printed.
+    pub processes: usize,
+    /// By operation and first size of the class, which is named beside.
+    pub calls: BTreeMap<(String, u64), (String, Sum)>,
+    /// Of large calls, by operation and place: the module's file, the offset and the nearest symbol.
+    pub sites: BTreeMap<(String, String), Sum>,
+}
+
+impl Counts {
+    /// Adds up what the processes printed.
+    pub fn read(told: &str) -> Counts {
+        let mut counts = Counts {
+            processes: told.matches("cachewise: calls of process ").count(),
+            ..Counts::default()
+        };
+        for line in told.lines() {
+            let mut words = line.split_whitespace();
+            let (Some(operation), Some(size)) = (words.next(), words.next()) else { continue };
+            let mut number = || words.next()?.parse::<u64>().ok();
+            let (Some(calls), Some(bytes)) = (number(), number()) else { continue };
+            let sum = match (size, words.next()) {
+                ("site", Some(place)) => {
+                    // Without the directory: it is where this machine has the file.
+                    let file = place.rsplit('/').next().unwrap_or(place);
+                    let place = [Some(file), words.next()].map(Option::unwrap_or_default).join(" ");
+                    let key = (operation.to_owned(), place.trim_end().to_owned());
+                    counts.sites.entry(key).or_default()
+                }
+                ("all" | "site", _) | (_, Some(_)) => continue,
+                (size, None) => {
+                    let key = (operation.to_owned(), first_size(size));
+                    &mut counts.calls.entry(key).or_insert((size.to_owned(), (0, 0))).1
+                }
+            };
+            *sum = (sum.0 + calls, sum.1 + bytes);
+        }
+        counts
+    }
+
+    /// Operations that were called, in order of their names.
+    pub fn operations(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.calls.keys().map(|(name, _)| name.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// Sums over classes that begin at or above `from` and below `to`, of one operation or all.
+    pub fn between(&self, operation: Option<&str>, from: u64, to: u64) -> Sum {
+        let chosen = self.calls.iter().filter(|((name, first), _)| {
+            operation.is_none_or(|operation| operation == name) && (from..to).contains(first)
+        });
+        chosen.fold((0, 0), |sum, (_, (_, (calls, bytes)))| (sum.0 + calls, sum.1 + bytes))
+    }
+
+    /// The sites with the most bytes first.
+    pub fn largest_sites(&self) -> Vec<(&str, &str, Sum)> {
+        let all = self.sites.iter();
+        let mut sites: Vec<_> =
+            all.map(|((name, place), sum)| (name.as_str(), place.as_str(), *sum)).collect();
+        sites.sort_by_key(|(.., (_, bytes))| std::cmp::Reverse(*bytes));
+        sites
+    }
+}
+
+/// The first size of a class as the library names it: `0`, `2..4`, `1K..2K`.
+fn first_size(class: &str) -> u64 {
+    let first = class.split("..").next().unwrap_or(class);
+    let digits = first.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &first[digits.len()..] {
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        "P" => 50,
+        _ => 0,
+    };
+    digits.parse::<u64>().unwrap_or(0) << unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_library_prints_is_added_up() {
+        let part = "cachewise: calls of process 7 (/bin/x)\n\
+            operation size calls bytes\n\
+            copy 2..4 3 8\ncopy all 3 8\nzero 1M..2M 1 1048576\nzero all 1 1048576\n\
+            call sites of 64K and more:\nzero site 1 1048576 /bin/x+0x10 f+0x2\n\
+            copy site 2 99 /bin/x+0x20\nand 3 more\n\
+            4 calls from places that the table had no room for\n\
+            memcpy of buffers that overlap: 2 calls, the first from /bin/x+0x10\n";
+        let counts = Counts::read(&part.repeat(2));
+        let calls =
+            [(("copy", 2), ("2..4", (6, 16))), (("zero", 1 << 20), ("1M..2M", (2, 2 << 20)))];
+        let sites = [(("zero", "x+0x10 f+0x2"), (2, 2 << 20)), (("copy", "x+0x20"), (4, 198))];
+        let named = |(name, size): (&str, &str)| (name.to_owned(), size.to_owned());
+        let expected = Counts {
+            processes: 2,
+            calls: calls
+                .map(|((name, first), (class, sum))| ((name.into(), first), (class.into(), sum)))
+                .into(),
+            sites: sites.map(|(key, sum)| (named(key), sum)).into(),
+        };
+        assert_eq!(counts, expected);
+        assert_eq!(counts.operations(), ["copy", "zero"]);
+        assert_eq!(counts.between(None, 0, u64::MAX), (8, 16 + (2 << 20)));
+        assert_eq!(counts.between(Some("copy"), 0, 3), (6, 16));
+        assert_eq!(counts.between(Some("copy"), 3, u64::MAX), (0, 0));
+        let places: Vec<_> = counts.largest_sites().iter().map(|site| site.1).collect();
+        assert_eq!(places, ["x+0x10 f+0x2", "x+0x20"]);
+        assert_eq!(["0", "1", "64..128", "1M..2M"].map(first_size), [0, 1, 64, 1 << 20]);
+    }
+}

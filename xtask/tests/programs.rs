@@ -1,0 +1,152 @@
+//! `xtask programs` on small scripts, for real: with the library, without it, and what goes wrong.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The library as it ships.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        // The build of the tests: what it has built is not built again elsewhere.
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--release", "-p", "cachewise-preload"]);
+        let status = build.env("CARGO_TARGET_DIR", target).status().expect("cargo");
+        assert!(status.success());
+        target.join("release/libcachewise_preload.so")
+    })
+}
+
+/// `xtask programs` on these scripts, its tables written into the directory.
+fn start(directory: &Path, scripts: &[(&str, &str)]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.args(["programs", "--minutes", "0", "--rounds", "6", "--library"]).arg(library());
+    for (name, text) in scripts {
+        let file = directory.join(format!("{name}.sh"));
+        fs::write(&file, text).expect("written");
+        command.arg("--script").arg(file);
+    }
+    command.arg("--json").arg(directory.join("found.json"));
+    command.arg("--markdown").arg(directory.join("found.md"));
+    command.env("DIRECTORY", directory).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("started")
+}
+
+fn ended(child: Child) -> (Output, String) {
+    let output = child.wait_with_output().expect("waited");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, told)
+}
+
+fn json(directory: &Path) -> Value {
+    let text = fs::read_to_string(directory.join("found.json")).expect("written");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Copies and compares large and small, and prints what does not depend on how.
+const SOUND: &str = r#"# Perl moves text.
+[ "$1" = run ] || exit 0
+exec perl -e '
+    my $text = join ",", 1 .. 30000;
+    my $twice = $text . $text;
+    substr($twice, 7, 3, "moved");
+    print length $twice, " ", $twice eq $text . $text ? "same" : "other", " ", unpack("%32C*", $twice), "\n";'
+"#;
+
+#[test]
+fn a_small_program_is_run_both_ways_and_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let (output, told) = ended(start(directory, &[("sound", SOUND)]));
+    assert!(output.status.success(), "{told}");
+    let found = json(directory);
+    let one = &found["programs"][0];
+    assert_eq!(one["program"], "sound");
+    assert_eq!(one["about"], "Perl moves text.");
+    assert_eq!(one["same_output"], true);
+    for times in ["seconds_with", "seconds_without", "seconds_without_again"] {
+        assert_eq!(one[times].as_array().map(Vec::len), Some(6), "{times}: {one}");
+    }
+    assert!(one["processes"].as_u64().is_some_and(|processes| processes > 0), "{one}");
+    let calls = one["calls_by_operation_class_calls_bytes"].as_array().expect("calls");
+    assert!(calls.iter().any(|call| call[0] == "copy"), "{one}");
+    let sites = one["large_call_sites"].as_array().expect("sites");
+    assert!(sites.iter().any(|site| site[3].as_u64() > Some(100_000)), "{one}");
+    let table = fs::read_to_string(directory.join("found.md")).expect("written");
+    assert_eq!(table, String::from_utf8_lossy(&output.stdout));
+    assert!(table.contains("| sound | same | "), "{table}");
+    assert!(told.contains("sound: round 6 of at most 6"), "{told}");
+}
+
+#[test]
+fn what_is_not_the_same_ends_with_status_1_and_the_others_are_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let differs = "[ $1 = run ] || exit 0\necho \"under ${LD_PRELOAD:-nothing}\"\n";
+    let fails = "[ $1 = run ] || exit 0\n[ -z \"${LD_PRELOAD-}\" ] || kill -SEGV $$\n";
+    let unprepared = "[ $1 = run ] || { echo no luck >&2; exit 4; }\n";
+    let absent = "echo no such thing; exit 77\n";
+    let scripts = [
+        ("differs", differs),
+        ("fails", fails),
+        ("unprepared", unprepared),
+        ("absent", absent),
+        ("sound", SOUND),
+    ];
+    let (output, told) = ended(start(directory, &scripts));
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("without: differs, fails, unprepared\n"), "{told}");
+    assert!(told.contains("expected\nunder nothing\n"), "{told}");
+    let found = json(directory);
+    let wrong = |at: usize| found["programs"][at]["wrong"].as_str().unwrap_or("").to_owned();
+    assert_eq!(wrong(0), "another output while counted");
+    assert!(wrong(1).contains("signal: 11"), "{found}");
+    assert!(wrong(2).starts_with("prepare: ") && wrong(2).contains("no luck"), "{found}");
+    assert_eq!(found["programs"][3]["same_output"], true);
+    assert_eq!(found["skipped"][0]["skipped"], "no such thing");
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path();
+    let endless = "[ $1 = run ] || exit 0\n: >\"$DIRECTORY/begun\"\nsleep 0.2\n";
+    let child = start(directory, &[("sound", SOUND), ("endless", endless), ("never", SOUND)]);
+    while !directory.join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let interrupt = ["-INT".to_owned(), child.id().to_string()];
+    assert!(Command::new("kill").args(interrupt).status().expect("kill").success());
+    let (output, told) = ended(child);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    let found = json(directory);
+    assert_eq!(found["programs"].as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found["interrupted"], serde_json::json!(["endless", "never"]));
+    let table = fs::read_to_string(directory.join("found.md")).expect("written");
+    assert!(table.contains("| endless | | | | interrupted | | |"), "{table}");
+}
+
+#[test]
+fn bad_arguments_are_told_before_anything_is_run() {
+    for (arguments, expected) in [
+        (vec!["--only", "nothing"], "--only: found \"nothing\", accepted cpython, git"),
+        (vec!["--rounds", "5"], "5 is not in 6..=1000"),
+        (vec!["--minutes=-1"], "accepted 0 to 1440"),
+        (vec!["--minutes=NaN"], "accepted 0 to 1440"),
+        (vec!["--json", "/nowhere/at/all.json"], "/nowhere/at/all.json"),
+        (vec!["--script", "/nowhere.sh"], "--script /nowhere.sh"),
+        (vec!["--library", "/nowhere.so"], "/nowhere.so"),
+        (vec!["--library", "Cargo.toml", "--profile", "/nowhere.profile"], "/nowhere.profile"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        let output = command.arg("programs").args(&arguments).output().expect("started");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told.contains(expected), "{arguments:?}: {told}");
+    }
+}
