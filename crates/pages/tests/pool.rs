@@ -36,7 +36,7 @@ fn why(result: Result<(), PoolError>) -> FreeError {
 #[test]
 fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
     for pages in [PageSize::Base, PageSize::Transparent] {
-        for cache_blocks in [0, 32] {
+        for cache_blocks in [0, 1, 32, 256] {
             let pool = quiet()
                 .capacity(32 << 20)
                 .page_size(pages)
@@ -135,7 +135,7 @@ fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page:
 
 #[test]
 fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
-    for cache_blocks in [0, 32] {
+    for cache_blocks in [0, 1, 32, 256] {
         let pool = quiet().capacity(4 << 20).cache_blocks(cache_blocks).build().expect("a pool");
         let page = pool.page_size();
         let block = pool.alloc_raw(2).expect("a block");
@@ -223,7 +223,7 @@ fn settings_out_of_range_are_refused_by_name() {
     refused(Pool::builder().max_order(19), &["max_order", "19", "0 to 18"]);
     refused(Pool::builder().capacity(1 << 20).initial(2 << 20), &["initial", "2097152"]);
     refused(Pool::builder().prefault_threads(0), &["prefault_threads", "1 to 256"]);
-    refused(Pool::builder().cache_blocks(33), &["cache_blocks", "0 to 32"]);
+    refused(Pool::builder().cache_blocks(257), &["cache_blocks", "0 to 256"]);
     refused(Pool::builder().numa_node(5000), &["numa_node", "0 to 1023"]);
     refused(Pool::builder().verify(Verify::Report(0)), &["verify", "1 and more"]);
     refused(scrub(|scrub| scrub.start = 30), &["scrub.start", "30"]);
