@@ -71,6 +71,8 @@ pub(crate) struct Control {
     _waiting_apart: Apart,
     /// Changes when scrubbers have something to look at; they wait on it.
     wake: AtomicU32,
+    /// Scrubbers that wait for something to be freed. Those that wait for a time are not counted:
+    /// nothing freed meanwhile is old enough sooner, and waking them at each free costs both sides.
     sleepers: AtomicU32,
     /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
     /// a count, so that whoever dies waiting leaves nothing behind.
@@ -381,7 +383,8 @@ impl Inner {
     pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
         let control = self.control();
         let seen = control.wake.load(Ordering::SeqCst);
-        control.sleepers.fetch_add(1, Ordering::SeqCst);
+        let counted = u32::from(timeout.is_none());
+        control.sleepers.fetch_add(counted, Ordering::SeqCst);
         if !ready() {
             let timeout = timeout.map(|timeout| rustix::thread::futex::Timespec {
                 tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -390,7 +393,7 @@ impl Inner {
             let flags = self.futex_flags();
             let _ = rustix::thread::futex::wait(&control.wake, flags, seen, timeout.as_ref());
         }
-        control.sleepers.fetch_sub(1, Ordering::SeqCst);
+        control.sleepers.fetch_sub(counted, Ordering::SeqCst);
     }
 
     /// A zeroed run of `frames` frames, past the caches. Returns its first frame.
