@@ -166,8 +166,8 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     for cell in cells() {
         let observer: &dyn Observer = setting.observer;
         // What one cell does not need is there for the others.
-        let share = limit
-            .map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
+        let share =
+            limit.map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
         let Some(samples) = sample(&pools, &cell, (rounds, share), &mut random, observer)? else {
             finish = Finish::Interrupted;
             break;
