@@ -418,3 +418,56 @@ fn allocator_api_collections_grow_and_shrink() {
     let odd = std::alloc::Layout::from_size_align(1 << 13, 1 << 32).expect("a layout");
     assert!((&pool).allocate(odd).is_err(), "no such alignment");
 }
+
+/// Threads cut their zeroed memory up without the lock: no page is ever two threads' or not zero, and
+/// who looks through the bookkeeping meanwhile finds it sound.
+#[test]
+fn threads_cut_up_their_own_pieces_while_somebody_looks() {
+    for shared in [false, true] {
+        let builder = quiet().capacity(16 << 20).initial(16 << 20);
+        let pool = if shared { builder.build_shared() } else { builder.build() };
+        let pool = pool.expect("a pool");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..=3u8)
+                .map(|mark| {
+                    let pool = &pool;
+                    scope.spawn(move || {
+                        for round in 0..8 {
+                            let order = u32::from(round % 4 == 3);
+                            let taken = (0..700 >> order).map(|_| {
+                                let block = pool.zalloc(order).expect("there is enough");
+                                assert!(block.iter().all(|byte| *byte == 0));
+                                let mut block = block.into_dirty();
+                                block.fill(mark);
+                                block
+                            });
+                            let taken: Vec<_> = taken.collect();
+                            for block in taken {
+                                assert!(block.iter().all(|byte| *byte == mark), "somebody else's");
+                            }
+                            pool.scrub_now(1 << 20).expect("some of it");
+                        }
+                    })
+                })
+                .collect();
+            let looks = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    pool.check().expect("sound at every moment");
+                    let stats = pool.stats().expect("figures");
+                    assert!(stats.zero_resident + stats.dirty <= stats.managed);
+                    std::thread::yield_now();
+                }
+            });
+            for worker in workers {
+                worker.join().expect("no panic");
+            }
+            done.store(true, Ordering::Relaxed);
+            looks.join().expect("no panic");
+        });
+        pool.check().expect("sound");
+        let stats = pool.stats().expect("figures");
+        assert_eq!((stats.allocated, stats.cached), (0, 0), "ended threads keep nothing");
+        assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
+    }
+}
