@@ -58,8 +58,8 @@ pub(super) const PAGE_LINES: usize = PAGE_SIZE / 64;
 pub(super) const FAULT: &str = "fault";
 /// Repetitions that deplete the pool (003.11).
 const DRAINING: usize = 10;
-/// Rounds that a cell has, however slow the machine is.
-const FEWEST: usize = 5;
+/// Rounds that a cell has, however slow the machine is: with fewer there is no verdict.
+const FEWEST: usize = stats::LEAST_ROUNDS;
 /// For how long cells are sampled altogether; what a fault costs differs tenfold between machines,
 /// and who waits should know for how long. Asking for rounds or for another size lifts it.
 const LIMIT: Duration = Duration::from_secs(200);
