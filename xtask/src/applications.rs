@@ -3,7 +3,8 @@
 //! and of their CPU with intervals.
 //!
 //! A program is a script as in `xtask programs`; one that knows better than the clock on the wall how
-//! long its own work took writes it to `$SECONDS_FILE`.
+//! long its own work took writes it to `$SECONDS_FILE`. Ctrl-C ends the program under way; those that
+//! were finished are in the tables, and the status is 130.
 
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::{PairedRatio, geometric_mean, median};
@@ -11,8 +12,10 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -26,6 +29,9 @@ pub struct Applications {
     /// The pool's size, as `CACHEWISE_POOL` takes it
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pool: String,
+    /// Seconds that one run of a program may take; one that takes longer is skipped, and said to be
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    limit: u32,
     /// Write the table as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
@@ -46,7 +52,7 @@ const SCRIPTS: [(&str, &str, &str); 8] = [
     ("c-calloc", include_str!("../applications/calloc.sh"), ""),
     ("rust-vec", include_str!("../applications/rust-vec.sh"), ""),
     ("sqlite", include_str!("../programs/sqlite.sh"), ""),
-    ("redis", include_str!("../programs/redis.sh"), ""),
+    ("redis", include_str!("../applications/redis.sh"), ""),
 ];
 
 /// The three whose geometric mean is asked for.
@@ -94,6 +100,36 @@ impl Shown {
     }
 }
 
+/// How a program's runs ended.
+enum Outcome {
+    Shown(Shown),
+    /// Why there are no figures of it.
+    Skipped(String),
+    /// The user stopped it.
+    Stopped,
+}
+
+/// How far all of it is.
+struct Progress {
+    begun: Instant,
+    done: u32,
+    all: u32,
+}
+
+impl Progress {
+    /// One more round is done.
+    fn advance(&mut self, name: &str, round: u32, rounds: u32) {
+        self.done += 1;
+        let elapsed = self.begun.elapsed().as_secs_f64();
+        let left = elapsed / f64::from(self.done) * f64::from(self.all - self.done);
+        let percent = 100 * self.done / self.all;
+        eprintln!("{name}: round {round} of {rounds}; {percent} % of all, about {left:.0} s left");
+    }
+}
+
+/// Status of a chore that the user ended.
+const INTERRUPTED: i32 = 130;
+
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
     if let Some(unknown) =
@@ -122,15 +158,31 @@ pub fn run(args: &Applications) -> Result<()> {
             None => skipped.push((name, format!("install the Debian package {package}"))),
         }
     }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot handle Ctrl-C")?;
+    }
+    let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
+    let scripts: Vec<_> = SCRIPTS.into_iter().filter(|(name, ..)| wanted(name)).collect();
+    let all = args.rounds * u32::try_from(scripts.len())?;
+    let mut progress = Progress { begun: Instant::now(), done: 0, all };
     let mut shown = Vec::new();
-    for (name, script, what) in SCRIPTS {
-        if !args.only.is_empty() && !args.only.iter().any(|wanted| wanted == name) {
-            continue;
-        }
+    let mut stopped = false;
+    for (name, script, what) in scripts {
         let directory = scratch.path().join(name);
-        match one(name, (script, what), &directory, &allocators, args)? {
-            Ok(one) => shown.push(one),
-            Err(why) => skipped.push((name, why)),
+        let how = (args, &*stop);
+        match one(name, (script, what), &directory, &allocators, how, &mut progress)? {
+            Outcome::Shown(one) => shown.push(one),
+            Outcome::Skipped(why) => {
+                eprintln!("{name}: skipped, {why}");
+                progress.all = progress.all.saturating_sub(args.rounds).max(1);
+                skipped.push((name, why));
+            }
+            Outcome::Stopped => {
+                skipped.push((name, "not finished: stopped".to_owned()));
+                stopped = true;
+                break;
+            }
         }
         // Only what is ours: the directory was made by `one`.
         fs::remove_dir_all(&directory)?;
@@ -148,6 +200,11 @@ pub fn run(args: &Applications) -> Result<()> {
     if !wrong.is_empty() {
         bail!("other output with another allocator: {}", wrong.join(", "));
     }
+    if stopped {
+        // No destructor runs after this.
+        scratch.close()?;
+        std::process::exit(INTERRUPTED);
+    }
     Ok(())
 }
 
@@ -157,23 +214,90 @@ fn find(file: &str) -> Option<PathBuf> {
     places.iter().map(|place| Path::new(place).join(file)).find(|path| path.exists())
 }
 
-/// One program: prepared, and run with each allocator in turns. `Err` inside: why it was skipped.
+/// What a step of a script said, and how it ended.
+struct Ran {
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+}
+
+/// Why a step was ended before its time.
+enum Cut {
+    TooLong,
+    Stopped,
+}
+
+/// How often a step under way is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs a step with its output in files of `directory`, as a process group of its own, which is ended
+/// after `limit` or when the user says so.
+fn step(
+    mut command: Command,
+    directory: &Path,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<std::result::Result<Ran, Cut>> {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    use std::os::unix::process::CommandExt as _;
+    let (out, err) = (directory.join("stdout"), directory.join("stderr"));
+    command.stdout(fs::File::create(&out)?).stderr(fs::File::create(&err)?).process_group(0);
+    let begun = Instant::now();
+    let mut child = command.spawn().context("sh")?;
+    let group = Pid::from_child(&child);
+    let (ended, over) = mpsc::channel::<()>();
+    // Whoever waits for the child is not made late by looking at the clock.
+    let (status, cut) = std::thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            loop {
+                if over.recv_timeout(LOOK) != Err(mpsc::RecvTimeoutError::Timeout) {
+                    return None;
+                }
+                let cut = if stop.load(Ordering::Relaxed) {
+                    Cut::Stopped
+                } else if begun.elapsed() >= limit {
+                    Cut::TooLong
+                } else {
+                    continue;
+                };
+                // Gone already: then there is nobody to end.
+                let _ = kill_process_group(group, Signal::KILL);
+                return Some(cut);
+            }
+        });
+        let status = child.wait();
+        drop(ended);
+        (status, watch.join().unwrap_or(None))
+    });
+    let ran = Ran {
+        status: status?,
+        stdout: String::from_utf8_lossy(&fs::read(&out)?).into_owned(),
+        stderr: String::from_utf8_lossy(&fs::read(&err)?).trim().to_owned(),
+    };
+    Ok(match cut {
+        Some(cut) => Err(cut),
+        None => Ok(ran),
+    })
+}
+
+/// One program: prepared, and run with each allocator in turns.
 fn one(
     name: &'static str,
     (script, what): (&str, &str),
     directory: &Path,
     allocators: &[Allocator],
-    args: &Applications,
-) -> Result<std::result::Result<Shown, String>> {
+    (args, stop): (&Applications, &AtomicBool),
+    progress: &mut Progress,
+) -> Result<Outcome> {
     fs::create_dir(directory)?;
     let file = directory.join("script.sh");
     fs::write(&file, script)?;
-    let start = |step: &str, directory: &Path, allocator: Option<&Allocator>| {
+    let start = |what_step: &str, place: &Path, allocator: Option<&Allocator>, limit| {
         let mut command = Command::new("sh");
-        command.arg(&file).args([step, what]).current_dir(directory).stdin(Stdio::null());
+        command.arg(&file).args([what_step, what]).current_dir(place).stdin(Stdio::null());
         command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
         command.env("SCRIPT", &file).env("PREPARED", file.with_file_name(""));
-        command.env("SECONDS_FILE", directory.join("seconds"));
+        command.env("SECONDS_FILE", place.join("seconds"));
         command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
         command.env_remove("LD_PRELOAD").env_remove("CACHEWISE_POOL");
         if let Some(Allocator { name, preload: Some(library) }) = allocator {
@@ -182,14 +306,19 @@ fn one(
                 command.env("CACHEWISE_POOL", &args.pool);
             }
         }
-        command.output().context("sh")
+        step(command, place, limit, stop)
     };
-    let prepared = start("prepare", directory, None)?;
+    // Some are compiled first.
+    let prepared = match start("prepare", directory, None, Duration::from_secs(300))? {
+        Ok(prepared) => prepared,
+        Err(Cut::TooLong) => return Ok(Outcome::Skipped("preparing took over 300 s".to_owned())),
+        Err(Cut::Stopped) => return Ok(Outcome::Stopped),
+    };
     if prepared.status.code() == Some(SKIPPED) {
-        return Ok(Err(String::from_utf8_lossy(&prepared.stdout).trim().to_owned()));
+        return Ok(Outcome::Skipped(prepared.stdout.trim().to_owned()));
     }
     if !prepared.status.success() {
-        bail!("{name}: prepare: {}", String::from_utf8_lossy(&prepared.stderr).trim());
+        bail!("{name}: prepare: {}", prepared.stderr);
     }
     let times = allocators.iter().map(|allocator| (allocator.name, vec![], vec![])).collect();
     let mut shown = Shown { name, same: true, times };
@@ -201,16 +330,25 @@ fn one(
             let place = directory.join("run");
             fs::create_dir(&place)?;
             let (begun, cpu) = (Instant::now(), children_cpu()?);
-            let output = start("run", &place, Some(&allocators[at]))?;
+            let limit = Duration::from_secs(u64::from(args.limit));
+            let ran = start("run", &place, Some(&allocators[at]), limit)?;
             let wall = begun.elapsed().as_secs_f64();
             let cpu = children_cpu()? - cpu;
             let own = fs::read_to_string(place.join("seconds")).ok();
             fs::remove_dir_all(&place)?;
-            if !output.status.success() {
-                let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                bail!("{name}, {}: {}: {told}", allocators[at].name, output.status);
+            let ran = match ran {
+                Ok(ran) => ran,
+                Err(Cut::TooLong) => {
+                    let (limit, with) = (args.limit, allocators[at].name);
+                    let why = format!("a run with {with} took longer than {limit} s (--limit)");
+                    return Ok(Outcome::Skipped(why));
+                }
+                Err(Cut::Stopped) => return Ok(Outcome::Stopped),
+            };
+            if !ran.status.success() {
+                bail!("{name}, {}: {}: {}", allocators[at].name, ran.status, ran.stderr);
             }
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let text = ran.stdout;
             let expected = expected.get_or_insert_with(|| text.clone());
             if *expected != text {
                 eprintln!("{name}, {}: found\n{text}\nexpected\n{expected}", allocators[at].name);
@@ -220,9 +358,9 @@ fn one(
             shown.times[at].1.push(seconds.with_context(|| format!("{name}: seconds"))?);
             shown.times[at].2.push(cpu);
         }
-        eprintln!("{name}: round {} of {}", round + 1, args.rounds);
+        progress.advance(name, round as u32 + 1, args.rounds);
     }
-    Ok(Ok(shown))
+    Ok(Outcome::Shown(shown))
 }
 
 /// CPU seconds of all children that ended, and of theirs (proc(5), `cutime` and `cstime`).
@@ -337,5 +475,39 @@ mod tests {
         assert!(text.contains("| 4.00 [4.00, 4.00] | - | - | - | 0.50 [0.50, 0.50] |"), "{text}");
         assert!(text.contains("geometric mean | | | 2.00 |"), "{text}");
         assert!(text.contains("redis: skipped, not installed"), "{text}");
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null());
+        command
+    }
+
+    #[test]
+    fn a_step_that_takes_too_long_is_ended_with_all_that_it_started() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (long, go) = (Duration::from_secs(60), AtomicBool::new(false));
+        let ran = step(shell("echo out; echo err >&2; exit 3"), place.path(), long, &go);
+        let ran = ran.expect("a shell").ok().expect("ended by itself");
+        assert_eq!((ran.status.code(), &*ran.stdout, &*ran.stderr), (Some(3), "out\n", "err"));
+        let sleeps = "sleep 300 & echo $! >child; wait";
+        let begun = Instant::now();
+        let cut = step(
+            shell(&format!("cd {}; {sleeps}", place.path().display())),
+            place.path(),
+            Duration::from_millis(300),
+            &go,
+        );
+        assert!(matches!(cut.expect("a shell"), Err(Cut::TooLong)));
+        let stop = AtomicBool::new(true);
+        assert!(matches!(
+            step(shell(sleeps), place.path(), long, &stop).expect("a shell"),
+            Err(Cut::Stopped)
+        ));
+        assert!(begun.elapsed() < long, "nobody waited for the sleepers");
+        let child = fs::read_to_string(place.path().join("child")).expect("its number");
+        let stat = fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        let alive = stat.is_ok_and(|stat| !stat.contains(") Z "));
+        assert!(!alive, "what the script started lives on");
     }
 }

@@ -54,12 +54,16 @@ pub fn run(args: &Install) -> Result<()> {
         link(&real, &libraries.join(format!("{stem}.{major}")))?;
         link(&real, &libraries.join(stem))?;
     }
-    let one_object = static_library(&release.join("libcachewise_c.a"), &release)?;
-    place(&one_object, &libraries.join("libcachewise.a"), 0o644)?;
-    let header = workspace().join("crates/capi/include/cachewise.h");
-    place(&header, &headers.join("cachewise.h"), 0o644)?;
-    let header = workspace().join("crates/pool-capi/include/cachewise_pool.h");
-    place(&header, &headers.join("cachewise_pool.h"), 0o644)?;
+    for (package, built, name) in [
+        ("capi", "libcachewise_c.a", "cachewise"),
+        ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool"),
+    ] {
+        let file = format!("{name}.h");
+        let header = workspace().join("crates").join(package).join("include").join(&file);
+        let one_object = static_library(&release.join(built), &header, name, &release)?;
+        place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
+        place(&header, &headers.join(&file), 0o644)?;
+    }
     let about = "Copy, zero and compare memory the way this machine's measured profile says";
     for (name, about) in [("cachewise", about), ("cachewise_pool", "A pool of prezeroed pages")] {
         let text = package_file(name, about, &args.prefix, &libdir);
@@ -98,18 +102,25 @@ pub(crate) fn built(package: &str) -> Result<PathBuf> {
     Ok(Path::new(target).join("release"))
 }
 
-/// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
-/// another Rust library in a program. Without binutils it is installed as it was built.
-fn static_library(built: &Path, scratch: &Path) -> Result<PathBuf> {
-    let object = scratch.join("cachewise-static.o");
-    let archive = scratch.join("libcachewise-static.a");
-    let header = fs::read_to_string(workspace().join("crates/capi/include/cachewise.h"))?;
+/// The functions that a header declares: what begins as they do and is called.
+fn functions(header: &str) -> Vec<&str> {
     let mut names: Vec<&str> = header
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .filter(|word| word.starts_with("cw_") && !["cw_reuse", "cw_operation"].contains(word))
+        .split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .filter_map(|word| word.strip_suffix('('))
+        .filter(|word| word.starts_with("cw_"))
         .collect();
     names.sort_unstable();
     names.dedup();
+    names
+}
+
+/// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
+/// another Rust library in a program. Without binutils it is installed as it was built.
+fn static_library(built: &Path, header: &Path, name: &str, scratch: &Path) -> Result<PathBuf> {
+    let object = scratch.join(format!("{name}-static.o"));
+    let archive = scratch.join(format!("lib{name}-static.a"));
+    let header = fs::read_to_string(header).with_context(|| header.display().to_string())?;
+    let names = functions(&header);
     let mut partial = Command::new("ld");
     partial.args(["-r", "--gc-sections", "-o"]).arg(&object);
     for name in names {
@@ -184,4 +195,26 @@ fn finish(beside: &Path, to: &Path) -> Result<()> {
     fs::rename(beside, to).with_context(|| to.display().to_string())?;
     println!("{}", to.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_header_declares_is_kept_in_the_static_library() {
+        let read = |file: &str| fs::read_to_string(workspace().join(file)).expect("a header");
+        let pool = read("crates/pool-capi/include/cachewise_pool.h");
+        let names = functions(&pool);
+        for name in ["cw_pool_create", "cw_pool_zalloc", "cw_pool_destroy"] {
+            assert!(names.contains(&name), "{name}: {names:?}");
+        }
+        assert!(!names.contains(&"cw_pool_config"), "a type: {names:?}");
+        let plain = read("crates/capi/include/cachewise.h");
+        let names = functions(&plain);
+        assert!(names.contains(&"cw_copy") && names.contains(&"cw_zero_hint"), "{names:?}");
+        assert!(!names.contains(&"cw_reuse"), "a type: {names:?}");
+        let twice = functions(&pool).into_iter().find(|name| names.contains(name));
+        assert_eq!(twice, None, "both libraries in one program");
+    }
 }

@@ -40,7 +40,9 @@ fn an_installed_library_is_found_and_works() {
         "libcachewise_pool.so",
         "libcachewise_pool.so.0",
         "libcachewise_pool_preload.so",
+        "libcachewise_pool.a",
         "pkgconfig/cachewise_pool.pc",
+        "../include/cachewise_pool.h",
         "../include/cachewise.h",
     ] {
         assert!(libraries.join(name).exists(), "{name}: {told}");
@@ -73,18 +75,29 @@ fn an_installed_library_is_found_and_works() {
     let ran = text(run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)));
     assert!(ran.ends_with("bytes sent\n"), "{ran}");
 
-    // The static library stands alone and offers the interface alone.
-    let mut compile = Command::new("cc");
-    compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
-    compile.arg("-I").arg(root.join("opt/cw/include")).arg(libraries.join("libcachewise.a"));
-    run(&mut compile);
-    assert!(text(run(&mut Command::new(&program))).ends_with("bytes sent\n"));
-    let archive = libraries.join("libcachewise.a");
-    if let Ok(symbols) = Command::new("nm").args(["-g", "--defined-only"]).arg(&archive).output() {
-        let symbols = text(symbols);
+    // The static libraries stand alone, each and both together, and offer the interface alone.
+    let rows =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pool-capi/examples/row_cache.c");
+    for (source, archives, last) in [
+        (&example, &["libcachewise.a"] as &[&str], "bytes sent\n"),
+        (&rows, &["libcachewise_pool.a"], "rows were zero\n"),
+        (&example, &["libcachewise.a", "libcachewise_pool.a"], "bytes sent\n"),
+    ] {
+        let mut compile = Command::new("cc");
+        compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source);
+        compile.arg("-I").arg(root.join("opt/cw/include")).arg("-Wl,--whole-archive");
+        compile.args(archives.iter().map(|archive| libraries.join(archive)));
+        run(compile.args(["-Wl,--no-whole-archive", "-lm"]));
+        let ran = text(run(&mut Command::new(&program)));
+        assert!(ran.ends_with(last), "{archives:?}: {ran}");
+    }
+    for archive in ["libcachewise.a", "libcachewise_pool.a"] {
+        let archive = libraries.join(archive);
+        let symbols = Command::new("nm").args(["-g", "--defined-only"]).arg(&archive).output();
+        let Ok(symbols) = symbols.map(text) else { continue };
         let names = symbols.lines().filter_map(|line| line.split_whitespace().nth(2));
         let others: Vec<_> = names.filter(|name| !name.starts_with("cw_")).collect();
-        assert!(others.is_empty(), "{others:?}");
+        assert!(others.is_empty(), "{}: {others:?}", archive.display());
     }
 
     // The preload library that was installed is one that programs start with.

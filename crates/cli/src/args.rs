@@ -340,6 +340,12 @@ pub struct Exec {
     /// The profile to follow [default: the library's own order of trust]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// Serve its large blocks from a pool of prezeroed pages of this size at most
+    #[arg(long, value_name = "SIZE", value_parser = parse_pool)]
+    pub pool: Option<usize>,
+    /// The pool's preload library [default: libcachewise_pool_preload.so beside this program or in ../lib]
+    #[arg(long, value_name = "FILE", requires = "pool")]
+    pub pool_library: Option<PathBuf>,
     /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
@@ -357,6 +363,20 @@ pub struct Exec {
         allow_hyphen_values = true
     )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// The smallest block that the pool's preload library serves.
+const SMALLEST_POOL: usize = 128 << 10;
+
+/// A size of which a pool has a use.
+fn parse_pool(text: &str) -> Result<usize, String> {
+    match parse_bytes(text) {
+        Ok(bytes) if bytes < SMALLEST_POOL => {
+            Err(format!("found {text}, accepted 128K (the smallest block it serves) and more"))
+        }
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// `cachewise learn`

@@ -19,9 +19,13 @@
 //! once; buddies of different states only when a larger block is needed and no other is to be had
 //! ([`Buddy::take_mixed`]), since the merged block is only as good as its worse half.
 //!
-//! All methods need exclusive access, which the caller's lock gives. The exception are the changes
-//! between allocated and cached ([`Frame::cache`], [`Frame::uncache`]): single compare-and-swaps that
-//! a per-thread cache makes without the lock, on blocks that nobody else may change.
+//! All methods need exclusive access, which the caller's lock gives. The exception is what a per-thread
+//! cache does to its own blocks, which nobody else may change: between allocated and cached
+//! ([`Frame::cache`], [`Frame::uncache`]), and cutting a cached block up ([`halve_cached`],
+//! [`split_cached`]), so that the lock is held for one block however many pages a cache takes. Others
+//! may look meanwhile, but must not [rebuild](Buddy::rebuild): where somebody may die holding the lock
+//! and others live on, blocks are cut up under it too. Joining is left to the lock altogether: who
+//! walks the blocks would meet a tail whose head it has passed.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -323,19 +327,30 @@ impl core::fmt::Display for Inconsistent {
 
 impl core::error::Error for Inconsistent {}
 
+/// The free blocks of one order and state, newest first.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct List {
+    head: u32,
+    tail: u32,
+    blocks: u32,
+}
+
+const EMPTY: List = List { head: NONE, tail: NONE, blocks: 0 };
+
 /// List heads and counts: what [`Buddy`] needs besides the frames. Plain numbers, no pointers.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Core {
-    heads: [[u32; ORDERS]; STATES],
-    tails: [[u32; ORDERS]; STATES],
-    blocks: [[u32; ORDERS]; STATES],
     /// One bit per order with a block in its list.
     filled: [u32; STATES],
     max_order: u32,
     managed: u32,
     counts: Counts,
     wasted: u64,
+    /// By state, then order: an operation works on one state and on orders next to each other, so
+    /// what it needs lies together.
+    lists: [[List; ORDERS]; STATES],
 }
 
 impl Core {
@@ -343,9 +358,7 @@ impl Core {
     #[must_use]
     pub const fn new(max_order: u32) -> Core {
         Core {
-            heads: [[NONE; ORDERS]; STATES],
-            tails: [[NONE; ORDERS]; STATES],
-            blocks: [[0; ORDERS]; STATES],
+            lists: [[EMPTY; ORDERS]; STATES],
             filled: [0; STATES],
             max_order: if max_order > MAX_ORDER { MAX_ORDER } else { max_order },
             managed: 0,
@@ -382,7 +395,7 @@ impl Core {
     /// Free blocks of that state and order.
     #[must_use]
     pub fn blocks(&self, state: State, order: u32) -> u32 {
-        self.blocks[state as usize].get(order as usize).copied().unwrap_or(0)
+        self.lists[state as usize].get(order as usize).map_or(0, |list| list.blocks)
     }
 
     /// Frames that were zeroed for nothing: merged into a dirty block.
@@ -422,6 +435,63 @@ pub fn run_parts(frames: u32) -> impl Iterator<Item = (u32, u32)> {
         let larger = if order == u32::BITS - 1 { 0 } else { frames >> (order + 1) << (order + 1) };
         (larger, order)
     })
+}
+
+/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`] left them, into blocks of `order`, in the
+/// same slice. Returns how many those are; none, and nothing is changed, if the slice is too short for
+/// them. Without the lock, by the thread whose cache they are in.
+///
+/// A piece's first frame is tagged last: until then all of it is one cached block. A fork copies page by
+/// page, and what it copied of a larger piece may be half of a cut; pieces of up to 256 frames have
+/// their tags in one page.
+pub fn split_cached(
+    frames: &[Frame],
+    order: u32,
+    owner: u16,
+    blocks: &mut [u32],
+    pieces: usize,
+) -> usize {
+    let size = |index: u32| {
+        let found = frames.get(index as usize).map_or(order, |frame| frame.tag().order());
+        1usize << found.saturating_sub(order)
+    };
+    let filled: usize = blocks[..pieces].iter().map(|index| size(*index)).sum();
+    if filled > blocks.len() {
+        return 0;
+    }
+    let tag = Tag::new(Use::CachedZero, order, owner);
+    let mut end = filled;
+    // From behind: each piece makes at least one block, so no piece is overwritten that is still to
+    // be cut.
+    for piece in (0..pieces).rev() {
+        let first = blocks[piece];
+        let count = size(first);
+        let begin = end.saturating_sub(count);
+        for place in (0..end - begin).rev() {
+            let block = first + ((place as u32) << order);
+            if count > 1 {
+                frames[block as usize].set_tag(tag);
+            }
+            blocks[begin + place] = block;
+        }
+        end = begin;
+    }
+    filled
+}
+
+/// Halves a zeroed cached block. Returns the first frame of its upper half, and the order of both; nothing for
+/// a block of one frame and for one that is not cached so. Without the lock, by the thread whose cache
+/// it is in.
+pub fn halve_cached(frames: &[Frame], index: u32, owner: u16) -> Option<(u32, u32)> {
+    let order = frames.get(index as usize)?.tag().order().checked_sub(1)?;
+    if frames[index as usize].tag() != Tag::new(Use::CachedZero, order + 1, owner) {
+        return None;
+    }
+    let upper = index + (1 << order);
+    let tag = Tag::new(Use::CachedZero, order, owner);
+    frames.get(upper as usize)?.set_tag(tag);
+    frames[index as usize].set_tag(tag);
+    Some((upper, order))
 }
 
 impl<'a> Buddy<'a> {
@@ -490,31 +560,26 @@ impl<'a> Buddy<'a> {
             return None;
         }
         let found = large_enough.trailing_zeros();
-        Some((self.core.heads[state as usize][found as usize], found))
+        Some((self.core.lists[state as usize][found as usize].head, found))
     }
 
-    /// Fills a per-thread cache with blocks of one order that are zero and resident, and returns how
-    /// many there were. Large free blocks are cut up at once, and not block by block.
-    pub fn take_cached(&mut self, order: u32, owner: u16, blocks: &mut [u32]) -> usize {
+    /// Takes zero and resident memory for a per-thread cache: up to `most` blocks of `order`, in as few
+    /// pieces as can be and no more than `pieces` has places; [`split_cached`] and [`halve_cached`]
+    /// make blocks of them. Returns how many pieces there are.
+    pub fn take_cached(&mut self, order: u32, most: u32, owner: u16, pieces: &mut [u32]) -> usize {
         let state = State::ZeroResident;
-        let mut filled = 0;
-        while filled < blocks.len() {
-            let Some((index, found)) = self.newest(order, state) else { break };
-            let part = found.min(order + (blocks.len() - filled).ilog2());
+        let (mut found, mut left) = (0, most);
+        while left > 0 && found < pieces.len() {
+            let Some((index, free)) = self.newest(order, state) else { break };
+            let part = free.min(order + left.ilog2());
             self.unlink(index);
-            self.carve(index, found, part, state);
-            let tag = Tag::new(Use::CachedZero, order, owner);
-            // The first one last: until then all of it is one free block.
-            for place in (0..1u32 << (part - order)).rev() {
-                let block = index + (place << order);
-                self.frames[block as usize].set_tag(tag);
-                blocks[filled + place as usize] = block;
-            }
-            filled += 1 << (part - order);
-            *self.core.counts.of(Use::Free(state)) -= 1 << part;
-            self.core.counts.out += 1 << part;
+            self.carve(index, free, part, state);
+            self.become_used(index, part, state, Use::CachedZero, owner);
+            pieces[found] = index;
+            found += 1;
+            left -= 1 << (part - order);
         }
-        filled
+        found
     }
 
     /// Hands out a block made of free buddies of different states, for when no state by itself has
@@ -527,7 +592,7 @@ impl<'a> Buddy<'a> {
         }
         for below in (0..order).rev() {
             for state in State::ALL {
-                let mut index = self.core.heads[state as usize][below as usize];
+                let mut index = self.core.lists[state as usize][below as usize].head;
                 while index != NONE {
                     let base = index >> order << order;
                     if let Some(worst) = self.group(base, order) {
@@ -785,23 +850,23 @@ impl<'a> Buddy<'a> {
         let frame = &self.frames[index as usize];
         let prev = frame.prev.load(Ordering::Relaxed);
         match self.frames.get(prev as usize) {
-            None => self.core.heads[state as usize][order as usize] == index,
+            None => self.core.lists[state as usize][order as usize].head == index,
             Some(before) => before.next.load(Ordering::Relaxed) == index,
         }
     }
 
     fn link(&mut self, index: u32, order: u32, state: State) {
         let (state, order) = (state as usize, order as usize);
-        let head = self.core.heads[state][order];
+        let head = self.core.lists[state][order].head;
         let frame = &self.frames[index as usize];
         frame.next.store(head, Ordering::Relaxed);
         frame.prev.store(NONE, Ordering::Relaxed);
         match self.frames.get(head as usize) {
             Some(next) => next.prev.store(index, Ordering::Relaxed),
-            None => self.core.tails[state][order] = index,
+            None => self.core.lists[state][order].tail = index,
         }
-        self.core.heads[state][order] = index;
-        self.core.blocks[state][order] += 1;
+        self.core.lists[state][order].head = index;
+        self.core.lists[state][order].blocks += 1;
         self.core.filled[state] |= 1 << order;
     }
 
@@ -814,16 +879,16 @@ impl<'a> Buddy<'a> {
         let prev = frame.prev.load(Ordering::Relaxed);
         match self.frames.get(prev as usize) {
             Some(before) => before.next.store(next, Ordering::Relaxed),
-            None => self.core.heads[state][order] = next,
+            None => self.core.lists[state][order].head = next,
         }
         match self.frames.get(next as usize) {
             Some(after) => after.prev.store(prev, Ordering::Relaxed),
-            None => self.core.tails[state][order] = prev,
+            None => self.core.lists[state][order].tail = prev,
         }
         // No frame may look linked that is not (`linked`).
         frame.prev.store(NONE, Ordering::Relaxed);
-        self.core.blocks[state][order] -= 1;
-        if self.core.blocks[state][order] == 0 {
+        self.core.lists[state][order].blocks -= 1;
+        if self.core.lists[state][order].blocks == 0 {
             self.core.filled[state] &= !(1 << order);
         }
     }
@@ -840,7 +905,7 @@ impl<'a> Buddy<'a> {
         now: u32,
     ) -> Option<(u32, u32)> {
         for order in (lowest..=self.core.max_order).rev() {
-            let index = self.core.tails[State::Dirty as usize][order as usize];
+            let index = self.core.lists[State::Dirty as usize][order as usize].tail;
             if index == NONE || self.age(index, now) < min_idle {
                 continue;
             }
@@ -858,7 +923,7 @@ impl<'a> Buddy<'a> {
     #[must_use]
     pub fn next_to_zero(&self, lowest: u32, min_idle: u32, now: u32) -> Option<u32> {
         (lowest..=self.core.max_order)
-            .map(|order| self.core.tails[State::Dirty as usize][order as usize])
+            .map(|order| self.core.lists[State::Dirty as usize][order as usize].tail)
             .filter(|index| *index != NONE)
             .map(|index| min_idle.saturating_sub(self.age(index, now)))
             .min()
@@ -879,7 +944,7 @@ impl<'a> Buddy<'a> {
     ) -> Option<(u32, u32, State)> {
         for order in (lowest..=self.core.max_order).rev() {
             for state in [State::Dirty, State::ZeroResident] {
-                let index = self.core.tails[state as usize][order as usize];
+                let index = self.core.lists[state as usize][order as usize].tail;
                 if index == NONE {
                     continue;
                 }
@@ -1080,6 +1145,10 @@ impl<'a> Buddy<'a> {
             let size = 1 << tag.order();
             if !matches!(used, Use::Free(_)) && gone(tag) {
                 gained += u64::from(size);
+                // Its owner may have died cutting it up.
+                for tail in index + 1..index + size {
+                    self.frames[tail as usize].set_tag(TAIL);
+                }
                 self.release(index, tag.order(), used, State::Dirty, now);
             }
             index += size;
@@ -1148,7 +1217,16 @@ impl<'a> Buddy<'a> {
             else {
                 return fail(index, "a block ends after the last frame");
             };
-            if (index + 1..end).any(|tail| self.frames[tail as usize].tag() != TAIL) {
+            // A cache may be cutting its block up; once that is done the first frame says so.
+            let parts = |tail: Tag| {
+                let cached = matches!(used, Use::CachedDirty | Use::CachedZero);
+                cached && tail.used() == Some(used) && tail.owner() == tag.owner()
+            };
+            let whole = |tail: Tag| tail == TAIL || parts(tail);
+            if !(index + 1..end).all(|tail| whole(self.frames[tail as usize].tag())) {
+                if self.frames[index as usize].tag() != tag {
+                    continue;
+                }
                 return fail(index, "a block lies inside another");
             }
             *counts.of(used) += 1 << order;
@@ -1173,7 +1251,8 @@ impl<'a> Buddy<'a> {
         if counts.total() != u64::from(self.core.managed) {
             return fail(0, "the counts do not add up to all frames");
         }
-        if blocks != self.core.blocks {
+        let lengths = self.core.lists.map(|lists| lists.map(|list| list.blocks));
+        if blocks != lengths {
             return fail(0, "the lists' lengths are not the numbers of blocks");
         }
         self.check_lists()?;
@@ -1183,7 +1262,7 @@ impl<'a> Buddy<'a> {
     fn check_lists(&self) -> Result<(), Inconsistent> {
         for state in State::ALL {
             for order in 0..ORDERS {
-                let mut index = self.core.heads[state as usize][order];
+                let mut index = self.core.lists[state as usize][order].head;
                 let (mut length, mut last) = (0, NONE);
                 while let Some(frame) = self.frames.get(index as usize) {
                     if frame.tag() != Tag::free(state, order as u32) {
@@ -1191,15 +1270,15 @@ impl<'a> Buddy<'a> {
                         return Err(Inconsistent { frame: index, what });
                     }
                     length += 1;
-                    if length > self.core.blocks[state as usize][order] {
+                    if length > self.core.lists[state as usize][order].blocks {
                         let what = "a list is longer than its count";
                         return Err(Inconsistent { frame: index, what });
                     }
                     last = index;
                     index = frame.next.load(Ordering::Relaxed);
                 }
-                if length != self.core.blocks[state as usize][order]
-                    || last != self.core.tails[state as usize][order]
+                if length != self.core.lists[state as usize][order].blocks
+                    || last != self.core.lists[state as usize][order].tail
                 {
                     let what = "a list does not end where it should";
                     return Err(Inconsistent { frame: last, what });
@@ -1207,5 +1286,60 @@ impl<'a> Buddy<'a> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A cache is interrupted anywhere in cutting its block up: by a death, a fork, or somebody who
+    /// looks. The block is whole until its first frame says otherwise.
+    #[test]
+    fn a_block_cut_halfway_is_one_block() {
+        for used in [Use::CachedZero, Use::CachedDirty] {
+            for cut in 0..4 {
+                let frames: [Frame; 8] = core::array::from_fn(|_| Frame::new());
+                let mut core = Core::new(3);
+                let mut buddy = Buddy::new(&mut core, &frames);
+                buddy.extend(8, State::ZeroResident, 0);
+                assert_eq!(buddy.take_cached(0, 4, 2, &mut [0]), 1);
+                frames[0].set_tag(Tag::new(used, 2, 2));
+                for tail in &frames[4 - cut..4] {
+                    tail.set_tag(Tag::new(used, 0, 2));
+                }
+                assert_eq!(buddy.check().map(|counts| counts.out), Ok(4));
+                let mut after = core.clone();
+                let mut rebuilt = Buddy::new(&mut after, &frames);
+                if cut % 2 == 0 {
+                    rebuilt.rebuild(0);
+                    assert_eq!(rebuilt.check().map(|counts| counts.out), Ok(4));
+                }
+                assert_eq!(rebuilt.reclaim(|tag| tag.owner() == 2, 0), 4);
+                let counts = rebuilt.check();
+                assert_eq!(counts.map(|counts| (counts.out, counts.dirty)), Ok((0, 4)));
+            }
+        }
+    }
+
+    /// Whatever else stands inside a block is an error still.
+    #[test]
+    fn a_strangers_tag_inside_a_cached_block_is_noticed() {
+        let frames: [Frame; 4] = core::array::from_fn(|_| Frame::new());
+        for tag in [
+            Tag::new(Use::CachedZero, 0, 3),
+            Tag::new(Use::CachedDirty, 0, 2),
+            Tag::new(Use::Allocated, 0, 2),
+            Tag::free(State::ZeroResident, 0),
+        ] {
+            let mut core = Core::new(2);
+            let mut buddy = Buddy::new(&mut core, &frames);
+            buddy.extend(4, State::ZeroResident, 0);
+            buddy.take_cached(0, 4, 2, &mut [0]);
+            assert!(buddy.check().is_ok());
+            frames[3].set_tag(tag);
+            assert!(buddy.check().is_err(), "{tag:?}");
+            frames[3].set_tag(TAIL);
+        }
     }
 }

@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 use std::vec::Vec;
 
 /// Single pages in a per-thread cache at most.
-pub(crate) const CACHE_BLOCKS: usize = 32;
+pub(crate) const CACHE_BLOCKS: usize = 256;
+/// Pieces of zeroed memory in a per-thread cache, not yet cut into blocks, for each order.
+pub(crate) const PIECES: usize = 32;
 /// Orders that per-thread caches hold: up to 128 KiB of 4 KiB pages.
 pub(crate) const CACHED_ORDERS: usize = 6;
 /// Processes that can share a pool.
@@ -41,6 +43,10 @@ const LANDING_WAIT: Duration = Duration::from_micros(100);
 /// granularity.
 const HOLD_OFF: u32 = 30;
 
+/// What follows it begins a pair of cache lines (that much is fetched together).
+#[repr(align(128))]
+struct Apart;
+
 /// A process attached to a pool: its number and when it started.
 #[repr(C)]
 pub(crate) struct Process {
@@ -55,10 +61,18 @@ pub(crate) struct Control {
     pub(crate) identity: shared::Identity,
     pub(crate) ready: AtomicU32,
     pub(crate) closed: AtomicU32,
+    /// Every hand-out reads what stands before it; what follows moves from CPU to CPU with the lock.
+    _lock_apart: Apart,
     pub(crate) lock: Lock,
+    /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
+    /// written under the lock.
+    pub(crate) demand: AtomicU64,
     core: UnsafeCell<Core>,
+    _waiting_apart: Apart,
     /// Changes when scrubbers have something to look at; they wait on it.
     wake: AtomicU32,
+    /// Scrubbers that wait for something to be freed. Those that wait for a time are not counted:
+    /// nothing freed meanwhile is old enough sooner, and waking them at each free costs both sides.
     sleepers: AtomicU32,
     /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
     /// a count, so that whoever dies waiting leaves nothing behind.
@@ -369,7 +383,8 @@ impl Inner {
     pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
         let control = self.control();
         let seen = control.wake.load(Ordering::SeqCst);
-        control.sleepers.fetch_add(1, Ordering::SeqCst);
+        let counted = u32::from(timeout.is_none());
+        control.sleepers.fetch_add(counted, Ordering::SeqCst);
         if !ready() {
             let timeout = timeout.map(|timeout| rustix::thread::futex::Timespec {
                 tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -378,7 +393,7 @@ impl Inner {
             let flags = self.futex_flags();
             let _ = rustix::thread::futex::wait(&control.wake, flags, seen, timeout.as_ref());
         }
-        control.sleepers.fetch_sub(1, Ordering::SeqCst);
+        control.sleepers.fetch_sub(counted, Ordering::SeqCst);
     }
 
     /// A zeroed run of `frames` frames, past the caches. Returns its first frame.
@@ -386,20 +401,30 @@ impl Inner {
         let order = self.order(frames)?;
         let events = &self.control().events;
         let bytes = u64::from(frames) << self.frame_shift;
-        add(&events.demand, bytes);
+        let batch = if frames == 1 << order { cache::batch(self, order) } else { 0 };
+        let mut pieces = [0; PIECES];
         let mut guard = self.lock()?;
         let owner = self.owner();
-        if let Some(index) = guard.buddy().take(order, State::ZeroResident, owner) {
-            self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
-            let mut spare = [0; CACHE_BLOCKS];
-            let filled = self.spare(&mut guard, order, frames, &mut spare);
+        // Only ever written under the lock.
+        let demand = &self.control().demand;
+        demand.store(get(demand).wrapping_add(bytes), Ordering::Relaxed);
+        if batch > 0 {
+            let found = guard.buddy().take_cached(order, batch, owner, &mut pieces);
             drop(guard);
-            cache::fill(self, order, &mut spare[..filled]);
+            cache::fill(self, order, &pieces[..found]);
+            if let Some(index) = cache::take(self, order, true, true) {
+                self.verify(index, frames)?;
+                return Ok(index);
+            }
+        } else if let Some(index) = guard.buddy().take(order, State::ZeroResident, owner) {
+            self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
+            drop(guard);
             add(&events.zero_hits[order as usize], 1);
             self.verify(index, frames)?;
             return Ok(index);
+        } else {
+            drop(guard);
         }
-        drop(guard);
         add(&events.zero_misses[order as usize], 1);
         self.wake_scrubber(false);
         if frames == 1 << order
@@ -550,21 +575,6 @@ impl Inner {
         let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
         let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
         buddy.extend(count, State::ZeroAbsent, now());
-    }
-
-    /// More blocks of an order for the thread's cache, while the lock is held anyway.
-    fn spare(
-        &self,
-        guard: &mut Guard<'_>,
-        order: u32,
-        frames: u32,
-        spare: &mut [u32; CACHE_BLOCKS],
-    ) -> usize {
-        if frames != 1 << order {
-            return 0;
-        }
-        let room = cache::batch(self, order).min(spare.len());
-        guard.buddy().take_cached(order, self.owner(), &mut spare[..room])
     }
 
     fn hot_zero(&self, index: u32, frames: u32) {

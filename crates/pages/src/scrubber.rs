@@ -223,7 +223,7 @@ impl Worker {
                 let from = if awake { lowest } else { scrub.start };
                 timeout.is_none() && due(inner, from, scrub).is_some()
             }
-            ScrubberState::Unused => get(&inner.control().events.demand) != demand,
+            ScrubberState::Unused => get(&inner.control().demand) != demand,
             _ => false,
         };
         let orders = &self.orders;
@@ -240,7 +240,7 @@ impl Worker {
         if self.order() != GO || self.inner.is_closed() {
             return Err((ScrubberState::Paused, None));
         }
-        let demand = get(&self.inner.control().events.demand);
+        let demand = get(&self.inner.control().demand);
         if demand != self.demand_seen {
             self.demand_seen = demand;
             self.unused = 0;

@@ -127,8 +127,6 @@ pub(crate) struct Events {
     pub(crate) engine_faults: AtomicU64,
     pub(crate) verified: AtomicU64,
     pub(crate) verify_failed: AtomicU64,
-    /// Zeroed requests that came past the caches: the scrubber's work is being used.
-    pub(crate) demand: AtomicU64,
 }
 
 pub(crate) fn add(counter: &AtomicU64, amount: u64) {

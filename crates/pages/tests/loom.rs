@@ -7,7 +7,7 @@
 //! scrubber that still zeroes what was handed out, fail the run.
 #![cfg(loom)]
 
-use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use};
+use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use, halve_cached, split_cached};
 use loom::cell::UnsafeCell;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -191,6 +191,65 @@ fn a_cached_block_is_handed_out_while_the_scrubber_works() {
         world.use_and_free(1);
         scrubber.join().expect("no panic");
         owner.join().expect("no panic");
+        world.finish();
+    });
+}
+
+/// A cache cuts a block up without the lock and hands out the parts, while others look through all
+/// bookkeeping and allocate next to it.
+#[test]
+fn a_cache_cuts_its_block_up_while_others_look() {
+    model(|| {
+        let world = World::new(State::ZeroResident);
+        let mut piece = [0];
+        let pieces = world.with(|buddy| buddy.take_cached(0, 2, OWNER, &mut piece));
+        assert_eq!(pieces, 1, "two frames in one piece");
+        let (a, b) = (Arc::clone(&world), Arc::clone(&world));
+        let other = thread::spawn(move || {
+            a.with(|buddy| buddy.check()).expect("sound at every moment");
+        });
+        let owner = thread::spawn(move || {
+            let mut blocks = [piece[0], 0];
+            assert_eq!(split_cached(&b.frames, 0, OWNER, &mut blocks, 1), 2);
+            for block in blocks {
+                assert!(b.frames[block as usize].uncache(0, OWNER, true).is_ok());
+                assert!(b.is_zero(block, 0), "known to be zero and is not");
+                b.write(block, 0, 9);
+                assert!(b.frames[block as usize].cache(0, OWNER, false).is_ok());
+            }
+            let freed = b.with(|buddy| buddy.free_cached_all(&mut blocks, 0, false, 1));
+            assert_eq!(freed, (1, 0), "together they are what they were cut from");
+        });
+        world.use_and_free(0);
+        other.join().expect("no panic");
+        owner.join().expect("no panic");
+        world.finish();
+    });
+}
+
+/// Two threads have halves of one block in their caches; one of them fails to get at the other's.
+#[test]
+fn halves_of_a_block_are_their_owners() {
+    model(|| {
+        let world = World::new(State::ZeroResident);
+        let mut piece = [0];
+        world.with(|buddy| buddy.take_cached(0, 4, OWNER, &mut piece));
+        let (upper, order) = halve_cached(&world.frames, piece[0], OWNER).expect("four frames");
+        assert_eq!((upper, order), (2, 1));
+        let hand_in = |world: &World, first: u32, zero: bool| {
+            let mut blocks = [first, 0];
+            assert_eq!(split_cached(&world.frames, 0, OWNER, &mut blocks, 1), 2);
+            for block in blocks {
+                assert!(world.frames[block as usize].uncache(0, OWNER, true).is_ok());
+                world.write(block, 0, u8::from(!zero));
+                assert!(world.frames[block as usize].cache(0, OWNER, zero).is_ok());
+            }
+            world.with(|buddy| buddy.free_cached_all(&mut blocks, 0, zero, 1)).1
+        };
+        let a = Arc::clone(&world);
+        let first = thread::spawn(move || hand_in(&a, 0, true));
+        assert_eq!(hand_in(&world, upper, false), 0);
+        assert_eq!(first.join().expect("no panic"), 0);
         world.finish();
     });
 }

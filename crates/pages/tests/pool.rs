@@ -36,7 +36,7 @@ fn why(result: Result<(), PoolError>) -> FreeError {
 #[test]
 fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
     for pages in [PageSize::Base, PageSize::Transparent] {
-        for cache_blocks in [0, 32] {
+        for cache_blocks in [0, 1, 32, 256] {
             let pool = quiet()
                 .capacity(32 << 20)
                 .page_size(pages)
@@ -135,7 +135,7 @@ fn scribble_and_verify(pool: &Pool, order: u32, before: &str, entry: &str, page:
 
 #[test]
 fn every_bad_free_is_refused_with_its_reason_and_changes_nothing() {
-    for cache_blocks in [0, 32] {
+    for cache_blocks in [0, 1, 32, 256] {
         let pool = quiet().capacity(4 << 20).cache_blocks(cache_blocks).build().expect("a pool");
         let page = pool.page_size();
         let block = pool.alloc_raw(2).expect("a block");
@@ -223,7 +223,7 @@ fn settings_out_of_range_are_refused_by_name() {
     refused(Pool::builder().max_order(19), &["max_order", "19", "0 to 18"]);
     refused(Pool::builder().capacity(1 << 20).initial(2 << 20), &["initial", "2097152"]);
     refused(Pool::builder().prefault_threads(0), &["prefault_threads", "1 to 256"]);
-    refused(Pool::builder().cache_blocks(33), &["cache_blocks", "0 to 32"]);
+    refused(Pool::builder().cache_blocks(257), &["cache_blocks", "0 to 256"]);
     refused(Pool::builder().numa_node(5000), &["numa_node", "0 to 1023"]);
     refused(Pool::builder().verify(Verify::Report(0)), &["verify", "1 and more"]);
     refused(scrub(|scrub| scrub.start = 30), &["scrub.start", "30"]);
@@ -417,4 +417,57 @@ fn allocator_api_collections_grow_and_shrink() {
     assert_eq!(pool.stats().expect("figures").allocated, 0);
     let odd = std::alloc::Layout::from_size_align(1 << 13, 1 << 32).expect("a layout");
     assert!((&pool).allocate(odd).is_err(), "no such alignment");
+}
+
+/// Threads cut their zeroed memory up without the lock: no page is ever two threads' or not zero, and
+/// who looks through the bookkeeping meanwhile finds it sound.
+#[test]
+fn threads_cut_up_their_own_pieces_while_somebody_looks() {
+    for shared in [false, true] {
+        let builder = quiet().capacity(16 << 20).initial(16 << 20);
+        let pool = if shared { builder.build_shared() } else { builder.build() };
+        let pool = pool.expect("a pool");
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..=3u8)
+                .map(|mark| {
+                    let pool = &pool;
+                    scope.spawn(move || {
+                        for round in 0..8 {
+                            let order = u32::from(round % 4 == 3);
+                            let taken = (0..700 >> order).map(|_| {
+                                let block = pool.zalloc(order).expect("there is enough");
+                                assert!(block.iter().all(|byte| *byte == 0));
+                                let mut block = block.into_dirty();
+                                block.fill(mark);
+                                block
+                            });
+                            let taken: Vec<_> = taken.collect();
+                            for block in taken {
+                                assert!(block.iter().all(|byte| *byte == mark), "somebody else's");
+                            }
+                            pool.scrub_now(1 << 20).expect("some of it");
+                        }
+                    })
+                })
+                .collect();
+            let looks = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    pool.check().expect("sound at every moment");
+                    let stats = pool.stats().expect("figures");
+                    assert!(stats.zero_resident + stats.dirty <= stats.managed);
+                    std::thread::yield_now();
+                }
+            });
+            for worker in workers {
+                worker.join().expect("no panic");
+            }
+            done.store(true, Ordering::Relaxed);
+            looks.join().expect("no panic");
+        });
+        pool.check().expect("sound");
+        let stats = pool.stats().expect("figures");
+        assert_eq!((stats.allocated, stats.cached), (0, 0), "ended threads keep nothing");
+        assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
+    }
 }

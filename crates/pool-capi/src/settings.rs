@@ -58,7 +58,7 @@ impl Default for Config {
             growth: 4 << 20,
             prefault_threads: 1,
             numa_node: -1,
-            cache_blocks: 32,
+            cache_blocks: 256,
             verify_every: 0,
             scrub_start: scrub.start,
             scrub_stop: scrub.stop,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const LIBRARY: &str = "libcachewise_preload.so";
+const POOL_LIBRARY: &str = "libcachewise_pool_preload.so";
 
 /// What a shell says of a program that cannot be run, and of one that is not there.
 const NOT_EXECUTABLE: u8 = 126;
@@ -35,7 +36,16 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     }
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
-    command.arg0(name).args(arguments).env("LD_PRELOAD", preload(&library)?);
+    command.arg0(name).args(arguments);
+    let mut libraries = vec![library];
+    if let Some(bytes) = args.pool {
+        libraries.push(found(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
+        command.env("CACHEWISE_POOL", bytes.to_string());
+        if args.stats {
+            command.env("CACHEWISE_POOL_STATS", "1");
+        }
+    }
+    command.env("LD_PRELOAD", preload(&libraries)?);
     if let Some(profile) = &args.profile {
         let profile = fs::canonicalize(profile)
             .with_context(|| format!("--profile {}", profile.display()))?;
@@ -109,27 +119,27 @@ pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
 
 /// The library that was named, or the one that is found.
 pub(super) fn library(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    match named {
-        Some(file) => {
-            fs::canonicalize(file).with_context(|| format!("--library {}", file.display()))
-        }
-        None => find_library(),
-    }
+    found(LIBRARY, "--library", named)
 }
 
-/// The library's place, of those where it may be.
-fn find_library() -> anyhow::Result<PathBuf> {
+/// The same of any library that `option` names.
+fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(file) = named {
+        return fs::canonicalize(file).with_context(|| format!("{option} {}", file.display()));
+    }
     let own = std::env::current_exe().and_then(fs::canonicalize)?;
-    let places = places(own.parent().unwrap_or(Path::new("/")));
+    let places = places(library, own.parent().unwrap_or(Path::new("/")));
     match places.iter().find(|place| place.is_file()) {
         Some(found) => Ok(fs::canonicalize(found)?),
         None => {
             let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+            let package = library.trim_start_matches("lib").trim_end_matches(".so");
             bail!(
-                "{LIBRARY} not found; looked for {}\n\
-                 build it with: cargo build --release -p cachewise-preload\n\
-                 or name it with --library FILE",
-                looked.join(", ")
+                "{library} not found; looked for {}\n\
+                 build it with: cargo build --release -p {}\n\
+                 or name it with {option} FILE",
+                looked.join(", "),
+                package.replace('_', "-")
             )
         }
     }
@@ -137,25 +147,31 @@ fn find_library() -> anyhow::Result<PathBuf> {
 
 /// Beside the program, in the library directories of the same tree, and in Cargo's release
 /// directory beside the debug one.
-fn places(directory: &Path) -> Vec<PathBuf> {
+fn places(library: &str, directory: &Path) -> Vec<PathBuf> {
     let tree = directory.parent().unwrap_or(directory);
     // A library built for debugging is none to run programs on.
     let beside = if directory.ends_with("debug") { tree.join("release") } else { directory.into() };
     let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
     let inside = ["lib", "lib64", &multiarch].map(|inside| tree.join(inside));
-    [beside].into_iter().chain(inside).map(|place| place.join(LIBRARY)).collect()
+    [beside].into_iter().chain(inside).map(|place| place.join(library)).collect()
 }
 
-/// The library first, then what was to be preloaded anyway.
-pub(super) fn preload(library: &Path) -> anyhow::Result<OsString> {
+/// The libraries first, then what was to be preloaded anyway.
+pub(super) fn preload(libraries: &[PathBuf]) -> anyhow::Result<OsString> {
     use std::os::unix::ffi::OsStrExt as _;
-    if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
-        bail!(
-            "{}: found a space or a colon in the library's path, where LD_PRELOAD ends a path",
-            library.display()
-        );
+    let mut list = OsString::new();
+    for library in libraries {
+        if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+            bail!(
+                "{}: found a space or a colon in the library's path, where LD_PRELOAD ends a path",
+                library.display()
+            );
+        }
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(library);
     }
-    let mut list = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         list.push(":");
         list.push(others);
@@ -214,9 +230,9 @@ mod tests {
 
     #[test]
     fn a_clones_debug_build_finds_the_release_library() {
-        let found = places(Path::new("/clone/target/debug"));
+        let found = places(LIBRARY, Path::new("/clone/target/debug"));
         assert_eq!(found[0], Path::new("/clone/target/release").join(LIBRARY));
-        let found = places(Path::new("/usr/bin"));
+        let found = places(LIBRARY, Path::new("/usr/bin"));
         assert_eq!(found[0], Path::new("/usr/bin").join(LIBRARY));
         assert_eq!(found[1], Path::new("/usr/lib").join(LIBRARY));
     }
@@ -232,8 +248,9 @@ mod tests {
 
     #[test]
     fn a_path_that_ld_preload_cannot_hold_is_refused() {
-        assert!(preload(Path::new("/a b/library.so")).is_err());
-        assert!(preload(Path::new("/a:b/library.so")).is_err());
-        assert!(preload(Path::new("/a/library.so")).is_ok());
+        assert!(preload(&["/a b/library.so".into()]).is_err());
+        assert!(preload(&["/a/library.so".into(), "/a:b/library.so".into()]).is_err());
+        let two = preload(&["/a/library.so".into(), "/b/pool.so".into()]).expect("both fit");
+        assert!(two.to_string_lossy().starts_with("/a/library.so:/b/pool.so"), "{two:?}");
     }
 }

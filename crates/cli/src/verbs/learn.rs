@@ -103,7 +103,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     let launch = Launch {
         program,
         command: &args.command,
-        preload: exec::preload(&library)?,
+        preload: exec::preload(std::slice::from_ref(&library))?,
         profile,
         section,
     };

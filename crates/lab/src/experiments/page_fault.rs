@@ -20,6 +20,7 @@ use arms::{Arm, Pools, Sample};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::{Figure, FigureKind, PairedRatio, Row, stats};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 pub use verdicts::verdicts;
 
@@ -57,6 +58,13 @@ pub(super) const PAGE_LINES: usize = PAGE_SIZE / 64;
 pub(super) const FAULT: &str = "fault";
 /// Repetitions that deplete the pool (003.11).
 const DRAINING: usize = 10;
+/// Rounds that a cell has, however slow the machine is: with fewer there is no verdict.
+const FEWEST: usize = stats::LEAST_ROUNDS;
+/// For how long cells are sampled altogether; what a fault costs differs tenfold between machines,
+/// and who waits should know for how long. Asking for rounds or for another size lifts it.
+const LIMIT: Duration = Duration::from_secs(200);
+/// The same with `--quick`.
+const QUICK_LIMIT: Duration = Duration::from_secs(25);
 /// What everything is compared with.
 pub(super) const REFERENCE: &str = "kernel 4k";
 
@@ -142,21 +150,47 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
             })
         })
     };
-    setting.observer.begin(name, cells().map(|cell| cell.reps as f64).sum());
+    let mut left: f64 = cells().map(|cell| cell.weight()).sum();
+    setting.observer.begin(name, left);
+    let free = setting.options.rounds.is_some() || setting.options.classic;
+    let limit = match (free || !setting.options.sizes.is_empty(), setting.options.quick) {
+        (true, _) => None,
+        (_, true) => Some(QUICK_LIMIT),
+        _ => Some(LIMIT),
+    };
+    let begun = Instant::now();
+    let mut shortened = Vec::new();
     let mut random = fastrand::Rng::with_seed(setting.bench.seed);
     let mut rows = Vec::new();
     let mut finish = Finish::Complete;
     for cell in cells() {
         let observer: &dyn Observer = setting.observer;
-        let Some(samples) = sample(&pools, &cell, rounds, &mut random, observer)? else {
+        // What one cell does not need is there for the others.
+        let share =
+            limit.map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
+        let Some(samples) = sample(&pools, &cell, (rounds, share), &mut random, observer)? else {
             finish = Finish::Interrupted;
             break;
         };
+        let had = samples.first().map_or(0, |(_, samples)| samples.len());
+        if had < rounds {
+            shortened.push(had);
+        }
+        left -= cell.weight();
         for row in cell_rows(name, &cell, &samples, setting.bench.seed) {
             (setting.rows)(&row)?;
             rows.push(row);
         }
-        setting.observer.advance(&format!("{} lines", cell.lines), cell.reps as f64);
+        setting.observer.advance(&format!("{} lines", cell.lines), cell.weight());
+    }
+    if let (Some(least), Some(limit)) = (shortened.iter().min(), limit) {
+        (setting.notes)(format!(
+            "{} of {} cells were sampled in fewer rounds than {rounds} (at least {least}), to end in \
+             {} s: intervals say what that costs, --rounds {rounds} takes the time",
+            shortened.len(),
+            cells().count(),
+            limit.as_secs()
+        ))?;
     }
     drop(pools);
     if finish == Finish::Complete {
@@ -204,21 +238,33 @@ struct Cell {
     reps: usize,
 }
 
+impl Cell {
+    /// How long it takes, in arbitrary units: preparing and reading count like one repetition.
+    fn weight(&self) -> f64 {
+        (self.reps + 1) as f64 / self.threads as f64
+    }
+}
+
 /// An arm's samples by round.
 type Taken = (Arm, Vec<Sample>);
 
-/// One sample of each arm per round, in shuffled order; nothing when the user stopped it.
+/// One sample of each arm per round, in shuffled order, in as many rounds as there is time for; nothing
+/// when the user stopped it.
 fn sample(
     pools: &Pools,
     cell: &Cell,
-    rounds: usize,
+    (rounds, limit): (usize, Option<Duration>),
     random: &mut fastrand::Rng,
     observer: &dyn Observer,
 ) -> Result<Option<Vec<Taken>>, LabError> {
     let here = Arm::ALL.iter().filter(|arm| arm.takes_part(cell.reps > 1));
     let mut samples: Vec<Taken> = here.map(|arm| (*arm, Vec::new())).collect();
     let mut turns: Vec<usize> = (0..samples.len()).collect();
-    for _ in 0..rounds {
+    let begun = Instant::now();
+    for round in 0..rounds {
+        if round >= FEWEST && limit.is_some_and(|limit| begun.elapsed() >= limit) {
+            break;
+        }
         random.shuffle(&mut turns);
         for &turn in &turns {
             if observer.cancelled() {

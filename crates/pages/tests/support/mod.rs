@@ -2,7 +2,9 @@
 //! stands for each frame. `cargo test` replays the fuzzer's corpus and random sequences through it, a
 //! fuzzer runs it on its own.
 
-use cachewise_pages::buddy::{Buddy, Core, Frame, FreeError, State, Use, order_for, run_parts};
+use cachewise_pages::buddy::{
+    Buddy, Core, Frame, FreeError, State, Use, halve_cached, order_for, run_parts, split_cached,
+};
 
 const OWNER: u16 = 7;
 
@@ -206,8 +208,45 @@ impl Model {
     fn bulk(&mut self, argument: u32) {
         let order = argument % 3;
         let mut blocks = [0; 16];
-        let room = 1 + argument as usize % 16;
-        let filled = self.buddy().take_cached(order, OWNER, &mut blocks[..room]);
+        let most = 1 + argument % 16;
+        // Sometimes fewer places than it takes to have all in the pieces there are.
+        let places = 1 + (argument / 16) as usize % 16;
+        let pieces = self.buddy().take_cached(order, most, OWNER, &mut blocks[..places]);
+        self.buddy().check().expect("a cache holds pieces");
+        if argument.is_multiple_of(3)
+            && let Some(first) = blocks[..pieces].first()
+        {
+            // A piece is cut up in steps, and every state in between is sound.
+            let whole = self.frames[*first as usize].tag().order();
+            let halves = halve_cached(&self.frames, *first, OWNER);
+            assert_eq!(halves, whole.checked_sub(1).map(|half| (*first + (1 << half), half)));
+            self.buddy().check().expect("halves are two cached blocks");
+            if let Some((upper, half)) = halves {
+                let now = self.now;
+                assert!(self.buddy().free_cached(upper, half, true, now).is_ok());
+                assert!(halve_cached(&self.frames, upper, OWNER).is_none(), "not its own");
+            }
+            if halves.is_some_and(|(_, half)| half < order) {
+                let first = *first;
+                let half = order - 1;
+                let now = self.now;
+                assert!(self.buddy().free_cached(first, half, true, now).is_ok());
+                for rest in &blocks[1..pieces] {
+                    let order = self.frames[*rest as usize].tag().order();
+                    assert!(self.buddy().free_cached(*rest, order, true, now).is_ok());
+                }
+                return;
+            }
+        }
+        let short = split_cached(&self.frames, order, OWNER, &mut blocks[..pieces], pieces);
+        assert!(short == 0 || short == pieces, "too short a list is left alone");
+        let filled = if short != 0 {
+            short
+        } else {
+            split_cached(&self.frames, order, OWNER, &mut blocks, pieces)
+        };
+        assert!(filled <= most as usize);
+        self.buddy().check().expect("what was cut is as many cached blocks");
         for index in &blocks[..filled] {
             self.claim(*index, 1 << order);
             self.assert_zero(*index, 1 << order);

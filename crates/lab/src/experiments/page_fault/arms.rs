@@ -6,11 +6,14 @@ use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::Reader;
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
 use std::ptr::{self, NonNull};
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes that a pool has per thread beside what is handed out: twice what a cache holds.
-const SPARE: usize = 256 << 10;
+/// Bytes that a pool has per thread beside what is handed out: what its cache holds, zeroed and dirty.
+const SPARE: usize = 2 << 20;
+/// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
+/// than it takes to start a thread.
+const LOOKS: usize = 1 << 14;
 
 /// A way to get zeroed pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -316,6 +319,29 @@ fn usage() -> Usage {
     Usage { cpu: cachewise_measure::clock::thread_cpu_ns() / 1e9, user, system, faults }
 }
 
+/// Where the threads of a sample meet. They wait awake: one that has to be woken begins tens of
+/// microseconds after the others, which is as long as a thousand pages take.
+struct Gate {
+    threads: usize,
+    arrived: AtomicUsize,
+}
+
+impl Gate {
+    /// Returns when every thread has called it as often as this one: `meeting` times.
+    fn wait(&self, meeting: usize) {
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        let mut looks = 0;
+        while self.arrived.load(Ordering::Acquire) < meeting * self.threads {
+            looks += 1;
+            if looks < LOOKS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
 /// One thread's part of a sample, and when its timed part and its reading began and ended.
 struct Part {
     sample: Sample,
@@ -331,14 +357,14 @@ pub(super) fn sample(
     cell: &Cell,
     before: Duration,
 ) -> Result<Sample, LabError> {
-    let barrier = Barrier::new(cell.threads);
+    let gate = Gate { threads: cell.threads, arrived: AtomicUsize::new(0) };
     let parts: Result<Vec<Part>, LabError> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cell.threads)
             .map(|thread| {
                 let share =
                     cell.pages * (thread + 1) / cell.threads - cell.pages * thread / cell.threads;
-                let barrier = &barrier;
-                scope.spawn(move || part(arm, pools, (share, cell.lines), cell.reps, barrier))
+                let gate = &gate;
+                scope.spawn(move || part(arm, pools, (share, cell.lines), cell.reps, gate))
             })
             .collect();
         let ended = threads.into_iter().map(|thread| {
@@ -371,14 +397,22 @@ fn part(
     pools: &Pools,
     (pages, lines): (usize, usize),
     reps: usize,
-    barrier: &Barrier,
+    gate: &Gate,
 ) -> Result<Part, LabError> {
-    let room = Vec::with_capacity(pages);
-    barrier.wait();
+    // The list's own pages are there before, and the pool knows the thread: both are done once in a
+    // thread's life and not once a page.
+    let mut room = vec![NonNull::dangling(); pages];
+    room.clear();
+    let known = match arm.pool(pools) {
+        Some(_) => take(arm, pools, (1, 0), Vec::new()).and_then(Held::give_back).map(|_| ()),
+        None => Ok(()),
+    };
+    gate.wait(1);
     let before = usage();
     let begun = Instant::now();
-    // Errors wait until everybody has met: nobody is left alone at a barrier.
+    // Errors wait until everybody has met: nobody is left alone at the gate.
     let taken: Result<Held<'_>, LabError> = (|| {
+        known?;
         let mut held = take(arm, pools, (pages, lines), room)?;
         for _ in 1..reps {
             let room = held.give_back()?;
@@ -388,7 +422,7 @@ fn part(
     })();
     let taking = (begun, Instant::now());
     let after = usage();
-    barrier.wait();
+    gate.wait(2);
     let begun = Instant::now();
     if let Ok(held) = &taken {
         for page in 0..pages {

@@ -1,0 +1,111 @@
+//! `exec --pool`: a program whose large blocks come from the pool, and each refusal.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+    size_t n = 4 << 20, sum = 0;
+    for (int i = 0; i < 5; i++) {
+        unsigned char *table = calloc(1, n);
+        for (size_t at = 0; at < n; at++) sum += table[at];
+        memset(table, 7, n);
+        free(table);
+    }
+    const char *pool = getenv("CACHEWISE_POOL");
+    printf("%zu, pool %s\n", sum, pool ? pool : "none");
+}
+"#;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The libraries as they ship, built once.
+fn libraries() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+        // One by one, so that none is built with another's features.
+        for package in ["cachewise-preload", "cachewise-pool-preload"] {
+            let output = Command::new(env!("CARGO"))
+                .args(["build", "--release", "-p", package, "--target-dir"])
+                .arg(target)
+                .current_dir(env!("CARGO_MANIFEST_DIR"))
+                .output()
+                .expect("cargo runs");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+        }
+        target.join("release")
+    })
+}
+
+fn exec(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with("CACHEWISE_") {
+            command.env_remove(&variable);
+        }
+    }
+    command.arg("exec").args(arguments).output().expect("the program starts")
+}
+
+#[test]
+fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, program) = (folder.path().join("p.c"), folder.path().join("tables"));
+    std::fs::write(&source, PROGRAM).expect("written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
+    let output = compiler.output().expect("a C compiler");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let named = |library: &str| libraries().join(library).to_string_lossy().into_owned();
+    let (library, pool) = (named("libcachewise_preload.so"), named("libcachewise_pool_preload.so"));
+    let program = program.to_string_lossy().into_owned();
+
+    let with = ["--library", &library, "--pool-library", &pool, "--pool", "64M", "--stats", "--"];
+    let output = exec(&[with.as_slice(), &[&program]].concat());
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(text(&output.stdout), "0, pool 67108864\n");
+    assert!(told.contains("pool: 5 large requests served"), "{told}");
+    assert!(told.contains("fill"), "the other library counts beside it: {told}");
+
+    let output = exec(&["--library", &library, "--", &program]);
+    assert_eq!(text(&output.stdout), "0, pool none\n", "nobody asked for one");
+    assert!(!text(&output.stderr).contains("pool"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn each_wrong_pool_is_refused_before_the_program_runs() {
+    for (arguments, status, told) in [
+        (&["--pool", "many", "--", "true"] as &[&str], 2, "many"),
+        (&["--pool", "0", "--", "true"], 2, "accepted 128K"),
+        (&["--pool", "64K", "--", "true"], 2, "found 64K, accepted 128K"),
+        (&["--pool-library", "/x.so", "--", "true"], 2, "--pool <SIZE>"),
+        (
+            &[
+                "--library",
+                "/bin/sh",
+                "--pool",
+                "1G",
+                "--pool-library",
+                "/nowhere.so",
+                "--",
+                "true",
+            ],
+            1,
+            "--pool-library /nowhere.so",
+        ),
+    ] {
+        let output = exec(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
+        assert!(error.contains(told), "{arguments:?}: {error}");
+    }
+}
