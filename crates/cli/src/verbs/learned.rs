@@ -114,6 +114,9 @@ fn existing_of(name: &str, place: &Path) -> anyhow::Result<()> {
 
 fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
     let module = modules.get(&site.module);
+    if let Some(Symbols { name, given: true, .. }) = module {
+        return SiteLine { module: "(named)".to_owned(), function: name.clone(), site };
+    }
     let function = module.and_then(|symbols| symbols.at(site.offset));
     SiteLine {
         module: module.map_or("?".to_owned(), |symbols| symbols.name.clone()),
@@ -125,14 +128,20 @@ fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
 /// A module's functions by address.
 struct Symbols {
     name: String,
+    /// The program named the site itself (`cachewise::site!`, `CW_SITE`).
+    given: bool,
     functions: BTreeMap<u64, (u64, String)>,
 }
 
 impl Symbols {
     /// Empty where the file is gone, another one, or none that has names.
     fn of(path: &Path, id: &str) -> Symbols {
+        if id == "site" {
+            let name = path.to_string_lossy().into_owned();
+            return Symbols { name, given: true, functions: BTreeMap::new() };
+        }
         let functions = functions(path, id).unwrap_or_default();
-        Symbols { name: name_of(path), functions }
+        Symbols { name: name_of(path), given: false, functions }
     }
 
     /// The function that a return address lies in: the call is before it.
