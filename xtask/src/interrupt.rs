@@ -9,12 +9,11 @@ use std::time::Instant;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Ctrl-C no longer ends this process by itself; the second one does.
+    /// Ctrl-C no longer ends this process by itself: it ends the program that runs, and then this
+    /// one stops by its own.
     pub fn new() -> Result<Interrupt> {
         let came = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let again = Arc::clone(&came);
-            signal_hook::flag::register_conditional_shutdown(signal, 130, again)?;
             signal_hook::flag::register(signal, Arc::clone(&came))?;
         }
         Ok(Interrupt(came))

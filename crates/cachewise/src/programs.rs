@@ -149,6 +149,10 @@ impl Store {
     /// # Errors
     /// Why that was not possible; the file is as it was then.
     pub fn save(&self, sites: &Sites, epoch: u32, modules: &dyn Modules) -> Result<(), Problem> {
+        if sites.slots().all(|slot| slot.key().is_none()) {
+            // Not even a lock: the first who makes one owns it.
+            return Ok(());
+        }
         let mut name = Scratch::new(PATH_BYTES + 32)?;
         if self.users {
             self.make_directories(name.bytes());

@@ -51,6 +51,16 @@ fn learner() -> Option<&'static Learner> {
     unsafe { LEARNER.load(Ordering::Acquire).as_ref() }
 }
 
+/// The smallest copy that is handed over.
+static COPIES_FROM: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Whether copies of that size have a way by their call site.
+pub(crate) fn takes_copies(n: usize) -> bool {
+    n as u64 >= COPIES_FROM.load(Ordering::Acquire)
+}
+
+pub(crate) use hook::copy;
+
 /// Begins, where the environment says so.
 pub(crate) fn start() {
     let learn = os::variable(c"CACHEWISE_LEARN");
@@ -110,7 +120,8 @@ fn begin(budget: Option<Budget>, store: Store, save_every: u64) -> Option<()> {
         fill: hook::stub::fill,
         zero: hook::stub::zero,
     };
-    large::hand_over(&takers, LARGE as u64);
+    let [copies, ..] = large::hand_over(&takers, LARGE as u64);
+    COPIES_FROM.store(copies.unwrap_or(u64::MAX), Ordering::Release);
     Some(())
 }
 

@@ -78,6 +78,10 @@ impl SiteLine {
         match self.site.left.outcome {
             Outcome::Decided(way) if way == usual => format!("{}, as the profile", way.name()),
             Outcome::Decided(way) => format!("{}, not {}", way.name(), usual.name()),
+            // Nobody has tried and found nothing: it was not called often enough to be tried.
+            Outcome::CannotTell(Why::TooFew) if self.evidence().pairs() == 0 => {
+                "too few calls".to_owned()
+            }
             Outcome::CannotTell(why) => format!("cannot tell: {}", reason(why)),
         }
     }
@@ -85,7 +89,7 @@ impl SiteLine {
 
 fn reason(why: Why) -> &'static str {
     match why {
-        Why::TooFew => "too few calls",
+        Why::TooFew => "too few calls yet",
         Why::NoDifference => "no difference",
         Why::Unconfirmed => "long blocks disagree",
         Why::Reopened => "reopened, it changed",
@@ -278,7 +282,8 @@ mod tests {
 
     fn line(outcome: Outcome, function: &str, moved: u64) -> SiteLine {
         let mut evidence = Evidence::NONE;
-        for pair in 0..20 {
+        let pairs = if outcome == Outcome::CannotTell(Why::TooFew) { 0 } else { 20 };
+        for pair in 0..pairs {
             let jitter = f64::from(pair * 7 % 5) * 1000.0;
             evidence.add(1_000_000.0 + jitter, 800_000.0 - jitter);
         }

@@ -5,6 +5,7 @@ use cachewise::profile::user_path;
 use cachewise_learn::section::{Section, Site};
 use cachewise_report::programs::{Program, SiteLine};
 use object::read::{Object as _, ObjectSymbol as _};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -110,6 +111,39 @@ fn existing_of(name: &str, place: &Path) -> anyhow::Result<()> {
     known.sort();
     let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
     bail!("nothing was learned of \"{name}\"; programs: {known}")
+}
+
+/// A program's sites as JSON, for who wants to count with them; nothing is proved of it yet.
+pub fn as_json(program: &Program) -> Value {
+    let sites = program.sites.iter().map(|line| {
+        let Site { operation, octave, bytes, usual, left, .. } = line.site;
+        let [temporal, non_temporal] = left.evidence.costs;
+        json!({
+            "module": line.module,
+            "function": line.function,
+            "operation": operation.name(),
+            "octave": octave,
+            "calls": left.calls,
+            "bytes": bytes,
+            "tried": left.explored,
+            "reopened": left.reopened,
+            "pairs": left.evidence.pairs(),
+            "temporal_ns": { "mean": temporal.mean(), "error": temporal.error() },
+            "non_temporal_ns": { "mean": non_temporal.mean(), "error": non_temporal.error() },
+            "profile": usual.name(),
+            "outcome": left.outcome.name(),
+            "decision": line.decision(),
+            "gain": line.gain().map(|[mid, low, high]| {
+                json!({ "median": mid, "low": low, "high": high })
+            }),
+        })
+    });
+    json!({
+        "program": program.name,
+        "written": program.written,
+        "sites": sites.collect::<Vec<_>>(),
+        "proof": null,
+    })
 }
 
 fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
