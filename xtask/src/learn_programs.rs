@@ -38,6 +38,12 @@ pub struct LearnPrograms {
     /// Keep what is learned, and the pages, in this directory
     #[arg(long, value_name = "DIRECTORY")]
     keep: Option<PathBuf>,
+    /// This program in place of one built for release first
+    #[arg(long, value_name = "FILE", requires = "library")]
+    cachewise: Option<PathBuf>,
+    /// This preload library in place of one built for release first
+    #[arg(long, value_name = "FILE", requires = "cachewise")]
+    library: Option<PathBuf>,
     /// Write the tables as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
@@ -216,6 +222,18 @@ fn open(path: &Path, mode: u32) -> Result<()> {
         .with_context(|| path.display().to_string())
 }
 
+/// The program and the library, built for release.
+fn build() -> Result<(PathBuf, PathBuf)> {
+    let release = crate::install::build()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    let built = build.args(["build", "--release", "-p", "cachewise-cli"]).status()?;
+    if !built.success() {
+        bail!("cargo build --release -p cachewise-cli ended with {built}");
+    }
+    Ok((release.join("cachewise"), release.join("libcachewise_preload.so")))
+}
+
 struct Tools {
     cachewise: PathBuf,
     library: PathBuf,
@@ -226,17 +244,14 @@ struct Tools {
 
 impl Tools {
     fn new(args: &LearnPrograms, scratch: &Path, kept: PathBuf) -> Result<Tools> {
-        let release = crate::install::build()?;
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        let built = build.args(["build", "--release", "-p", "cachewise-cli"]).status()?;
-        if !built.success() {
-            bail!("cargo build --release -p cachewise-cli ended with {built}");
-        }
+        let (cachewise, built) = match (&args.cachewise, &args.library) {
+            (Some(cachewise), Some(library)) => (fs::canonicalize(cachewise)?, library.clone()),
+            _ => build()?,
+        };
         // Copies where every user may read them: servers that refuse to run as root are run as
         // somebody else, who saves what he learned too.
         let library = scratch.join("libcachewise_preload.so");
-        fs::copy(release.join("libcachewise_preload.so"), &library)?;
+        fs::copy(&built, &library).with_context(|| built.display().to_string())?;
         open(&library, 0o755)?;
         let in_force = cachewise::profile::user_path().filter(|path| path.exists());
         let own = kept.join("learned.profile");
@@ -264,7 +279,6 @@ impl Tools {
             open(directory, 0o755)?;
             above = directory.parent();
         }
-        let cachewise = release.join("cachewise");
         Ok(Tools { cachewise, library, config, profile, kept })
     }
 
