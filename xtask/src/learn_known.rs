@@ -168,6 +168,8 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     markdown::write(args.markdown.as_deref(), &text)?;
     markdown::write_json(args.json.as_deref(), &as_json(&shown))?;
     if interrupt.came() {
+        // Destructors are not run by what follows.
+        drop(scratch);
         std::process::exit(130);
     }
     let wrong: Vec<_> = shown.iter().filter(|one| one.verdict == Verdict::Wrong).collect();
