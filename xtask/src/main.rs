@@ -9,7 +9,10 @@ mod ci;
 mod emulate;
 mod emulate_arch;
 mod install;
+mod interrupt;
+mod learn_known;
 mod learn_programs;
+mod markdown;
 mod programs;
 mod soak;
 mod webdriver;
@@ -70,6 +73,8 @@ enum Chore {
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
     Programs(programs::Programs),
+    /// Learn programs whose best way can be found out: right, cannot tell, or WRONG (exit 1).
+    LearnKnown(learn_known::LearnKnown),
     /// Learn real programs' call sites: the sites, the decisions, and the whole programs' verdicts.
     LearnPrograms(learn_programs::LearnPrograms),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
@@ -120,6 +125,7 @@ fn main() -> Result<()> {
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => programs::run(&args)?,
+        Chore::LearnKnown(args) => learn_known::run(&args)?,
         Chore::LearnPrograms(args) => learn_programs::run(&args)?,
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)?;

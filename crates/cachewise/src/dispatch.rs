@@ -91,11 +91,6 @@ pub(crate) struct Slot(u8);
 impl Slot {
     /// The initialising function.
     pub(crate) const BOOT: Slot = Slot(0);
-
-    /// Its number.
-    pub(crate) fn number(self) -> usize {
-        usize::from(self.0)
-    }
 }
 
 /// One operation's decisions with one hint: a slot for each class of sizes.

@@ -15,7 +15,7 @@ use crate::profile;
 use crate::reuse::Reuse;
 use crate::source;
 use cachewise_kernels::table::{CopyFn, FillFn, ZeroFn};
-use cachewise_kernels::{Operation, StoreKind};
+use cachewise_kernels::{Operation, StoreKind, TABLE};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Who takes large calls over, in the order of [`OPERATIONS`].
@@ -69,36 +69,65 @@ pub(crate) mod jump {
     }
 }
 
-fn store(operation: Operation, slot: usize) -> Option<StoreKind> {
-    let mut kernels = dispatch::kernels(operation);
-    kernels.find(|(known, _)| known.number() == slot).map(|(_, kernel)| kernel.store)
+/// The slots of each of [`OPERATIONS`] whose kernels go around the cache, one bit each.
+static AROUND: [[u64; 4]; 4] = {
+    let mut bits = [[0; 4]; 4];
+    let mut at = 0;
+    while at < 4 {
+        let (mut row, mut slot) = (0, 0);
+        while row < TABLE.len() {
+            if TABLE[row].deploy && TABLE[row].operation() as u8 == OPERATIONS[at] as u8 {
+                slot += 1;
+                if matches!(TABLE[row].store, StoreKind::NonTemporal | StoreKind::CacheLineZero) {
+                    bits[at][slot / 64] |= 1 << (slot % 64);
+                }
+            }
+            row += 1;
+        }
+        at += 1;
+    }
+    bits
+};
+
+/// Whether a slot of the operation of that place goes around the cache.
+fn is_around(at: usize, slot: usize) -> bool {
+    AROUND
+        .get(at)
+        .and_then(|bits| bits.get(slot / 64))
+        .is_some_and(|bits| bits >> (slot % 64) & 1 == 1)
 }
 
-fn is_around(operation: Operation, slot: usize) -> bool {
-    matches!(store(operation, slot), Some(StoreKind::NonTemporal | StoreKind::CacheLineZero))
-}
-
-/// Fills [`BEFORE`] for one operation; the first class from which there are two ways.
+/// What the table has for a class: the profile's own choice; the way through the cache, where it
+/// has one at that size; the way around it, where it has one.
 ///
 /// Through the cache goes what the profile has for readers (`soon`), or without a hint, while that
-/// stays in the cache; above that, what it had last. Around the cache goes what it has where nobody
-/// reads (`never`), or without a hint. Where even `never` stays in the cache, the profile's record
-/// says that the choice does not pay, whoever reads.
-fn ways(at: usize, operation: Operation) -> Option<usize> {
-    let (rows, before) = (&dispatch::ROWS, BEFORE.get(at)?);
-    let of = |reuse| rows.get(profile::row(operation, reuse));
-    let (unknown, soon, never) = (of(Reuse::Unknown)?, of(Reuse::Soon)?, of(Reuse::Never)?);
+/// stays in the cache. Around the cache goes what it has where nobody reads (`never`), or without a
+/// hint. Where even `never` stays in the cache, the profile's record says that the choice does not
+/// pay, whoever reads.
+fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize>) {
+    let operation = OPERATIONS.get(at).copied().unwrap_or(Operation::Copy);
+    let of =
+        |reuse| dispatch::ROWS.get(profile::row(operation, reuse)).map_or(0, |row| row.at(class));
+    let (unknown, soon, never) = (of(Reuse::Unknown), of(Reuse::Soon), of(Reuse::Never));
+    let mut through = [soon, unknown, never].into_iter();
+    let mut around = [never, unknown, soon].into_iter();
+    (
+        unknown,
+        through.find(|slot| *slot != 0 && !is_around(at, *slot)),
+        around.find(|slot| is_around(at, *slot)),
+    )
+}
+
+/// Fills [`BEFORE`] for one operation; the first class from which there are two ways. Through the
+/// cache goes, where the profile has nothing of that kind any more, what it had last.
+fn ways(at: usize) -> Option<usize> {
+    let before = BEFORE.get(at)?;
     let mut first = None;
     let mut last_temporal = 0;
     for class in 0..CLASSES {
-        let usual = unknown.at(class);
+        let (usual, through, around) = ways_of_class(at, class);
+        last_temporal = through.unwrap_or(last_temporal);
         before[USUAL].put(class, usual);
-        let through = [soon.at(class), usual, never.at(class)];
-        if let Some(found) = through.into_iter().find(|slot| !is_around(operation, *slot)) {
-            last_temporal = found;
-        }
-        let around = [never.at(class), usual, soon.at(class)];
-        let around = around.into_iter().find(|slot| is_around(operation, *slot));
         before[TEMPORAL].put(class, last_temporal);
         before[NON_TEMPORAL].put(class, around.unwrap_or(0));
         match around {
@@ -108,6 +137,28 @@ fn ways(at: usize, operation: Operation) -> Option<usize> {
         }
     }
     first
+}
+
+/// The slot for a call of a size from which the choice may matter: the profile's own, or what
+/// `choose` says, which is told whether that goes around the cache; `Some(true)` is around it. It is
+/// not asked where the profile knows one way only.
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub(crate) fn slot(at: usize, n: usize, choose: impl FnOnce(bool) -> Option<bool>) -> usize {
+    let class = dispatch::class(n as u64);
+    let mut found = ways_of_class(at, class);
+    if found.0 == 0 {
+        source::init();
+        found = ways_of_class(at, class);
+    }
+    let (usual, through, around) = found;
+    let Some(around) = around else { return usual };
+    let lower = || (0..class).rev().find_map(|class| ways_of_class(at, class).1);
+    let Some(through) = through.or_else(lower) else { return usual };
+    match choose(is_around(at, usual)) {
+        None => usual,
+        Some(true) => around,
+        Some(false) => through,
+    }
 }
 
 /// Hands large calls over, once per process: those of at least `least` bytes that have two ways.
@@ -124,7 +175,7 @@ pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
     ];
     let mut from = [None; 4];
     for (at, operation) in OPERATIONS.into_iter().enumerate() {
-        let Some(first) = ways(at, operation) else { continue };
+        let Some(first) = ways(at) else { continue };
         if let (Some(taker), Some(address)) = (TAKERS.get(at), addresses.get(at)) {
             taker.store(*address, Ordering::Release);
         }
@@ -160,8 +211,7 @@ fn row(operation: usize, around: Option<bool>) -> &'static Row {
 /// Whether the profile's own choice for a size that was handed over goes around the cache.
 #[must_use]
 pub fn usually_around(operation: usize, n: usize) -> bool {
-    let kind = OPERATIONS.get(operation).copied().unwrap_or(Operation::Copy);
-    is_around(kind, row(operation, None).slot(n))
+    is_around(operation, row(operation, None).slot(n))
 }
 
 macro_rules! kernels {

@@ -17,12 +17,15 @@
 //!
 //! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
 //!   takes pointers.
+//! - [`site!`] names a place that copies where nobody knows who reads: its calls are tried through the
+//!   cache and around it, and go the way that makes the program's own time the shorter one.
 //! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
 //!   ([`profile::user_path`]); one shipped for this CPU model. A missing, unreadable, damaged or
 //!   foreign one is passed over with one line on stderr, which `CACHEWISE_QUIET=1` silences; that
-//!   line is all this library ever prints. Set-user-id programs ignore the environment.
+//!   line, and one alike about what was saved of the [sites](site!), is all this library ever
+//!   prints. Set-user-id programs ignore the environment.
 //! - [`decision`] says what a call would do and who decided; [`install`] follows a profile that
 //!   the program brings itself.
 //! - Nothing allocates or locks; the first call may come from any thread, from a signal handler,
@@ -63,8 +66,13 @@ pub mod large;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;
+#[cfg(all(feature = "os", target_os = "linux"))]
+#[doc(hidden)]
+pub mod programs;
 mod reuse;
 mod shipped;
+#[doc(hidden)]
+pub mod site;
 mod small;
 mod source;
 
@@ -74,6 +82,9 @@ pub use ops::{
     zero_with,
 };
 pub use reuse::Reuse;
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub use site::{SaveError, save_sites};
+pub use site::{Site, SiteOutcome, SiteState};
 #[cfg(feature = "std")]
 pub use source::load;
 pub use source::{

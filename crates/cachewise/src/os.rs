@@ -4,6 +4,8 @@
 //! allocates, is a cancellation point, or leaves `errno` changed for long: callers wrap a whole
 //! sequence in [`preserving_errno`].
 
+pub(crate) mod files;
+
 use core::ffi::{CStr, c_char, c_int, c_long};
 use core::{fmt, ptr, slice};
 
@@ -34,6 +36,8 @@ impl fmt::Display for Errno {
             libc::EIO => "input/output error",
             libc::ENXIO | libc::ENODEV => "no such device",
             libc::ENOMEM => "out of memory",
+            libc::EROFS => "a read-only file system",
+            libc::ENOSPC => "no space left on the device",
             other => return write!(f, "error {other}"),
         })
     }

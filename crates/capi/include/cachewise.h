@@ -107,6 +107,80 @@ void *cw_fill_hint(void *dst, int byte, size_t n, enum cw_reuse reuse);
 void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
 
 /*
+ * A place of the program that copies or fills where nobody knows whether the destination is read
+ * soon. Its large calls (64 KiB and more, where the profile has two ways) are tried through the cache
+ * and around it, and the time from one call of the site to its next on the same thread decides: copy,
+ * reader and everybody else's cache are in it. At most 2 % of the site's time goes into calls tried
+ * the dearer way. Sizes of different octaves, and the operations, are decided apart.
+ *
+ *     static struct cw_site snapshot = CW_SITE("snapshot");
+ *     cw_copy_at(&snapshot, dst, src, n);
+ *
+ * The name is what the site is known by in the next process; sites with the same name are one. It
+ * ends in NUL, is printable ASCII, counts to its 64th byte, and lives as long as the site, which need
+ * not live as long as the process. With a site of NULL or without a name the call does as the one
+ * without a site.
+ *
+ * With CACHEWISE_LEARN=0 in the environment sites follow what was saved and try nothing; with
+ * CACHEWISE_LEARN=trial they try without regard to the 2 %.
+ */
+struct cw_site {
+    const char *name;
+    size_t reserved[3]; /* the library's */
+};
+
+#define CW_SITE(name)                                                                              \
+    {                                                                                              \
+        (name), { 0, 0, 0 }                                                                        \
+    }
+
+/*
+ * As cw_copy, cw_move, cw_fill and cw_zero, at a site.
+ */
+void *cw_copy_at(struct cw_site *site, void *dst, const void *src, size_t n);
+void *cw_move_at(struct cw_site *site, void *dst, const void *src, size_t n);
+void *cw_fill_at(struct cw_site *site, void *dst, int byte, size_t n);
+void *cw_zero_at(struct cw_site *site, void *dst, size_t n);
+
+/* What a site's own calls have said. */
+enum cw_site_outcome {
+    CW_SITE_TOO_FEW = 0,       /* not yet enough calls: they go as the profile says */
+    CW_SITE_TEMPORAL = 1,      /* through the cache is the cheaper way, and the way calls go */
+    CW_SITE_NON_TEMPORAL = 2,  /* around the cache is */
+    CW_SITE_NO_DIFFERENCE = 3, /* too small for the noise, or none: as the profile says */
+    CW_SITE_UNCONFIRMED = 4,   /* long blocks did not confirm short ones: as the profile says */
+    CW_SITE_REOPENED = 5       /* was decided, and the program has changed: being tried again */
+};
+
+/*
+ * What is known of a site's calls of one operation and of sizes of n's octave. size is set by the
+ * caller to sizeof(struct cw_site_state). The times are mean nanoseconds from call to call, 0 where
+ * nothing was tried. Returns 1; or 0, and nothing is written, where there was no such call yet or the
+ * profile has one way only, where operation is none of the four, or while another thread is at it.
+ */
+struct cw_site_state {
+    size_t size;
+    enum cw_site_outcome outcome;
+    size_t calls; /* those of earlier processes that were kept among them */
+    size_t tried; /* calls done otherwise than they would have been */
+    double temporal_ns;
+    double non_temporal_ns;
+};
+int cw_site_state(struct cw_site *site, enum cw_operation operation, size_t n,
+                  struct cw_site_state *state);
+
+/*
+ * Keeps what all sites have learned for the next process, which then starts decided: in the file that
+ * CACHEWISE_PROGRAM names, else in the user's for this program, beside the profile. Nothing is saved
+ * by itself; a service calls this now and then, others before they end. What other processes saved
+ * meanwhile is kept. Returns 0 where it is done or there is nothing to do; otherwise the length of a
+ * text that says why not, of which at most capacity bytes, the final NUL included, are written to
+ * problem; with a capacity of 0, problem may be NULL. Takes the time of writing a file, and up to
+ * half a second where others save at the moment.
+ */
+size_t cw_sites_save(char *problem, size_t capacity);
+
+/*
  * Large operations by several threads, where their size makes that pay on this machine: from how
  * many bytes on how many threads do is in the profile, and no more are used. The threads are made
  * for the call, take no signals, and end with it; one that the system refuses is done without, and

@@ -15,6 +15,7 @@
 extern crate std;
 
 mod parallel;
+mod sites;
 
 use cachewise::{Reuse, raw};
 use cachewise_kernels::Operation;
@@ -217,27 +218,42 @@ pub extern "C" fn cw_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_profile_source(buffer: *mut c_char, capacity: usize) -> usize {
     let source = cachewise::profile_source();
-    let mut into: &mut [u8] = &mut [];
-    // More than any path has: what comes after it need not be a slice, whose length is bounded.
-    let room = capacity.min(1 << 16);
-    if room > 0 {
-        // SAFETY: the caller's promise; C's char may hold any byte.
-        into = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), room) };
-    }
-    let mut text = Text { into, length: 0 };
-    // Text counts what it has no room for, and does not fail.
-    let _ = write!(text, "{source}");
-    let length = text.length;
-    if let Some(end) = text.into.get_mut(length.min(room.saturating_sub(1))) {
-        *end = 0;
-    }
-    length
+    // SAFETY: the caller's promise.
+    unsafe { Text::told(buffer, capacity, |text| write!(text, "{source}")) }
 }
 
 /// Text that is counted to its end, and written as far as there is room.
 struct Text<'a> {
     into: &'a mut [u8],
     length: usize,
+}
+
+impl Text<'_> {
+    /// Tells into C's buffer, with a NUL at the end; the whole text's length.
+    ///
+    /// # Safety
+    /// `buffer` is writable for `capacity` bytes, or `capacity` is 0.
+    unsafe fn told(
+        buffer: *mut c_char,
+        capacity: usize,
+        tell: impl FnOnce(&mut Text<'_>) -> fmt::Result,
+    ) -> usize {
+        let mut into: &mut [u8] = &mut [];
+        // More than any path has: what comes after it need not be a slice, whose length is bounded.
+        let room = capacity.min(1 << 16);
+        if room > 0 {
+            // SAFETY: the caller's promise; C's char may hold any byte.
+            into = unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), room) };
+        }
+        let mut text = Text { into, length: 0 };
+        // Text counts what it has no room for, and does not fail.
+        let _ = tell(&mut text);
+        let length = text.length;
+        if let Some(end) = text.into.get_mut(length.min(room.saturating_sub(1))) {
+            *end = 0;
+        }
+        length
+    }
 }
 
 impl fmt::Write for Text<'_> {

@@ -401,6 +401,9 @@ pub struct Learn {
     /// How often each of the three is run
     #[arg(long, value_name = "N", default_value_t = 10, requires = "prove", value_parser = clap::value_parser!(u32).range(6..=1000))]
     pub rounds: u32,
+    /// Write sites, decisions and the proof as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -92,13 +92,22 @@ fn a_program_is_learned_explained_followed_and_forgotten() {
     let program = home.program();
     let page = home.0.path().join("page.html");
     let page = page.to_string_lossy().into_owned();
-    let output = home.with_library("learn", &["--runs", "2", "--html", &page, "--", &program]);
+    let record = home.0.path().join("record.json").to_string_lossy().into_owned();
+    let arguments = ["--runs", "2", "--html", &page, "--json", &record, "--", &program];
+    let output = home.with_library("learn", &arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let told = text(&output.stdout);
     assert_eq!(told.matches("right\n").count(), 2, "{told}");
     let row = told.lines().find(|line| line.contains("passes_on+0x")).expect("the call site");
     assert!(row.contains("copy") && row.contains(" 80 ") && row.contains("16 MiB"), "{row}");
     assert!(std::fs::read_to_string(&page).expect("a page").contains("passes_on"));
+    let record = std::fs::read(&record).expect("a record");
+    let record: serde_json::Value = serde_json::from_slice(&record).expect("JSON");
+    let sites = record["sites"].as_array().expect("sites");
+    let site = sites.iter().find(|site| site["calls"] == 80).expect("the call site");
+    assert_eq!((&site["operation"], &site["octave"]), (&"copy".into(), &24.into()));
+    assert!(site["function"].as_str().expect("text").starts_with("passes_on+0x"), "{site}");
+    assert!(record["proof"].is_null());
 
     let explained = home.cachewise(&["explain", "--program", "passes"]);
     assert!(text(&explained.stdout).contains(row), "{}", text(&explained.stdout));

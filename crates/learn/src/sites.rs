@@ -144,22 +144,35 @@ pub struct Sites {
 }
 
 /// One thread's clocks: by site, those that it called last.
+///
+/// Sets of a few, as a cache has them: with one place for each site, two sites of one loop that
+/// share it would stop each other's clock at every call, and neither would ever be learned.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Clocks {
-    entries: [(u32, Clock); CLOCKS],
+    sets: [[(u32, Clock); IN_SET]; SETS],
+    /// Who goes next where a set is full.
+    turn: u32,
 }
 
-/// Sites that a thread has clocks for at a time.
-pub const CLOCKS: usize = 16;
+const SETS: usize = 16;
+const IN_SET: usize = 4;
 
 impl Clocks {
     /// None is running.
-    pub const STOPPED: Clocks = Clocks { entries: [(0, Clock::STOPPED); CLOCKS] };
+    pub const STOPPED: Clocks = Clocks { sets: [[(0, Clock::STOPPED); IN_SET]; SETS], turn: 0 };
 
     fn of(&mut self, slot: usize) -> &mut Clock {
-        let (owner, clock) = &mut self.entries[slot % CLOCKS];
         let me = slot as u32 + 1;
+        let set = &mut self.sets[slot % SETS];
+        let found = set.iter().position(|(owner, _)| *owner == me);
+        let found = found.or_else(|| set.iter().position(|(owner, _)| *owner == 0));
+        let at = found.unwrap_or_else(|| {
+            self.turn = self.turn.wrapping_mul(5).wrapping_add(1);
+            // The high bits: the low ones of such a sequence have a short period.
+            (self.turn >> 16) as usize % IN_SET
+        });
+        let (owner, clock) = &mut set[at];
         if *owner != me {
             *owner = me;
             clock.stop();
@@ -169,6 +182,15 @@ impl Clocks {
 }
 
 impl Slot {
+    const fn new() -> Slot {
+        Slot {
+            key: AtomicU64::new(0),
+            gate: AtomicU32::new(0),
+            last: AtomicU8::new(0),
+            state: UnsafeCell::new(Guarded { met: false, state: MaybeUninit::zeroed() }),
+        }
+    }
+
     /// Its key, once it has one.
     #[must_use]
     pub fn key(&self) -> Option<Key> {
@@ -229,7 +251,26 @@ pub struct Rules<'a> {
     pub epoch: u32,
 }
 
+impl Default for Sites {
+    fn default() -> Sites {
+        Sites::new()
+    }
+}
+
 impl Sites {
+    /// A table without a site: all its bytes are zero.
+    #[must_use]
+    pub const fn new() -> Sites {
+        Sites { slots: [const { Slot::new() }; SITES], lost: AtomicU64::new(0) }
+    }
+
+    /// What is known of a site; `None` where it was never called, or a thread of this epoch is at it.
+    #[must_use]
+    pub fn state(&self, epoch: u32, key: Key) -> Option<State> {
+        let of_key = |at: usize| self.slots.get(at).filter(|slot| slot.key() == Some(key));
+        places(key).find_map(of_key)?.state(epoch)
+    }
+
     /// The way for a call, `None` being the profile's own choice. `meet` is asked once per site, at
     /// its first call, for what is known of it.
     pub fn call(
@@ -266,10 +307,7 @@ impl Sites {
     }
 
     fn find(&self, key: Key) -> Option<(usize, &Slot)> {
-        // Knuth, TAOCP volume 3, 6.4: multiplication by 2^64 over the golden ratio.
-        let start = (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
-        (0..STEPS).find_map(|step| {
-            let at = (start + step) % SITES;
+        places(key).find_map(|at| {
             let slot = self.slots.get(at)?;
             let mut found = slot.key.load(Ordering::Relaxed);
             if found == 0 {
@@ -291,6 +329,13 @@ impl Sites {
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
+}
+
+/// The places looked at for a site.
+fn places(key: Key) -> impl Iterator<Item = usize> {
+    // Knuth, TAOCP volume 3, 6.4: multiplication by 2^64 over the golden ratio.
+    let start = (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54) as usize;
+    (0..STEPS).map(move |step| (start + step) % SITES)
 }
 
 impl State {
@@ -349,6 +394,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn sites_of_one_loop_do_not_stop_each_others_clocks() {
+        let sites = empty();
+        let mut clocks = Clocks::STOPPED;
+        let mut time = 0;
+        let key = |at: usize| Key::new(0x5000 + at * 0x123, Operation::Copy, 1 << 20);
+        for _ in 0..200 {
+            for at in 0..32 {
+                time += 1000;
+                sites.call(&RULES, key(at), 1 << 20, &mut clocks, met, || time);
+            }
+        }
+        let learning = (0..32).filter(|at| {
+            let state = sites.state(1, key(*at)).expect("called");
+            state.trial.is_some_and(|trial| trial.left().evidence.pairs() > 4)
+        });
+        // A set that more than its four fall into has some of them wait for a better day.
+        assert!(learning.count() >= 24);
     }
 
     #[test]

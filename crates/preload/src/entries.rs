@@ -44,8 +44,41 @@ pub(crate) mod plain {
         }
     }
 
+    /// Jumped to with the caller's return address on top of the stack: its call site.
+    ///
     /// # Safety
     /// As [`memcpy`].
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    #[unsafe(naked)]
+    pub(crate) unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        core::arch::naked_asm!("mov rcx, [rsp]", "jmp {}", sym mempcpy_from)
+    }
+
+    /// The result is not the kernels', so the call cannot be left to the table, which would not know
+    /// where it came from.
+    ///
+    /// # Safety
+    /// As [`memcpy`].
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    unsafe extern "C" fn mempcpy_from(
+        dst: *mut u8,
+        src: *const u8,
+        n: usize,
+        site: usize,
+    ) -> *mut u8 {
+        if crate::learn::takes_copies(n) && !overlap(dst, src, n) {
+            // SAFETY: the caller's promise, and the buffers do not overlap.
+            unsafe { crate::learn::copy(dst, src, n, site) };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { memcpy(dst, src, n) };
+        }
+        dst.wrapping_add(n)
+    }
+
+    /// # Safety
+    /// As [`memcpy`].
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     pub(crate) unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
         unsafe { memcpy(dst, src, n) };

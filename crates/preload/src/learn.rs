@@ -10,16 +10,16 @@
 //! Nothing of this is in the way of a program that asks for neither, and nothing in the way of small
 //! calls: the decision table sends large calls here (`cachewise::large`).
 //!
-//! - [`hook`] is where they arrive; [`modules`] knows what lies at an address; [`store`] reads and
-//!   writes the file; [`thread`] has each thread's clocks.
+//! - [`hook`] is where they arrive; [`modules`] knows what lies at an address; `cachewise::programs`
+//!   reads and writes the file; [`thread`] has each thread's clocks.
 
 mod hook;
 mod modules;
-mod store;
 mod thread;
 
 use crate::{observed::LARGE, os};
 use cachewise::large::{self, Takers};
+use cachewise::programs::Store;
 use cachewise_learn::Way;
 use cachewise_learn::sites::{Key, Operation, Place, Rules, Sites, State};
 use cachewise_learn::trial::Budget;
@@ -32,7 +32,7 @@ struct Learner {
     /// What learning may cost; `None` where decisions are followed.
     budget: Option<Budget>,
     sites: &'static Sites,
-    store: store::Store,
+    store: Store,
     modules: modules::Modules,
     /// Nanoseconds between savings.
     save_every: u64,
@@ -50,6 +50,16 @@ fn learner() -> Option<&'static Learner> {
     // SAFETY: null, or pages for the life of the process, complete before they were stored.
     unsafe { LEARNER.load(Ordering::Acquire).as_ref() }
 }
+
+/// The smallest copy that is handed over.
+static COPIES_FROM: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Whether copies of that size have a way by their call site.
+pub(crate) fn takes_copies(n: usize) -> bool {
+    n as u64 >= COPIES_FROM.load(Ordering::Acquire)
+}
+
+pub(crate) use hook::copy;
 
 /// Begins, where the environment says so.
 pub(crate) fn start() {
@@ -69,7 +79,7 @@ pub(crate) fn start() {
             None => return complain("CACHEWISE_LEARN_SAVE", "accepted a number of seconds"),
         },
     };
-    let store = match store::Store::open(program, budget.is_some()) {
+    let store = match Store::open(program) {
         Ok(store) => store,
         Err(why) => return complain("CACHEWISE_PROGRAM", why),
     };
@@ -81,7 +91,7 @@ pub(crate) fn start() {
     }
 }
 
-fn begin(budget: Option<Budget>, store: store::Store, save_every: u64) -> Option<()> {
+fn begin(budget: Option<Budget>, store: Store, save_every: u64) -> Option<()> {
     let sites = os::pages(size_of::<Sites>())?.cast::<Sites>();
     // SAFETY: fresh pages of that size, all zero, which is an empty table, for the process's life.
     let sites = unsafe { &*sites };
@@ -110,7 +120,8 @@ fn begin(budget: Option<Budget>, store: store::Store, save_every: u64) -> Option
         fill: hook::stub::fill,
         zero: hook::stub::zero,
     };
-    large::hand_over(&takers, LARGE as u64);
+    let [copies, ..] = large::hand_over(&takers, LARGE as u64);
+    COPIES_FROM.store(copies.unwrap_or(u64::MAX), Ordering::Release);
     Some(())
 }
 
@@ -164,9 +175,8 @@ impl Learner {
         let mut state = None;
         os::preserving_errno(|| {
             let place = self.modules.place(key.address());
-            let known = place.and_then(|place| {
-                self.store.known(self.modules.id(place.module)?, key, place.offset)
-            });
+            let known = place
+                .and_then(|place| self.store.known(&self.modules, place.module, key, place.offset));
             let usual = match large::usually_around(key.operation() as usize, n) {
                 true => Way::NonTemporal,
                 false => Way::Temporal,
@@ -192,7 +202,8 @@ impl Learner {
         }
         os::preserving_errno(|| {
             let epoch = self.epoch.load(Ordering::Relaxed);
-            self.store.save(self.sites, epoch, &self.modules);
+            // There is nobody to tell in the middle of a program; what is undone is not in the file.
+            let _ = self.store.save(self.sites, epoch, &self.modules);
         });
         self.saving.store(false, Ordering::Release);
     }

@@ -47,13 +47,20 @@ pub(crate) fn refuse_statistics() {
     }
 }
 
+/// Runs `body`, then sets `errno` back: `memcpy` does not change it.
 #[cfg(target_arch = "x86_64")]
-pub(crate) use learning::*;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use statistics::*;
+pub(crate) fn preserving_errno(body: impl FnOnce()) {
+    // SAFETY: always callable.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: libc's promise: a valid place for the calling thread.
+    let before = unsafe { *place };
+    body();
+    // SAFETY: as above.
+    unsafe { *place = before };
+}
 
 #[cfg(target_arch = "x86_64")]
-mod learning;
+pub(crate) use statistics::*;
 
 #[cfg(target_arch = "x86_64")]
 mod statistics {
@@ -67,16 +74,6 @@ mod statistics {
     impl Failed {
         /// The library was linked in a way that [`switch`](crate::switch) cannot work with.
         pub(crate) const UNSUITABLE: Failed = Failed(libc::ENOTSUP);
-
-        /// Whether it says that there is no such file.
-        pub(crate) fn is_missing(self) -> bool {
-            self.0 == libc::ENOENT
-        }
-
-        /// Whether it says that a signal came first.
-        pub(crate) fn is_interruption(self) -> bool {
-            self.0 == libc::EINTR
-        }
     }
 
     impl fmt::Display for Failed {
@@ -175,15 +172,6 @@ mod statistics {
         // SAFETY: a new anonymous mapping touches nothing that exists.
         let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
         (start != libc::MAP_FAILED).then_some(start.cast())
-    }
-
-    /// Gives pages back.
-    ///
-    /// # Safety
-    /// They are `pages`' of that length, and nobody uses them any more.
-    pub(super) unsafe fn give_back(start: *mut u8, length: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { libc::munmap(start.cast(), length) };
     }
 
     /// As [`pages`], and every forked child finds them zeroed again.

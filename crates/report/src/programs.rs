@@ -78,6 +78,10 @@ impl SiteLine {
         match self.site.left.outcome {
             Outcome::Decided(way) if way == usual => format!("{}, as the profile", way.name()),
             Outcome::Decided(way) => format!("{}, not {}", way.name(), usual.name()),
+            // Nobody has tried and found nothing: it was not called often enough to be tried.
+            Outcome::CannotTell(Why::TooFew) if self.evidence().pairs() == 0 => {
+                "too few calls".to_owned()
+            }
             Outcome::CannotTell(why) => format!("cannot tell: {}", reason(why)),
         }
     }
@@ -85,7 +89,7 @@ impl SiteLine {
 
 fn reason(why: Why) -> &'static str {
     match why {
-        Why::TooFew => "too few calls",
+        Why::TooFew => "too few calls yet",
         Why::NoDifference => "no difference",
         Why::Unconfirmed => "long blocks disagree",
         Why::Reopened => "reopened, it changed",
@@ -161,6 +165,7 @@ pub fn sites(program: &Program) -> Table {
 fn bars(
     program: &Program,
     title: &str,
+    none: &str,
     value: impl Fn(&SiteLine) -> Option<(f64, String)>,
 ) -> String {
     const MOST: usize = 24;
@@ -176,7 +181,7 @@ fn bars(
     let most = found.iter().map(|(_, size, _)| size.abs()).fold(f64::MIN_POSITIVE, f64::max);
     let mut drawn = format!("<section class=\"panel\"><h2>{}</h2>\n", escape(title));
     if found.is_empty() {
-        drawn.push_str("<p>No site.</p></section>\n");
+        let _ = writeln!(drawn, "<p>{none}</p></section>");
         return drawn;
     }
     let height = ROW * found.len() + 4;
@@ -225,9 +230,10 @@ pub fn page(program: &Program) -> String {
     let mut rows = String::new();
     for row in &table.rows {
         rows.push_str("<tr>");
-        for (cell, (_, align)) in row.iter().zip(&table.columns) {
+        for (cell, (name, align)) in row.iter().zip(&table.columns) {
             let class = if *align == crate::Align::Right { " class=\"n\"" } else { "" };
-            let _ = write!(rows, "<td{class}>{}</td>", escape(cell));
+            // On narrow screens each cell stands below the other, behind its column's name.
+            let _ = write!(rows, "<td{class} data-of=\"{}\">{}</td>", escape(name), escape(cell));
         }
         rows.push_str("</tr>\n");
     }
@@ -242,12 +248,16 @@ pub fn page(program: &Program) -> String {
         .filter(|line| matches!(line.site.left.outcome, Outcome::Decided(_)))
         .count();
     let all = program.sites.len();
-    let by_bytes = bars(program, "Bytes by site", |line| {
+    let by_bytes = bars(program, "Bytes by site", "No site.", |line| {
         Some((line.site.bytes as f64, bytes(line.site.bytes)))
     });
-    let by_gain = bars(program, "Time gained by site, over all its calls", |line| {
+    let nothing = "Nothing was decided otherwise than the profile has it.";
+    let by_gain = bars(program, "Time gained by site, over all its calls", nothing, |line| {
         let [gain, ..] = line.gain()?;
         let Outcome::Decided(way) = line.site.left.outcome else { return None };
+        if way == line.site.usual {
+            return None;
+        }
         let cost = line.evidence().costs[way as usize].mean();
         let gained = gain * cost * line.site.left.calls as f64;
         Some((gained, format!("{} ({} %)", time(gained), percent(gain))))
@@ -262,6 +272,9 @@ pub fn page(program: &Program) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{name}: call sites</title>\n<style>\n{style}\n\
          .bar {{ fill: currentColor; opacity: .45 }} .label {{ fill: currentColor; font-size: 11px }}\n\
+         .panel + .panel {{ margin-top: 12px }} .panel svg {{ max-width: 720px }}\n\
+         @media (min-width: 761px) {{ th {{ overflow-wrap: normal; word-break: normal }} \
+         td.n {{ white-space: nowrap }} }}\n\
          </style>\n</head>\n<body>\n<main>\n<article>\n\
          <h1>{name}: {decided} of {all} call sites decided</h1>\n<p>{written}</p>\n\
          {by_bytes}{by_gain}<div class=\"table\" role=\"region\" aria-label=\"Call sites\">\n<table>\n\
@@ -278,7 +291,8 @@ mod tests {
 
     fn line(outcome: Outcome, function: &str, moved: u64) -> SiteLine {
         let mut evidence = Evidence::NONE;
-        for pair in 0..20 {
+        let pairs = if outcome == Outcome::CannotTell(Why::TooFew) { 0 } else { 20 };
+        for pair in 0..pairs {
             let jitter = f64::from(pair * 7 % 5) * 1000.0;
             evidence.add(1_000_000.0 + jitter, 800_000.0 - jitter);
         }

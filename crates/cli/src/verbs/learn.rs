@@ -9,6 +9,7 @@ use cachewise_measure::Verdict;
 use cachewise_measure::stats::{PairedRatio, median};
 use cachewise_report::units::{gain, time};
 use cachewise_report::{Table, programs};
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -80,7 +81,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         bail!("call sites are learned on x86-64 Linux only");
     }
-    output::check_all(&[args.html.as_deref()])?;
+    output::check_all(&[args.html.as_deref(), args.json.as_deref()])?;
     let Some((name, _)) = args.command.split_first() else { bail!("no program") };
     let library = exec::library(args.library.as_deref())?;
     let Some(program) = exec::find_program(Path::new(name)) else {
@@ -125,6 +126,10 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         }
     }
     if !launch.section.exists() {
+        if let Some(file) = &args.json {
+            let nothing = json!({ "program": own, "sites": [], "proof": null });
+            output::write(file, text_of(&nothing)?.as_bytes())?;
+        }
         output::print(&format!(
             "{own}: no copy or fill of 64 KiB or more that has two ways was called from a program \
              that ended by itself: nothing to learn\n"
@@ -133,8 +138,11 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     }
     let mut found = learned::read(&own, &launch.section)?;
     let mut outcome = ended.map_or(status::OK, exec::pass_on);
+    let mut record = learned::as_json(&found);
     if args.prove && ended.is_some_and(|status| status.success()) {
-        let (proof, verdict) = prove(&launch, args.rounds as usize, &interrupted)?;
+        let Proof { table: proof, outcome: verdict, record: proved } =
+            prove(&launch, args.rounds as usize, &interrupted)?;
+        record["proof"] = proved;
         found.remarks.extend(proof.remarks.iter().cloned());
         output::print(&programs::sites(&found).terminal(output::width()))?;
         output::print(&format!("\n{}", proof.terminal(output::width())))?;
@@ -145,11 +153,25 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     if let Some(file) = &args.html {
         output::write(file, programs::page(&found).as_bytes())?;
     }
+    if let Some(file) = &args.json {
+        output::write(file, text_of(&record)?.as_bytes())?;
+    }
     anstream::eprintln!("learned: {}", launch.section.display());
     if interrupted.load(Ordering::Relaxed) {
         return Ok(status::INTERRUPTED);
     }
     Ok(outcome)
+}
+
+fn text_of(record: &Value) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(record)? + "\n")
+}
+
+/// What the runs of the whole program have shown.
+struct Proof {
+    table: Table,
+    outcome: u8,
+    record: Value,
 }
 
 /// One run of the proof: seconds, what it printed, how it ended.
@@ -163,11 +185,7 @@ fn timed(launch: &Launch<'_>, on: On) -> anyhow::Result<(f64, Vec<u8>, ExitStatu
 
 /// The whole program, in turns: its time on libc, on the profile alone and on what was learned, and
 /// whether it printed the same.
-fn prove(
-    launch: &Launch<'_>,
-    rounds: usize,
-    interrupted: &AtomicBool,
-) -> anyhow::Result<(Table, u8)> {
+fn prove(launch: &Launch<'_>, rounds: usize, interrupted: &AtomicBool) -> anyhow::Result<Proof> {
     let mut seconds: [Vec<f64>; 3] = Default::default();
     let mut printed: [Vec<Vec<u8>>; 3] = Default::default();
     // The first round brings files and pages to where the others find them, and is not counted.
@@ -192,12 +210,13 @@ fn prove(
 }
 
 /// The proof's table and exit status.
-fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> (Table, u8) {
+fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> Proof {
     let mut table = Table::new(
         "The whole program, in turns",
         &["on", ">median", ">speed against libc", "verdict"],
     );
     let mut outcome = status::OK;
+    let mut speeds = json!({});
     for (at, on) in On::PROOF.into_iter().enumerate() {
         let mut row = vec![on.name().to_owned(), time(median(&seconds[at]) * 1e9)];
         if at > 0 {
@@ -209,6 +228,9 @@ fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> (Table, u8) {
                 bare(ratio.high),
                 bare(ratio.low)
             ));
+            // Its speed: libc's time over its own.
+            let speed = [ratio.median, ratio.high, ratio.low].map(|ratio| 1.0 / ratio);
+            speeds[on.name()] = json!({ "median": speed[0], "low": speed[1], "high": speed[2] });
             let verdict = ratio.verdict(MARGIN);
             row.push(verdict.name().to_owned());
             if on == On::Learned {
@@ -231,18 +253,24 @@ fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> (Table, u8) {
     let reference = &printed[0][0];
     let repeats = printed[0].iter().all(|out| out == reference);
     let same = printed.iter().flatten().all(|out| out == reference);
-    table.remarks.push(
-        match (repeats, same) {
-            (_, true) => "output: the same in every run",
-            (false, _) => "output: differs from run to run without the library; not compared",
-            (true, false) => "output: OTHER with the library than without",
-        }
-        .to_owned(),
-    );
+    let told = match (repeats, same) {
+        (_, true) => "the same in every run",
+        (false, _) => "differs from run to run without the library; not compared",
+        (true, false) => "OTHER with the library than without",
+    };
+    table.remarks.push(format!("output: {told}"));
     if repeats && !same {
         outcome = status::WRONG_BYTES;
     }
-    (table, outcome)
+    let [libc, profile, learned] = seconds;
+    let record = json!({
+        "seconds": { "libc": libc, "profile only": profile, "learned": learned },
+        "speed_against_libc": speeds,
+        "output": told,
+        "same_output": same,
+        "comparable": repeats,
+    });
+    Proof { table, outcome, record }
 }
 
 #[cfg(test)]
@@ -258,15 +286,24 @@ mod tests {
     fn a_proof_says_slower_same_and_wrong() {
         let runs = |seconds: f64| (0..8).map(|i| seconds + f64::from(i) * 1e-4).collect();
         let at = |learned| [runs(1.0), runs(1.0), runs(learned)];
-        let (table, outcome) = judge(&at(0.9), &outputs(["a", "a"], "a"));
+        let Proof { table, outcome, .. } = judge(&at(0.9), &outputs(["a", "a"], "a"));
         assert_eq!(outcome, status::OK);
         assert!(table.remarks[0].ends_with("faster"), "{:?}", table.remarks);
         assert_eq!(table.remarks[1], "output: the same in every run");
-        let (table, outcome) = judge(&at(1.1), &outputs(["a", "b"], "c"));
+        let Proof { table, outcome, .. } = judge(&at(1.1), &outputs(["a", "b"], "c"));
         assert_eq!(outcome, status::REGRESSION);
         assert!(table.remarks[1].contains("not compared"), "{:?}", table.remarks);
-        let (table, outcome) = judge(&at(1.0), &outputs(["a", "a"], "c"));
+        let Proof { table, outcome, .. } = judge(&at(1.0), &outputs(["a", "a"], "c"));
         assert_eq!(outcome, status::WRONG_BYTES);
         assert!(table.remarks[0].contains("nothing to gain"), "{:?}", table.remarks);
+    }
+
+    #[test]
+    fn the_record_has_the_seconds_and_the_speed() {
+        let seconds = [vec![1.0; 8], vec![1.0; 8], vec![0.8; 8]];
+        let Proof { record, .. } = judge(&seconds, &outputs(["a", "a"], "a"));
+        assert_eq!(record["speed_against_libc"]["learned"]["median"], 1.25);
+        assert_eq!(record["seconds"]["learned"][7], 0.8);
+        assert_eq!((&record["same_output"], &record["comparable"]), (&json!(true), &json!(true)));
     }
 }

@@ -5,6 +5,7 @@ use cachewise::profile::user_path;
 use cachewise_learn::section::{Section, Site};
 use cachewise_report::programs::{Program, SiteLine};
 use object::read::{Object as _, ObjectSymbol as _};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -112,8 +113,44 @@ fn existing_of(name: &str, place: &Path) -> anyhow::Result<()> {
     bail!("nothing was learned of \"{name}\"; programs: {known}")
 }
 
+/// A program's sites as JSON, for who wants to count with them; nothing is proved of it yet.
+pub fn as_json(program: &Program) -> Value {
+    let sites = program.sites.iter().map(|line| {
+        let Site { operation, octave, bytes, usual, left, .. } = line.site;
+        let [temporal, non_temporal] = left.evidence.costs;
+        json!({
+            "module": line.module,
+            "function": line.function,
+            "operation": operation.name(),
+            "octave": octave,
+            "calls": left.calls,
+            "bytes": bytes,
+            "tried": left.explored,
+            "reopened": left.reopened,
+            "pairs": left.evidence.pairs(),
+            "temporal_ns": { "mean": temporal.mean(), "error": temporal.error() },
+            "non_temporal_ns": { "mean": non_temporal.mean(), "error": non_temporal.error() },
+            "profile": usual.name(),
+            "outcome": left.outcome.name(),
+            "decision": line.decision(),
+            "gain": line.gain().map(|[mid, low, high]| {
+                json!({ "median": mid, "low": low, "high": high })
+            }),
+        })
+    });
+    json!({
+        "program": program.name,
+        "written": program.written,
+        "sites": sites.collect::<Vec<_>>(),
+        "proof": null,
+    })
+}
+
 fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
     let module = modules.get(&site.module);
+    if let Some(Symbols { name, given: true, .. }) = module {
+        return SiteLine { module: "(named)".to_owned(), function: name.clone(), site };
+    }
     let function = module.and_then(|symbols| symbols.at(site.offset));
     SiteLine {
         module: module.map_or("?".to_owned(), |symbols| symbols.name.clone()),
@@ -125,14 +162,20 @@ fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
 /// A module's functions by address.
 struct Symbols {
     name: String,
+    /// The program named the site itself (`cachewise::site!`, `CW_SITE`).
+    given: bool,
     functions: BTreeMap<u64, (u64, String)>,
 }
 
 impl Symbols {
     /// Empty where the file is gone, another one, or none that has names.
     fn of(path: &Path, id: &str) -> Symbols {
+        if id == "site" {
+            let name = path.to_string_lossy().into_owned();
+            return Symbols { name, given: true, functions: BTreeMap::new() };
+        }
         let functions = functions(path, id).unwrap_or_default();
-        Symbols { name: name_of(path), functions }
+        Symbols { name: name_of(path), given: false, functions }
     }
 
     /// The function that a return address lies in: the call is before it.

@@ -37,7 +37,7 @@ fn every_program_gets_the_right_answer_or_none() {
                 match chooser.left(0).outcome {
                     Outcome::Decided(way) if way == better => right += 1,
                     Outcome::Decided(_) => {
-                        assert!(worth < 0.01, "{name}, seed {seed}: {better:?} by {worth}");
+                        panic!("{name}, seed {seed}: not {better:?}, which is better by {worth}");
                     }
                     Outcome::CannotTell(_) => {}
                 }
@@ -83,10 +83,7 @@ fn a_site_called_seldom_is_left_alone_and_says_why() {
 #[test]
 fn after_the_trial_the_cost_is_the_better_ways() {
     for (name, program) in programs::single() {
-        let (better, worth) = truth(&program, 6000, 3);
-        if worth < 0.05 {
-            continue;
-        }
+        let (better, _) = truth(&program, 6000, 3);
         let mut chooser = Chooser::learner(1, better.other(), Budget::TRIAL_RUN, 3);
         let learned = run(&program, 6000, 3, &mut chooser);
         let best = run(&program, 6000, 3, &mut Chooser::Always(better));

@@ -20,7 +20,16 @@ fn around(operation: Operation, n: usize, site: usize) -> Option<bool> {
     Some(way == Way::NonTemporal)
 }
 
-unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize, site: usize) -> *mut u8 {
+/// A copy from a call site.
+///
+/// # Safety
+/// `memcpy`'s contract; the size is one that was handed over.
+pub(crate) unsafe extern "C" fn copy(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    site: usize,
+) -> *mut u8 {
     let kernel = large::copy(around(Operation::Copy, n, site), n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(dst, src, n) }

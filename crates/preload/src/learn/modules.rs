@@ -143,11 +143,6 @@ impl Modules {
         Some(number)
     }
 
-    /// How many have a number.
-    pub(super) fn count(&self) -> u32 {
-        self.taken.load(Ordering::Relaxed).min(MODULES) as u32
-    }
-
     fn text(&self, number: u32) -> Option<&Text> {
         let module = self.list.get(number as usize)?;
         if !module.ready.load(Ordering::Acquire) {
@@ -156,15 +151,19 @@ impl Modules {
         // SAFETY: written before `ready`, and never again.
         Some(unsafe { &*module.text.get() })
     }
+}
 
-    /// What identifies a module's file.
-    pub(super) fn id(&self, number: u32) -> Option<&str> {
+impl cachewise::programs::Modules for Modules {
+    fn count(&self) -> u32 {
+        self.taken.load(Ordering::Relaxed).min(MODULES) as u32
+    }
+
+    fn id(&self, number: u32) -> Option<&str> {
         let text = self.text(number)?;
         core::str::from_utf8(text.id.get(..text.id_length)?).ok()
     }
 
-    /// A module's path.
-    pub(super) fn path(&self, number: u32) -> &str {
+    fn path(&self, number: u32) -> &str {
         let path = self.text(number).and_then(|text| text.path.get(..text.path_length));
         core::str::from_utf8(path.unwrap_or(b"")).unwrap_or("")
     }

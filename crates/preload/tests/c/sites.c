@@ -1,7 +1,8 @@
 // Call sites of large copies: sites OPERATIONS CALLS KILOBYTES
-// OPERATIONS is a word of letters, one per call: c copy, m move, f fill, z zero; each has a call site
+// OPERATIONS is a word of letters, one per call: c copy, m move, f fill, z zero, p mempcpy; each has a call site
 // of its own. Afterwards every byte is checked. Further letters: t the same in two threads, k in a
 // forked child too, s copies in signal handlers, d in a thread that ends after each round.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,10 @@ __attribute__((noinline)) void site_move(char *to, const char *from) { memmove(t
 __attribute__((noinline)) void site_fill(char *to) { memset(to, 0x5A, size); }
 __attribute__((noinline)) void site_zero(char *to) { memset(to, 0, size); }
 
+__attribute__((noinline)) void site_mempcpy(char *to, const char *from) {
+    if (mempcpy(to, from, size) != to + size) abort();
+}
+
 static void fail(const char *what, size_t at) {
     fprintf(stderr, "wrong byte %zu after %s\n", at, what);
     _exit(5);
@@ -36,6 +41,7 @@ static void rounds(char *to, const char *from, long count) {
         for (const char *letter = operations; *letter; letter++) {
             switch (*letter) {
                 case 'c': site_copy(to, from); if (i % 16 == 0) check("copy", to, -1); break;
+                case 'p': site_mempcpy(to, from); if (i % 16 == 4) check("mempcpy", to, -1); break;
                 case 'm': site_move(to, from); if (i % 16 == 1) check("move", to, -1); break;
                 case 'f': site_fill(to); if (i % 16 == 2) check("fill", to, 0x5A); break;
                 case 'z': site_zero(to); if (i % 16 == 3) check("zero", to, 0); break;

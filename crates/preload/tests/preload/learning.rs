@@ -58,6 +58,20 @@ fn each_site_is_tried_saved_and_taken_up_again() {
 }
 
 #[test]
+fn mempcpy_is_learned_as_memcpy_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let file = directory.path().join("sites.program");
+    right(&mut learning(&program, &file, ["cp", "60", "16384"]));
+    assert_eq!(sites(&file), [(Operation::Copy, 24, 60); 2], "a site each");
+    let section = std::fs::read(&file).expect("saved");
+    let section = Section::parse(&section).expect("a section");
+    assert!(section.sites().all(|site| site.left.explored > 0), "both were tried");
+    right(&mut learning(&program, &directory.path().join("small"), ["p", "100", "32"]));
+    right(preloaded(&program).args(["p", "20", "16384"]));
+}
+
+#[test]
 fn small_calls_are_nobodys_business() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("sites.program");

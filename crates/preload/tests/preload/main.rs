@@ -3,6 +3,7 @@
 
 mod behaviour;
 mod image;
+mod known;
 mod learning;
 mod programs;
 mod statistics;

@@ -1,0 +1,346 @@
+//! Call sites with a name, whose large calls learn which way to go.
+//!
+//! Whether a copied buffer is used again soon is a property of the place that copies, not of the
+//! size (seed 001.8). Where the caller knows, a [`Reuse`](crate::Reuse) hint says it. Where it does
+//! not, it gives the place a name with [`site!`](crate::site!), and the time from one call of the
+//! site to its next on the same thread decides: copy, reader and bystander are in it.
+//! `docs/learning.md` says how, and what it costs: at most 2 % of the site's time for calls tried the
+//! other way.
+//!
+//! - Calls below 64 KiB, and below the size from which the profile has two ways, do as the
+//!   profile says and pay a comparison.
+//! - Sizes of different octaves, and the four operations, are decided apart.
+//! - What an earlier process has saved with [`save_sites`] is followed from the first call; so is
+//!   what `CACHEWISE_PROGRAM` names. Nothing is saved by itself: a library has no moment for it.
+//! - `CACHEWISE_LEARN=0` follows and does not try; `CACHEWISE_LEARN=trial` has no 2 % (2048 tried
+//!   calls all the same).
+//! - Nothing locks or allocates; any thread, signal handlers and forked children may call.
+//! - Where the crate is built without the `os` feature, or for another system than Linux, sites do as
+//!   the profile says.
+
+#[cfg(all(feature = "os", target_os = "linux"))]
+mod learner;
+
+use crate::raw;
+use cachewise_kernels::Operation;
+use core::fmt;
+
+/// Names may have so many bytes.
+pub const MAX_NAME: usize = 64;
+
+/// Calls of fewer bytes are never decided by site: everybody's caches hold them.
+#[cfg(all(feature = "os", target_os = "linux"))]
+const LARGE: usize = 64 << 10;
+
+/// A named call site: made by [`site!`](crate::site!), or kept in a `static`.
+///
+/// ```
+/// use cachewise::site;
+///
+/// fn publish(snapshot: &mut [u8], state: &[u8]) {
+///     // Read soon? The program does not know; its own time will tell.
+///     site!("publish snapshot").copy(snapshot, state);
+/// }
+///
+/// let state = vec![7u8; 300_000];
+/// let mut snapshot = vec![0u8; 300_000];
+/// for _ in 0..10 {
+///     publish(&mut snapshot, &state);
+/// }
+/// assert_eq!(snapshot, state);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    name: Name<'static>,
+}
+
+/// The site of that name, as a `&'static Site`: `site!("snapshot")`.
+///
+/// The name is what the site is known by in the next process, so it should stay the same: sites with
+/// the same name are one. A name that [`Site::new`] refuses does not compile:
+///
+/// ```compile_fail
+/// cachewise::site!("");
+/// ```
+#[macro_export]
+macro_rules! site {
+    ($name:expr) => {{
+        static SITE: $crate::Site = $crate::Site::new($name);
+        &SITE
+    }};
+}
+
+impl Site {
+    /// A site of that name: 1 to 64 printable characters of ASCII, no blank at either end.
+    ///
+    /// # Panics
+    /// On another name; in a `static`, that is an error of the compiler's.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Site {
+        let bytes = name.as_bytes();
+        assert!(!bytes.is_empty() && bytes.len() <= MAX_NAME, "a site's name has 1 to 64 bytes");
+        assert!(
+            bytes[0] != b' ' && bytes[bytes.len() - 1] != b' ',
+            "a site's name has no blank at either end"
+        );
+        let mut at = 0;
+        while at < bytes.len() {
+            assert!(
+                bytes[at].is_ascii_graphic() || bytes[at] == b' ',
+                "a site's name is printable ASCII"
+            );
+            at += 1;
+        }
+        Site { name: Name::new(bytes) }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        core::str::from_utf8(self.name.bytes).unwrap_or("")
+    }
+
+    /// As [`copy`](crate::copy()).
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    #[track_caller]
+    pub fn copy(&self, dst: &mut [u8], src: &[u8]) {
+        assert!(
+            dst.len() == src.len(),
+            "source has {} bytes, destination {}",
+            src.len(),
+            dst.len()
+        );
+        // SAFETY: both slices have that many bytes, and a mutable one overlaps no other.
+        unsafe { copy(self.name, dst.as_mut_ptr(), src.as_ptr(), src.len()) };
+    }
+
+    /// As [`copy_within`](crate::copy_within()), the range being `start..end`.
+    ///
+    /// # Panics
+    /// If the range or the place for it is not inside the buffer.
+    #[track_caller]
+    pub fn copy_within(&self, buffer: &mut [u8], range: core::ops::Range<usize>, dest: usize) {
+        let n = buffer.get(range.clone()).map(<[u8]>::len);
+        let Some(n) = n else { panic!("range {range:?} not inside the buffer") };
+        assert!(dest <= buffer.len() - n, "{n} bytes do not fit from place {dest} on");
+        let base = buffer.as_mut_ptr();
+        // SAFETY: both ranges of n bytes are inside the buffer, whose borrow is exclusive.
+        unsafe { r#move(self.name, base.wrapping_add(dest), base.wrapping_add(range.start), n) };
+    }
+
+    /// As [`fill`](crate::fill()).
+    pub fn fill(&self, buffer: &mut [u8], byte: u8) {
+        // SAFETY: the slice has that many bytes.
+        unsafe { fill(self.name, buffer.as_mut_ptr(), i32::from(byte), buffer.len()) };
+    }
+
+    /// As [`zero`](crate::zero()).
+    ///
+    /// ```
+    /// let mut buffer = vec![1u8; 100_000];
+    /// cachewise::site!("frame cleared").zero(&mut buffer);
+    /// assert!(buffer.iter().all(|byte| *byte == 0));
+    /// ```
+    pub fn zero(&self, buffer: &mut [u8]) {
+        // SAFETY: the slice has that many bytes.
+        unsafe { zero(self.name, buffer.as_mut_ptr(), buffer.len()) };
+    }
+
+    /// As [`raw::copy_nonoverlapping`].
+    ///
+    /// # Safety
+    /// Its contract.
+    pub unsafe fn copy_nonoverlapping(&self, dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { copy(self.name, dst, src, n) }
+    }
+
+    /// As [`raw::copy`].
+    ///
+    /// # Safety
+    /// Its contract.
+    pub unsafe fn copy_overlapping(&self, dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { r#move(self.name, dst, src, n) }
+    }
+
+    /// What is known of the site's calls of that operation and of sizes of `n`'s octave; `None` where
+    /// there was none yet, or none of which the profile has two ways, or another thread is at it at
+    /// this moment.
+    ///
+    /// ```
+    /// use cachewise::SiteOutcome;
+    /// use cachewise_kernels::Operation;
+    ///
+    /// let site = cachewise::site!("never called");
+    /// assert!(site.state(Operation::Copy, 1 << 20).is_none());
+    /// assert_eq!(SiteOutcome::NonTemporal.name(), "nt");
+    /// ```
+    #[must_use]
+    pub fn state(&self, operation: Operation, n: usize) -> Option<SiteState> {
+        state(self.name, operation, n)
+    }
+}
+
+/// What a site's own calls have said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum SiteOutcome {
+    /// Not yet enough calls: they go as the profile says.
+    TooFew = 0,
+    /// Through the cache is the cheaper way, and the way calls go.
+    Temporal = 1,
+    /// Around the cache is.
+    NonTemporal = 2,
+    /// The difference is too small for the noise, or none: as the profile says.
+    NoDifference = 3,
+    /// Long blocks of calls did not confirm what short ones said: as the profile says.
+    Unconfirmed = 4,
+    /// It was decided, and the program has changed: being tried again.
+    Reopened = 5,
+}
+
+impl SiteOutcome {
+    /// One word, as in a program's section.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            SiteOutcome::TooFew => "too-few-calls",
+            SiteOutcome::Temporal => "temporal",
+            SiteOutcome::NonTemporal => "nt",
+            SiteOutcome::NoDifference => "no-difference",
+            SiteOutcome::Unconfirmed => "unconfirmed",
+            SiteOutcome::Reopened => "reopened",
+        }
+    }
+}
+
+impl fmt::Display for SiteOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is known of a site's calls of one operation and one octave of sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SiteState {
+    /// Where it stands.
+    pub outcome: SiteOutcome,
+    /// Calls so far, those of earlier processes that were kept among them.
+    pub calls: u64,
+    /// Calls done otherwise than they would have been, to try.
+    pub tried: u64,
+    /// Mean nanoseconds from call to call through the cache; 0 where nothing was tried.
+    pub temporal_ns: f64,
+    /// And around it.
+    pub non_temporal_ns: f64,
+}
+
+/// Why sites were not saved.
+#[cfg(all(feature = "os", target_os = "linux"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaveError(crate::programs::Problem);
+
+#[cfg(all(feature = "os", target_os = "linux"))]
+impl fmt::Display for SaveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sites not saved: {}", self.0)
+    }
+}
+
+#[cfg(all(feature = "os", target_os = "linux"))]
+impl core::error::Error for SaveError {}
+
+/// Keeps what the sites have learned in the program's section, for the next process to start from:
+/// the file that `CACHEWISE_PROGRAM` names, else the user's for this program, beside the profile.
+/// What others have saved meanwhile is kept. Without a large call of a site there is nothing to do.
+///
+/// A service calls it now and then, others before they end. It reads and writes a file, and waits up to
+/// half a second where other processes save at the moment; it is async-signal-safe.
+///
+/// # Errors
+/// The file cannot be read or written, is damaged, or another CPU's; nothing was changed then.
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub fn save_sites() -> Result<(), SaveError> {
+    learner::save().map_err(SaveError)
+}
+
+/// A site's name, and the number it is found by.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    bytes: &'a [u8],
+    #[cfg_attr(not(all(feature = "os", target_os = "linux")), allow(dead_code))]
+    number: u64,
+}
+
+impl<'a> Name<'a> {
+    /// FNV-1a, 64 bits, of the name: <http://www.isthe.com/chongo/tech/comp/fnv/>.
+    pub const fn number(bytes: &[u8]) -> u64 {
+        let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+        let mut at = 0;
+        while at < bytes.len() {
+            sum = (sum ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            at += 1;
+        }
+        sum
+    }
+
+    /// A name; nobody looks whether it is a good one.
+    pub const fn new(bytes: &'a [u8]) -> Name<'a> {
+        Name { bytes, number: Name::number(bytes) }
+    }
+
+    /// A name whose number is known.
+    pub const fn with_number(bytes: &'a [u8], number: u64) -> Name<'a> {
+        Name { bytes, number }
+    }
+}
+
+macro_rules! operations {
+    ($($name:ident($($argument:ident: $type:ty),*) = $at:literal, $functions:ident, $raw:ident;)*) => {$(
+        /// As `raw` has it, at a site.
+        ///
+        /// # Safety
+        /// As there.
+        #[doc(hidden)]
+        pub unsafe fn $name(name: Name<'_>, $($argument: $type,)* n: usize) -> *mut u8 {
+            #[cfg(all(feature = "os", target_os = "linux"))]
+            if n >= LARGE {
+                let slot = learner::slot(name, $at, n);
+                let kernel = crate::dispatch::$functions.get(slot).copied();
+                // Slot 0 is the function that fills the table.
+                let kernel = kernel.unwrap_or(crate::dispatch::$functions[0]);
+                // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
+                return unsafe { kernel($($argument,)* n) };
+            }
+            let _ = name;
+            // SAFETY: the caller's promise.
+            unsafe { raw::$raw($($argument,)* n) }
+        }
+    )*};
+}
+
+operations! {
+    copy(dst: *mut u8, src: *const u8) = 0, COPY, copy_nonoverlapping;
+    r#move(dst: *mut u8, src: *const u8) = 1, MOVE, copy;
+    fill(dst: *mut u8, byte: i32) = 2, FILL, fill;
+    zero(dst: *mut u8) = 3, ZERO, zero;
+}
+
+/// See [`Site::state`].
+#[doc(hidden)]
+#[must_use]
+pub fn state(name: Name<'_>, operation: Operation, n: usize) -> Option<SiteState> {
+    #[cfg(all(feature = "os", target_os = "linux"))]
+    return learner::state(name, operation, n);
+    #[cfg(not(all(feature = "os", target_os = "linux")))]
+    {
+        let _ = (name, operation, n);
+        None
+    }
+}
