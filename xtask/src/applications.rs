@@ -6,6 +6,7 @@
 //! long its own work took writes it to `$SECONDS_FILE`. Ctrl-C ends the program under way; those that
 //! were finished are in the tables, and the status is 130.
 
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::{PairedRatio, geometric_mean, median};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// What to run, and where to write.
@@ -127,9 +128,6 @@ impl Progress {
     }
 }
 
-/// Status of a chore that the user ended.
-const INTERRUPTED: i32 = 130;
-
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
     if let Some(unknown) =
@@ -158,10 +156,7 @@ pub fn run(args: &Applications) -> Result<()> {
             None => skipped.push((name, format!("install the Debian package {package}"))),
         }
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot handle Ctrl-C")?;
-    }
+    let interrupt = Interrupt::new()?;
     let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     let scripts: Vec<_> = SCRIPTS.into_iter().filter(|(name, ..)| wanted(name)).collect();
     let all = args.rounds * u32::try_from(scripts.len())?;
@@ -170,7 +165,7 @@ pub fn run(args: &Applications) -> Result<()> {
     let mut stopped = false;
     for (name, script, what) in scripts {
         let directory = scratch.path().join(name);
-        let how = (args, &*stop);
+        let how = (args, interrupt.flag());
         match one(name, (script, what), &directory, &allocators, how, &mut progress)? {
             Outcome::Shown(one) => shown.push(one),
             Outcome::Skipped(why) => {

@@ -5,15 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+/// Status of a chore that the user ended.
+pub const INTERRUPTED: i32 = 130;
+
 /// Whether Ctrl-C came. The programs that run at the moment get it too, as the terminal's.
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Ctrl-C no longer ends this process by itself: it ends the program that runs, and then this
-    /// one stops by its own.
+    /// one stops by its own. A second one ends it.
     pub fn new() -> Result<Interrupt> {
         let came = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let second = Arc::clone(&came);
+            signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, second)?;
             signal_hook::flag::register(signal, Arc::clone(&came))?;
         }
         Ok(Interrupt(came))
@@ -22,6 +27,11 @@ impl Interrupt {
     /// Whether it came.
     pub fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// What tells, for whoever waits in a loop.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
     }
 
     /// An error where it came.

@@ -9,7 +9,7 @@
 //! - *nothing between them* where they do not, whatever was decided;
 //! - *cannot tell* where nothing was decided.
 
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use crate::markdown;
 use anyhow::{Context as _, Result, bail};
 use cachewise_learn::Way;
@@ -170,7 +170,7 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     if interrupt.came() {
         // Destructors are not run by what follows.
         drop(scratch);
-        std::process::exit(130);
+        std::process::exit(INTERRUPTED);
     }
     let wrong: Vec<_> = shown.iter().filter(|one| one.verdict == Verdict::Wrong).collect();
     if !wrong.is_empty() {

@@ -5,7 +5,7 @@
 //! is learned stays in a directory that is removed, unless `--keep` names one. Programs are begun for
 //! `--minutes`, and Ctrl-C keeps what is finished.
 
-use crate::interrupt::{Interrupt, progress};
+use crate::interrupt::{INTERRUPTED, Interrupt, progress};
 use crate::markdown;
 use crate::programs::SKIPPED;
 use anyhow::{Context as _, Result, bail};
@@ -103,7 +103,7 @@ impl Verdict {
     }
 
     /// `speed`: median and the ends of its 95 % interval.
-    fn of([median, low, high]: [f64; 3]) -> Verdict {
+    fn of([_, low, high]: [f64; 3]) -> Verdict {
         if high < SLOWER {
             Verdict::Slower
         } else if low > 1.0 + SAME {
@@ -208,7 +208,7 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
     if interrupt.came() {
         // Destructors are not run by what follows.
         drop(scratch);
-        std::process::exit(130);
+        std::process::exit(INTERRUPTED);
     }
     let bad: Vec<_> = shown.iter().filter(|one| one.is_bad()).map(|one| one.name).collect();
     if !bad.is_empty() {

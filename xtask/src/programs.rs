@@ -13,19 +13,19 @@ mod plan;
 mod script;
 mod table;
 
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::LEAST_ROUNDS;
 use counts::Counts;
 use plan::{Bounds, Stopped, Times, Way};
-use script::{Place, Prepared, Under, shared_file};
+use script::{Place, Prepared, Under, open_to_all, shared_file};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) use script::{SKIPPED, open_to_all};
+pub(crate) use script::SKIPPED;
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -73,9 +73,6 @@ macro_rules! scripts {
 pub(crate) const SCRIPTS: [(&str, &str); 10] =
     scripts!["cpython", "git", "gcc", "gzip", "xz", "zstd", "sqlite", "redis", "postgres", "numpy"];
 
-/// Exit status after Ctrl-C.
-const INTERRUPTED: i32 = 130;
-
 /// So much of an output that is not the expected one is shown.
 const TOLD: usize = 4096;
 
@@ -113,14 +110,11 @@ pub fn run(args: &Programs) -> Result<()> {
         tempfile::NamedTempFile::new_in(beside(file))
             .with_context(|| file.display().to_string())?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let interrupt = Interrupt::new()?;
+    let stop = interrupt.flag();
     let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
     open_to_all(scratch.path())?;
-    let bench = bench(args, scratch.path(), &stop)?;
+    let bench = bench(args, scratch.path(), stop)?;
 
     let (mut shown, mut skipped, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     let begun = Instant::now();

@@ -48,7 +48,7 @@ pub(super) enum Prepared {
 }
 
 /// Servers that refuse to run as root are run as somebody else.
-pub(crate) fn open_to_all(path: &Path) -> Result<()> {
+pub(super) fn open_to_all(path: &Path) -> Result<()> {
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
 }
 
