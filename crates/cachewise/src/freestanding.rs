@@ -32,5 +32,8 @@ macro_rules! panic_handler_without_std {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! panic_handler_without_std {
-    ($abort:path) => {};
+    ($abort:path) => {
+        // The standard library has one; this one is known to compile all the same.
+        const _: fn() -> ! = $abort;
+    };
 }
