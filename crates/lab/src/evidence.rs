@@ -6,7 +6,7 @@ use crate::decide::{self, AtSize, Cost, Range};
 use crate::tune::EXPERIMENT;
 use cachewise::Reuse;
 use cachewise_kernels::{Kernel, Operation};
-use cachewise_measure::{PairedRatio, Row};
+use cachewise_measure::{Caches, PairedRatio, Row};
 use std::collections::BTreeMap;
 
 /// The label of [`State::Beside`], whatever its bystander.
@@ -55,13 +55,16 @@ pub struct Evidence {
     ratios: BTreeMap<(String, u64, String), BTreeMap<String, Vec<f64>>>,
     /// The same, with the samples behind them.
     pairs: BTreeMap<(String, u64, String), BTreeMap<String, PairedRatio>>,
+    /// Bytes of the last level that answered like cache, and bytes that it has, where others used
+    /// the rest.
+    lent: Option<(usize, usize)>,
 }
 
 impl Evidence {
     /// From the rows of one or several launches; rows of dropped contestants do not count.
     #[must_use]
     pub fn new(rows: &[Row]) -> Evidence {
-        let mut evidence = Evidence { ratios: BTreeMap::new(), pairs: BTreeMap::new() };
+        let mut evidence = Evidence { ratios: BTreeMap::new(), pairs: BTreeMap::new(), lent: None };
         for row in rows.iter().filter(|row| !row.dropped) {
             let Some(ratio) = row.total_ratio.or(row.ratio) else { continue };
             if !ratio.median.is_finite() {
@@ -78,6 +81,28 @@ impl Evidence {
             evidence.pairs.entry(key).or_default().insert(row.contestant.clone(), ratio);
         }
         evidence
+    }
+
+    /// The same rows, taken on a machine with these caches.
+    #[must_use]
+    pub fn on(mut self, caches: &Caches) -> Evidence {
+        self.lent = caches.llc_usable.map(|usable| (usable, caches.llc.bytes));
+        self
+    }
+
+    /// Whether the buffers of a call did not fit into what the last level had left for us, but would
+    /// if its other users were quiet. They come and go within minutes; a decision stays. Such a call
+    /// goes through the cache, unless nobody is to read what it writes.
+    #[must_use]
+    pub fn may_fit_again(&self, operation: Operation, reuse: Reuse, size: usize) -> bool {
+        let buffers = match operation {
+            Operation::Copy | Operation::Move | Operation::CopyPages => 2,
+            Operation::Compare | Operation::Equal => 2,
+            Operation::Fill | Operation::Zero | Operation::ZeroPages => 1,
+        };
+        let bytes = size.saturating_mul(buffers);
+        reuse != Reuse::Never
+            && self.lent.is_some_and(|(usable, all)| usable < bytes && bytes <= all)
     }
 
     /// A kernel's ratio to libc in one state, the median over launches.
@@ -136,7 +161,8 @@ impl Evidence {
     }
 
     /// Every kernel's cost at a size under a hint, as METHODOLOGY.md weighs it; kernels that were
-    /// not measured in every state that counts have none.
+    /// not measured in every state that counts have none, nor have those around the cache where the
+    /// buffers [may fit again](Evidence::may_fit_again).
     #[must_use]
     pub fn at(&self, operation: Operation, reuse: Reuse, size: usize) -> AtSize {
         let mut kernels: Vec<&String> = self
@@ -148,10 +174,16 @@ impl Evidence {
             .collect();
         kernels.sort_unstable();
         kernels.dedup();
-        let costs = kernels
+        let mut costs: Vec<Cost> = kernels
             .into_iter()
             .filter_map(|kernel| self.cost(operation, reuse, size, kernel))
             .collect();
+        let through = |cost: &Cost| {
+            cachewise_kernels::find(&cost.kernel).is_some_and(|kernel| !kernel.is_non_temporal())
+        };
+        if self.may_fit_again(operation, reuse, size) && costs.iter().any(through) {
+            costs.retain(through);
+        }
         AtSize { size, costs }
     }
 
@@ -272,4 +304,94 @@ pub(crate) fn whole(row: &Row) -> Vec<f64> {
         .enumerate()
         .map(|(round, time)| time + part(&row.reader_ns, round) + part(&row.bystander_ns, round))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_measure::{CacheLevel, CellKey};
+
+    fn row(operation: &str, size: u64, kernel: &str, ratio: f64) -> Row {
+        Row {
+            experiment: EXPERIMENT.into(),
+            cell: CellKey {
+                operation: operation.into(),
+                size,
+                source: None,
+                destination: None,
+                state: State::Warm.label().into(),
+                reader: None,
+                bystander: None,
+                axes: BTreeMap::new(),
+            },
+            contestant: kernel.into(),
+            reference: LIBC.into(),
+            calls: 1,
+            operation_ns: vec![ratio; 8],
+            reader_ns: Vec::new(),
+            bystander_ns: Vec::new(),
+            ratio: Some(PairedRatio::new(&[ratio; 8], &[1.0; 8], 0)),
+            verdict: None,
+            total_ratio: None,
+            proofs: Vec::new(),
+            drift: None,
+            dropped: false,
+            extra: BTreeMap::new(),
+            histogram: None,
+        }
+    }
+
+    fn caches(llc_usable: Option<usize>) -> Caches {
+        let level = |bytes| CacheLevel { bytes, shared_by: 1, source: "assumed".into() };
+        Caches {
+            l1d: level(32 << 10),
+            l2: level(512 << 10),
+            llc: level(32 << 20),
+            llc_usable,
+            notes: Vec::new(),
+        }
+    }
+
+    /// From 1 MiB on the way around the cache is twice as fast, as where the LLC is somebody else's.
+    fn evidence(operation: &str, around: &str, through: &str) -> Evidence {
+        let mut rows = Vec::new();
+        for octave in 20..=26 {
+            rows.push(row(operation, 1 << octave, around, 0.5));
+            rows.push(row(operation, 1 << octave, through, 1.0));
+        }
+        Evidence::new(&rows)
+    }
+
+    fn first_around(evidence: &Evidence, operation: Operation, reuse: Reuse) -> Option<usize> {
+        let choices = evidence.choices(operation, reuse);
+        let around =
+            |kernel: &str| cachewise_kernels::find(kernel).expect(kernel).is_non_temporal();
+        choices.into_iter().find(|(_, kernel)| around(kernel)).map(|(size, _)| size)
+    }
+
+    #[test]
+    fn a_cache_that_others_use_now_is_not_written_off() {
+        let copies = || evidence("copy", "copy.sse2.nt", "copy.sse2");
+        let first =
+            |usable, reuse| first_around(&copies().on(&caches(usable)), Operation::Copy, reuse);
+        // All of it is ours: what was measured is what there is.
+        assert_eq!(first(None, Reuse::Unknown), Some(1 << 20));
+        // Two buffers of 16 MiB would fit into the 32 MiB that the CPU has.
+        assert_eq!(first(Some(1 << 20), Reuse::Unknown), Some(32 << 20));
+        assert_eq!(first(Some(1 << 20), Reuse::Soon), Some(32 << 20));
+        assert_eq!(first(Some(1 << 20), Reuse::Never), Some(1 << 20));
+        // A single buffer of 32 MiB does.
+        let zeros = evidence("zero", "zero.sse2.nt", "zero.sse2").on(&caches(Some(1 << 20)));
+        assert_eq!(first_around(&zeros, Operation::Zero, Reuse::Unknown), Some(1 << 20));
+        assert!(!zeros.may_fit_again(Operation::Zero, Reuse::Unknown, 1 << 20));
+        assert!(zeros.may_fit_again(Operation::Zero, Reuse::Unknown, 32 << 20));
+        assert!(!zeros.may_fit_again(Operation::Zero, Reuse::Unknown, (32 << 20) + 1));
+    }
+
+    #[test]
+    fn a_way_around_is_taken_where_there_is_no_other() {
+        let rows = [row("copy", 4 << 20, "copy.sse2.nt", 0.5)];
+        let alone = Evidence::new(&rows).on(&caches(Some(1 << 20)));
+        assert_eq!(alone.at(Operation::Copy, Reuse::Unknown, 4 << 20).costs.len(), 1);
+    }
 }

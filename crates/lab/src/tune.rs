@@ -380,7 +380,8 @@ impl Tuner<'_> {
                             }
                         },
                     };
-                    let here = Evidence::new(&answered).at(operation, reuse, middle);
+                    let here = Evidence::new(&answered).on(&self.bench.machine.caches);
+                    let here = here.at(operation, reuse, middle);
                     match here.best() {
                         Some(best) if best.kernel == upper => high = middle,
                         _ => low = middle,
@@ -476,7 +477,7 @@ impl Tuner<'_> {
             rows.extend(fresh);
             return Ok((Vec::new(), stage));
         }
-        let evidence = Evidence::new(&fresh);
+        let evidence = Evidence::new(&fresh).on(&self.bench.machine.caches);
         let mut regrets = Vec::new();
         for operation in cachewise::profile::OPERATIONS {
             for &reuse in hints(operation) {

@@ -114,7 +114,8 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result
     let record = record::read(&path)?;
     let rows: Vec<Row> =
         record.rows.into_iter().filter(|row| row.experiment == EXPERIMENT).collect();
-    let evidence = Evidence::new(&rows);
+    let machine = record.header.machine;
+    let evidence = Evidence::new(&rows).on(&machine.caches);
     let sizes = evidence.sizes(args.op);
     let below = sizes.iter().copied().filter(|size| *size <= args.size).max();
     let above = sizes.iter().copied().filter(|size| *size > args.size).min();
@@ -142,6 +143,12 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result
             .collect();
         lines.sort_by(|a, b| a.cost.unwrap_or(f64::MAX).total_cmp(&b.cost.unwrap_or(f64::MAX)));
         text.push_str(&tuning::evidence(size as u64, &states, &lines).terminal(output::width()));
+        if evidence.may_fit_again(args.op, args.reuse, size) {
+            text.push_str(
+                "  without those around the cache: it would hold these buffers if its other users \
+                 were quiet\n",
+            );
+        }
     }
     text.push_str(&format!("record: {}\n", path.display()));
     Ok(text)

@@ -6,7 +6,7 @@ use anyhow::Context;
 use cachewise::profile::{FIRST_SIZE, MAX_SIZE, OPERATIONS, Profile, fnv1a64, hints};
 use cachewise_lab::decide::{self, Range};
 use cachewise_lab::tune::{Decided, EXPERIMENT, Evidence, figures};
-use cachewise_measure::{Record, Row, record};
+use cachewise_measure::{Machine, Record, Row, record};
 use cachewise_report::html::{self, Sheet};
 use cachewise_report::{Table, plot, text};
 use std::io::Read as _;
@@ -81,7 +81,9 @@ fn decided(path: &Path, record: &Record, data: &[u8]) -> Option<Vec<Decided>> {
     if rows.is_empty() {
         return None;
     }
-    profile_beside(path, data).or_else(|| again(&rows)).filter(|decided| !decided.is_empty())
+    profile_beside(path, data)
+        .or_else(|| again(&rows, &record.header.machine))
+        .filter(|decided| !decided.is_empty())
 }
 
 fn profile_beside(path: &Path, data: &[u8]) -> Option<Vec<Decided>> {
@@ -109,8 +111,8 @@ fn profile_beside(path: &Path, data: &[u8]) -> Option<Vec<Decided>> {
     None
 }
 
-fn again(rows: &[Row]) -> Option<Vec<Decided>> {
-    let evidence = Evidence::new(rows);
+fn again(rows: &[Row], machine: &Machine) -> Option<Vec<Decided>> {
+    let evidence = Evidence::new(rows).on(&machine.caches);
     let mut decided = Vec::new();
     for operation in OPERATIONS {
         for &reuse in hints(operation) {

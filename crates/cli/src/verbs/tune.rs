@@ -169,7 +169,7 @@ fn measure(
     if args.grid_only {
         return stopped(None, Stage::Done);
     }
-    let evidence = Evidence::new(rows);
+    let evidence = Evidence::new(rows).on(&tuner.bench.machine.caches);
     let (decided, stage) = tuner.decisions(&evidence, rows)?;
     if stage == Stage::Interrupted {
         return stopped(None, stage);
