@@ -213,8 +213,6 @@ macro_rules! vector_file {
                 "around the cache, each 4 KiB touched before it is copied";
             nt_pages4 ".nt.pages4" Shape::NT.streams(4, 4096),
                 "around the cache, four neighbouring pages in turn";
-            nt_streams4 ".nt.streams4" Shape::NT.streams(4, 0),
-                "around the cache, four quarters of the buffer in turn";
             nt_backward ".nt.backward" Shape::NT.backward(),
                 "around the cache, from the end to the beginning";
         }
@@ -235,6 +233,8 @@ macro_rules! vector_file {
                 "through the cache, four quarters of the buffer in turn";
             nt_far ".nt.t1x64k" Shape::NT.prefetch(Prefetch::T1(65536)),
                 "around the cache, prefetcht1 64 KiB ahead";
+            nt_streams4 ".nt.streams4" Shape::NT.streams(4, 0),
+                "around the cache, four quarters of the buffer in turn";
             nt_streams8 ".nt.streams8" Shape::NT.streams(8, 0),
                 "around the cache, eight eighths of the buffer in turn";
             nt_group1 ".nt.g1" Shape::NT.group(1), "around the cache, load and store in turn";
@@ -278,14 +278,12 @@ macro_rules! vector_file {
             nt_prefetch::COPY,
             nt_block4k::COPY,
             nt_pages4::COPY,
-            nt_streams4::COPY,
             nt_backward::COPY,
             plain::MOVE,
             nt::MOVE,
             nt_prefetch::MOVE,
             nt_block4k::MOVE,
             nt_pages4::MOVE,
-            nt_streams4::MOVE,
             nt_backward::MOVE,
             store::ROWS[0],
             stream::ROWS[0],
@@ -304,6 +302,8 @@ macro_rules! vector_file {
             measured(group1::COPY),
             measured(group8::COPY),
             measured(nt_far::COPY),
+            measured(nt_streams4::COPY),
+            measured(nt_streams4::MOVE),
             measured(nt_streams8::COPY),
             measured(group2::COPY),
             measured(backward::COPY),
