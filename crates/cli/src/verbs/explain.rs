@@ -145,7 +145,7 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result
         text.push_str(&tuning::evidence(size as u64, &states, &lines).terminal(output::width()));
         if evidence.may_fit_again(args.op, args.reuse, size) {
             text.push_str(
-                "  without those around the cache: it would hold these buffers if its other users \
+                "  ways around the cache are left out: it would hold these buffers if its other users \
                  were quiet\n",
             );
         }
