@@ -9,6 +9,8 @@
 use crate::cpu::Signature;
 use crate::cursor::Cursor;
 use crate::os::files::{self, List};
+/// Paths without an allocation.
+pub use crate::os::files::{absolute, program};
 use crate::os::{self, Errno, Scratch};
 use crate::profile;
 use cachewise_learn::section::{

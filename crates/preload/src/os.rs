@@ -65,6 +65,7 @@ pub(crate) use statistics::*;
 #[cfg(target_arch = "x86_64")]
 mod statistics {
     use super::*;
+    pub(crate) use cachewise::programs::{absolute, program};
     use core::ffi::{c_char, c_long, c_void};
 
     /// An `errno` value.
@@ -133,36 +134,6 @@ mod statistics {
         // SAFETY: all zero is a stat, and fstat succeeded.
         let status = unsafe { status.assume_init() };
         status.st_ino.rotate_left(32) ^ status.st_dev ^ status.st_rdev.rotate_left(16) ^ 1 << 63
-    }
-
-    /// The absolute path of a relative one, in `into`; ends in NUL.
-    pub(crate) fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> {
-        let mut length = 0;
-        if !path.to_bytes().starts_with(b"/") {
-            // SAFETY: `into` is writable for its length.
-            let call = unsafe { libc::syscall(libc::SYS_getcwd, into.as_mut_ptr(), into.len()) };
-            // The length counts the NUL, in whose place the slash goes.
-            length = checked(call).ok()?;
-            *into.get_mut(length.checked_sub(1)?)? = b'/';
-        }
-        let path = path.to_bytes_with_nul();
-        into.get_mut(length..)?.get_mut(..path.len())?.copy_from_slice(path);
-        CStr::from_bytes_until_nul(into).ok()
-    }
-
-    /// The path of the program; empty where it cannot be had.
-    pub(crate) fn program(into: &mut [u8]) -> &[u8] {
-        // SAFETY: the path ends in NUL, and `into` is writable for its length.
-        let length = unsafe {
-            libc::syscall(
-                libc::SYS_readlinkat,
-                libc::AT_FDCWD,
-                c"/proc/self/exe".as_ptr(),
-                into.as_mut_ptr(),
-                into.len(),
-            )
-        };
-        into.get(..checked(length).unwrap_or(0)).unwrap_or(&[])
     }
 
     /// Zeroed pages for the life of the process.

@@ -124,7 +124,7 @@ pub(crate) fn make_directory(path: &mut [u8], length: usize) {
 }
 
 /// The absolute path of a relative one, in `into`; ends in NUL.
-pub(crate) fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> {
+pub fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> {
     let mut length = 0;
     if !path.to_bytes().starts_with(b"/") {
         // SAFETY: `into` is writable for its length.
@@ -139,7 +139,7 @@ pub(crate) fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> 
 }
 
 /// The path of the program; empty where it cannot be had.
-pub(crate) fn program(into: &mut [u8]) -> &[u8] {
+pub fn program(into: &mut [u8]) -> &[u8] {
     // SAFETY: the path ends in NUL, and `into` is writable for its length.
     let length = unsafe {
         libc::syscall(

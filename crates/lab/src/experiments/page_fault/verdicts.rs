@@ -3,7 +3,7 @@
 use super::super::common::{self, says};
 use super::super::support::{self, axis};
 use super::{FAULT, LINES, PAGE_LINES, REFERENCE, REPS, THREADS, TOTAL_CPU, latency};
-use cachewise_measure::{PairedRatio, Row, Verdict, stats};
+use cachewise_measure::{PairedRatio, Row, Verdict};
 
 /// The sentences, the headline first.
 #[must_use]
@@ -49,8 +49,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         && let (Some(one), Some(all)) =
             (find("pool prezeroed", 1, 1, 1), find("pool prezeroed", 1, many as usize, 1))
     {
-        let times = stats::median(&one.operation_ns) / stats::median(&all.operation_ns);
-        texts.push(format!("pool prezeroed: {many} threads take {times:.2} times what one takes"));
+        let times = rate(Some(support::versus(all, one)));
+        texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
     }
     if let Some(row) = rows.iter().find(|row| row.contestant == latency::SCRUBBING) {
         let figure = |name: &str| row.extra.get(name).copied().unwrap_or(f64::NAN);
