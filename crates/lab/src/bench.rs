@@ -34,6 +34,12 @@ pub enum State {
     /// The same, the destination 32 bytes above the source plus a power of two: the slow case of
     /// `rep movsb` on AMD CPUs.
     Above,
+    /// As `Warm`, both sixteen bytes into a page: what an allocator hands out that maps large blocks
+    /// one by one.
+    Alike,
+    /// As `Alike`, no page of the destination ever touched before: each call pays its page faults, and
+    /// meets what the operating system's zeroing left in the caches.
+    Fresh,
     /// Buffers that overlap by all but 192 bytes, in turn upwards and downwards.
     Overlap,
     /// As `Warm`; afterwards the destination is read, every line.
@@ -104,6 +110,8 @@ impl State {
             State::Warm => "warm",
             State::Askew => "askew",
             State::Above => "above",
+            State::Alike => "alike",
+            State::Fresh => "fresh",
             State::Overlap => "overlap",
             State::Read => "read",
             State::Beside { .. } => "beside",
@@ -189,6 +197,7 @@ pub struct Bench {
     pub seed: u64,
     noise: NoiseSnapshot,
     arena: Option<Arc<Arena>>,
+    fresh: Option<Arc<Arena>>,
     bystanders: BTreeMap<usize, Bystander>,
     asked: u64,
 }
@@ -233,6 +242,7 @@ impl Bench {
             seed,
             noise,
             arena: None,
+            fresh: None,
             bystanders: BTreeMap::new(),
             asked: 0,
         })
@@ -320,6 +330,7 @@ impl Bench {
                 reference: index == 0,
                 verify: question.verify && question.state != State::Overlap,
                 overlap: question.state == State::Overlap,
+                fresh: question.state == State::Fresh,
                 upwards: false,
             })
             .collect();
@@ -354,6 +365,10 @@ impl Bench {
         self.asked += 1;
         let mut plan = question.plan.clone();
         plan.seed = self.seed.wrapping_add(self.asked);
+        if question.state == State::Fresh {
+            // A second call would meet the pages of the first.
+            plan.calls = Some(1);
+        }
         if question.verify && question.state == State::Overlap {
             for routine in question.routines {
                 check_overlap(routine, &destination)?;
@@ -388,12 +403,15 @@ impl Bench {
         // load never has the low twelve bits of a store shortly before it.
         let (destination_offset, source_offset) = match question.state {
             State::Askew => (24, 512 + 9),
+            State::Alike | State::Fresh => (16, 16),
             _ if pages => (0, 0),
             State::Scene(Scene { page_aligned: true, .. }) => (0, 0),
             _ => (0, 512),
         };
-        if question.state == State::Above {
-            return self.operands_above(size, &caches);
+        match question.state {
+            State::Above => return self.operands_above(size, &caches),
+            State::Fresh => return self.operands_fresh(size, two, source_offset, &caches),
+            _ => {}
         }
         let (source_level, destination_level) = question.state.levels();
         // Two operands at one level share it.
@@ -426,6 +444,31 @@ impl Bench {
         let arena = self.arena(distance + (size + 32).next_multiple_of(PAGE_SIZE))?;
         let place = |from, offset| Operand::reused(&arena, from, size, offset, caches, self.seed);
         Ok((place(distance, 32)?, Some(place(0, 0)?)))
+    }
+
+    /// The destination in an arena of its own, on the pages that a program gets which says nothing:
+    /// giving back part of a huge page would break up the one that other questions use.
+    fn operands_fresh(
+        &mut self,
+        size: usize,
+        two: bool,
+        offset: usize,
+        caches: &Caches,
+    ) -> Result<(Operand, Option<Operand>), LabError> {
+        let bytes = (size + offset).next_multiple_of(PAGE_SIZE);
+        let kept = self.fresh.take().filter(|arena| arena.len() >= bytes);
+        let fresh = match kept {
+            Some(arena) => arena,
+            None => Arc::new(Arena::new(bytes, PagePolicy::Default, self.seed)?),
+        };
+        self.fresh = Some(Arc::clone(&fresh));
+        let destination = Operand::reused(&fresh, 0, size, offset, caches, self.seed)?;
+        if !two {
+            return Ok((destination, None));
+        }
+        let arena = self.arena(bytes)?;
+        let source = Operand::reused(&arena, 0, size, offset, caches, self.seed)?;
+        Ok((destination, Some(source)))
     }
 
     fn arena(&mut self, bytes: usize) -> Result<Arc<Arena>, LabError> {
@@ -502,12 +545,21 @@ struct Runner<'a> {
     reference: bool,
     verify: bool,
     overlap: bool,
+    fresh: bool,
     upwards: bool,
 }
 
 impl Contestant for Runner<'_> {
     fn name(&self) -> &str {
         &self.routine.name
+    }
+
+    fn arrange(&mut self, places: &[Place]) {
+        if self.fresh {
+            for place in places {
+                give_back(place);
+            }
+        }
     }
 
     fn call(&mut self, place: &Place) {
@@ -554,6 +606,17 @@ impl Contestant for Runner<'_> {
     fn stays(&self) -> bool {
         self.reference
     }
+}
+
+/// Gives the pages of a place's destination back to the operating system: the next access faults.
+fn give_back(place: &Place) {
+    let lead = place.dst as usize % PAGE_SIZE;
+    let bytes = (lead + place.n).next_multiple_of(PAGE_SIZE);
+    let page = place.dst.wrapping_sub(lead).cast();
+    // SAFETY: whole pages of a private anonymous arena that only this destination lies in; nobody
+    // reads what they held, since the call to come writes all of the place.
+    let refused = unsafe { libc::madvise(page, bytes, libc::MADV_DONTNEED) };
+    debug_assert_eq!(refused, 0);
 }
 
 /// Moves by [`OVERLAP`] bytes up and down inside the operand's first slot and checks every byte.

@@ -12,6 +12,15 @@ use std::collections::BTreeMap;
 /// The label of [`State::Beside`], whatever its bystander.
 const BESIDE: &str = "beside";
 
+/// The weight of what an interval shows; the rest is the median's.
+const SHOWN: f64 = 0.9;
+
+/// Where between 1 and the median a ratio counts: see [`Evidence::shown`].
+fn shown(pair: &PairedRatio) -> f64 {
+    let nearest = 1.0_f64.clamp(pair.low, pair.high.max(pair.low));
+    (SHOWN * nearest.ln() + (1.0 - SHOWN) * pair.median.ln()).exp()
+}
+
 /// A decision: one operation, one hint, one range of sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
@@ -52,9 +61,7 @@ pub struct Regret {
 /// Rows, and what they imply.
 pub struct Evidence {
     /// (operation, size, state) -> kernel -> ratio to libc of the state's sum, one per launch.
-    ratios: BTreeMap<(String, u64, String), BTreeMap<String, Vec<f64>>>,
-    /// The same, with the samples behind them.
-    pairs: BTreeMap<(String, u64, String), BTreeMap<String, PairedRatio>>,
+    ratios: BTreeMap<(String, u64, String), BTreeMap<String, Vec<PairedRatio>>>,
     /// Bytes of the last level that answered like cache, and bytes that it has, where others used
     /// the rest.
     lent: Option<(usize, usize)>,
@@ -64,7 +71,7 @@ impl Evidence {
     /// From the rows of one or several launches; rows of dropped contestants do not count.
     #[must_use]
     pub fn new(rows: &[Row]) -> Evidence {
-        let mut evidence = Evidence { ratios: BTreeMap::new(), pairs: BTreeMap::new(), lent: None };
+        let mut evidence = Evidence { ratios: BTreeMap::new(), lent: None };
         for row in rows.iter().filter(|row| !row.dropped) {
             let Some(ratio) = row.total_ratio.or(row.ratio) else { continue };
             if !ratio.median.is_finite() {
@@ -73,12 +80,11 @@ impl Evidence {
             let key = (row.cell.operation.clone(), row.cell.size, row.cell.state.clone());
             evidence
                 .ratios
-                .entry(key.clone())
+                .entry(key)
                 .or_default()
                 .entry(row.contestant.clone())
                 .or_default()
-                .push(ratio.median);
-            evidence.pairs.entry(key).or_default().insert(row.contestant.clone(), ratio);
+                .push(ratio);
         }
         evidence
     }
@@ -105,6 +111,17 @@ impl Evidence {
             && self.lent.is_some_and(|(usable, all)| usable < bytes && bytes <= all)
     }
 
+    fn launches(
+        &self,
+        operation: Operation,
+        size: usize,
+        state: &str,
+        kernel: &str,
+    ) -> Option<&[PairedRatio]> {
+        let key = (operation.name().to_owned(), size as u64, state.to_owned());
+        self.ratios.get(&key)?.get(kernel).map(Vec::as_slice)
+    }
+
     /// A kernel's ratio to libc in one state, the median over launches.
     #[must_use]
     pub fn ratio(
@@ -114,11 +131,26 @@ impl Evidence {
         state: &str,
         kernel: &str,
     ) -> Option<f64> {
-        let key = (operation.name().to_owned(), size as u64, state.to_owned());
-        self.ratios.get(&key)?.get(kernel).map(|ratios| cachewise_measure::stats::median(ratios))
+        let medians = self.launches(operation, size, state, kernel)?.iter().map(|pair| pair.median);
+        Some(cachewise_measure::stats::median(&medians.collect::<Vec<_>>()))
     }
 
-    /// The same with its interval, of the last launch.
+    /// The same as it counts in a decision: as far from 1 as its interval shows, and a tenth of the
+    /// way that it does not ([`SHOWN`]). What lies within the noise then hardly moves anything, but
+    /// still breaks ties.
+    #[must_use]
+    pub fn shown(
+        &self,
+        operation: Operation,
+        size: usize,
+        state: &str,
+        kernel: &str,
+    ) -> Option<f64> {
+        let shown = self.launches(operation, size, state, kernel)?.iter().map(shown);
+        Some(cachewise_measure::stats::median(&shown.collect::<Vec<_>>()))
+    }
+
+    /// Its ratio with its interval, of the last launch.
     #[must_use]
     pub fn pair(
         &self,
@@ -127,8 +159,7 @@ impl Evidence {
         state: &str,
         kernel: &str,
     ) -> Option<PairedRatio> {
-        let key = (operation.name().to_owned(), size as u64, state.to_owned());
-        self.pairs.get(&key)?.get(kernel).copied()
+        self.launches(operation, size, state, kernel)?.last().copied()
     }
 
     /// Largest over smallest ratio of the same kernel in the same cell between launches: median
@@ -141,8 +172,8 @@ impl Evidence {
             .flat_map(BTreeMap::values)
             .filter(|ratios| ratios.len() > 1)
             .map(|ratios| {
-                let most = ratios.iter().copied().fold(f64::MIN, f64::max);
-                let least = ratios.iter().copied().fold(f64::MAX, f64::min);
+                let most = ratios.iter().map(|pair| pair.median).fold(f64::MIN, f64::max);
+                let least = ratios.iter().map(|pair| pair.median).fold(f64::MAX, f64::min);
                 most / least - 1.0
             })
             .collect();
@@ -199,27 +230,41 @@ impl Evidence {
             let key = (operation.name().to_owned(), size as u64, state.to_owned());
             self.ratios.contains_key(&key)
         };
+        // Both as they count: the cost, and what the guard looks at. A kernel around the cache has to be
+        // shown harmless, one through it harmful: what the first does to a reader nobody can undo.
+        let around = cachewise_kernels::find(kernel).is_some_and(Kernel::is_non_temporal);
+        let weigh = |operation: Operation, state: &str, kernel: &str| {
+            let shown = self.shown(operation, size, state, kernel)?;
+            let guarded = if around { self.ratio(operation, size, state, kernel)? } else { shown };
+            Some((shown, guarded))
+        };
         // Plain states; `None` when one was measured without this kernel.
         let plain = || -> Option<(f64, f64)> {
-            let mut ratios = vec![self.ratio(operation, size, State::Warm.label(), kernel)?];
+            let mut ratios = vec![weigh(operation, State::Warm.label(), kernel)?];
             for state in [State::Askew, State::Overlap] {
                 if measured(operation, state.label()) {
-                    ratios.push(self.ratio(operation, size, state.label(), kernel)?);
+                    ratios.push(weigh(operation, state.label(), kernel)?);
                 }
             }
-            let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
-            Some((mean.exp(), ratios.iter().copied().fold(f64::MIN, f64::max)))
+            for state in [State::Alike, State::Fresh] {
+                if measured(behind, state.label()) {
+                    ratios.push(weigh(behind, state.label(), &twin)?);
+                }
+            }
+            let mean =
+                ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+            Some((mean.exp(), ratios.iter().map(|(_, worst)| *worst).fold(f64::MIN, f64::max)))
         };
-        let read = || self.ratio(behind, size, State::Read.label(), &twin);
-        let beside = || self.ratio(behind, size, BESIDE, &twin);
+        let read = || weigh(behind, State::Read.label(), &twin);
+        let beside = || weigh(behind, BESIDE, &twin);
         let followed = measured(behind, State::Read.label()) && measured(behind, BESIDE);
         let (ratio, worst) = match reuse {
-            Reuse::Soon if followed => (read()?, read()?),
-            Reuse::Never if followed => (beside()?, beside()?),
+            Reuse::Soon if followed => read()?,
+            Reuse::Never if followed => beside()?,
             Reuse::Unknown if followed => {
-                let ((plain, worst), read, beside) = (plain()?, read()?, beside()?);
-                let worst = worst.max(read * (decide::GUARD / decide::READ_GUARD));
-                (plain.powf(0.5) * read.powf(0.25) * beside.powf(0.25), worst)
+                let ((plain, worst), read, (beside, _)) = (plain()?, read()?, beside()?);
+                let worst = worst.max(read.1 * (decide::GUARD / decide::READ_GUARD));
+                (plain.powf(0.5) * read.0.powf(0.25) * beside.powf(0.25), worst)
             }
             _ => plain()?,
         };
@@ -350,6 +395,60 @@ mod tests {
             llc_usable,
             notes: Vec::new(),
         }
+    }
+
+    fn noisy(
+        operation: &str,
+        size: u64,
+        kernel: &str,
+        (low, median, high): (f64, f64, f64),
+    ) -> Row {
+        let ratio = PairedRatio { median, low, high, rounds: 15 };
+        Row { ratio: Some(ratio), ..row(operation, size, kernel, median) }
+    }
+
+    #[test]
+    fn noise_changes_no_kernel() {
+        let mut rows = Vec::new();
+        for octave in 10..=20 {
+            rows.push(noisy("fill", 1 << octave, "fill.avx", (0.94, 0.95, 0.96)));
+            // Better in the middle of its interval, which reaches from half to one and a third.
+            let wide = if octave == 15 { (0.52, 0.80, 1.33) } else { (1.0, 1.01, 1.02) };
+            rows.push(noisy("fill", 1 << octave, "fill.rep.stosb", wide));
+        }
+        let choices = Evidence::new(&rows).choices(Operation::Fill, Reuse::Unknown);
+        assert!(choices.iter().all(|(_, kernel)| kernel == "fill.avx"), "{choices:?}");
+        // Shown, the same difference does.
+        rows.retain(|row| row.cell.size != 1 << 15);
+        rows.push(noisy("fill", 1 << 15, "fill.avx", (0.94, 0.95, 0.96)));
+        rows.push(noisy("fill", 1 << 15, "fill.rep.stosb", (0.79, 0.80, 0.81)));
+        let choices = Evidence::new(&rows).choices(Operation::Fill, Reuse::Unknown);
+        let there =
+            choices.iter().find(|(size, _)| *size == 1 << 15).map(|(_, name)| name.as_str());
+        assert_eq!(there, Some("fill.rep.stosb"));
+    }
+
+    #[test]
+    fn around_the_cache_has_to_be_shown_harmless() {
+        // The same wide interval: no reason against the way through the cache, one against the other.
+        let interval = (0.9, 1.2, 1.4);
+        let at = |kernel: &str| {
+            let evidence = Evidence::new(&[noisy("copy", 1 << 20, kernel, interval)]);
+            evidence.at(Operation::Copy, Reuse::Unknown, 1 << 20).costs[0].clone()
+        };
+        let (through, around) = (at("copy.sse2"), at("copy.sse2.nt"));
+        assert!((through.ratio - around.ratio).abs() < 1e-12);
+        assert!(through.worst < decide::GUARD, "{through:?}");
+        assert!(around.worst > decide::GUARD, "{around:?}");
+    }
+
+    #[test]
+    fn a_ratio_counts_as_far_as_it_is_shown() {
+        let pair = |low, median, high| PairedRatio { median, low, high, rounds: 15 };
+        assert!((shown(&pair(0.5, 0.8, 1.3)) - 0.8_f64.powf(1.0 - SHOWN)).abs() < 1e-12);
+        assert!((shown(&pair(1.2, 1.2, 1.2)) - 1.2).abs() < 1e-12);
+        let proved = shown(&pair(0.7, 0.8, 0.9));
+        assert!((0.88..0.9).contains(&proved), "{proved}");
     }
 
     /// From 1 MiB on the way around the cache is twice as fast, as where the LLC is somebody else's.

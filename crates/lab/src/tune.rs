@@ -51,6 +51,8 @@ pub fn figures() -> Vec<Figure> {
         figure("Operation and the reader after it", "total_ratio", State::Read.label()),
         figure("Operation and the bystander beside it", "total_ratio", "beside"),
         figure("Operands off alignment", "ratio", State::Askew.label()),
+        figure("Operands alike in their low bits", "ratio", State::Alike.label()),
+        figure("Destination never touched before", "ratio", State::Fresh.label()),
         Figure {
             kind: FigureKind::Bars,
             x: "contestant".to_owned(),
@@ -138,6 +140,13 @@ impl Effort {
     }
 }
 
+/// From here on, libc's allocator maps blocks one by one, all alike in their low bits.
+const MAPPED_FROM: usize = 128 << 10;
+
+/// From here on, blocks are given back when freed, so that a program often writes to pages that it
+/// has never touched. Below, kernels around the cache are out of place anyway.
+const FRESH_FROM: usize = 4 << 20;
+
 /// The states in which an operation of that size is measured.
 fn states(bench: &Bench, operation: Operation, size: usize) -> Vec<State> {
     let mut states = vec![State::Warm];
@@ -148,10 +157,16 @@ fn states(bench: &Bench, operation: Operation, size: usize) -> Vec<State> {
     if size <= bench.machine.caches.llc.bytes / 4 {
         states.push(State::Askew);
     }
+    if operation == Operation::Copy && size >= MAPPED_FROM {
+        states.push(State::Alike);
+    }
     let stores = !matches!(operation, Operation::Compare | Operation::Equal);
     if stores && size >= NON_TEMPORAL_FROM {
         states.push(State::Read);
         states.push(State::Beside { bystander: bench.bystander_bytes(size) });
+        if size >= FRESH_FROM {
+            states.push(State::Fresh);
+        }
     }
     states
 }
@@ -165,6 +180,8 @@ fn work(operation: Operation, size: usize, state: State, contestants: usize) -> 
     let after = match state {
         State::Read => 1.0,
         State::Beside { .. } => 3.0,
+        // The faults, and the call that is not counted.
+        State::Fresh => 10.0,
         _ => 0.0,
     };
     // Samples of small cells are as long as the clock demands, whatever their size.

@@ -303,3 +303,48 @@ fn options_without_meaning_are_refused_in_a_line() {
     assert!(text.starts_with("--kernels: found 1 that store through the cache and 0"), "{text}");
     assert!(refused("page-clear", quick("zero.nonesuch", &[])).contains("nearest"));
 }
+
+/// Page faults of this process so far that needed no reading from a disk.
+fn faults() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the place is large enough, and the call fills it.
+    let refused = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    assert_eq!(refused, 0);
+    // SAFETY: zeroed before, filled now; integers all.
+    unsafe { usage.assume_init() }.ru_minflt
+}
+
+#[test]
+fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
+    use cachewise_lab::bench::{Question, State};
+    use cachewise_lab::contestants::{Routine, libc_reference};
+    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let kernel = cachewise_kernels::find("copy.gpr64").expect("it is listed");
+    let routines = [libc_reference(cachewise_kernels::Operation::Copy), Routine::from(kernel)];
+    let mut asked = |state: State| {
+        let plan = cachewise_measure::Plan::default();
+        let question = Question {
+            experiment: "test",
+            operation: cachewise_kernels::Operation::Copy,
+            size: 4 << 20,
+            state,
+            routines: &routines,
+            plan,
+            verify: true,
+        };
+        let before = faults();
+        let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
+        let answer = bench.ask(&question, &mut patience).expect("an answer");
+        (answer, faults() - before)
+    };
+    let calls = 2 * 15;
+    asked(State::Alike);
+    let (old, few) = asked(State::Alike);
+    let (fresh, many) = asked(State::Fresh);
+    assert!(fresh.rows.iter().all(|row| row.calls == 1 && row.operation_ns.len() == 15));
+    assert_eq!(fresh.rows[0].cell.state, "fresh");
+    assert!(old.rows.iter().all(|row| !row.dropped));
+    // Two huge pages at least per call, or a thousand small ones.
+    assert!(many >= 2 * calls, "{many} faults");
+    assert!(few < calls, "{few} faults");
+}

@@ -119,7 +119,7 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result
     let sizes = evidence.sizes(args.op);
     let below = sizes.iter().copied().filter(|size| *size <= args.size).max();
     let above = sizes.iter().copied().filter(|size| *size > args.size).min();
-    let states: Vec<&str> = ["warm", "askew", "overlap", "read", "beside"]
+    let states: Vec<&str> = ["warm", "askew", "alike", "fresh", "overlap", "read", "beside"]
         .into_iter()
         .filter(|state| {
             rows.iter().any(|row| row.cell.state == *state && row.cell.operation == args.op.name())
