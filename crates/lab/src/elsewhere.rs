@@ -5,9 +5,12 @@
 //! is asked for its samples over a pipe ([`TunedLibc`]) when its turn in a round comes. It makes as
 //! many calls as everybody, times them itself, with the same clock and after the same untimed call,
 //! and the parent does nothing meanwhile. What turns in one process share and this one does not: its
-//! buffers lie on other physical pages, and it may run on another core.
+//! buffers lie on other physical pages, and it may run on another core. Up to a fifth of a difference
+//! between it and the parent was of that kind. So the child times the library too, on the same
+//! buffers in turns with its libc, and what is compared is the two of them
+//! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
-use crate::contestants::{FILL_BYTE, libc_reference};
+use crate::contestants::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
 use cachewise_measure::{Arena, Clock, Contestant, PagePolicy, Place};
 use std::io::{self, BufRead, BufReader, Write};
@@ -37,7 +40,7 @@ impl Request {
 }
 
 /// Serves requests until the input ends: a line `SIZE DST SRC CALLS` is answered by a line with the
-/// nanoseconds that these calls took together.
+/// nanoseconds that these calls of libc took together, and those of the library.
 ///
 /// # Errors
 /// A request of another form, memory that cannot be had, bytes that come out wrong, and what reading
@@ -47,9 +50,9 @@ pub fn serve(operation: Operation, input: impl BufRead, mut output: impl Write) 
     // SAFETY: ignoring a signal runs no code of ours.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     let clock = Clock::calibrate();
-    let function = libc_reference(operation).function;
+    let functions = [libc_reference(operation).function, library(operation).function];
     let mut operands: Option<Operands> = None;
-    for line in input.lines() {
+    for (turn, line) in input.lines().enumerate() {
         let line = line?;
         let request = Request::parse(&line).ok_or_else(|| {
             io::Error::other(format!("libc-loop: found \"{line}\", accepted SIZE DST SRC CALLS"))
@@ -58,15 +61,22 @@ pub fn serve(operation: Operation, input: impl BufRead, mut output: impl Write) 
             // First the old ones are given back.
             drop(operands.take());
             let new = Operands::new(&request, operation).map_err(io::Error::other)?;
-            new.check(function)?;
+            for function in functions {
+                new.check(function)?;
+            }
             operands = Some(new);
         }
         let Some(operands) = &operands else { continue };
-        operands.call(function, 1);
-        let from = clock.now();
-        operands.call(function, request.calls);
-        let to = clock.now();
-        writeln!(output, "{}", clock.nanoseconds(from, to))?;
+        let mut took = [0.0; 2];
+        // In turns, so that neither always meets what the other left.
+        for which in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
+            operands.call(functions[which], 1);
+            let from = clock.now();
+            operands.call(functions[which], request.calls);
+            let to = clock.now();
+            took[which] = clock.nanoseconds(from, to);
+        }
+        writeln!(output, "{} {}", took[0], took[1])?;
         output.flush()?;
     }
     Ok(())
@@ -110,7 +120,8 @@ impl Operands {
         macro_rules! calls {
             ($call:expr) => {
                 for _ in 0..calls {
-                    // SAFETY: both are valid for n bytes and apart (`new`), and it is libc's.
+                    // SAFETY: both are valid for n bytes and apart (`new`), and the function runs on
+                    // every CPU.
                     std::hint::black_box(unsafe { $call });
                 }
             };
@@ -149,6 +160,8 @@ pub struct TunedLibc {
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+    /// Of each sample, the library's time over this libc's.
+    library_over_it: Vec<f64>,
     failed: Option<io::Error>,
 }
 
@@ -168,21 +181,40 @@ impl TunedLibc {
         let pipe_missing = || io::Error::other("the child has no pipe");
         let requests = Some(child.stdin.take().ok_or_else(pipe_missing)?);
         let answers = BufReader::new(child.stdout.take().ok_or_else(pipe_missing)?);
-        let mut started = TunedLibc { child, requests, answers, failed: None };
+        let library_over_it = Vec::new();
+        let mut started = TunedLibc { child, requests, answers, library_over_it, failed: None };
         started.ask(&Request { size: 1, dst: 0, src: 0, calls: 1 })?;
         Ok(started)
     }
 
-    fn ask(&mut self, request: &Request) -> io::Result<f64> {
+    /// Nanoseconds of that libc's calls, and of the library's.
+    fn ask(&mut self, request: &Request) -> io::Result<(f64, f64)> {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         let Request { size, dst, src, calls } = request;
         // One write: a line in two pieces could wake the child twice.
         requests.write_all(format!("{size} {dst} {src} {calls}\n").as_bytes())?;
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
-        answer.trim().parse().map_err(|_| {
-            io::Error::other(format!("found \"{}\", accepted nanoseconds", answer.trim()))
-        })
+        let numbers = answer.trim().split_once(' ');
+        numbers
+            .and_then(|(its, library)| Some((its.parse().ok()?, library.parse().ok()?)))
+            .ok_or_else(|| {
+                let found = answer.trim();
+                io::Error::other(format!(
+                    "found \"{found}\", accepted nanoseconds of libc and library"
+                ))
+            })
+    }
+
+    /// What this libc would take where the library takes `library_ns` in this process, round by round:
+    /// the ratio of the two is the one measured in the child, on the same buffers. Forgets the
+    /// samples of this cell.
+    pub fn beside_the_library(&mut self, library_ns: &[f64]) -> Vec<f64> {
+        let ratios = std::mem::take(&mut self.library_over_it);
+        // The last ones: those before sized the samples.
+        let rounds = library_ns.len().min(ratios.len());
+        let last = &ratios[ratios.len() - rounds..];
+        library_ns.iter().zip(last).map(|(ns, ratio)| ns / ratio).collect()
     }
 
     /// What went wrong, if anything did: its times mean nothing then.
@@ -217,7 +249,9 @@ impl Contestant for TunedLibc {
             None => self.ask(&request).map_err(|error| self.failed = Some(error)).ok(),
         };
         // Of a child that has died nothing is kept; the rounds have to end somehow.
-        Some(told.unwrap_or(1.0))
+        let (its, library) = told.unwrap_or((1.0, 1.0));
+        self.library_over_it.push(library / its);
+        Some(its)
     }
 }
 
@@ -260,9 +294,12 @@ mod tests {
             )
             .expect("served");
             let told = String::from_utf8(told).expect("text");
-            let times: Vec<f64> = told.lines().map(|line| line.parse().expect("a time")).collect();
+            let times: Vec<Vec<f64>> = told
+                .lines()
+                .map(|line| line.split(' ').map(|time| time.parse().expect("a time")).collect())
+                .collect();
             assert_eq!(times.len(), 3);
-            assert!(times[0] > 0.0, "{operation}: {times:?}");
+            assert!(times[0].len() == 2 && times[0].iter().all(|time| *time > 0.0), "{operation}");
         }
         let error = serve(Operation::Copy, "nonsense\n".as_bytes(), Vec::new()).expect_err("bad");
         assert!(error.to_string().contains("found \"nonsense\", accepted SIZE"), "{error}");

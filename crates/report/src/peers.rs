@@ -42,10 +42,12 @@ fn table(operation: &str, rows: &[Row]) -> Table {
         };
         let reference = of_cell(&own.reference);
         let libc_ns = reference.map_or(f64::NAN, |row| stats::median(&row.operation_ns));
-        let best =
-            rows.iter().filter(|row| row.cell == own.cell && row.contestant != LIBRARY).min_by(
-                |a, b| stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns)),
-            );
+        let best = rows
+            .iter()
+            .filter(|row| row.cell == own.cell && row.contestant != LIBRARY && !row.dropped)
+            .min_by(|a, b| {
+                stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns))
+            });
         let mut cells = vec![label(own), significant(libc_ns)];
         cells.extend(peers.iter().map(|peer| number(of_cell(peer).map_or(f64::NAN, speed))));
         cells.push(number(speed(own)));

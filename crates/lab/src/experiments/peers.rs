@@ -2,13 +2,14 @@
 //! pointer, at fixed sizes and with the sizes and alignments that programs call with.
 //!
 //! The *envelope* is the best of the peers in each cell, libc among them. No library leads
-//! everywhere; the envelope is what the best choice per size would give.
+//! everywhere; the envelope is what the best choice per size would give. Even rounds are compared with
+//! the peer that was best in the odd ones, and the other way round.
 
 use super::{Experiment, Finish, Setting, short_bytes};
 use crate::LabError;
 use crate::bench::script::Script;
-use crate::bench::{Question, State};
-use crate::contestants::{LIBRARY, Routine, libc_reference, library};
+use crate::bench::{MARGIN, Question, State};
+use crate::contestants::{LIBC, LIBRARY, Routine, libc_reference, library};
 use crate::distributions::Distribution;
 use crate::elsewhere::{TUNED_LIBC, TunedLibc};
 use cachewise_kernels::Operation;
@@ -181,6 +182,9 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                     (setting.notes)(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
                     tuned = None;
                 }
+                if let Some(tuned) = &mut tuned {
+                    as_beside_the_library(&mut answer.rows, tuned, setting.bench.seed);
+                }
                 finish(&mut answer.rows, setting, &mut judged)?;
                 setting
                     .observer
@@ -268,20 +272,39 @@ fn tuned_libc(
     }
 }
 
+/// Name of the extra figure of libc under tunables: the median of its times in its own process.
+pub const IN_ITS_PROCESS: &str = "in_its_process_ns";
+
+/// Replaces the times of libc under tunables, which come from a process with other buffers, by those
+/// that its ratio to the library there implies here.
+fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
+    let times = |name: &str| {
+        rows.iter().find(|row| row.contestant == name).map(|row| row.operation_ns.clone())
+    };
+    let (Some(library), Some(libc)) = (times(LIBRARY), times(LIBC)) else { return };
+    let Some(row) = rows.iter_mut().find(|row| row.contestant == TUNED_LIBC) else { return };
+    let rounds = row.operation_ns.len().min(library.len());
+    row.extra.insert(IN_ITS_PROCESS.to_owned(), stats::median(&row.operation_ns));
+    row.operation_ns = tuned.beside_the_library(&library[..rounds]);
+    let ratio = PairedRatio::new(&row.operation_ns, &libc, seed);
+    row.verdict = Some(ratio.verdict(MARGIN));
+    row.ratio = Some(ratio);
+}
+
 /// Relates every row to the best peer's and hands it on.
 fn finish(
     rows: &mut [Row],
     setting: &mut Setting<'_>,
     judged: &mut Vec<Judged>,
 ) -> Result<(), LabError> {
-    let best = rows
+    let peers: Vec<(String, Vec<f64>)> = rows
         .iter()
-        .filter(|row| row.contestant != LIBRARY)
-        .min_by(|a, b| stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns)))
-        .map(|row| (row.contestant.clone(), row.operation_ns.clone()));
-    let Some((best_peer, best_ns)) = best else { return Ok(()) };
+        .filter(|row| row.contestant != LIBRARY && !row.dropped)
+        .map(|row| (row.contestant.clone(), row.operation_ns.clone()))
+        .collect();
+    let Some((best_peer, envelope_ns)) = envelope(&peers) else { return Ok(()) };
     for row in rows.iter_mut() {
-        let ratio = PairedRatio::new(&row.operation_ns, &best_ns, setting.bench.seed);
+        let ratio = PairedRatio::new(&row.operation_ns, &envelope_ns, setting.bench.seed);
         row.extra.insert(OF_ENVELOPE.to_owned(), ratio.median);
         row.extra.insert("of_envelope_low".to_owned(), ratio.low);
         row.extra.insert("of_envelope_high".to_owned(), ratio.high);
@@ -301,6 +324,25 @@ fn finish(
         (setting.rows)(row)?;
     }
     Ok(())
+}
+
+/// The best peer, and the time of the best peer by round. Which one is best for the even rounds the odd
+/// ones say, and the other way round: the least of several medians is too low by their noise, so who is
+/// chosen must not be judged by the samples that chose.
+fn envelope(peers: &[(String, Vec<f64>)]) -> Option<(String, Vec<f64>)> {
+    let median_of = |times: &[f64], parity: Option<usize>| {
+        let counted =
+            times.iter().enumerate().filter(|(round, _)| parity.is_none_or(|p| round % 2 == p));
+        stats::median(&counted.map(|(_, time)| *time).collect::<Vec<_>>())
+    };
+    let best = |parity: Option<usize>| {
+        peers.iter().min_by(|a, b| median_of(&a.1, parity).total_cmp(&median_of(&b.1, parity)))
+    };
+    let (over_all, by_even, by_odd) = (best(None)?, best(Some(0))?, best(Some(1))?);
+    let rounds = by_even.1.len().min(by_odd.1.len());
+    let times =
+        (0..rounds).map(|round| if round % 2 == 0 { by_odd.1[round] } else { by_even.1[round] });
+    Some((over_all.0.clone(), times.collect()))
 }
 
 /// The library in one cell.
@@ -373,6 +415,19 @@ mod tests {
             of_libc,
             best_peer: "memx".into(),
         }
+    }
+
+    #[test]
+    fn who_is_best_is_not_judged_by_the_rounds_that_chose() {
+        let steady = ("a".to_owned(), vec![10.0; 8]);
+        // The same in the mean, but by chance faster in the even rounds: chosen by them, and judged
+        // by the odd ones.
+        let lucky: Vec<f64> = (0..8).map(|round| if round % 2 == 0 { 8.0 } else { 12.0 }).collect();
+        let (_, times) = envelope(&[steady.clone(), ("b".to_owned(), lucky)]).expect("peers");
+        assert_eq!(times, [10.0, 12.0, 10.0, 12.0, 10.0, 12.0, 10.0, 12.0]);
+        let faster = ("c".to_owned(), vec![5.0; 8]);
+        assert_eq!(envelope(&[steady, faster]), Some(("c".to_owned(), vec![5.0; 8])));
+        assert_eq!(envelope(&[]), None);
     }
 
     #[test]
