@@ -140,15 +140,12 @@ impl Effort {
     }
 }
 
-/// From here on, libc's allocator maps blocks one by one, all alike in their low bits.
-const MAPPED_FROM: usize = 128 << 10;
-
-/// From here on, blocks are given back when freed, so that a program often writes to pages that it
+/// From here on blocks are given back when freed, so that a program often writes to pages that it
 /// has never touched. Below, kernels around the cache are out of place anyway.
 const FRESH_FROM: usize = 4 << 20;
 
 /// The states in which an operation of that size is measured.
-fn states(bench: &Bench, operation: Operation, size: usize) -> Vec<State> {
+fn states(bench: &Bench, effort: Effort, operation: Operation, size: usize) -> Vec<State> {
     let mut states = vec![State::Warm];
     if operation == Operation::Move {
         states.push(State::Overlap);
@@ -157,14 +154,15 @@ fn states(bench: &Bench, operation: Operation, size: usize) -> Vec<State> {
     if size <= bench.machine.caches.llc.bytes / 4 {
         states.push(State::Askew);
     }
-    if operation == Operation::Copy && size >= MAPPED_FROM {
-        states.push(State::Alike);
-    }
     let stores = !matches!(operation, Operation::Compare | Operation::Equal);
     if stores && size >= NON_TEMPORAL_FROM {
+        if operation == Operation::Copy {
+            states.push(State::Alike);
+        }
         states.push(State::Read);
         states.push(State::Beside { bystander: bench.bystander_bytes(size) });
-        if size >= FRESH_FROM {
+        // A minute and more of page faults: not in a quick tuning.
+        if effort != Effort::Quick && size >= FRESH_FROM && size.is_power_of_two() {
             states.push(State::Fresh);
         }
     }
@@ -240,6 +238,17 @@ impl Tuner<'_> {
         rows: &mut Vec<Row>,
     ) -> Result<Stage, LabError> {
         let mut plan = self.plan();
+        // Through the cache all write alike to pages that the operating system has just zeroed there.
+        let around: Vec<Routine> = routines
+            .iter()
+            .enumerate()
+            .filter(|(index, routine)| {
+                *index == 0
+                    || cachewise_kernels::find(&routine.name).is_some_and(Kernel::is_non_temporal)
+            })
+            .map(|(_, routine)| routine.clone())
+            .collect();
+        let routines = if state == State::Fresh { &around } else { routines };
         // Outside the first state every contestant counts at every size.
         if state != State::Warm || routines.len() <= MOST_FINALISTS {
             plan.screening_rounds = 0;
@@ -294,7 +303,7 @@ impl Tuner<'_> {
         for operation in cachewise::profile::OPERATIONS {
             for &size in sizes {
                 let field = field(operation, size, self.bench).len();
-                for state in states(self.bench, operation, size) {
+                for state in states(self.bench, self.effort, operation, size) {
                     let contestants = match state {
                         State::Warm if given.is_none() => field,
                         _ => field.min(MOST_FINALISTS),
@@ -318,7 +327,7 @@ impl Tuner<'_> {
                     if let Some(known) = &known {
                         keep(&mut routines, known);
                     }
-                    for state in states(self.bench, operation, size) {
+                    for state in states(self.bench, self.effort, operation, size) {
                         if (state == State::Warm) != warm {
                             continue;
                         }
@@ -441,7 +450,7 @@ impl Tuner<'_> {
             let mut routines = vec![libc_reference(operation)];
             let kernels = names.iter().filter_map(|name| cachewise_kernels::find(name));
             routines.extend(kernels.map(Routine::from));
-            for state in states(self.bench, operation, size) {
+            for state in states(self.bench, self.effort, operation, size) {
                 let stage = self.ask(EXPERIMENT, (operation, size, state), &routines, &mut rows)?;
                 if stage == Stage::Interrupted {
                     return Ok((rows, stage));
