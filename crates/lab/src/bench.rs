@@ -606,6 +606,13 @@ impl Contestant for Runner<'_> {
     fn stays(&self) -> bool {
         self.reference
     }
+
+    /// Ways around the cache are a league of their own: what is best through it has to be known even
+    /// where they are far ahead (`Evidence::may_fit_again`).
+    fn league(&self) -> u8 {
+        let kernel = cachewise_kernels::find(&self.routine.name);
+        u8::from(kernel.is_some_and(cachewise_kernels::Kernel::is_non_temporal))
+    }
 }
 
 /// Gives the pages of a place's destination back to the operating system: the next access faults.

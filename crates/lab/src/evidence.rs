@@ -192,10 +192,8 @@ impl Evidence {
     }
 
     /// Every kernel's cost at a size under a hint, as METHODOLOGY.md weighs it; kernels that were
-    /// not measured in every state that counts have none, nor have those around the cache where the
-    /// buffers [may fit again](Evidence::may_fit_again).
-    #[must_use]
-    pub fn at(&self, operation: Operation, reuse: Reuse, size: usize) -> AtSize {
+    /// not measured in every state that counts have none.
+    fn as_measured(&self, operation: Operation, reuse: Reuse, size: usize) -> AtSize {
         let mut kernels: Vec<&String> = self
             .ratios
             .iter()
@@ -205,10 +203,18 @@ impl Evidence {
             .collect();
         kernels.sort_unstable();
         kernels.dedup();
-        let mut costs: Vec<Cost> = kernels
+        let costs: Vec<Cost> = kernels
             .into_iter()
             .filter_map(|kernel| self.cost(operation, reuse, size, kernel))
             .collect();
+        AtSize { size, costs }
+    }
+
+    /// The same without kernels around the cache where the buffers [may fit
+    /// again](Evidence::may_fit_again).
+    #[must_use]
+    pub fn at(&self, operation: Operation, reuse: Reuse, size: usize) -> AtSize {
+        let AtSize { size, mut costs } = self.as_measured(operation, reuse, size);
         let through = |cost: &Cost| {
             cachewise_kernels::find(&cost.kernel).is_some_and(|kernel| !kernel.is_non_temporal())
         };
@@ -284,11 +290,21 @@ impl Evidence {
         Some(Cost { kernel: kernel.to_owned(), ratio, worst })
     }
 
-    /// The kernel per size under a hint.
+    /// The kernel per size under a hint. Where not even the largest size measured is too large for a
+    /// last level that others use, one more size follows, the first power of two that is: there the
+    /// costs are those of the largest, which did not fit into what was left.
     #[must_use]
     pub fn choices(&self, operation: Operation, reuse: Reuse) -> Vec<(usize, String)> {
-        let grid: Vec<AtSize> =
-            self.sizes(operation).into_iter().map(|size| self.at(operation, reuse, size)).collect();
+        let sizes = self.sizes(operation);
+        let mut grid: Vec<AtSize> =
+            sizes.iter().map(|&size| self.at(operation, reuse, size)).collect();
+        if let Some(&largest) = sizes.last()
+            && self.may_fit_again(operation, reuse, largest)
+            && !self.may_fit_again(operation, reuse, 2 * largest)
+        {
+            let beyond = self.as_measured(operation, reuse, largest);
+            grid.push(AtSize { size: 2 * largest, ..beyond });
+        }
         decide::sequence(&grid)
     }
 
@@ -507,6 +523,26 @@ mod tests {
         assert!((shown(&pair(1.2, 1.2, 1.2)) - 1.2).abs() < 1e-12);
         let proved = shown(&pair(0.7, 0.8, 0.9));
         assert!((0.88..0.9).contains(&proved), "{proved}");
+    }
+
+    #[test]
+    fn beyond_the_whole_last_level_what_was_measured_decides() {
+        // The largest size measured would still fit into the whole cache.
+        let mut rows = Vec::new();
+        for octave in 20..=25 {
+            rows.push(row("zero", 1 << octave, "zero.sse2.nt", 0.5));
+            rows.push(row("zero", 1 << octave, "zero.sse2", 1.0));
+        }
+        let crowded = Evidence::new(&rows).on(&caches(Some(1 << 20)));
+        let choices = crowded.choices(Operation::Zero, Reuse::Unknown);
+        let last: Vec<(usize, &str)> =
+            choices.iter().rev().take(2).map(|(size, name)| (*size, name.as_str())).collect();
+        assert_eq!(last, [(64 << 20, "zero.sse2.nt"), (32 << 20, "zero.sse2")]);
+        // All of it ours, or far from its size: nothing is added.
+        assert_eq!(Evidence::new(&rows).choices(Operation::Zero, Reuse::Unknown).len(), 6);
+        rows.retain(|row| row.cell.size < 8 << 20);
+        let small = Evidence::new(&rows).on(&caches(Some(1 << 20)));
+        assert_eq!(small.choices(Operation::Zero, Reuse::Unknown).len(), 3);
     }
 
     /// From 1 MiB on the way around the cache is twice as fast, as where the LLC is somebody else's.

@@ -90,6 +90,11 @@ pub trait Contestant {
     fn stays(&self) -> bool {
         false
     }
+
+    /// Only contestants of one league drop each other in screening.
+    fn league(&self) -> u8 {
+        0
+    }
 }
 
 /// The operands of one call. An operation of one operand ignores `src`; a comparison's are `dst`
@@ -206,7 +211,8 @@ pub struct Plan {
     pub rounds: usize,
     /// After this many rounds slow contestants are dropped; 0 drops none.
     pub screening_rounds: usize,
-    /// A contestant whose whole cost is more than this many times the best one's is dropped.
+    /// A contestant whose whole cost is more than this many times the best one's of its
+    /// [league](Contestant::league) is dropped.
     pub drop_ratio: f64,
     /// Decides the order of every round.
     pub seed: u64,

@@ -80,7 +80,9 @@ pub fn run(
         if rounds == plan.screening_rounds && rounds < plan.rounds {
             let stays: Vec<bool> =
                 contestants.iter().map(|contestant| contestant.stays()).collect();
-            drop_slow(&mut samples, &mut staying, &stays, plan.drop_ratio, rounds);
+            let leagues: Vec<u8> =
+                contestants.iter().map(|contestant| contestant.league()).collect();
+            drop_slow(&mut samples, &mut staying, (&stays, &leagues), plan.drop_ratio, rounds);
         }
     }
     for of_one in &mut samples {
@@ -102,18 +104,21 @@ pub fn run(
     })
 }
 
-/// Marks those as dropped whose whole cost is too far above the best one's.
+/// Marks those as dropped whose whole cost is too far above the best one's of their league.
 fn drop_slow(
     samples: &mut [Samples],
     staying: &mut Vec<usize>,
-    stays: &[bool],
+    (stays, leagues): (&[bool], &[u8]),
     drop_ratio: f64,
     rounds: usize,
 ) {
     let costs: Vec<f64> = samples.iter().map(|of_one| median(&of_one.total_ns())).collect();
-    let best = costs.iter().copied().fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE);
+    let best = |league: u8| {
+        let rivals = costs.iter().zip(leagues).filter(|(_, other)| **other == league);
+        rivals.map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE)
+    };
     staying.retain(|index| {
-        let keep = stays[*index] || costs[*index] <= best * drop_ratio;
+        let keep = stays[*index] || costs[*index] <= best(leagues[*index]) * drop_ratio;
         if !keep {
             samples[*index].dropped_after = Some(rounds);
         }

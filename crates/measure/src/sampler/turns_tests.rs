@@ -30,6 +30,7 @@ struct Spy {
     nanoseconds: f64,
     clock: Clock,
     stays: bool,
+    league: u8,
     function: Option<Function>,
 }
 
@@ -54,6 +55,9 @@ impl Contestant for Spy {
     fn stays(&self) -> bool {
         self.stays
     }
+    fn league(&self) -> u8 {
+        self.league
+    }
 }
 
 fn spies(costs: &[f64], log: &Log, clock: &Clock) -> Vec<Spy> {
@@ -64,6 +68,7 @@ fn spies(costs: &[f64], log: &Log, clock: &Clock) -> Vec<Spy> {
         nanoseconds: *nanoseconds,
         clock: *clock,
         stays: false,
+        league: 0,
         function: None,
     };
     costs.iter().enumerate().map(spy).collect()
@@ -166,6 +171,19 @@ fn the_slow_are_dropped_but_the_reference_stays() {
     assert_eq!(lengths, [15, 3, 15]);
     assert_eq!(result.contestants[1].dropped_after, Some(3));
     assert_eq!(result.contestants[2].dropped_after, None);
+}
+
+#[test]
+fn only_rivals_of_one_league_drop_each_other() {
+    let clock = Clock::calibrate();
+    let log = Log::default();
+    let mut four = spies(&[50_000.0, 1_000_000.0, 50_000.0, 1_000_000.0], &log, &clock);
+    four[1].league = 1;
+    let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
+    let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
+    let result = start(&mut cell, &mut four, &plan, &clock, &mut Unwatched).expect("a result");
+    let dropped: Vec<bool> = result.contestants.iter().map(|c| c.dropped_after.is_some()).collect();
+    assert_eq!(dropped, [false, false, false, true]);
 }
 
 #[test]
