@@ -142,8 +142,9 @@ pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
 /// The bit by which two addresses on different pages differ, for comparisons that may read on to the
-/// end of a page: no page is smaller. All bits where none may: until the table is filled, and all but
-/// the lowest under a checker of memory.
+/// end of a page: no page is smaller. The lowest bit as well where the CPU lacks AVX2 or BMI2: an
+/// address and the one 31 bytes on always differ in it. All bits where none may read on: until the
+/// table is filled, and all but the lowest under a checker of memory.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -159,7 +160,14 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
 /// Spares sizes the table for as long as it says, without a gap, what the way in does itself.
 pub(crate) fn note_direct(available: Features) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
+    PAGE.store(
+        match (under_valgrind(), has_bmi2(available)) {
+            (true, _) => u32::MAX - 1,
+            (false, true) => 4096,
+            (false, false) => 4097,
+        },
+        Ordering::Relaxed,
+    );
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
@@ -168,6 +176,15 @@ pub(crate) fn note_direct(available: Features) {
             }
         }
     }
+}
+
+/// Whether BMI2 is there beside what the plain loops require: `bzhi`, for short comparisons. No
+/// kernel asks for it, so that it is not among the features.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn has_bmi2(available: Features) -> bool {
+    // A CPU with AVX2 has leaf 7, which is where AVX2 itself is found (Intel SDM volume 2, CPUID).
+    available.contains(cachewise_kernels::direct::REQUIRES)
+        && core::arch::x86_64::__cpuid_count(7, 0).ebx >> 8 & 1 == 1
 }
 
 /// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by

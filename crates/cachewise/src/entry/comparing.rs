@@ -3,7 +3,7 @@
 //! | bytes | compare, equal | takes |
 //! |---|---|---|
 //! | 0 | equal | |
-//! | 1-32 | 2 x 16, of which the first n bytes count | SSE2; see below |
+//! | 1-32 | 32, or 2 x 16, of which the first n bytes count | see below |
 //! | 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | SSE2 |
 //! | 33-64 | 32 + 32, or 2 x 16, then the last 2 x 16 | direct, or SSE2 |
 //! | 65-128 | 2 x 32 + 2 x 32, or steps of 2 x 16 | direct, or SSE2 |
@@ -15,6 +15,9 @@
 //! costs more than all the rest. Its 32 bytes may reach beyond the buffers, never beyond the page
 //! that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where they would, before the table
 //! is filled, and under Valgrind, which knows about bytes rather than pages, there are four classes.
+//! The same question tells whether the CPU has AVX2 and BMI2: without them, the 32 bytes are 2 x 16.
+//! All of the class is in one line and no more than sixteen instructions, fused ones counted once:
+//! Zen takes eight of a line at a time.
 //!
 //! *Then* is a branch: what comes before it is found equal first, so that the first difference found
 //! is the first there is, and buffers that differ early are not read to their end. Where the vectors
@@ -28,13 +31,14 @@
 /// A comparison. rdi a, rsi b, rdx n.
 ///
 /// `$first` compares n with 32, and may be longer than it need be; `$same` leaves in eax what stands
-/// for equal buffers, where there is 0. `$small` is what follows for at most 3 bytes: 2 or 3
-/// fall in, 1 comes to label 26, and 24 is where to go when the bytes at rcx differ.
+/// for equal buffers, where there is 0. `$near` has 25, for no bytes at all, and 57, where the lowest
+/// bit set in eax is the place of the first difference. `$small` is what follows for at most 3 bytes:
+/// 2 or 3 fall in, 1 comes to label 26, and 24 is where to go when the bytes at rcx differ.
 /// `$apart` is what follows for buffers that differ, at labels 37, 38, 40 to 46, 54 and 55 (see the jumps there).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_or_equal {
-    ($functions:ident, $row:ident, $first:expr, $same:literal, $small:expr, $apart:expr) => {
+    ($functions:ident, $row:ident, $first:expr, $same:literal, $near:expr, $small:expr, $apart:expr) => {
         core::arch::naked_asm!(
             ".hidden {page}",
             $first,
@@ -48,76 +52,16 @@ macro_rules! entry_compare_or_equal {
             "jz 25f",
             "test dword ptr [rip + {page}], eax",
             "jnz 20f",
-            "movdqu xmm0, [rdi]",
-            "movdqu xmm2, [rsi]",
-            "movdqu xmm1, [rdi + 16]",
-            "movdqu xmm3, [rsi + 16]",
-            "pcmpeqb xmm0, xmm2",
-            "pcmpeqb xmm1, xmm3",
-            "pmovmskb eax, xmm0",
-            "pmovmskb ecx, xmm1",
-            "shl ecx, 16",
-            "or eax, ecx",
-            "not eax",
-            "bts rax, rdx", // what lies behind the buffers counts as a difference
-            "tzcnt rcx, rax",
-            "cmp ecx, edx",
-            "jne 24f",
-            "25:",
-            "xor eax, eax",
+            "vmovdqu ymm0, [rdi]",
+            "vpcmpeqb ymm0, ymm0, [rsi]",
+            "vpmovmskb eax, ymm0",
+            "inc eax",
+            "bzhi eax, eax, edx", // what lies behind the buffers does not count
+            "jnz 57f",
             $same,
+            "vzeroupper",
             "ret",
-
-            ".p2align 4",
-            "20:", // 1 to 32, and not a byte more may be read
-            "cmp dword ptr [rip + {page}], -1",
-            "je 39f",
-            "cmp edx, 16",
-            "jae 21f",
-            "cmp edx, 4",
-            "jae 22f",
-            "cmp edx, 1",
-            "je 26f",
-            $small,
-
-            ".p2align 4",
-            "22:", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
-            "mov ecx, edx",
-            "mov eax, [rdi]",
-            "shr ecx",
-            "mov r11d, [rdi + rdx - 4]",
-            "and ecx, 4",
-            "mov r8, rdx",
-            "sub r8, rcx",
-            "mov r9d, [rdi + rcx]",
-            "mov r10d, [rdi + r8 - 4]",
-            "xor eax, [rsi]",
-            "xor r11d, [rsi + rdx - 4]",
-            "xor r9d, [rsi + rcx]",
-            "xor r10d, [rsi + r8 - 4]",
-            "or r11d, r9d",
-            "or r10d, eax",
-            "or r11d, r10d",
-            "jnz 55f",
-            "xor eax, eax",
-            $same,
-            "ret",
-
-            ".p2align 4",
-            "21:", // 16 to 32
-            "movdqu xmm0, [rdi]",
-            "movdqu xmm2, [rsi]",
-            "movdqu xmm1, [rdi + rdx - 16]",
-            "movdqu xmm3, [rsi + rdx - 16]",
-            "pcmpeqb xmm0, xmm2",
-            "pcmpeqb xmm1, xmm3",
-            "movdqa xmm2, xmm0",
-            "pand xmm2, xmm1",
-            "pmovmskb eax, xmm2",
-            "sub eax, 0xFFFF",
-            "jnz 40f",
-            $same,
-            "ret",
+            $near,
 
             ".p2align 6",
             "23:", // 33 and more
@@ -260,6 +204,83 @@ macro_rules! entry_compare_or_equal {
             "vzeroupper",
             "ret",
 
+            ".p2align 4",
+            "56:", // 1 to 32 without AVX2 or BMI2
+            "movdqu xmm0, [rdi]",
+            "movdqu xmm2, [rsi]",
+            "movdqu xmm1, [rdi + 16]",
+            "movdqu xmm3, [rsi + 16]",
+            "pcmpeqb xmm0, xmm2",
+            "pcmpeqb xmm1, xmm3",
+            "pmovmskb eax, xmm0",
+            "pmovmskb ecx, xmm1",
+            "shl ecx, 16",
+            "or eax, ecx",
+            "not eax",
+            "bts rax, rdx", // what lies behind the buffers counts as a difference
+            "tzcnt rcx, rax",
+            "cmp ecx, edx",
+            "jne 24f",
+            "xor eax, eax",
+            $same,
+            "ret",
+
+            ".p2align 4",
+            "20:", // 1 to 32, but not as above
+            "mov ecx, [rip + {page}]",
+            "cmp ecx, -1",
+            "je 39f",
+            // The lowest bit alone: no page is left, but there is no AVX2 or no BMI2.
+            "and ecx, eax",
+            "cmp ecx, 1",
+            "je 56b",
+            "cmp edx, 16",
+            "jae 21f",
+            "cmp edx, 4",
+            "jae 22f",
+            "cmp edx, 1",
+            "je 26f",
+            $small,
+
+            ".p2align 4",
+            "22:", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
+            "mov ecx, edx",
+            "mov eax, [rdi]",
+            "shr ecx",
+            "mov r11d, [rdi + rdx - 4]",
+            "and ecx, 4",
+            "mov r8, rdx",
+            "sub r8, rcx",
+            "mov r9d, [rdi + rcx]",
+            "mov r10d, [rdi + r8 - 4]",
+            "xor eax, [rsi]",
+            "xor r11d, [rsi + rdx - 4]",
+            "xor r9d, [rsi + rcx]",
+            "xor r10d, [rsi + r8 - 4]",
+            "or r11d, r9d",
+            "or r10d, eax",
+            "or r11d, r10d",
+            "jnz 55f",
+            "xor eax, eax",
+            $same,
+            "ret",
+
+            ".p2align 4",
+            "21:", // 16 to 32
+            "movdqu xmm0, [rdi]",
+            "movdqu xmm2, [rsi]",
+            "movdqu xmm1, [rdi + rdx - 16]",
+            "movdqu xmm3, [rsi + rdx - 16]",
+            "pcmpeqb xmm0, xmm2",
+            "pcmpeqb xmm1, xmm3",
+            "movdqa xmm2, xmm0",
+            "pand xmm2, xmm1",
+            "pmovmskb eax, xmm2",
+            "sub eax, 0xFFFF",
+            "jnz 40f",
+            $same,
+            "ret",
+
             // Not direct: without AVX2, before the table is filled, and beyond the limit.
             ".p2align 4",
             "27:", // 33 and more
@@ -321,6 +342,18 @@ macro_rules! entry_compare {
             COMPARE_ROW,
             $first,
             "",
+            concat!(
+                "25:\n",
+                "xor eax, eax\n",
+                "ret\n",
+                "57:\n",
+                "tzcnt ecx, eax\n",
+                "movzx eax, byte ptr [rdi + rcx]\n",
+                "movzx ecx, byte ptr [rsi + rcx]\n",
+                "sub eax, ecx\n",
+                "vzeroupper\n",
+                "ret\n",
+            ),
             concat!(
                 // 2 or 3: as numbers of 31 bits, the first byte at the top.
                 "movzx eax, word ptr [rdi]\n",
@@ -467,6 +500,15 @@ macro_rules! entry_equal {
             EQUAL_ROW,
             "cmp rdx, 32",
             "inc eax",
+            concat!(
+                "57:\n",
+                "xor eax, eax\n",
+                "vzeroupper\n",
+                "ret\n",
+                "25:\n",
+                "mov eax, 1\n",
+                "ret\n",
+            ),
             concat!(
                 "movzx ecx, word ptr [rdi]\n", // 2 or 3
                 "movzx r8d, byte ptr [rdi + rdx - 1]\n",
