@@ -4,13 +4,7 @@
     cmp edx, 10h
     jb 3
     cmp edx, 20h
-    ja 1
-    movups xmm0, [rsi]
-    movups xmm3, [rsi+rdx-10h]
-    movups [rdi], xmm0
-    movups [rdi+rdx-10h], xmm3
-    ret
-1:
+    jb 1
     cmp rdx, [rip+data]
     ja 2
     vmovdqu ymm0, [rsi]
@@ -18,6 +12,12 @@
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+rdx-20h], ymm1
     vzeroupper
+    ret
+1:
+    movups xmm0, [rsi]
+    movups xmm3, [rsi+rdx-10h]
+    movups [rdi], xmm0
+    movups [rdi+rdx-10h], xmm3
     ret
 2:
     movups xmm0, [rsi]

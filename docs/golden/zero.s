@@ -1,23 +1,33 @@
     mov rax, rdi
     cmp rsi, 40h
-    ja 5
+    ja 6
     cmp esi, 10h
-    jb 2
-    xorps xmm0, xmm0
-    movups [rdi], xmm0
+    jb 3
     cmp esi, 20h
-    ja 1
-    movups [rdi+rsi-10h], xmm0
+    jb 1
+    cmp rsi, [rip+data]
+    ja 2
+    vpxor xmm0, xmm0, xmm0
+    vmovdqu [rdi], ymm0
+    vmovdqu [rdi+rsi-20h], ymm0
+    vzeroupper
     ret
 1:
+    xorps xmm0, xmm0
+    movups [rdi], xmm0
+    movups [rdi+rsi-10h], xmm0
+    ret
+2:
+    xorps xmm0, xmm0
+    movups [rdi], xmm0
     movups [rdi+10h], xmm0
     movups [rdi+rsi-20h], xmm0
     movups [rdi+rsi-10h], xmm0
     ret
-2:
+3:
     xor ecx, ecx
     cmp esi, 4h
-    jb 3
+    jb 4
     mov r8d, esi
     mov r10, rsi
     shr r8d, 1h
@@ -28,58 +38,58 @@
     mov [rdi+rsi-4h], ecx
     mov [rdi+r10-4h], ecx
     ret
-3:
+4:
     test esi, esi
-    je 4
+    je 5
     mov r8d, esi
     shr r8d, 1h
     mov [rdi], cl
     mov [rdi+r8], cl
     mov [rdi+rsi-1h], cl
-4:
-    ret
 5:
+    ret
+6:
     cmp rsi, [rip+data]
-    ja 9
+    ja 10
     vpxor xmm0, xmm0, xmm0
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+20h], ymm0
     cmp rsi, 80h
-    jbe 6
+    jbe 7
     vmovdqu [rdi+40h], ymm0
     vmovdqu [rdi+60h], ymm0
     cmp rsi, 100h
-    ja 7
+    ja 8
     vmovdqu [rdi+rsi-80h], ymm0
     vmovdqu [rdi+rsi-60h], ymm0
-6:
+7:
     vmovdqu [rdi+rsi-40h], ymm0
     vmovdqu [rdi+rsi-20h], ymm0
     vzeroupper
     ret
-7:
+8:
     lea rcx, [rdi+rsi-80h]
     sub rdi, 0FFFFFFFFFFFFFF80h
     and rdi, 0FFFFFFFFFFFFFFE0h
     nop word ptr cs:[rax+rax]
     nop word ptr [rax+rax]
-8:
+9:
     vmovdqa [rdi], ymm0
     vmovdqa [rdi+20h], ymm0
     vmovdqa [rdi+40h], ymm0
     vmovdqa [rdi+60h], ymm0
     sub rdi, 0FFFFFFFFFFFFFF80h
     cmp rdi, rcx
-    jb 8
+    jb 9
     vmovdqu [rcx], ymm0
     vmovdqu [rcx+20h], ymm0
     vmovdqu [rcx+40h], ymm0
     vmovdqu [rcx+60h], ymm0
     vzeroupper
     ret
-9:
+10:
     cmp rsi, 80h
-    ja 10
+    ja 11
     xorps xmm0, xmm0
     movups [rdi], xmm0
     movups [rdi+10h], xmm0
@@ -90,20 +100,20 @@
     movups [rdi+rsi-20h], xmm0
     movups [rdi+rsi-10h], xmm0
     ret
-10:
+11:
     cmp rsi, 1000h
-    jae 12
+    jae 13
     mov rcx, rsi
     shr rcx, 5h
-11:
+12:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-12:
+13:
     bsr r9, rsi
     lea ecx, [r9-3h]
     mov r8, rsi
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 11
+    jmp 12

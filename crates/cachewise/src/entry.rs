@@ -18,8 +18,8 @@
 //! | 0 | nothing | nothing | |
 //! | 1-3 | first, middle and last byte | the same | |
 //! | 4-15 | 2 x 4 + 2 x 4 | the same | |
-//! | 16-32 | 16 + 16 | the same | SSE2 |
-//! | 33-64 | 32 + 32, or 2 x 16 + 2 x 16 | 2 x 16 + 2 x 16 | direct, or SSE2 |
+//! | 16-31 | 16 + 16 | the same | SSE2 |
+//! | 32-64 | 32 + 32, or 2 x 16 + 2 x 16 | the same | direct, or SSE2 |
 //! | 65-128 | 2 x 32 + 2 x 32, or 4 x 16 + 4 x 16 | the same | direct, or SSE2 |
 //! | 129-256 | 4 x 32 + 4 x 32 | the same | direct |
 //! | 257-384 | 6 x 32 + 6 x 32 | 4 x 32, loop of 4 x 32 at aligned places, 4 x 32 | direct |
@@ -108,15 +108,8 @@ macro_rules! entry_copy_or_move {
             "cmp edx, 16",
             "jb 22f",
             "cmp edx, 32",
-            "ja 29f",
-            "movups xmm0, [rsi]", // 16 to 32
-            "movups xmm3, [rsi + rdx - 16]",
-            "movups [rdi], xmm0",
-            "movups [rdi + rdx - 16], xmm3",
-            "ret",
-            ".p2align 6",
-            "29:", // 33 to 64
-            "cmp rdx, [rip + {direct} + {row} * 8]",
+            "jb 29f",
+            "cmp rdx, [rip + {direct} + {row} * 8]", // 32 to 64
             "ja 30f",
             "vmovdqu ymm0, [rsi]",
             "vmovdqu ymm1, [rsi + rdx - 32]",
@@ -124,7 +117,15 @@ macro_rules! entry_copy_or_move {
             "vmovdqu [rdi + rdx - 32], ymm1",
             "vzeroupper",
             "ret",
-            "30:",
+            ".p2align 6",
+            "29:", // 16 to 31
+            "movups xmm0, [rsi]",
+            "movups xmm3, [rsi + rdx - 16]",
+            "movups [rdi], xmm0",
+            "movups [rdi + rdx - 16], xmm3",
+            "ret",
+            ".p2align 4",
+            "30:", // 32 to 64
             "movups xmm0, [rsi]",
             "movups xmm3, [rsi + rdx - 16]",
             "movups xmm1, [rsi + 16]",
@@ -376,14 +377,25 @@ macro_rules! entry_fill_or_zero {
             "ja 23f",
             concat!("cmp ", $half, ", 16"),
             "jb 22f",
-            $vector, // 16 to 64
-            "movups [rdi], xmm0",
             concat!("cmp ", $half, ", 32"),
-            "ja 29f",
-            concat!("movups [rdi + ", $n, " - 16], xmm0"),
+            "jb 29f",
+            concat!("cmp ", $n, ", [rip + {direct} + {row} * 8]"), // 32 to 64
+            "ja 30f",
+            $wide,
+            "vmovdqu [rdi], ymm0",
+            concat!("vmovdqu [rdi + ", $n, " - 32], ymm0"),
+            "vzeroupper",
             "ret",
             ".p2align 6",
-            "29:", // 33 to 64
+            "29:", // 16 to 31
+            $vector,
+            "movups [rdi], xmm0",
+            concat!("movups [rdi + ", $n, " - 16], xmm0"),
+            "ret",
+            ".p2align 4",
+            "30:", // 32 to 64
+            $vector,
+            "movups [rdi], xmm0",
             "movups [rdi + 16], xmm0",
             concat!("movups [rdi + ", $n, " - 32], xmm0"),
             concat!("movups [rdi + ", $n, " - 16], xmm0"),
