@@ -498,7 +498,7 @@ fn tables(shown: &[Shown]) -> String {
             ratio(interval(&proof["cpu_over_libc"]["profile only"])),
             ratio(interval(&proof["cpu_over_libc"]["learned"])),
             one.how.runs,
-            proof["rounds"],
+            proof["rounds"].as_u64().map_or("-".to_owned(), |rounds| rounds.to_string()),
             one.how.percent,
         );
     }

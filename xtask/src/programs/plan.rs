@@ -56,7 +56,7 @@ impl Times {
 
     /// Above 1: faster with the library. The two runs without count as one by their geometric mean.
     pub fn speed(&self) -> PairedRatio {
-        PairedRatio::new(&between(&self.without, &self.again), &self.with, 1)
+        PairedRatio::exact(&between(&self.without, &self.again), &self.with)
     }
 
     /// CPU time with the library over that without: below 1 it takes less. Where neighbours take the
@@ -64,12 +64,12 @@ impl Times {
     /// nothing in it.
     pub fn cpu_ratio(&self) -> PairedRatio {
         let [with, without, again] = &self.cpu;
-        PairedRatio::new(with, &between(without, again), 1)
+        PairedRatio::exact(with, &between(without, again))
     }
 
     /// The same program against itself: how far from 1 the noise alone gets.
     pub fn control(&self) -> PairedRatio {
-        PairedRatio::new(&self.without, &self.again, 1)
+        PairedRatio::exact(&self.without, &self.again)
     }
 
     pub fn verdict(&self) -> Verdict {
