@@ -7,7 +7,7 @@
 //! were finished are in the tables, and the status is 130.
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};
-use crate::markdown;
+use crate::markdown::Outputs;
 use crate::programs::{ENDING, minutes};
 use crate::scripts::{self, SKIPPED};
 use anyhow::{Context as _, Result, bail};
@@ -40,12 +40,8 @@ pub struct Applications {
     /// Seconds that one run of a program may take; one that takes longer is skipped, and said to be
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
     limit: u32,
-    /// Write the table as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
     /// The pool's preload library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -118,6 +114,7 @@ enum Outcome {
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
     let scripts = scripts::chosen(&SCRIPTS, &args.only, |(name, ..)| name)?;
+    args.out.check()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-applications").tempdir()?;
     let library = scratch.path().join("libcachewise_pool_preload.so");
     let built = match &args.library {
@@ -165,9 +162,7 @@ pub fn run(args: &Applications) -> Result<()> {
         fs::remove_dir_all(&directory)?;
     }
     let text = table(&shown, &skipped);
-    print!("{text}");
-    markdown::write(args.markdown.as_deref(), &text)?;
-    markdown::write_json(args.json.as_deref(), &as_json(&shown, &skipped, args))?;
+    args.out.write(&text, &as_json(&shown, &skipped, args))?;
     let wrong: Vec<_> = shown.iter().filter(|one| !one.same).map(|one| one.name).collect();
     if !wrong.is_empty() {
         bail!("other output with another allocator: {}", wrong.join(", "));

@@ -14,8 +14,9 @@
 //! then, before the first of them. Ctrl-C keeps the sites that are finished.
 
 use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::markdown::Outputs;
 use crate::programs::minutes;
-use crate::{markdown, scripts};
+use crate::scripts;
 use anyhow::{Context as _, Result, bail};
 use cachewise_learn::Way;
 use cachewise_learn::section::{Module, Section, Site, write_end};
@@ -46,18 +47,15 @@ pub struct LearnKnown {
     /// About this long in all, divided among the programs
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0, value_parser = minutes)]
     minutes: f64,
-    /// Calls of a run
+    /// Calls of a run: fewer where the program's share of the minutes has no room for the runs of so
+    /// many, but 200
     #[arg(long, value_name = "N", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
     /// Size of a copy, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 6144, value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
     kibibytes: u32,
-    /// Write the table as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
     /// Under this library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -82,6 +80,11 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// Differences below this are of no interest, and fewer rounds have no interval.
 const MARGIN: f64 = 0.02;
 const LEAST_ROUNDS: usize = 6;
+/// Room for so many runs of a program is wanted: one to see how long it takes, six that learn, and
+/// one to warm up and ten that count of each of three.
+const RUNS: f64 = 1.0 + 6.0 + 3.0 * (1.0 + 10.0);
+/// A run of fewer calls would be start and end only.
+const LEAST_CALLS: u32 = 200;
 /// The part of a program's share that runs which learn may take.
 const LEARNING: f64 = 1.0 / 3.0;
 /// Seed of the order in each round.
@@ -149,11 +152,14 @@ struct Shown {
     verdict: Verdict,
     /// Runs that learned.
     runs: u32,
+    /// Calls of each run.
+    calls: u32,
 }
 
 /// Runs them; an error where a decision is wrong or an output differs.
 pub fn run(args: &LearnKnown) -> Result<()> {
     let wanted = scripts::chosen(&PROGRAMS, &args.only, |(name, _)| name)?;
+    args.out.check()?;
     let interrupt = Interrupt::new()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-known").tempdir()?;
     let library = scratch.path().join("libcachewise_preload.so");
@@ -176,9 +182,7 @@ pub fn run(args: &LearnKnown) -> Result<()> {
         }
     }
     let text = table(&shown);
-    print!("{text}");
-    markdown::write(args.markdown.as_deref(), &text)?;
-    markdown::write_json(args.json.as_deref(), &as_json(&shown))?;
+    args.out.write(&text, &as_json(&shown))?;
     if interrupt.came() {
         // Destructors are not run by what follows.
         drop(scratch);
@@ -211,10 +215,26 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn timed(&self, program: &str, learn: &str, section: &Path) -> Result<Ran> {
+    fn command(&self, program: &str, calls: u32) -> Command {
         let mut command = Command::new(&self.file);
-        command.arg(program).arg(self.args.calls.to_string());
-        command.arg(self.args.kibibytes.to_string()).env("LD_PRELOAD", &self.library);
+        command.arg(program).arg(calls.to_string()).arg(self.args.kibibytes.to_string());
+        command
+    }
+
+    /// How many calls a run has, after one without the library.
+    fn calls(&self, program: &str, share: Duration) -> Result<u32> {
+        let began = Instant::now();
+        let output =
+            self.command(program, self.args.calls).output().context("the program starts")?;
+        if !output.status.success() {
+            bail!("without the library: {}", output.status);
+        }
+        Ok(calls(self.args.calls, share, began.elapsed()))
+    }
+
+    fn timed(&self, (program, calls): (&str, u32), learn: &str, section: &Path) -> Result<Ran> {
+        let mut command = self.command(program, calls);
+        command.env("LD_PRELOAD", &self.library);
         command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", learn);
         let used = children::cpu_seconds();
         let output = command.output().context("the program starts")?;
@@ -238,13 +258,16 @@ impl Place<'_> {
         interrupt: &Interrupt,
         shown: &mut Vec<Shown>,
     ) -> Result<()> {
+        let share_began = Instant::now();
+        let calls = self.calls(program, share)?;
+        interrupt.check()?;
         let began = Instant::now();
         let file = |what: &str| scratch.join(format!("{program}.{what}"));
         let learned = file("learned");
         let mut printed = Printed::default();
         let mut runs = 0;
         let (sites, section) = loop {
-            printed.agree(program, self.timed(program, "trial", &learned)?.printed)?;
+            printed.agree(program, self.timed((program, calls), "trial", &learned)?.printed)?;
             runs += 1;
             interrupt.check()?;
             let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
@@ -253,8 +276,11 @@ impl Place<'_> {
             let decided = sites.iter().filter(|site| decided(site).is_some()).count();
             let one = began.elapsed() / runs;
             let enough = decided == sites.len() || runs >= self.args.runs;
-            if enough || began.elapsed() + one > share.mul_f64(LEARNING) {
-                eprintln!("{program}: {runs} runs learned, {decided} of {} decided", sites.len());
+            if enough || share_began.elapsed() + one > share.mul_f64(LEARNING) {
+                let all = sites.len();
+                eprintln!(
+                    "{program}: {runs} runs of {calls} calls learned, {decided} of {all} decided"
+                );
                 break (sites, bytes);
             }
         };
@@ -264,7 +290,7 @@ impl Place<'_> {
         let round = began.elapsed() / runs * turns;
         for (at, site) in sites.iter().enumerate() {
             // Settled before the first of them: whoever stops when he likes the interval has none.
-            let left = turns::share(share.saturating_sub(began.elapsed()), sites.len() - at);
+            let left = turns::share(share.saturating_sub(share_began.elapsed()), sites.len() - at);
             let left = left.saturating_sub(round);
             let rounds = turns::rounds(
                 left,
@@ -294,14 +320,14 @@ impl Place<'_> {
                             ("1", &file("after"))
                         }
                     };
-                    let ran = self.timed(program, learn, section)?;
+                    let ran = self.timed((program, calls), learn, section)?;
                     printed.agree(program, ran.printed)?;
                     if round > 0 {
                         seconds[at].push(ran.seconds);
                         cpu[at].push(ran.cpu);
                     }
                     if let Some(of_end) = of_end.get_mut(at).filter(|_| ends_as != program) {
-                        let ran = self.timed(ends_as, learn, section)?;
+                        let ran = self.timed((ends_as, calls), learn, section)?;
                         printed.agree(ends_as, ran.printed)?;
                         if round > 0 {
                             of_end.push(ran.seconds);
@@ -324,10 +350,17 @@ impl Place<'_> {
                 after: PairedRatio::exact(&seconds[2], better),
                 verdict: Verdict::of(decided(site), &ways),
                 runs,
+                calls,
             });
         }
         Ok(())
     }
+}
+
+/// The calls of a run, where one of `most` took so long.
+fn calls(most: u32, share: Duration, took: Duration) -> u32 {
+    let room = share.as_secs_f64() / RUNS / took.as_secs_f64().max(1e-3);
+    ((f64::from(most) * room) as u32).max(LEAST_CALLS).min(most)
 }
 
 /// One run: the seconds of its loops, those of CPU, and what it printed.
@@ -399,7 +432,7 @@ fn table(shown: &[Shown]) -> String {
          | non-temporal against temporal, %, CPU |\n\
          |---|---|---:|---:|---:|---:|---|---:|---|---:|---:|---:|---:|\n",
     );
-    for Shown { program, site, ways, cpu, after, verdict, runs } in shown {
+    for Shown { program, site, ways, cpu, after, verdict, runs, .. } in shown {
         let Site { octave, left, .. } = site;
         let costs = left.evidence.costs.map(|cost| milliseconds(cost.mean()));
         let dear = if is_dear(after) { ", DEAR" } else { "" };
@@ -440,6 +473,7 @@ fn as_json(shown: &[Shown]) -> Value {
             "cpu_non_temporal_over_temporal": ratio(&one.cpu),
             "rounds": one.ways.rounds,
             "learning_runs": one.runs,
+            "calls_of_a_run": one.calls,
         })
     });
     json!({ "known_programs": lines.collect::<Vec<_>>() })
@@ -475,6 +509,16 @@ mod tests {
             assert_eq!(Verdict::of(decided, &ratio), expected, "{decided:?}, {ratio:?}");
         }
         assert_eq!(Verdict::of(around, &PairedRatio { rounds: 5, ..slower }), NoInterval);
+    }
+
+    #[test]
+    fn a_long_run_gets_fewer_calls() {
+        let second = Duration::from_secs(1);
+        assert_eq!(calls(800, 40 * second, second), 800);
+        assert_eq!(calls(800, 40 * second, 2 * second), 400);
+        assert_eq!(calls(800, 40 * second, 100 * second), LEAST_CALLS);
+        assert_eq!(calls(100, Duration::ZERO, second), 100, "what was asked for is not raised");
+        assert_eq!(calls(800, 40 * second, Duration::ZERO), 800);
     }
 
     #[test]

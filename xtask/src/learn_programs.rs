@@ -12,7 +12,7 @@
 //! three contestants take turns in random order.
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};
-use crate::markdown;
+use crate::markdown::Outputs;
 use crate::programs::{ENDING, minutes};
 use crate::scripts::{self, SKIPPED, open_to_all};
 use anyhow::{Context as _, Result, bail};
@@ -55,12 +55,8 @@ pub struct LearnPrograms {
     /// This preload library in place of one built for release first
     #[arg(long, value_name = "FILE", requires = "cachewise")]
     library: Option<PathBuf>,
-    /// Write the tables as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
 }
 
 /// Room for so many runs of a program is wanted: one to see how long it takes, six that learn, and
@@ -218,6 +214,7 @@ fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
 /// Runs them; an error where any output differs or any program is slower.
 pub fn run(args: &LearnPrograms) -> Result<()> {
     let wanted = scripts::chosen(&SCRIPTS, &args.only, |(name, _)| name)?;
+    args.out.check()?;
     let interrupt = Interrupt::new()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-learn").tempdir()?;
     open_to_all(scratch.path())?;
@@ -254,9 +251,7 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
         fs::remove_dir_all(&directory)?;
     }
     let text = tables(&shown);
-    print!("{text}");
-    markdown::write(args.markdown.as_deref(), &text)?;
-    markdown::write_json(args.json.as_deref(), &as_json(&shown))?;
+    args.out.write(&text, &as_json(&shown))?;
     if interrupt.came() {
         // Destructors are not run by what follows.
         drop(scratch);

@@ -14,8 +14,9 @@ mod script;
 mod table;
 
 use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::markdown::Outputs;
+use crate::scripts;
 use crate::scripts::open_to_all;
-use crate::{markdown, scripts};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{children, turns};
@@ -45,12 +46,8 @@ pub struct Programs {
     /// About this long in all; each program has its 6 rounds nevertheless
     #[arg(long, value_name = "MINUTES", default_value_t = 20.0, value_parser = minutes)]
     minutes: f64,
-    /// Write the tables as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
     /// Under this library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -114,11 +111,7 @@ impl Shown {
 /// Runs them; an error where any output differs.
 pub fn run(args: &Programs) -> Result<()> {
     let scripts = chosen(args)?;
-    for file in [&args.markdown, &args.json].into_iter().flatten() {
-        // Now, and not after all the runs.
-        tempfile::NamedTempFile::new_in(beside(file))
-            .with_context(|| file.display().to_string())?;
-    }
+    args.out.check()?;
     let interrupt = Interrupt::new()?;
     let stop = interrupt.flag();
     let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
@@ -169,9 +162,7 @@ pub fn run(args: &Programs) -> Result<()> {
         missing: &missing,
     };
     let text = table::markdown(&found);
-    print!("{text}");
-    markdown::write(args.markdown.as_deref(), &text)?;
-    markdown::write(args.json.as_deref(), &table::as_json(&found))?;
+    args.out.write_text(&text, &table::as_json(&found))?;
     let wrong: Vec<_> =
         shown.iter().filter(|one| one.wrong.is_some()).map(|one| one.name.as_str()).collect();
     if !wrong.is_empty() {
@@ -344,13 +335,5 @@ fn wrong(
             eprintln!("{name}: {how}: {error:#}");
             Err(format!("{how}: {error:#}"))
         }
-    }
-}
-
-/// The directory a file is in.
-fn beside(file: &Path) -> &Path {
-    match file.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
     }
 }

@@ -285,8 +285,15 @@ fn judge(Runs { wall: seconds, cpu, printed }: &Runs) -> Proof {
             cpus[on.name()] = json!({ "median": used.median, "low": used.low, "high": used.high });
             if on == On::Learned {
                 table.remarks.push(format!(
-                    "learned against libc: {} of the speed, {}",
-                    format_args!("{:.3}x", 1.0 / ratio.median),
+                    "learned against libc: {:.3}x of the speed ({:.3} .. {:.3}) and {:.3}x of the CPU \
+                     time ({:.3} .. {:.3}), {} rounds: {}",
+                    speed[0],
+                    speed[1],
+                    speed[2],
+                    used.median,
+                    used.low,
+                    used.high,
+                    ratio.rounds,
                     match verdict {
                         Verdict::Faster => "faster",
                         Verdict::Slower => "SLOWER: `cachewise forget` it",
