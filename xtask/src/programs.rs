@@ -136,7 +136,7 @@ pub fn run(args: &Programs) -> Result<()> {
             Ok(Outcome::Shown(one)) => {
                 let verdict = one.wrong.as_deref().unwrap_or(one.times.verdict().name());
                 eprintln!("{name}: {verdict}");
-                shown.push(one);
+                shown.push(*one);
             }
             Ok(Outcome::Skipped(why)) => {
                 eprintln!("{name}: SKIPPED, {why}");
@@ -232,7 +232,7 @@ struct Bench<'a> {
 }
 
 enum Outcome {
-    Shown(Shown),
+    Shown(Box<Shown>),
     Skipped(String),
     /// Before there was an interval.
     Interrupted,
@@ -265,13 +265,13 @@ impl Bench<'_> {
         let rounds_begun = Instant::now();
         for (done, order) in turns::orders(3, rounds, SEED).into_iter().enumerate() {
             if shown.wrong.is_some() {
-                return Ok(Outcome::Shown(shown));
+                return Ok(Outcome::Shown(Box::new(shown)));
             }
             match self.round(name, &place, &order, &expected) {
                 Ok(Some(ran)) => shown.times.push(ran),
                 Ok(None) if done >= LEAST_ROUNDS => {
                     shown.stopped = Stopped::Interrupted;
-                    return Ok(Outcome::Shown(shown));
+                    return Ok(Outcome::Shown(Box::new(shown)));
                 }
                 Ok(None) => return Ok(Outcome::Interrupted),
                 Err(what) => shown.wrong = Some(what),
@@ -283,7 +283,7 @@ impl Bench<'_> {
         if shown.wrong.is_none() {
             shown.stopped = Stopped::Rounds;
         }
-        Ok(Outcome::Shown(shown))
+        Ok(Outcome::Shown(Box::new(shown)))
     }
 
     fn with<'a>(&'a self, counts: Option<&'a Path>) -> Under<'a> {
