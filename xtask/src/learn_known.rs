@@ -37,7 +37,7 @@ pub struct LearnKnown {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// At most so many runs that learn: fewer once all sites are decided, or a third of the program's
-    /// share of the minutes is spent
+    /// share of the minutes is spent, but 3
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
     /// At most so many runs each of both ways and of what was learned: as many as the program's share
@@ -85,6 +85,8 @@ const LEAST_ROUNDS: usize = 6;
 const RUNS: f64 = 1.0 + 6.0 + 3.0 * (1.0 + 10.0);
 /// A run of fewer calls would be start and end only.
 const LEAST_CALLS: u32 = 200;
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
 /// The part of a program's share that runs which learn may take.
 const LEARNING: f64 = 1.0 / 3.0;
 /// Seed of the order in each round.
@@ -276,7 +278,8 @@ impl Place<'_> {
             let decided = sites.iter().filter(|site| decided(site).is_some()).count();
             let one = began.elapsed() / runs;
             let enough = decided == sites.len() || runs >= self.args.runs;
-            if enough || share_began.elapsed() + one > share.mul_f64(LEARNING) {
+            let late = share_began.elapsed() + one > share.mul_f64(LEARNING);
+            if enough || late && runs >= LEAST_RUNS {
                 let all = sites.len();
                 eprintln!(
                     "{program}: {runs} runs of {calls} calls learned, {decided} of {all} decided"
