@@ -1,18 +1,12 @@
 # NumPy: one operation on arrays of 64 MB, over and over; the operation alone is timed.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    for python in python3 /usr/bin/python3; do
-        if $python -c 'import numpy' 2>/dev/null; then
-            echo $python >python
-            exit 0
-        fi
-    done
-    echo "numpy not installed"
-    exit 77
+    need_python "import numpy" "numpy not installed"
     ;;
 run)
-    OPENBLAS_NUM_THREADS=1 $(cat "$PREPARED/python") - "$2" <<'PYTHON'
+    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - "$2" <<'PYTHON'
 import hashlib, os, sys, time
 import numpy as np
 

@@ -1,15 +1,9 @@
 # 22 modules of CPython's own regression tests, of types and modules that move bytes.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    # The interpreter itself: what is found first may be a script that looks for it each time.
-    for python in python3 /usr/bin/python3; do
-        if $python -c 'import test.test_bytes, sys; print(sys.executable)' >python 2>/dev/null; then
-            exit 0
-        fi
-    done
-    echo "no Python with its test package (Debian: libpython3-testsuite)"
-    exit 77
+    need_python "import test.test_bytes" "no Python with its test package (Debian: libpython3-testsuite)"
     ;;
 run)
     # The outcome of each test by name. What tests print, with addresses and times, is no result.

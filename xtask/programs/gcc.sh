@@ -1,8 +1,9 @@
 # A large generated file in C, optimised, with debug information.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v gcc >/dev/null || { echo "gcc not installed"; exit 77; }
+    need gcc
     awk 'BEGIN {
         print "#include <stdio.h>\n#include <string.h>\n#include <stdlib.h>"
         for (i = 0; i < 400; i++) {

@@ -1,8 +1,9 @@
 # Clone, gc and fsck of a repository, this project's where it is one.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v git >/dev/null || { echo "git not installed"; exit 77; }
+    need git
     if ! git clone -q --bare "$REPOSITORY" source.git 2>/dev/null; then
         git init -q --bare source.git
         awk 'BEGIN {

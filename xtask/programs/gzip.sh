@@ -1,9 +1,10 @@
 # 32 MB of programs packed and unpacked.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v gzip >/dev/null || { echo "gzip not installed"; exit 77; }
-    cat /usr/bin/[a-g]* /lib/*-linux-gnu/libc.so.6 2>/dev/null | head -c 32000000 >material
+    need gzip
+    material "$(part 32000000)" /usr/bin/[a-g]* /lib/*-linux-gnu/libc.so.6
     ;;
 run)
     gzip -6 -n -c "$PREPARED/material" >packed

@@ -1,15 +1,9 @@
 # Arrays copied, shifted, joined, sorted and compared.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    # The interpreter itself: what is found first may be a script that looks for it each time.
-    for python in python3 /usr/bin/python3; do
-        if $python -c 'import numpy, sys; print(sys.executable)' >python 2>/dev/null; then
-            exit 0
-        fi
-    done
-    echo "numpy not installed"
-    exit 77
+    need_python "import numpy" "numpy not installed"
     ;;
 run)
     OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - <<'PYTHON'

@@ -1,22 +1,13 @@
 # redis-benchmark, and what is in the server afterwards.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v redis-server >/dev/null || { echo "redis-server not installed"; exit 77; }
-    command -v redis-benchmark >/dev/null || { echo "redis-benchmark not installed"; exit 77; }
+    need_redis
     ;;
 run)
-    redis-server --port 0 --unixsocket "$PWD/socket" --dir "$PWD" --save '' --appendonly no \
-        --daemonize no >server.log 2>&1 &
-    server=$!
-    trap 'kill $server 2>/dev/null || true' EXIT
-    ask() { redis-cli -s socket "$@"; }
-    tries=0
-    until ask ping >/dev/null 2>&1; do
-        tries=$((tries + 1))
-        [ $tries -lt 200 ] || { echo "no answer"; cat server.log; exit 1; }
-        sleep 0.05
-    done
+    start_redis
+    await_redis
     begun=$(date +%s.%N)
     redis-benchmark -s socket -q -n 20000 -c 20 -d 1024 -t set,get,incr,lpush,hset,mset >told
     redis-benchmark -s socket -q -n 1500 -c 4 -d 262144 -t set,get >>told
@@ -25,13 +16,6 @@ run)
     echo "$begun $(date +%s.%N)" | awk '{print $2 - $1}' >"${SECONDS_FILE:-/dev/null}"
     awk -v ORS=' ' '/requests per second/ {print $1}' told
     echo
-    ask dbsize
-    ask strlen key:__rand_int__
-    ask llen mylist
-    ask get counter:__rand_int__
-    ask eval 'local t = {} for i = 1, 20000 do t[i] = i .. string.rep("x", i % 50) end
-        redis.call("set", "joined", table.concat(t)) return redis.sha1hex(redis.call("get", "joined"))' 0
-    ask shutdown nosave >/dev/null 2>&1 || true
-    wait $server
+    redis_contents
     ;;
 esac

@@ -1,8 +1,9 @@
 # Inserts, updates, indices, joins, text, blobs, vacuum; after SQLite's own speedtest1.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v sqlite3 >/dev/null || { echo "sqlite3 not installed"; exit 77; }
+    need sqlite3
     cat >script.sql <<'SQL'
 PRAGMA page_size=4096; PRAGMA cache_size=-65536; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;
 BEGIN;

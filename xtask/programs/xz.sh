@@ -1,9 +1,10 @@
 # 14 MB of programs packed and unpacked.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v xz >/dev/null || { echo "xz not installed"; exit 77; }
-    cat /usr/bin/[a-g]* /lib/*-linux-gnu/libc.so.6 2>/dev/null | head -c 14000000 >material
+    need xz
+    material "$(part 14000000)" /usr/bin/[a-g]* /lib/*-linux-gnu/libc.so.6
     ;;
 run)
     xz -2 -T1 -c "$PREPARED/material" >packed

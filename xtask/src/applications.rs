@@ -6,14 +6,18 @@
 //! long its own work took writes it to `$SECONDS_FILE`. Ctrl-C ends the program under way; those that
 //! were finished are in the tables, and the status is 130.
 
-use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::interrupt::{INTERRUPTED, Interrupt, progress};
+use crate::markdown::Outputs;
+use crate::programs::{ENDING, minutes};
+use crate::scripts::{self, SKIPPED};
 use anyhow::{Context as _, Result, bail};
-use cachewise_measure::stats::{PairedRatio, geometric_mean, median};
+use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio, geometric_mean, median};
+use cachewise_measure::{children, turns};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -24,21 +28,20 @@ pub struct Applications {
     /// Only these, by name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// How often each is run with each allocator; an interval needs some ten
+    /// How often each is run with each allocator, after once to warm up; an interval needs some ten
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
+    /// About this long in all: fewer rounds where a program's share has no room for them, but 6
+    #[arg(long, value_name = "MINUTES", value_parser = minutes)]
+    minutes: Option<f64>,
     /// The pool's size, as `CACHEWISE_POOL` takes it
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pool: String,
     /// Seconds that one run of a program may take; one that takes longer is skipped, and said to be
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
     limit: u32,
-    /// Write the table as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
     /// The pool's preload library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -59,10 +62,8 @@ const SCRIPTS: [(&str, &str, &str); 8] = [
 /// The three whose geometric mean is asked for.
 const TEMPORARIES: [&str; 3] = ["numpy-expression", "numpy-copy", "numpy-concatenate"];
 
-/// Status of a script that lacks what it needs.
-const SKIPPED: i32 = 77;
-/// Clock ticks per second in /proc: fixed for user space (`USER_HZ`).
-const TICKS: f64 = 100.0;
+/// Seed of the order in each round.
+const SEED: u64 = 1;
 
 const REFERENCE: &str = "glibc";
 const POOL: &str = "pool";
@@ -91,13 +92,13 @@ impl Shown {
     /// Above 1: faster than with glibc alone.
     fn speed(&self, allocator: &str) -> Option<PairedRatio> {
         let wall = |name| self.times.iter().find(|(of, ..)| *of == name).map(|(_, wall, _)| wall);
-        Some(PairedRatio::new(wall(REFERENCE)?, wall(allocator)?, 1))
+        Some(PairedRatio::exact(wall(REFERENCE)?, wall(allocator)?))
     }
 
     /// Below 1: less CPU than with glibc alone, the scrubber's included.
     fn cpu(&self, allocator: &str) -> Option<PairedRatio> {
         let cpu = |name| self.times.iter().find(|(of, ..)| *of == name).map(|(.., cpu)| cpu);
-        Some(PairedRatio::new(cpu(allocator)?, cpu(REFERENCE)?, 1))
+        Some(PairedRatio::exact(cpu(allocator)?, cpu(REFERENCE)?))
     }
 }
 
@@ -110,32 +111,10 @@ enum Outcome {
     Stopped,
 }
 
-/// How far all of it is.
-struct Progress {
-    begun: Instant,
-    done: u32,
-    all: u32,
-}
-
-impl Progress {
-    /// One more round is done.
-    fn advance(&mut self, name: &str, round: u32, rounds: u32) {
-        self.done += 1;
-        let elapsed = self.begun.elapsed().as_secs_f64();
-        let left = elapsed / f64::from(self.done) * f64::from(self.all - self.done);
-        let percent = 100 * self.done / self.all;
-        eprintln!("{name}: round {round} of {rounds}; {percent} % of all, about {left:.0} s left");
-    }
-}
-
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
-    if let Some(unknown) =
-        args.only.iter().find(|name| !SCRIPTS.iter().any(|(known, ..)| known == name))
-    {
-        let known: Vec<_> = SCRIPTS.iter().map(|(name, ..)| *name).collect();
-        bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
-    }
+    let scripts = scripts::chosen(&SCRIPTS, &args.only, |(name, ..)| name)?;
+    args.out.check()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-applications").tempdir()?;
     let library = scratch.path().join("libcachewise_pool_preload.so");
     let built = match &args.library {
@@ -157,20 +136,20 @@ pub fn run(args: &Applications) -> Result<()> {
         }
     }
     let interrupt = Interrupt::new()?;
-    let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
-    let scripts: Vec<_> = SCRIPTS.into_iter().filter(|(name, ..)| wanted(name)).collect();
-    let all = args.rounds * u32::try_from(scripts.len())?;
-    let mut progress = Progress { begun: Instant::now(), done: 0, all };
+    children::adopt_orphans();
+    let (begun, all) = (Instant::now(), scripts.len());
+    let time = args.minutes.map(|minutes| Duration::from_secs_f64(60.0 * minutes));
     let mut shown = Vec::new();
     let mut stopped = false;
-    for (name, script, what) in scripts {
+    for (done, (name, script, what)) in scripts.into_iter().enumerate() {
+        progress(name, done, all, begun);
         let directory = scratch.path().join(name);
-        let how = (args, interrupt.flag());
-        match one(name, (script, what), &directory, &allocators, how, &mut progress)? {
+        let share = time.map(|time| turns::share(time.saturating_sub(begun.elapsed()), all - done));
+        let how = (args, interrupt.flag(), share);
+        match one(name, (script, what), &directory, &allocators, how)? {
             Outcome::Shown(one) => shown.push(one),
             Outcome::Skipped(why) => {
                 eprintln!("{name}: skipped, {why}");
-                progress.all = progress.all.saturating_sub(args.rounds).max(1);
                 skipped.push((name, why));
             }
             Outcome::Stopped => {
@@ -182,15 +161,8 @@ pub fn run(args: &Applications) -> Result<()> {
         // Only what is ours: the directory was made by `one`.
         fs::remove_dir_all(&directory)?;
     }
-    let text = markdown(&shown, &skipped);
-    print!("{text}");
-    if let Some(file) = &args.markdown {
-        fs::write(file, &text).with_context(|| file.display().to_string())?;
-    }
-    if let Some(file) = &args.json {
-        let text = serde_json::to_string_pretty(&as_json(&shown, &skipped, args))? + "\n";
-        fs::write(file, text).with_context(|| file.display().to_string())?;
-    }
+    let text = table(&shown, &skipped);
+    args.out.write(&text, &as_json(&shown, &skipped, args))?;
     let wrong: Vec<_> = shown.iter().filter(|one| !one.same).map(|one| one.name).collect();
     if !wrong.is_empty() {
         bail!("other output with another allocator: {}", wrong.join(", "));
@@ -281,20 +253,13 @@ fn one(
     (script, what): (&str, &str),
     directory: &Path,
     allocators: &[Allocator],
-    (args, stop): (&Applications, &AtomicBool),
-    progress: &mut Progress,
+    (args, stop, share): (&Applications, &AtomicBool, Option<Duration>),
 ) -> Result<Outcome> {
-    fs::create_dir(directory)?;
-    let file = directory.join("script.sh");
-    fs::write(&file, script)?;
+    let begun = Instant::now();
+    scripts::lay_out(directory, script)?;
     let start = |what_step: &str, place: &Path, allocator: Option<&Allocator>, limit| {
-        let mut command = Command::new("sh");
-        command.arg(&file).args([what_step, what]).current_dir(place).stdin(Stdio::null());
-        command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
-        command.env("SCRIPT", &file).env("PREPARED", file.with_file_name(""));
-        command.env("SECONDS_FILE", place.join("seconds"));
-        command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-        command.env_remove("LD_PRELOAD").env_remove("CACHEWISE_POOL");
+        let mut command = scripts::step(what_step, directory, place);
+        command.arg(what);
         if let Some(Allocator { name, preload: Some(library) }) = allocator {
             command.env("LD_PRELOAD", library);
             if *name == POOL {
@@ -318,17 +283,21 @@ fn one(
     let times = allocators.iter().map(|allocator| (allocator.name, vec![], vec![])).collect();
     let mut shown = Shown { name, same: true, times };
     let mut expected: Option<String> = None;
-    for round in 0..args.rounds as usize {
-        for turn in 0..allocators.len() {
-            // Who goes first changes from round to round.
-            let at = (turn + round) % allocators.len();
+    // The first round brings files and pages to where the others find them, and is not counted; by
+    // its time the number of the others is settled, before the first of them.
+    let first = (0..allocators.len()).collect::<Vec<_>>();
+    let mut orders = vec![first].into_iter();
+    let (mut round, mut rounds, mut rounds_begun) = (0, 0, Instant::now());
+    while let Some(order) = orders.next() {
+        for at in order {
             let place = directory.join("run");
             fs::create_dir(&place)?;
-            let (begun, cpu) = (Instant::now(), children_cpu()?);
+            let (begun, cpu) = (Instant::now(), children::cpu_seconds());
             let limit = Duration::from_secs(u64::from(args.limit));
             let ran = start("run", &place, Some(&allocators[at]), limit)?;
             let wall = begun.elapsed().as_secs_f64();
-            let cpu = children_cpu()? - cpu;
+            children::reap_orphans(ENDING);
+            let cpu = children::cpu_seconds() - cpu;
             let own = fs::read_to_string(place.join("seconds")).ok();
             fs::remove_dir_all(&place)?;
             let ran = match ran {
@@ -350,22 +319,28 @@ fn one(
                 shown.same = false;
             }
             let seconds = own.map_or(Ok(wall), |text| text.trim().parse::<f64>());
-            shown.times[at].1.push(seconds.with_context(|| format!("{name}: seconds"))?);
-            shown.times[at].2.push(cpu);
+            let seconds = seconds.with_context(|| format!("{name}: seconds"))?;
+            if round > 0 {
+                shown.times[at].1.push(seconds);
+                shown.times[at].2.push(cpu);
+            }
         }
-        progress.advance(name, round as u32 + 1, args.rounds);
+        if round == 0 {
+            rounds = args.rounds as usize;
+            if let Some(share) = share {
+                let (left, took) = (share.saturating_sub(begun.elapsed()), rounds_begun.elapsed());
+                rounds = turns::rounds(left, took, LEAST_ROUNDS.min(rounds), rounds);
+            }
+            rounds_begun = Instant::now();
+            orders = turns::orders(allocators.len(), rounds, SEED).into_iter();
+        } else {
+            let left = rounds_begun.elapsed().as_secs_f64() / round as f64;
+            let left = left * (rounds - round) as f64;
+            eprintln!("{name}: round {round} of {rounds}, some {left:.0} s left for it");
+        }
+        round += 1;
     }
     Ok(Outcome::Shown(shown))
-}
-
-/// CPU seconds of all children that ended, and of theirs (proc(5), `cutime` and `cstime`).
-fn children_cpu() -> Result<f64> {
-    let text = fs::read_to_string("/proc/self/stat")?;
-    let fields = text.rsplit_once(')').context("/proc/self/stat")?.1;
-    let mut fields = fields.split_whitespace().skip(13);
-    let mut next = || fields.next().and_then(|field| field.parse::<f64>().ok());
-    let (user, system) = next().zip(next()).context("/proc/self/stat: no cutime")?;
-    Ok((user + system) / TICKS)
 }
 
 fn interval(ratio: Option<PairedRatio>) -> String {
@@ -386,7 +361,7 @@ fn temporaries(shown: &[Shown], allocator: &str) -> Option<f64> {
     speeds.map(|speeds| geometric_mean(&speeds))
 }
 
-fn markdown(shown: &[Shown], skipped: &[(&str, String)]) -> String {
+fn table(shown: &[Shown], skipped: &[(&str, String)]) -> String {
     let names = [POOL, "jemalloc", "mimalloc", "tcmalloc"];
     let mut text =
         String::from("Speed over glibc's allocator (above 1: faster), 95 % interval\n\n");
@@ -442,6 +417,7 @@ fn as_json(shown: &[Shown], skipped: &[(&str, String)], args: &Applications) -> 
     json!({
         "pool": args.pool,
         "rounds": args.rounds,
+        "order_seed": SEED,
         "machine": cachewise_measure::Machine::describe().summary_line(),
         "programs": programs.collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
@@ -451,6 +427,7 @@ fn as_json(shown: &[Shown], skipped: &[(&str, String)], args: &Applications) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Stdio;
 
     #[test]
     fn ratios_and_their_mean_are_over_glibc() {
@@ -466,7 +443,7 @@ mod tests {
         assert!((temporaries(&shown, POOL).expect("all three") - 2.0).abs() < 1e-9);
         assert!(temporaries(&shown[..2], POOL).is_none());
         assert!(temporaries(&shown, "jemalloc").is_none());
-        let text = markdown(&shown, &[("redis", "not installed".to_owned())]);
+        let text = table(&shown, &[("redis", "not installed".to_owned())]);
         assert!(text.contains("| 4.00 [4.00, 4.00] | - | - | - | 0.50 [0.50, 0.50] |"), "{text}");
         assert!(text.contains("geometric mean | | | 2.00 |"), "{text}");
         assert!(text.contains("redis: skipped, not installed"), "{text}");

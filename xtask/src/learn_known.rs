@@ -8,20 +8,27 @@
 //! - *right* or *WRONG* where the two ways differ by more than their interval and 2 %;
 //! - *nothing between them* where they do not, whatever was decided;
 //! - *cannot tell* where nothing was decided.
+//!
+//! Each program has its share of `--minutes`; what one does not need is the others'. It is learned
+//! until all its sites are decided, for a third of that at most. The number of rounds is settled
+//! then, before the first of them. Ctrl-C keeps the sites that are finished.
 
 use crate::interrupt::{INTERRUPTED, Interrupt};
-use crate::markdown;
+use crate::markdown::Outputs;
+use crate::programs::minutes;
+use crate::scripts;
 use anyhow::{Context as _, Result, bail};
 use cachewise_learn::Way;
 use cachewise_learn::section::{Module, Section, Site, write_end};
 use cachewise_learn::trial::Outcome;
 use cachewise_measure::stats::PairedRatio;
+use cachewise_measure::{children, turns};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -29,24 +36,26 @@ pub struct LearnKnown {
     /// Only these, by name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Runs that learn
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// At most so many runs that learn: fewer once all sites are decided, or a third of the program's
+    /// share of the minutes is spent, but 3
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Runs each of both ways and of what was learned; an interval needs six
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// At most so many runs each of both ways and of what was learned: as many as the program's share
+    /// of the minutes has room for, but 6, without which there is no interval
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Calls of a run
+    /// About this long in all, divided among the programs
+    #[arg(long, value_name = "MINUTES", default_value_t = 30.0, value_parser = minutes)]
+    minutes: f64,
+    /// Calls of a run: fewer where the program's share of the minutes has no room for the runs of so
+    /// many, but 200
     #[arg(long, value_name = "N", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
     /// Size of a copy, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 6144, value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
     kibibytes: u32,
-    /// Write the table as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
     /// Under this library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -71,6 +80,17 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// Differences below this are of no interest, and fewer rounds have no interval.
 const MARGIN: f64 = 0.02;
 const LEAST_ROUNDS: usize = 6;
+/// Room for so many runs of a program is wanted: one to see how long it takes, six that learn, and
+/// one to warm up and ten that count of each of three.
+const RUNS: f64 = 1.0 + 6.0 + 3.0 * (1.0 + 10.0);
+/// A run of fewer calls would be start and end only.
+const LEAST_CALLS: u32 = 200;
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
+/// The part of a program's share that runs which learn may take.
+const LEARNING: f64 = 1.0 / 3.0;
+/// Seed of the order in each round.
+const SEED: u64 = 1;
 /// What a program may cost above the better way once it is decided.
 const AFTER: f64 = 1.03;
 
@@ -127,19 +147,21 @@ struct Shown {
     site: Site,
     /// Around the cache over through it, of whole runs.
     ways: PairedRatio,
+    /// The same of their CPU time, the filling of buffers included.
+    cpu: PairedRatio,
     /// What was learned over the better of both.
     after: PairedRatio,
     verdict: Verdict,
+    /// Runs that learned.
+    runs: u32,
+    /// Calls of each run.
+    calls: u32,
 }
 
 /// Runs them; an error where a decision is wrong or an output differs.
 pub fn run(args: &LearnKnown) -> Result<()> {
-    if let Some(unknown) =
-        args.only.iter().find(|name| !PROGRAMS.iter().any(|(known, _)| known == name))
-    {
-        let known: Vec<_> = PROGRAMS.iter().map(|(name, _)| *name).collect();
-        bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
-    }
+    let wanted = scripts::chosen(&PROGRAMS, &args.only, |(name, _)| name)?;
+    args.out.check()?;
     let interrupt = Interrupt::new()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-known").tempdir()?;
     let library = scratch.path().join("libcachewise_preload.so");
@@ -150,23 +172,19 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     fs::copy(&built, &library).with_context(|| built.display().to_string())?;
     let file = compile(scratch.path())?;
     let place = Place { file, library, args };
-    let wanted: Vec<_> = PROGRAMS
-        .into_iter()
-        .filter(|(name, _)| args.only.is_empty() || args.only.iter().any(|one| one == name))
-        .collect();
     let (began, mut shown) = (Instant::now(), Vec::new());
+    let time = Duration::from_secs_f64(60.0 * args.minutes);
     for (done, (program, ends_as)) in wanted.iter().enumerate() {
         crate::interrupt::progress(program, done, wanted.len(), began);
-        match place.one(program, ends_as, scratch.path(), &interrupt) {
-            Ok(found) => shown.extend(found),
+        let share = turns::share(time.saturating_sub(began.elapsed()), wanted.len() - done);
+        match place.one(program, ends_as, (scratch.path(), share), &interrupt, &mut shown) {
+            Ok(()) => {}
             Err(_) if interrupt.came() => break,
             Err(error) => return Err(error.context(*program)),
         }
     }
     let text = table(&shown);
-    print!("{text}");
-    markdown::write(args.markdown.as_deref(), &text)?;
-    markdown::write_json(args.json.as_deref(), &as_json(&shown))?;
+    args.out.write(&text, &as_json(&shown))?;
     if interrupt.came() {
         // Destructors are not run by what follows.
         drop(scratch);
@@ -199,18 +217,36 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// One run: its seconds and what it printed.
-    fn timed(&self, program: &str, learn: &str, section: &Path) -> Result<(f64, String)> {
+    fn command(&self, program: &str, calls: u32) -> Command {
         let mut command = Command::new(&self.file);
-        command.arg(program).arg(self.args.calls.to_string());
-        command.arg(self.args.kibibytes.to_string()).env("LD_PRELOAD", &self.library);
+        command.arg(program).arg(calls.to_string()).arg(self.args.kibibytes.to_string());
+        command
+    }
+
+    /// How many calls a run has, after one without the library.
+    fn calls(&self, program: &str, share: Duration) -> Result<u32> {
+        let began = Instant::now();
+        let output =
+            self.command(program, self.args.calls).output().context("the program starts")?;
+        if !output.status.success() {
+            bail!("without the library: {}", output.status);
+        }
+        Ok(calls(self.args.calls, share, began.elapsed()))
+    }
+
+    fn timed(&self, (program, calls): (&str, u32), learn: &str, section: &Path) -> Result<Ran> {
+        let mut command = self.command(program, calls);
+        command.env("LD_PRELOAD", &self.library);
         command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", learn);
+        let used = children::cpu_seconds();
         let output = command.output().context("the program starts")?;
+        let cpu = children::cpu_seconds() - used;
         let told = String::from_utf8_lossy(&output.stderr);
         let seconds = told.lines().find_map(|line| line.strip_prefix("seconds "));
         match seconds.and_then(|text| text.parse().ok()) {
             Some(seconds) if output.status.success() => {
-                Ok((seconds, String::from_utf8_lossy(&output.stdout).into_owned()))
+                let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+                Ok(Ran { seconds, cpu, printed })
             }
             _ => bail!("ended with {}: {}", output.status, told.trim()),
         }
@@ -220,41 +256,65 @@ impl Place<'_> {
         &self,
         program: &'static str,
         ends_as: &str,
-        scratch: &Path,
+        (scratch, share): (&Path, Duration),
         interrupt: &Interrupt,
-    ) -> Result<Vec<Shown>> {
+        shown: &mut Vec<Shown>,
+    ) -> Result<()> {
+        let share_began = Instant::now();
+        let calls = self.calls(program, share)?;
+        interrupt.check()?;
+        let began = Instant::now();
         let file = |what: &str| scratch.join(format!("{program}.{what}"));
         let learned = file("learned");
-        let mut printed: Vec<(String, String)> = Vec::new();
-        let mut agree = |of: &str, text: String| -> Result<()> {
-            match printed.iter().find(|(program, _)| program == of) {
-                Some((_, expected)) if *expected != text => {
-                    bail!("{of}: found output {text:?}, expected {expected:?}")
-                }
-                Some(_) => {}
-                None => printed.push((of.to_owned(), text)),
-            }
-            Ok(())
-        };
-        for _ in 0..self.args.runs {
-            agree(program, self.timed(program, "trial", &learned)?.1)?;
+        let mut printed = Printed::default();
+        let mut runs = 0;
+        let (sites, section) = loop {
+            printed.agree(program, self.timed((program, calls), "trial", &learned)?.printed)?;
+            runs += 1;
             interrupt.check()?;
-        }
-        let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
-        let section = Section::parse(&bytes).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let sites: Vec<Site> = section.sites().collect();
-        let mut shown = Vec::new();
-        for site in &sites {
+            let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
+            let section = Section::parse(&bytes).map_err(|error| anyhow::anyhow!("{error}"))?;
+            let sites: Vec<Site> = section.sites().collect();
+            let decided = sites.iter().filter(|site| decided(site).is_some()).count();
+            let one = began.elapsed() / runs;
+            let enough = decided == sites.len() || runs >= self.args.runs;
+            let late = share_began.elapsed() + one > share.mul_f64(LEARNING);
+            if enough || late && runs >= LEAST_RUNS {
+                let all = sites.len();
+                eprintln!(
+                    "{program}: {runs} runs of {calls} calls learned, {decided} of {all} decided"
+                );
+                break (sites, bytes);
+            }
+        };
+        let section = Section::parse(&section).map_err(|error| anyhow::anyhow!("{error}"))?;
+        // A round is three runs, and two more where a program ends as another.
+        let turns = if ends_as == program { 3 } else { 5 };
+        let round = began.elapsed() / runs * turns;
+        for (at, site) in sites.iter().enumerate() {
+            // Settled before the first of them: whoever stops when he likes the interval has none.
+            let left = turns::share(share.saturating_sub(share_began.elapsed()), sites.len() - at);
+            let left = left.saturating_sub(round);
+            let rounds = turns::rounds(
+                left,
+                round,
+                LEAST_ROUNDS.min(self.args.rounds as usize),
+                self.args.rounds as usize,
+            );
+            let (number, all, took) =
+                (at + 1, sites.len(), round.as_secs_f64() * (rounds + 1) as f64);
+            eprintln!("{program}: site {number} of {all}, {rounds} rounds, some {took:.0} s");
             let forced = Way::ALL.map(|way| file(way.name()));
             for (way, file) in Way::ALL.into_iter().zip(&forced) {
                 fs::write(file, with_decision(&section, &sites, site, way))?;
             }
             let mut seconds: [Vec<f64>; 3] = Default::default();
+            let mut cpu: [Vec<f64>; 3] = Default::default();
             let mut of_end: [Vec<f64>; 2] = Default::default();
             // The first round brings pages to where the others find them, and is not counted.
-            for round in 0..=self.args.rounds as usize {
-                for turn in 0..3 {
-                    let at = (turn + round) % 3;
+            let orders = std::iter::once(vec![0, 1, 2]).chain(turns::orders(3, rounds, SEED));
+            for (round, order) in orders.enumerate() {
+                for at in order {
                     let (learn, section) = match forced.get(at) {
                         Some(file) => ("0", file),
                         // A copy: it goes on learning, as in service.
@@ -263,40 +323,77 @@ impl Place<'_> {
                             ("1", &file("after"))
                         }
                     };
-                    let (took, text) = self.timed(program, learn, section)?;
-                    agree(program, text)?;
+                    let ran = self.timed((program, calls), learn, section)?;
+                    printed.agree(program, ran.printed)?;
                     if round > 0 {
-                        seconds[at].push(took);
+                        seconds[at].push(ran.seconds);
+                        cpu[at].push(ran.cpu);
                     }
                     if let Some(of_end) = of_end.get_mut(at).filter(|_| ends_as != program) {
-                        let (took, text) = self.timed(ends_as, learn, section)?;
-                        agree(ends_as, text)?;
+                        let ran = self.timed((ends_as, calls), learn, section)?;
+                        printed.agree(ends_as, ran.printed)?;
                         if round > 0 {
-                            of_end.push(took);
+                            of_end.push(ran.seconds);
                         }
                     }
                     interrupt.check()?;
                 }
             }
-            let whole = PairedRatio::new(&seconds[1], &seconds[0], 1);
+            let whole = PairedRatio::exact(&seconds[1], &seconds[0]);
             let ways = match of_end[0].is_empty() {
                 true => whole,
-                false => PairedRatio::new(&of_end[1], &of_end[0], 1),
+                false => PairedRatio::exact(&of_end[1], &of_end[0]),
             };
             let better = &seconds[usize::from(whole.median < 1.0)];
-            let decided = match site.left.outcome {
-                Outcome::Decided(way) => Some(way),
-                Outcome::CannotTell(_) => None,
-            };
             shown.push(Shown {
                 program,
                 site: *site,
                 ways,
-                after: PairedRatio::new(&seconds[2], better, 1),
-                verdict: Verdict::of(decided, &ways),
+                cpu: PairedRatio::exact(&cpu[1], &cpu[0]),
+                after: PairedRatio::exact(&seconds[2], better),
+                verdict: Verdict::of(decided(site), &ways),
+                runs,
+                calls,
             });
         }
-        Ok(shown)
+        Ok(())
+    }
+}
+
+/// The calls of a run, where one of `most` took so long.
+fn calls(most: u32, share: Duration, took: Duration) -> u32 {
+    let room = share.as_secs_f64() / RUNS / took.as_secs_f64().max(1e-3);
+    ((f64::from(most) * room) as u32).max(LEAST_CALLS).min(most)
+}
+
+/// One run: the seconds of its loops, those of CPU, and what it printed.
+struct Ran {
+    seconds: f64,
+    cpu: f64,
+    printed: String,
+}
+
+/// What each program printed first, which it has to print ever after.
+#[derive(Default)]
+struct Printed(Vec<(String, String)>);
+
+impl Printed {
+    fn agree(&mut self, program: &str, text: String) -> Result<()> {
+        match self.0.iter().find(|(of, _)| of == program) {
+            Some((_, expected)) if *expected != text => {
+                bail!("{program}: found output {text:?}, expected {expected:?}")
+            }
+            Some(_) => {}
+            None => self.0.push((program.to_owned(), text)),
+        }
+        Ok(())
+    }
+}
+
+fn decided(site: &Site) -> Option<Way> {
+    match site.left.outcome {
+        Outcome::Decided(way) => Some(way),
+        Outcome::CannotTell(_) => None,
     }
 }
 
@@ -334,16 +431,17 @@ fn table(shown: &[Shown]) -> String {
     let mut text = String::from(
         "| program | size | calls | tried | from call to call, temporal, ms | non-temporal, ms \
          | decision | non-temporal against temporal, %, whole runs | verdict \
-         | learned against the better way, % |\n\
-         |---|---|---:|---:|---:|---:|---|---:|---|---:|\n",
+         | learned against the better way, % | rounds | runs that learned \
+         | non-temporal against temporal, %, CPU |\n\
+         |---|---|---:|---:|---:|---:|---|---:|---|---:|---:|---:|---:|\n",
     );
-    for Shown { program, site, ways, after, verdict } in shown {
+    for Shown { program, site, ways, cpu, after, verdict, runs, .. } in shown {
         let Site { octave, left, .. } = site;
         let costs = left.evidence.costs.map(|cost| milliseconds(cost.mean()));
         let dear = if is_dear(after) { ", DEAR" } else { "" };
         let _ = writeln!(
             text,
-            "| {program} | 2^{octave} | {} | {} | {} | {} | {} | {} | {} | {}{dear} |",
+            "| {program} | 2^{octave} | {} | {} | {} | {} | {} | {} | {} | {}{dear} | {} | {runs} | {} |",
             left.calls,
             left.explored,
             costs[0],
@@ -352,6 +450,8 @@ fn table(shown: &[Shown]) -> String {
             percent(ways),
             verdict.name(),
             percent(after),
+            ways.rounds,
+            percent(cpu),
         );
     }
     text
@@ -373,6 +473,10 @@ fn as_json(shown: &[Shown]) -> Value {
             "non_temporal_over_temporal": ratio(&one.ways),
             "verdict": one.verdict.name(),
             "learned_over_better": ratio(&one.after),
+            "cpu_non_temporal_over_temporal": ratio(&one.cpu),
+            "rounds": one.ways.rounds,
+            "learning_runs": one.runs,
+            "calls_of_a_run": one.calls,
         })
     });
     json!({ "known_programs": lines.collect::<Vec<_>>() })
@@ -408,6 +512,16 @@ mod tests {
             assert_eq!(Verdict::of(decided, &ratio), expected, "{decided:?}, {ratio:?}");
         }
         assert_eq!(Verdict::of(around, &PairedRatio { rounds: 5, ..slower }), NoInterval);
+    }
+
+    #[test]
+    fn a_long_run_gets_fewer_calls() {
+        let second = Duration::from_secs(1);
+        assert_eq!(calls(800, 40 * second, second), 800);
+        assert_eq!(calls(800, 40 * second, 2 * second), 400);
+        assert_eq!(calls(800, 40 * second, 100 * second), LEAST_CALLS);
+        assert_eq!(calls(100, Duration::ZERO, second), 100, "what was asked for is not raised");
+        assert_eq!(calls(800, 40 * second, Duration::ZERO), 800);
     }
 
     #[test]

@@ -2,20 +2,29 @@
 //! table of call sites, and a verdict on each whole program.
 //!
 //! For a quiet machine. Nothing of the user's is touched: the profile in force is copied, and what
-//! is learned stays in a directory that is removed, unless `--keep` names one. Programs are begun for
-//! `--minutes`, and Ctrl-C keeps what is finished.
+//! is learned stays in a directory that is removed, unless `--keep` names one. Ctrl-C keeps what is
+//! finished.
+//!
+//! Each program has its share of `--minutes`; what one does not need is the others'. A run without
+//! the library tells how long one takes: where the share has no room for [`RUNS`] of them, the input
+//! is made smaller. Then runs learn, none of them timed, until no site is left that more of them
+//! could decide, or a third of the share is spent. Then the number of rounds is settled, and the
+//! three contestants take turns in random order.
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};
-use crate::markdown;
-use crate::programs::SKIPPED;
+use crate::markdown::Outputs;
+use crate::programs::{ENDING, minutes};
+use crate::scripts::{self, SKIPPED, open_to_all};
 use anyhow::{Context as _, Result, bail};
+use cachewise_measure::stats::LEAST_ROUNDS;
+use cachewise_measure::{children, turns};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// What to learn, and how thoroughly.
 #[derive(Debug, clap::Args)]
@@ -23,15 +32,17 @@ pub struct LearnPrograms {
     /// Only these, by name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
-    /// Runs that learn
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// At most so many runs that learn: fewer once no site is left that more could decide, or a third
+    /// of the program's share of the minutes is spent, but 3
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Runs each without the library, with the profile and with what was learned
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    /// At most so many runs each without the library, with the profile and with what was learned: as
+    /// many as the program's share of the minutes has room for, but 6
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
-    /// Begin no further program after so many minutes
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    minutes: u64,
+    /// About this long in all, divided among the programs
+    #[arg(long, value_name = "MINUTES", default_value_t = 30.0, value_parser = minutes)]
+    minutes: f64,
     /// The profile to start from [default: the one in force]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
@@ -44,13 +55,21 @@ pub struct LearnPrograms {
     /// This preload library in place of one built for release first
     #[arg(long, value_name = "FILE", requires = "cachewise")]
     library: Option<PathBuf>,
-    /// Write the tables as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
 }
+
+/// Room for so many runs of a program is wanted: one to see how long it takes, six that learn, and
+/// one to warm up and fifteen that count of each of three.
+const RUNS: f64 = 1.0 + 6.0 + 3.0 * (1.0 + 15.0);
+/// No input is made smaller than this many percent: it would be start and end only.
+const LEAST_PERCENT: u32 = 10;
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
+/// And their part of a program's share.
+const LEARNING: f64 = 1.0 / 3.0;
+/// A site is hardly decided by fewer calls (docs/learning.md).
+const CALLS: f64 = 400.0;
 
 macro_rules! scripts {
     ($($name:literal = $file:literal),*) => {
@@ -59,6 +78,7 @@ macro_rules! scripts {
 }
 
 /// Work of a few seconds, most of it with large buffers; the last two are there for not having any.
+/// All of them read `PERCENT`.
 const SCRIPTS: [(&str, &str); 9] = scripts![
     "numpy-large" = "learn/numpy-large",
     "sqlite-memory" = "learn/sqlite-memory",
@@ -126,11 +146,21 @@ struct Shown {
     told: String,
     /// What `cachewise learn` wrote.
     record: Value,
+    how: How,
+}
+
+/// How a program was run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct How {
+    /// Of its usual input.
+    percent: u32,
+    /// Runs that learned.
+    runs: u32,
 }
 
 impl Shown {
     fn without(name: &'static str, verdict: Verdict, told: String) -> Shown {
-        Shown { name, verdict, wrong: false, told, record: Value::Null }
+        Shown { name, verdict, wrong: false, told, record: Value::Null, how: How::default() }
     }
 
     /// From the record of `cachewise learn --prove`.
@@ -147,7 +177,7 @@ impl Shown {
                 None => bail!("a record without a proof"),
             }
         };
-        Ok(Shown { name, verdict, wrong, told, record })
+        Ok(Shown { name, verdict, wrong, told, record, how: How::default() })
     }
 
     fn is_bad(&self) -> bool {
@@ -157,21 +187,38 @@ impl Shown {
 
 /// The speed against libc: median, and the ends of its interval.
 fn speed(proof: &Value, on: &str) -> Option<[f64; 3]> {
-    let speed = &proof["speed_against_libc"][on];
-    Some([speed["median"].as_f64()?, speed["low"].as_f64()?, speed["high"].as_f64()?])
+    interval(&proof["speed_against_libc"][on])
+}
+
+fn interval(of: &Value) -> Option<[f64; 3]> {
+    Some([of["median"].as_f64()?, of["low"].as_f64()?, of["high"].as_f64()?])
+}
+
+/// How much of a program's input is used, in percent, where a run of all of it takes so many seconds.
+fn percent(share: Duration, seconds: f64) -> u32 {
+    let room = share.as_secs_f64() / RUNS;
+    ((100.0 * room / seconds.max(1e-3)) as u32).clamp(LEAST_PERCENT, 100)
+}
+
+/// How many of the sites that are not decided could be by so many more runs, given so many so far.
+fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
+    let open = |site: &&Value| {
+        let calls = site["calls"].as_f64().unwrap_or(0.0);
+        let outcome = site["outcome"].as_str().unwrap_or("?");
+        matches!(outcome, "too-few-calls" | "reopened")
+            && calls / f64::from(runs) * f64::from(runs + more) >= CALLS
+    };
+    sites.iter().filter(open).count()
 }
 
 /// Runs them; an error where any output differs or any program is slower.
 pub fn run(args: &LearnPrograms) -> Result<()> {
-    if let Some(unknown) =
-        args.only.iter().find(|name| !SCRIPTS.iter().any(|(known, _)| known == name))
-    {
-        let known: Vec<_> = SCRIPTS.iter().map(|(name, _)| *name).collect();
-        bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
-    }
+    let wanted = scripts::chosen(&SCRIPTS, &args.only, |(name, _)| name)?;
+    args.out.check()?;
     let interrupt = Interrupt::new()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-learn").tempdir()?;
-    open(scratch.path(), 0o755)?;
+    open_to_all(scratch.path())?;
+    children::adopt_orphans();
     let kept = match &args.keep {
         Some(directory) => {
             fs::create_dir_all(directory)?;
@@ -180,31 +227,31 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
         None => scratch.path().to_owned(),
     };
     let tools = Tools::new(args, scratch.path(), kept)?;
-    let wanted: Vec<_> = SCRIPTS
-        .into_iter()
-        .filter(|(name, _)| args.only.is_empty() || args.only.iter().any(|one| one == name))
-        .collect();
     let (began, mut shown) = (Instant::now(), Vec::new());
+    let time = Duration::from_secs_f64(60.0 * args.minutes);
     for (done, (name, script)) in wanted.iter().enumerate() {
-        if began.elapsed().as_secs() >= 60 * args.minutes {
-            let why = format!("{} minutes were over; alone: --only {name}", args.minutes);
-            shown.push(Shown::without(name, Verdict::NotBegun, why));
+        if interrupt.came() {
+            shown.push(Shown::without(name, Verdict::NotBegun, "interrupted".to_owned()));
             continue;
         }
         progress(name, done, wanted.len(), began);
+        let share = turns::share(time.saturating_sub(began.elapsed()), wanted.len() - done);
         let directory = scratch.path().join(name);
-        match tools.one(name, script, &directory, args) {
-            _ if interrupt.came() => break,
-            Ok(one) => shown.push(one),
+        match tools.one(name, script, &directory, args, share, &interrupt) {
+            _ if interrupt.came() => {
+                shown.push(Shown::without(name, Verdict::NotBegun, "interrupted".to_owned()));
+            }
+            Ok(one) => {
+                eprintln!("{name}: {}", one.verdict.name());
+                shown.push(one);
+            }
             Err(error) => return Err(error.context(*name)),
         }
         // Only what is ours: the directory was made for it.
         fs::remove_dir_all(&directory)?;
     }
     let text = tables(&shown);
-    print!("{text}");
-    markdown::write(args.markdown.as_deref(), &text)?;
-    markdown::write_json(args.json.as_deref(), &as_json(&shown))?;
+    args.out.write(&text, &as_json(&shown))?;
     if interrupt.came() {
         // Destructors are not run by what follows.
         drop(scratch);
@@ -215,11 +262,6 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
         bail!("slower, or other output: {}", bad.join(", "));
     }
     Ok(())
-}
-
-fn open(path: &Path, mode: u32) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .with_context(|| path.display().to_string())
 }
 
 /// The program and the library, built for release.
@@ -252,13 +294,13 @@ impl Tools {
         // somebody else, who saves what he learned too.
         let library = scratch.join("libcachewise_preload.so");
         fs::copy(&built, &library).with_context(|| built.display().to_string())?;
-        open(&library, 0o755)?;
+        open_to_all(&library)?;
         let in_force = cachewise::profile::user_path().filter(|path| path.exists());
         let own = kept.join("learned.profile");
         let profile = match args.profile.clone().or(in_force) {
             Some(from) => {
                 fs::copy(&from, &own).with_context(|| from.display().to_string())?;
-                open(&own, 0o644)?;
+                fs::set_permissions(&own, fs::Permissions::from_mode(0o644))?;
                 Some(own.clone())
             }
             None => None,
@@ -273,13 +315,78 @@ impl Tools {
             }
         };
         fs::create_dir_all(&programs)?;
-        open(&programs, 0o777)?;
+        // Each user's process saves there.
+        fs::set_permissions(&programs, fs::Permissions::from_mode(0o777))?;
         let mut above = programs.parent();
         while let Some(directory) = above.filter(|directory| directory.starts_with(&kept)) {
-            open(directory, 0o755)?;
+            open_to_all(directory)?;
             above = directory.parent();
         }
         Ok(Tools { cachewise, library, config, profile, kept })
+    }
+
+    /// Prepared, with so much of its input; why it is skipped if it is.
+    fn prepare(
+        directory: &Path,
+        script: &str,
+        percent: u32,
+    ) -> Result<std::result::Result<(), String>> {
+        scripts::lay_out(directory, script)?;
+        let prepared = with_input(scripts::step("prepare", directory, directory), percent);
+        let prepared = { prepared }.output()?;
+        if prepared.status.code() == Some(SKIPPED) {
+            return Ok(Err(String::from_utf8_lossy(&prepared.stdout).trim().to_owned()));
+        }
+        if !prepared.status.success() {
+            bail!("prepare: {}", String::from_utf8_lossy(&prepared.stderr).trim());
+        }
+        Ok(Ok(()))
+    }
+
+    /// Seconds of a run without the library, and its warmth for those that follow.
+    fn pilot(directory: &Path, percent: u32) -> Result<f64> {
+        let mut run = scripts::command(Path::new("sh"), directory, directory);
+        run.args(["-c", WORK]);
+        let began = Instant::now();
+        let output = with_input(run, percent).output()?;
+        let seconds = began.elapsed().as_secs_f64();
+        if !output.status.success() {
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            bail!("without the library: {}: {}", output.status, told.trim());
+        }
+        children::reap_orphans(ENDING);
+        Ok(seconds)
+    }
+
+    /// One run that learns, or with `prove` so many rounds after it: what `cachewise learn` wrote.
+    fn learn(
+        &self,
+        name: &str,
+        directory: &Path,
+        percent: u32,
+        prove: Option<usize>,
+    ) -> Result<Value> {
+        let record = directory.join("record.json");
+        let mut learn = scripts::command(&self.cachewise, directory, directory);
+        learn.env("XDG_CONFIG_HOME", &self.config);
+        learn.arg("learn").arg("--library").arg(&self.library).args(["--name", name]);
+        if let Some(profile) = &self.profile {
+            learn.arg("--profile").arg(profile);
+        }
+        if let Some(rounds) = prove {
+            learn.args(["--prove", "--rounds", &rounds.to_string()]);
+        }
+        learn.arg("--json").arg(&record);
+        learn.arg("--html").arg(self.kept.join(format!("{name}.html")));
+        learn.args(["--", "sh", "-c", WORK]);
+        let output = with_input(learn, percent).output()?;
+        children::reap_orphans(ENDING);
+        let text = fs::read_to_string(&record).map_err(|_| {
+            let told = String::from_utf8_lossy(&output.stderr);
+            anyhow::anyhow!("cachewise learn ended with {}: {}", output.status, told.trim())
+        })?;
+        fs::remove_file(&record)?;
+        Ok(serde_json::from_str(&text)?)
     }
 
     fn one(
@@ -288,61 +395,85 @@ impl Tools {
         script: &str,
         directory: &Path,
         args: &LearnPrograms,
+        share: Duration,
+        interrupt: &Interrupt,
     ) -> Result<Shown> {
-        fs::create_dir(directory)?;
-        open(directory, 0o755)?;
-        let file = directory.join("script.sh");
-        fs::write(&file, script)?;
-        let with = |mut command: Command| {
-            command.current_dir(directory).stdin(Stdio::null());
-            command.env("LC_ALL", "C").env("TZ", "UTC");
-            command.env("SCRIPT", &file).env("PREPARED", directory);
-            command.env("XDG_CONFIG_HOME", &self.config);
-            command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-            command
-        };
-        let mut prepare = Command::new("sh");
-        prepare.arg(&file).arg("prepare");
-        let prepared = with(prepare).output()?;
-        if prepared.status.code() == Some(SKIPPED) {
-            let why = String::from_utf8_lossy(&prepared.stdout).trim().to_owned();
+        let began = Instant::now();
+        let mut how = How { percent: 100, runs: 0 };
+        if let Err(why) = Tools::prepare(directory, script, how.percent)? {
             return Ok(Shown::without(name, Verdict::Skipped, why));
         }
-        if !prepared.status.success() {
-            bail!("prepare: {}", String::from_utf8_lossy(&prepared.stderr).trim());
+        let mut seconds = Tools::pilot(directory, how.percent)?;
+        interrupt.check()?;
+        how.percent = percent(share, seconds);
+        if how.percent < 100 {
+            fs::remove_dir_all(directory)?;
+            if let Err(why) = Tools::prepare(directory, script, how.percent)? {
+                bail!("prepared once, and not again: {why}");
+            }
+            seconds = Tools::pilot(directory, how.percent)?;
         }
-        let record = directory.join("record.json");
-        let mut learn = Command::new(&self.cachewise);
-        learn.arg("learn").arg("--library").arg(&self.library).args(["--name", name]);
-        if let Some(profile) = &self.profile {
-            learn.arg("--profile").arg(profile);
+        let learning = share.mul_f64(LEARNING);
+        let learning_began = Instant::now();
+        // The last one learns before the proof, in the same command.
+        while how.runs + 1 < args.runs {
+            interrupt.check()?;
+            let record = self.learn(name, directory, how.percent, None)?;
+            how.runs += 1;
+            let none = Vec::new();
+            let sites = record["sites"].as_array().unwrap_or(&none);
+            if sites.is_empty() {
+                return Ok(Shown { how, ..Shown::of(name, record)? });
+            }
+            let one = learning_began.elapsed() / how.runs;
+            let fit = turns::rounds(
+                learning.saturating_sub(learning_began.elapsed()),
+                one,
+                LEAST_RUNS.saturating_sub(how.runs) as usize,
+                args.runs.saturating_sub(how.runs) as usize,
+            );
+            let fit = u32::try_from(fit)?.min(args.runs.saturating_sub(how.runs));
+            let open = open_sites(sites, how.runs, fit);
+            let (runs, all) = (how.runs, sites.len());
+            eprintln!("{name}: run {runs} learned, {open} of {all} sites open, {fit} more at most");
+            if fit <= 1 || open == 0 && how.runs + 1 >= LEAST_RUNS.min(args.runs) {
+                break;
+            }
         }
-        learn.args(["--runs", &args.runs.to_string(), "--prove"]);
-        learn.args(["--rounds", &args.rounds.to_string()]).arg("--json").arg(&record);
-        learn.arg("--html").arg(self.kept.join(format!("{name}.html")));
-        // In a directory of its own, the same one each time: some programs' output names it.
-        let work = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run";
-        learn.args(["--", "sh", "-c", work]);
-        let output = with(learn).output()?;
-        let text = fs::read_to_string(&record).map_err(|_| {
-            let told = String::from_utf8_lossy(&output.stderr);
-            anyhow::anyhow!("cachewise learn ended with {}: {}", output.status, told.trim())
-        })?;
-        Shown::of(name, serde_json::from_str(&text)?)
+        interrupt.check()?;
+        // Settled before the first of them: whoever stops when he likes the interval has none.
+        let longest =
+            seconds.max(learning_began.elapsed().as_secs_f64() / f64::from(how.runs.max(1)));
+        let round = Duration::from_secs_f64(3.0 * longest);
+        let left = share.saturating_sub(began.elapsed() + round);
+        let rounds = turns::rounds(left, round, LEAST_ROUNDS, args.rounds as usize);
+        let long = round.as_secs_f64() * (rounds + 1) as f64;
+        let percent = how.percent;
+        eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
+        let record = self.learn(name, directory, percent, Some(rounds))?;
+        how.runs += 1;
+        Ok(Shown { how, ..Shown::of(name, record)? })
     }
 }
 
-fn ratio(speed: Option<[f64; 3]>) -> String {
-    speed.map_or("-".to_owned(), |[median, low, high]| {
-        format!("{median:.3} ({low:.3} .. {high:.3})")
-    })
+/// In a directory of its own, the same one each time: some programs' output names it.
+const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run";
+
+fn with_input(mut command: Command, percent: u32) -> Command {
+    command.env("PERCENT", percent.to_string());
+    command
+}
+
+fn ratio(of: Option<[f64; 3]>) -> String {
+    of.map_or("-".to_owned(), |[median, low, high]| format!("{median:.3} ({low:.3} .. {high:.3})"))
 }
 
 /// The verdicts, and the sites of each program.
 fn tables(shown: &[Shown]) -> String {
     let mut text = String::from(
         "| program | sites | decided | speed with the profile only | speed as learned | verdict \
-         | output |\n|---|---:|---:|---:|---:|---|---|\n",
+         | output | CPU with the profile only | CPU as learned | runs that learned | rounds \
+         | of its input, % |\n|---|---:|---:|---:|---:|---|---|---:|---:|---:|---:|---:|\n",
     );
     let none = Vec::new();
     for one in shown {
@@ -351,7 +482,7 @@ fn tables(shown: &[Shown]) -> String {
         let proof = &one.record["proof"];
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             one.name,
             sites.len(),
             sites.iter().filter(decided).count(),
@@ -359,10 +490,17 @@ fn tables(shown: &[Shown]) -> String {
             ratio(speed(proof, "learned")),
             one.verdict.name(),
             one.told,
+            ratio(interval(&proof["cpu_over_libc"]["profile only"])),
+            ratio(interval(&proof["cpu_over_libc"]["learned"])),
+            one.how.runs,
+            proof["rounds"].as_u64().map_or("-".to_owned(), |rounds| rounds.to_string()),
+            one.how.percent,
         );
     }
     text += "\nSpeed: libc's time over the program's own, in turns, with its 95 % interval; above 1 is \
-             faster.\n";
+             faster, and the verdict is that of the speed as learned. CPU: the CPU time of all its \
+             processes over that with libc; below 1 is less. The number of rounds was settled before \
+             the first of them, by how long a run takes; runs that learned are none of them.\n";
     for one in shown {
         let mut sites = one.record["sites"].as_array().unwrap_or(&none).clone();
         if sites.is_empty() {
@@ -405,6 +543,8 @@ fn as_json(shown: &[Shown]) -> Value {
             "program": one.name,
             "verdict": one.verdict.name(),
             "told": one.told,
+            "input_percent": one.how.percent,
+            "learning_runs": one.how.runs,
             "learned": one.record,
         })
     });
@@ -465,5 +605,32 @@ mod tests {
         let none = Shown::of("none", json!({ "sites": [], "proof": null })).expect("a record");
         assert_eq!((none.verdict, none.is_bad()), (Verdict::NothingToGain, false));
         assert!(Shown::of("none", json!({ "sites": [site], "proof": null })).is_err());
+    }
+
+    #[test]
+    fn a_long_run_gets_a_smaller_input() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(percent(minute, 0.0), 100);
+        assert_eq!(percent(minute, 60.0 / RUNS), 100);
+        assert_eq!(percent(minute, 2.0 * 60.0 / RUNS), 50);
+        assert_eq!(percent(minute, 1000.0), LEAST_PERCENT);
+        assert_eq!(percent(Duration::ZERO, 1.0), LEAST_PERCENT);
+    }
+
+    #[test]
+    fn a_site_is_open_while_more_runs_could_decide_it() {
+        let site = |outcome: &str, calls: u64| json!({ "outcome": outcome, "calls": calls });
+        let open = |outcome: &str, calls, runs, more| {
+            open_sites(&[site(outcome, calls), site("temporal", 5000)], runs, more)
+        };
+        for outcome in ["too-few-calls", "reopened"] {
+            assert_eq!(open(outcome, 100, 1, 3), 1);
+            assert_eq!(open(outcome, 100, 1, 2), 0, "300 calls do not decide");
+            assert_eq!(open(outcome, 100, 2, 5), 0);
+            assert_eq!(open(outcome, 100, 2, 6), 1);
+        }
+        for settled in ["temporal", "nt", "no-difference", "unconfirmed"] {
+            assert_eq!(open(settled, 10_000, 1, 30), 0, "{settled}");
+        }
     }
 }

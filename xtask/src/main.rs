@@ -14,6 +14,7 @@ mod learn_known;
 mod learn_programs;
 mod markdown;
 mod programs;
+mod scripts;
 mod soak;
 mod webdriver;
 

@@ -14,18 +14,21 @@ mod script;
 mod table;
 
 use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::markdown::Outputs;
+use crate::scripts;
+use crate::scripts::open_to_all;
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::LEAST_ROUNDS;
+use cachewise_measure::{children, turns};
 use counts::Counts;
-use plan::{Bounds, Stopped, Times, Way};
-use script::{Place, Prepared, Under, open_to_all, shared_file};
+use plan::{Stopped, Times, Took, Way};
+use script::{Place, Prepared, Under, shared_file};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-pub(crate) use script::SKIPPED;
+pub(crate) use script::ENDING;
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -36,19 +39,15 @@ pub struct Programs {
     /// A script of your own in place of ours: `sh FILE prepare`, then `sh FILE run` each time
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
     script: Vec<PathBuf>,
-    /// At most this many rounds each, of a run with the library and two without; an interval that is
-    /// narrow ends them earlier, and fewer than 6 give none
+    /// At most this many rounds each, of a run with the library and two without: as many as its share
+    /// of the minutes has room for by its first run, and 6, without which there is no interval
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
     /// About this long in all; each program has its 6 rounds nevertheless
     #[arg(long, value_name = "MINUTES", default_value_t = 20.0, value_parser = minutes)]
     minutes: f64,
-    /// Write the tables as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
-    /// Write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    out: Outputs,
     /// Under this library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -57,7 +56,8 @@ pub struct Programs {
     profile: Option<PathBuf>,
 }
 
-fn minutes(text: &str) -> std::result::Result<f64, String> {
+/// A number of minutes on the command line.
+pub(crate) fn minutes(text: &str) -> std::result::Result<f64, String> {
     match text.parse::<f64>() {
         Ok(minutes) if (0.0..=1440.0).contains(&minutes) => Ok(minutes),
         _ => Err("accepted 0 to 1440".to_owned()),
@@ -70,8 +70,11 @@ macro_rules! scripts {
     };
 }
 
-pub(crate) const SCRIPTS: [(&str, &str); 10] =
+const SCRIPTS: [(&str, &str); 10] =
     scripts!["cpython", "git", "gcc", "gzip", "xz", "zstd", "sqlite", "redis", "postgres", "numpy"];
+
+/// Seed of the order in each round.
+const SEED: u64 = 1;
 
 /// So much of an output that is not the expected one is shown.
 const TOLD: usize = 4096;
@@ -82,6 +85,8 @@ struct Shown {
     /// The first line of its script.
     about: String,
     times: Times,
+    /// Rounds that were settled on before they began.
+    planned: usize,
     stopped: Stopped,
     counts: Counts,
     /// The first thing that went wrong: another output, a status, a hang.
@@ -95,6 +100,7 @@ impl Shown {
             name: name.to_owned(),
             about: about.unwrap_or_default().trim_start_matches('#').trim().to_owned(),
             times: Times::default(),
+            planned: 0,
             stopped: Stopped::Failed,
             counts: Counts::default(),
             wrong: None,
@@ -105,16 +111,13 @@ impl Shown {
 /// Runs them; an error where any output differs.
 pub fn run(args: &Programs) -> Result<()> {
     let scripts = chosen(args)?;
-    for file in [&args.markdown, &args.json].into_iter().flatten() {
-        // Now, and not after all the runs.
-        tempfile::NamedTempFile::new_in(beside(file))
-            .with_context(|| file.display().to_string())?;
-    }
+    args.out.check()?;
     let interrupt = Interrupt::new()?;
     let stop = interrupt.flag();
     let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
     open_to_all(scratch.path())?;
     let bench = bench(args, scratch.path(), stop)?;
+    children::adopt_orphans();
 
     let (mut shown, mut skipped, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     let begun = Instant::now();
@@ -127,13 +130,13 @@ pub fn run(args: &Programs) -> Result<()> {
         let left = time.saturating_sub(begun.elapsed());
         let (number, all, minutes) = (at + 1, scripts.len(), left.as_secs_f64() / 60.0);
         eprintln!("{name}: program {number} of {all}, {minutes:.1} minutes left");
-        let share = plan::share(left, scripts.len() - at);
+        let share = turns::share(left, scripts.len() - at);
         let directory = scratch.path().join(at.to_string());
         match bench.one(name, script, &directory, share) {
             Ok(Outcome::Shown(one)) => {
                 let verdict = one.wrong.as_deref().unwrap_or(one.times.verdict().name());
                 eprintln!("{name}: {verdict}");
-                shown.push(one);
+                shown.push(*one);
             }
             Ok(Outcome::Skipped(why)) => {
                 eprintln!("{name}: SKIPPED, {why}");
@@ -159,13 +162,7 @@ pub fn run(args: &Programs) -> Result<()> {
         missing: &missing,
     };
     let text = table::markdown(&found);
-    print!("{text}");
-    if let Some(file) = &args.markdown {
-        write(file, &text)?;
-    }
-    if let Some(file) = &args.json {
-        write(file, &table::as_json(&found))?;
-    }
+    args.out.write_text(&text, &table::as_json(&found))?;
     let wrong: Vec<_> =
         shown.iter().filter(|one| one.wrong.is_some()).map(|one| one.name.as_str()).collect();
     if !wrong.is_empty() {
@@ -181,17 +178,10 @@ pub fn run(args: &Programs) -> Result<()> {
 
 /// Names and texts of the scripts to run.
 fn chosen(args: &Programs) -> Result<Vec<(String, String)>> {
-    if let Some(unknown) =
-        args.only.iter().find(|name| !SCRIPTS.iter().any(|(known, _)| known == name))
-    {
-        let known: Vec<_> = SCRIPTS.iter().map(|(name, _)| *name).collect();
-        bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
-    }
     if args.script.is_empty() {
-        let wanted =
-            |name: &str| args.only.is_empty() || args.only.iter().any(|wanted| wanted == name);
-        let ours = SCRIPTS.iter().filter(|(name, _)| wanted(name));
-        return Ok(ours.map(|(name, script)| ((*name).to_owned(), (*script).to_owned())).collect());
+        let ours = scripts::chosen(&SCRIPTS, &args.only, |(name, _)| name)?;
+        let owned = |(name, script): (&str, &str)| (name.to_owned(), script.to_owned());
+        return Ok(ours.into_iter().map(owned).collect());
     }
     let read = |file: &PathBuf| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -242,7 +232,7 @@ struct Bench<'a> {
 }
 
 enum Outcome {
-    Shown(Shown),
+    Shown(Box<Shown>),
     Skipped(String),
     /// Before there was an interval.
     Interrupted,
@@ -267,50 +257,50 @@ impl Bench<'_> {
         let told = String::from_utf8_lossy(&fs::read(&counts)?).into_owned();
         shown.counts = Counts::read(&told);
 
+        // Settled before the first of them: whoever stops when he likes the interval has none.
+        let left = share.saturating_sub(begun.elapsed());
+        let round = Duration::from_secs_f64(3.0 * first.whole);
+        let rounds = turns::rounds(left, round, LEAST_ROUNDS, self.rounds);
+        shown.planned = rounds;
         let rounds_begun = Instant::now();
-        while shown.wrong.is_none() {
-            let rounds = shown.times.rounds();
-            let round = rounds_begun.elapsed() / u32::try_from(rounds.max(1))?;
-            let bounds = Bounds { rounds: self.rounds, share, spent: begun.elapsed(), round };
-            if let Some(why) = plan::enough(&shown.times, &bounds) {
-                shown.stopped = why;
-                break;
+        for (done, order) in turns::orders(3, rounds, SEED).into_iter().enumerate() {
+            if shown.wrong.is_some() {
+                return Ok(Outcome::Shown(Box::new(shown)));
             }
-            match self.round(name, &place, rounds, &expected) {
-                Ok(Some([with, without, again])) => {
-                    shown.times.with.push(with);
-                    shown.times.without.push(without);
-                    shown.times.again.push(again);
-                }
-                Ok(None) if rounds >= LEAST_ROUNDS => {
+            match self.round(name, &place, &order, &expected) {
+                Ok(Some(ran)) => shown.times.push(ran),
+                Ok(None) if done >= LEAST_ROUNDS => {
                     shown.stopped = Stopped::Interrupted;
-                    break;
+                    return Ok(Outcome::Shown(Box::new(shown)));
                 }
                 Ok(None) => return Ok(Outcome::Interrupted),
                 Err(what) => shown.wrong = Some(what),
             }
-            let left = share.saturating_sub(begun.elapsed()).as_secs();
-            let done = rounds + 1;
-            eprintln!("{name}: round {done} of at most {}, {left} s left", self.rounds);
+            let done = done + 1;
+            let left = rounds_begun.elapsed().as_secs_f64() / done as f64 * (rounds - done) as f64;
+            eprintln!("{name}: round {done} of at most {rounds}, some {left:.0} s left");
         }
-        Ok(Outcome::Shown(shown))
+        if shown.wrong.is_none() {
+            shown.stopped = Stopped::Rounds;
+        }
+        Ok(Outcome::Shown(Box::new(shown)))
     }
 
     fn with<'a>(&'a self, counts: Option<&'a Path>) -> Under<'a> {
         Under { library: &self.library, profile: self.profile.as_deref(), counts }
     }
 
-    /// Seconds with the library, without, and without again; `None` where somebody wants to stop. The
+    /// What it took with the library, without, and without again; `None` where somebody wants to stop. The
     /// error is what went wrong.
     fn round(
         &self,
         name: &str,
         place: &Place,
-        round: usize,
+        order: &[usize],
         expected: &[u8],
-    ) -> std::result::Result<Option<[f64; 3]>, String> {
-        let mut seconds = [0.0; 3];
-        for way in plan::order(round) {
+    ) -> std::result::Result<Option<[Took; 3]>, String> {
+        let mut took = [Took::default(); 3];
+        for way in order.iter().map(|at| Way::ALL[*at]) {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
@@ -318,22 +308,22 @@ impl Bench<'_> {
                 Way::With => (Some(self.with(None)), "with the library"),
                 Way::Without | Way::Again => (None, "without the library"),
             };
-            seconds[way as usize] = wrong(name, place.run(under), expected, how)?;
+            took[way as usize] = wrong(name, place.run(under), expected, how)?;
         }
         // A run that was disturbed by the end of it all is none.
-        Ok((!self.stop.load(Ordering::Relaxed)).then_some(seconds))
+        Ok((!self.stop.load(Ordering::Relaxed)).then_some(took))
     }
 }
 
-/// The run's seconds, or what was wrong with it, of which more is told at once.
+/// What the run took, or what was wrong with it, of which more is told at once.
 fn wrong(
     name: &str,
     ran: Result<script::Ran>,
     expected: &[u8],
     how: &str,
-) -> std::result::Result<f64, String> {
+) -> std::result::Result<Took, String> {
     match ran {
-        Ok(ran) if ran.output == expected => Ok(ran.seconds),
+        Ok(ran) if ran.output == expected => Ok(Took { wall: ran.seconds, cpu: ran.cpu }),
         Ok(ran) => {
             let start =
                 |text: &[u8]| String::from_utf8_lossy(&text[..text.len().min(TOLD)]).into_owned();
@@ -346,21 +336,4 @@ fn wrong(
             Err(format!("{how}: {error:#}"))
         }
     }
-}
-
-/// The directory a file is in.
-fn beside(file: &Path) -> &Path {
-    match file.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// All of it or nothing.
-fn write(file: &Path, text: &str) -> Result<()> {
-    let mut new = tempfile::NamedTempFile::new_in(beside(file))?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-    new.persist(file).with_context(|| file.display().to_string())?;
-    Ok(())
 }

@@ -274,7 +274,7 @@ pub fn save_sites() -> Result<(), SaveError> {
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     bytes: &'a [u8],
-    #[cfg_attr(not(all(feature = "os", target_os = "linux")), allow(dead_code))]
+    #[cfg(all(feature = "os", target_os = "linux"))]
     number: u64,
 }
 
@@ -292,12 +292,17 @@ impl<'a> Name<'a> {
 
     /// A name; nobody looks whether it is a good one.
     pub const fn new(bytes: &'a [u8]) -> Name<'a> {
-        Name { bytes, number: Name::number(bytes) }
+        Name::with_number(bytes, Name::number(bytes))
     }
 
     /// A name whose number is known.
     pub const fn with_number(bytes: &'a [u8], number: u64) -> Name<'a> {
-        Name { bytes, number }
+        let _ = number;
+        Name {
+            bytes,
+            #[cfg(all(feature = "os", target_os = "linux"))]
+            number,
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`calls`] | how are single calls distributed? |
 //! | [`sampler`] | which contestant spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
+//! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`stats`], [`unpaired`] | is the difference real? |
 //! | [`noise`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
@@ -24,6 +25,7 @@ pub mod arena;
 pub mod bystander;
 pub mod caches;
 pub mod calls;
+pub mod children;
 pub mod clock;
 mod error;
 pub mod latency;
@@ -37,6 +39,7 @@ mod rounded;
 pub mod sampler;
 pub mod stats;
 mod tree;
+pub mod turns;
 pub mod unpaired;
 pub mod verify;
 

@@ -99,13 +99,19 @@ impl PairedRatio {
     /// resamples, drawn from `seed`.
     #[must_use]
     pub fn new(contestant: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
-        let ratios: Vec<f64> = contestant
-            .iter()
-            .zip(reference)
-            .map(|(ours, theirs)| ours / theirs)
-            .filter(|ratio| ratio.is_finite())
-            .collect();
+        let ratios = ratios(contestant, reference);
         let (low, high) = bootstrap_interval(&ratios, seed, median);
+        PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
+    }
+
+    /// The same with an interval that holds the true median in at least 95 % of cases whatever the
+    /// ratios' distribution, for comparisons of few rounds: of fewer than some thirty, a bootstrap of
+    /// the median holds it in 91 to 94 % (normal and log-normal ratios, simulated). See
+    /// [`median_interval`].
+    #[must_use]
+    pub fn exact(contestant: &[f64], reference: &[f64]) -> PairedRatio {
+        let ratios = ratios(contestant, reference);
+        let (low, high) = median_interval(&ratios);
         PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
     }
 
@@ -123,6 +129,40 @@ impl PairedRatio {
             Verdict::CannotTell
         }
     }
+}
+
+/// Ours over theirs of the rounds both have; a round whose reference took no time gives none.
+fn ratios(contestant: &[f64], reference: &[f64]) -> Vec<f64> {
+    let pairs = contestant.iter().zip(reference).map(|(ours, theirs)| ours / theirs);
+    pairs.filter(|ratio| ratio.is_finite()).collect()
+}
+
+/// The distribution-free interval of a median that covers at least 95 %: from the k-th smallest to
+/// the k-th largest value, the largest k for which both binomial tails together stay under 5 %
+/// (David and Nagaraja, Order Statistics, 7.1). Below six values no such interval exists, and the
+/// range of all of them is given.
+#[must_use]
+pub fn median_interval(values: &[f64]) -> (f64, f64) {
+    let sorted = sorted(values);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
+        return (f64::NAN, f64::NAN);
+    };
+    let n = sorted.len();
+    // P(exactly i of n below the median); beyond a thousand values they underflow, and the normal
+    // approximation is exact enough.
+    if n > 1000 {
+        let half = 0.98 * (n as f64).sqrt();
+        let below = (n as f64 / 2.0 - half).floor().max(0.0) as usize;
+        return (sorted[below], sorted[n - 1 - below]);
+    }
+    let mut probability = 0.5_f64.powi(n as i32);
+    let (mut tail, mut k) = (0.0, 0);
+    while 2.0 * (tail + probability) <= 0.05 {
+        tail += probability;
+        probability *= (n - k) as f64 / (k + 1) as f64;
+        k += 1;
+    }
+    if k == 0 { (*first, *last) } else { (sorted[k - 1], sorted[n - k]) }
 }
 
 /// The 95 % percentile bootstrap interval of a statistic; NaN for no values.

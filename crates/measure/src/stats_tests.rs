@@ -137,3 +137,47 @@ fn means_leave_out_what_has_no_logarithm() {
     assert_eq!((mean.mean, mean.count), (1.0, 2));
     assert!(GeometricMean::new(&[], 3).mean.is_nan());
 }
+
+#[test]
+fn an_exact_interval_is_that_of_the_median_of_the_ratios() {
+    let ratios: Vec<f64> = (1..=20).map(f64::from).collect();
+    let exact = PairedRatio::exact(&ratios, &[1.0; 20]);
+    assert_eq!((exact.low, exact.median, exact.high, exact.rounds), (6.0, 10.5, 15.0, 20));
+    let six = PairedRatio::exact(&[3.0, 1.0, 2.0, 6.0, 5.0, 4.0], &[1.0; 6]);
+    assert_eq!((six.low, six.high), (1.0, 6.0));
+    let none = PairedRatio::exact(&[1.0], &[0.0]);
+    assert!(none.low.is_nan() && none.high.is_nan() && none.median.is_nan());
+    assert_eq!(none.verdict(0.02), Verdict::CannotTell);
+}
+
+#[test]
+fn an_exact_interval_holds_the_median_in_95_of_100_cases() {
+    let mut random = fastrand::Rng::with_seed(5);
+    for rounds in [6, 7, 8, 10, 15, 20] {
+        let held = (0..2000).filter(|_| {
+            // A long tail to one side; its median is 1.
+            let mut draw = || (random.f64() / 0.5).powi(4);
+            let times: Vec<f64> = (0..rounds).map(|_| draw()).collect();
+            let PairedRatio { low, high, .. } = PairedRatio::exact(&times, &vec![1.0; rounds]);
+            (low..=high).contains(&1.0)
+        });
+        // 95 % less three standard errors of 2000 cases.
+        let held = held.count();
+        assert!(held >= 1870, "{rounds} rounds: {held} of 2000");
+    }
+}
+
+#[test]
+fn the_interval_of_a_median_has_the_ranks_of_the_tables() {
+    // Conover, Practical Nonparametric Statistics, table A3: 95 % for n = 15 is ranks 4 and 12.
+    let values: Vec<f64> = (1..=15).map(f64::from).collect();
+    assert_eq!(median_interval(&values), (4.0, 12.0));
+    let values: Vec<f64> = (1..=6).map(f64::from).collect();
+    assert_eq!(median_interval(&values), (1.0, 6.0));
+    let values: Vec<f64> = (1..=5).map(f64::from).collect();
+    assert_eq!(median_interval(&values), (1.0, 5.0));
+    let values: Vec<f64> = (1..=2000).map(f64::from).collect();
+    let (low, high) = median_interval(&values);
+    assert!((950.0..960.0).contains(&low) && (1040.0..1050.0).contains(&high), "{low} {high}");
+    assert!(median_interval(&[]).0.is_nan());
+}

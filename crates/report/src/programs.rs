@@ -233,7 +233,9 @@ pub fn page(program: &Program) -> String {
         for (cell, (name, align)) in row.iter().zip(&table.columns) {
             let class = if *align == crate::Align::Right { " class=\"n\"" } else { "" };
             // On narrow screens each cell stands below the other, behind its column's name.
-            let _ = write!(rows, "<td{class} data-of=\"{}\">{}</td>", escape(name), escape(cell));
+            // A terminal may lack the sign; a browser does not.
+            let cell = escape(cell).replace(" +-", " \u{b1} ");
+            let _ = write!(rows, "<td{class} data-of=\"{}\">{cell}</td>", escape(name));
         }
         rows.push_str("</tr>\n");
     }
@@ -274,7 +276,8 @@ pub fn page(program: &Program) -> String {
          .bar {{ fill: currentColor; opacity: .45 }} .label {{ fill: currentColor; font-size: 11px }}\n\
          .panel + .panel {{ margin-top: 12px }} .panel svg {{ max-width: 720px }}\n\
          @media (min-width: 761px) {{ th {{ overflow-wrap: normal; word-break: normal }} \
-         td.n {{ white-space: nowrap }} }}\n\
+         td.n {{ white-space: nowrap }} td:nth-child(1) {{ min-width: 7em }} \
+         td:nth-child(2) {{ min-width: 12em }} td:nth-child(10) {{ min-width: 9em }} }}\n\
          </style>\n</head>\n<body>\n<main>\n<article>\n\
          <h1>{name}: {decided} of {all} call sites decided</h1>\n<p>{written}</p>\n\
          {by_bytes}{by_gain}<div class=\"table\" role=\"region\" aria-label=\"Call sites\">\n<table>\n\

@@ -1,17 +1,18 @@
 # CPython's own buffers: slices copied and hashed, copied and dropped, appended, translated.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v python3 >/dev/null || { echo "python3 not installed"; exit 77; }
+    need python3
     ;;
 run)
-    python3 - <<'PYTHON'
-import hashlib, zlib
+    python3 - "$(part 600)" <<'PYTHON'
+import hashlib, sys, zlib
 
 data = bytearray(range(256)) * (1 << 15)
 ring = [bytes(1)] * 16
 check = 0
-for n in range(600):
+for n in range(int(sys.argv[1])):
     part = bytes(memoryview(data)[n * 4096 : n * 4096 + (4 << 20)])   # copied, read at once
     check = zlib.crc32(part, check)
     ring[n % 16] = bytes(memoryview(data)[: 2 << 20])                 # copied, read late or never

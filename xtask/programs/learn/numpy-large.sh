@@ -1,25 +1,20 @@
 # NumPy: large arrays copied and read at once, copied and left, joined, filled.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    for python in python3 /usr/bin/python3; do
-        if $python -c 'import numpy' 2>/dev/null; then
-            echo $python >python
-            exit 0
-        fi
-    done
-    echo "numpy not installed"
-    exit 77
+    need_python "import numpy" "numpy not installed"
     ;;
 run)
-    OPENBLAS_NUM_THREADS=1 $(cat "$PREPARED/python") - <<'PYTHON'
+    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - "$(part 1200)" <<'PYTHON'
+import sys
 import numpy as np
 
 random = np.random.RandomState(1)
 frames = random.randint(0, 1 << 30, (24, 1 << 19))
 total = 0
 kept = np.empty((8, 1 << 19), dtype=frames.dtype)
-for n in range(1200):
+for n in range(int(sys.argv[1])):
     frame = frames[n % 24].copy()          # read at once
     total += int(frame.sum()) & 0xFFFF
     kept[n % 8] = frames[(n * 7) % 24]     # kept for later

@@ -1,11 +1,12 @@
 # rustc: a generated file of sixty functions, optimised. A Rust and C++ (LLVM) program.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
     [ -x /usr/bin/rustc ] || { echo "rustc not installed"; exit 77; }
     /usr/bin/rustc --version >/dev/null 2>&1 || { echo "rustc does not start"; exit 77; }
-    awk 'BEGIN {
-        for (i = 0; i < 60; i++) {
+    awk -v functions="$(part 60)" 'BEGIN {
+        for (i = 0; i < functions; i++) {
             printf "pub fn f%d(v: &[u%d], s: &mut String) -> usize {\n", i, (i % 2 ? 32 : 64)
             printf "    let mut words: Vec<String> = v.iter().filter(|x| **x %% %d != 0)", i % 13 + 2
             printf ".map(|x| format!(\"{}-%d\", x)).collect();\n    words.sort();\n", i

@@ -1,12 +1,13 @@
 # SQLite: large blobs written, read, and copied by VACUUM and backup.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v sqlite3 >/dev/null || { echo "sqlite3 not installed"; exit 77; }
-    cat >script.sql <<'SQL'
+    need sqlite3
+    cat >script.sql <<SQL
 PRAGMA page_size=65536; PRAGMA cache_size=-300000; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;
 CREATE TABLE b(i INTEGER PRIMARY KEY, d BLOB);
-WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<120)
+WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<$(part 120))
 INSERT INTO b SELECT x, zeroblob(1000000+x*1000) FROM c;
 UPDATE b SET d=CAST(d AS BLOB)||CAST(i AS BLOB);
 CREATE TABLE e AS SELECT i, d FROM b;

@@ -1,9 +1,10 @@
 # zstd: a large input packed with a long window, and unpacked through a pipe.
 set -eu
+. "$COMMON"
 case $1 in
 prepare)
-    command -v zstd >/dev/null || { echo "zstd not installed"; exit 77; }
-    cat /usr/lib/*-linux-gnu/*.so* /usr/bin/[a-g]* 2>/dev/null | head -c 150000000 >material
+    need zstd
+    material "$(part 150000000)" /usr/lib/*-linux-gnu/*.so* /usr/bin/[a-g]*
     ;;
 run)
     zstd -q -1 --long=27 --single-thread -c "$PREPARED/material" >packed

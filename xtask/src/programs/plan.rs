@@ -1,14 +1,11 @@
-//! When a program has been run often enough, and what its times say. Pure.
+//! What a program's times say. Pure.
 
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
-use std::time::Duration;
 
 /// Below this speed a program is slower with the library: what is promised is that none is.
 pub(super) const SLOWER: f64 = 0.98;
 /// Above this one it is faster: the same margin the other way.
 pub(super) const FASTER: f64 = 1.02;
-/// An interval this narrow to each side decides; more rounds tell nothing of interest.
-const TIGHT: f64 = 0.01;
 
 /// Who runs in a round: with the library, without, and without once more. What the last two differ
 /// by is the noise.
@@ -19,22 +16,15 @@ pub(super) enum Way {
     Again,
 }
 
-/// All six orders: after six rounds each has been first, second and last equally often.
-const ORDERS: [[Way; 3]; 6] = {
-    use Way::{Again, With, Without};
-    [
-        [With, Without, Again],
-        [Without, Again, With],
-        [Again, With, Without],
-        [Again, Without, With],
-        [With, Again, Without],
-        [Without, With, Again],
-    ]
-};
+impl Way {
+    pub const ALL: [Way; 3] = [Way::With, Way::Without, Way::Again];
+}
 
-/// The order of a round, the first of which is 0.
-pub(super) fn order(round: usize) -> [Way; 3] {
-    ORDERS[round % ORDERS.len()]
+/// Seconds that a run took: by the clock on the wall, and of CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Took {
+    pub wall: f64,
+    pub cpu: f64,
 }
 
 /// Seconds of the rounds that all three were run in.
@@ -43,28 +33,53 @@ pub(super) struct Times {
     pub with: Vec<f64>,
     pub without: Vec<f64>,
     pub again: Vec<f64>,
+    /// CPU seconds of the same runs, by [`Way`].
+    pub cpu: [Vec<f64>; 3],
 }
 
 impl Times {
+    /// One more round, by [`Way`].
+    pub fn push(&mut self, round: [Took; 3]) {
+        for (all, took) in
+            [&mut self.with, &mut self.without, &mut self.again].into_iter().zip(round)
+        {
+            all.push(took.wall);
+        }
+        for (all, took) in self.cpu.iter_mut().zip(round) {
+            all.push(took.cpu);
+        }
+    }
+
     pub fn rounds(&self) -> usize {
         self.with.len()
     }
 
     /// Above 1: faster with the library. The two runs without count as one by their geometric mean.
     pub fn speed(&self) -> PairedRatio {
-        let without: Vec<f64> =
-            self.without.iter().zip(&self.again).map(|(one, two)| (one * two).sqrt()).collect();
-        PairedRatio::new(&without, &self.with, 1)
+        PairedRatio::exact(&between(&self.without, &self.again), &self.with)
+    }
+
+    /// CPU time with the library over that without: below 1 it takes less. Where neighbours take the
+    /// CPU away it is the steadier of the two, and no verdict is made of it: waiting counts for
+    /// nothing in it.
+    pub fn cpu_ratio(&self) -> PairedRatio {
+        let [with, without, again] = &self.cpu;
+        PairedRatio::exact(with, &between(without, again))
     }
 
     /// The same program against itself: how far from 1 the noise alone gets.
     pub fn control(&self) -> PairedRatio {
-        PairedRatio::new(&self.without, &self.again, 1)
+        PairedRatio::exact(&self.without, &self.again)
     }
 
     pub fn verdict(&self) -> Verdict {
         verdict(&self.speed(), &self.control())
     }
+}
+
+/// Geometric means of two runs each.
+fn between(one: &[f64], other: &[f64]) -> Vec<f64> {
+    one.iter().zip(other).map(|(one, other)| (one * other).sqrt()).collect()
 }
 
 /// Four outcomes, by where the whole interval lies.
@@ -109,12 +124,8 @@ fn verdict(speed: &PairedRatio, control: &PairedRatio) -> Verdict {
 /// Why a program is run no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stopped {
-    /// The interval is narrow.
-    Tight,
-    /// As many rounds as were asked for.
+    /// As many rounds as were settled on.
     Rounds,
-    /// Its share of the time is spent.
-    Time,
     /// Somebody pressed Ctrl-C.
     Interrupted,
     /// A run failed, or its output was another.
@@ -124,48 +135,11 @@ pub(super) enum Stopped {
 impl Stopped {
     pub fn name(self) -> &'static str {
         match self {
-            Stopped::Tight => "interval narrow",
             Stopped::Rounds => "all rounds",
-            Stopped::Time => "time spent",
             Stopped::Interrupted => "interrupted",
             Stopped::Failed => "failed",
         }
     }
-}
-
-/// What bounds the rounds of one program.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    pub rounds: usize,
-    /// Its share of the time, and how much of it is spent.
-    pub share: Duration,
-    pub spent: Duration,
-    /// How long one more round will take.
-    pub round: Duration,
-}
-
-/// Whether to stop, and why. It looks at the interval's width and not at its place, so that stopping
-/// favours no verdict. Below [`LEAST_ROUNDS`] there is no interval, and the time is overdrawn.
-pub(super) fn enough(times: &Times, bounds: &Bounds) -> Option<Stopped> {
-    if times.rounds() < LEAST_ROUNDS {
-        return None;
-    }
-    let speed = times.speed();
-    if (speed.high - speed.low) / 2.0 < TIGHT {
-        Some(Stopped::Tight)
-    } else if times.rounds() >= bounds.rounds {
-        Some(Stopped::Rounds)
-    } else if bounds.spent + bounds.round > bounds.share {
-        Some(Stopped::Time)
-    } else {
-        None
-    }
-}
-
-/// What is left of the time, divided among the programs that are left: what one does not need is
-/// the others'.
-pub(super) fn share(left: Duration, programs: usize) -> Duration {
-    left / u32::try_from(programs.max(1)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -204,55 +178,16 @@ mod tests {
         assert_eq!(verdict(&ratio(0.5, 0.6, 8), &ratio(0.8, 1.2, 8)), Verdict::Slower);
     }
 
-    fn times(with: &[f64]) -> Times {
-        Times { with: with.to_vec(), without: vec![1.0; with.len()], again: vec![1.0; with.len()] }
-    }
-
-    #[test]
-    fn rounds_end_by_width_number_or_time_and_never_below_six() {
-        let second = Duration::from_secs(1);
-        let roomy = Bounds { rounds: 10, share: 100 * second, spent: second, round: second };
-        let spent = Bounds { share: second, spent: 100 * second, ..roomy };
-        let wide = |n| times(&[1.0, 1.3, 0.8, 1.2, 0.9, 1.1].repeat(2)[..n]);
-        for bounds in [roomy, spent, Bounds { rounds: 1, ..roomy }] {
-            assert_eq!(enough(&times(&[1.0; 5]), &bounds), None);
-            assert_eq!(enough(&wide(5), &bounds), None);
-            assert_eq!(enough(&times(&[1.0; 6]), &bounds), Some(Stopped::Tight));
-            // Narrow is narrow wherever it lies.
-            assert_eq!(enough(&times(&[2.0; 6]), &bounds), Some(Stopped::Tight));
-        }
-        assert_eq!(enough(&wide(6), &roomy), None);
-        assert_eq!(enough(&wide(9), &roomy), None);
-        assert_eq!(enough(&wide(10), &roomy), Some(Stopped::Rounds));
-        assert_eq!(enough(&wide(6), &spent), Some(Stopped::Time));
-        let last = Bounds { share: 10 * second, spent: 9 * second, ..roomy };
-        assert_eq!(enough(&wide(6), &last), None, "one more round fits exactly");
-        let late = Bounds { spent: last.spent + Duration::from_millis(1), ..last };
-        assert_eq!(enough(&wide(6), &late), Some(Stopped::Time));
-    }
-
-    #[test]
-    fn each_way_is_at_each_place_equally_often_in_six_rounds() {
-        for place in 0..3 {
-            for way in [Way::With, Way::Without, Way::Again] {
-                let times = (0..6).filter(|round| order(*round)[place] == way).count();
-                assert_eq!(times, 2, "{way:?} at {place}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_one_program_saves_is_the_others() {
-        let minute = Duration::from_secs(60);
-        assert_eq!(share(20 * minute, 10), 2 * minute);
-        assert_eq!(share(19 * minute, 1), 19 * minute);
-        assert_eq!(share(Duration::ZERO, 3), Duration::ZERO);
-    }
-
     #[test]
     fn speed_is_above_one_where_the_library_helps_and_control_leaves_it_out() {
-        let times = Times { with: vec![1.0; 6], without: vec![2.0; 6], again: vec![8.0; 6] };
+        let took = |wall, cpu| Took { wall, cpu };
+        let mut times = Times::default();
+        for _ in 0..6 {
+            times.push([took(1.0, 3.0), took(2.0, 1.0), took(8.0, 4.0)]);
+        }
         assert!((times.speed().median - 4.0).abs() < 1e-9);
         assert!((times.control().median - 0.25).abs() < 1e-9);
+        assert!((times.cpu_ratio().median - 1.5).abs() < 1e-9);
+        assert_eq!((times.rounds(), times.cpu_ratio().rounds), (6, 6));
     }
 }

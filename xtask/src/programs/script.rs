@@ -1,18 +1,20 @@
 //! A program's script, started: in a directory of its own, with the library or without, and not for
 //! ever.
 
+use crate::scripts::{self, SKIPPED, open_to_all};
 use anyhow::{Context as _, Result, bail};
+use cachewise_measure::children;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Status of a script that lacks what it needs.
-pub(crate) const SKIPPED: i32 = 77;
+/// How long a server that a script has ended may take to end, so that its CPU time is known.
+pub(crate) const ENDING: Duration = Duration::from_millis(200);
 
 /// What nobody has seen run gets this long.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
@@ -30,12 +32,15 @@ pub(super) struct Under<'a> {
 /// One run's time and what it printed.
 pub(super) struct Ran {
     pub seconds: f64,
+    /// With what the script does not count.
+    pub whole: f64,
+    /// CPU time of all that it started, and of the servers it left to end.
+    pub cpu: f64,
     pub output: Vec<u8>,
 }
 
 /// Where a script is, and what it prepared.
 pub(super) struct Place {
-    script: PathBuf,
     prepared: PathBuf,
     limit: Duration,
 }
@@ -47,11 +52,6 @@ pub(super) enum Prepared {
     Skipped(String),
 }
 
-/// Servers that refuse to run as root are run as somebody else.
-pub(super) fn open_to_all(path: &Path) -> Result<()> {
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
-}
-
 /// A file that any user may write to.
 pub(super) fn shared_file(path: &Path) -> Result<()> {
     fs::write(path, "")?;
@@ -61,11 +61,8 @@ pub(super) fn shared_file(path: &Path) -> Result<()> {
 impl Place {
     /// Writes the script into a new directory and lets it prepare there.
     pub fn prepare(directory: &Path, script: &str) -> Result<Prepared> {
-        fs::create_dir(directory)?;
-        open_to_all(directory)?;
-        let file = directory.join("script.sh");
-        fs::write(&file, script)?;
-        let place = Place { script: file, prepared: directory.to_owned(), limit: FIRST_LIMIT };
+        scripts::lay_out(directory, script)?;
+        let place = Place { prepared: directory.to_owned(), limit: FIRST_LIMIT };
         let (status, output, told) = place.start("prepare", directory, None)?;
         match status.code() {
             Some(0) => Ok(Prepared::Ready(place)),
@@ -90,9 +87,11 @@ impl Place {
         let directory = self.prepared.join("run");
         fs::create_dir(&directory)?;
         open_to_all(&directory)?;
-        let begun = Instant::now();
+        let (begun, used) = (Instant::now(), children::cpu_seconds());
         let (status, output, told) = self.start("run", &directory, under)?;
-        let seconds = begun.elapsed().as_secs_f64();
+        let whole = begun.elapsed().as_secs_f64();
+        children::reap_orphans(ENDING);
+        let cpu = children::cpu_seconds() - used;
         let own = fs::read_to_string(directory.join("seconds")).ok();
         fs::remove_dir_all(&directory)?;
         if !status.success() {
@@ -103,9 +102,9 @@ impl Place {
                 .trim()
                 .parse()
                 .with_context(|| format!("seconds: found \"{}\"", text.trim()))?,
-            None => seconds,
+            None => whole,
         };
-        Ok(Ran { seconds, output })
+        Ok(Ran { seconds, whole, cpu, output })
     }
 
     fn start(
@@ -114,15 +113,7 @@ impl Place {
         directory: &Path,
         under: Option<Under<'_>>,
     ) -> Result<(ExitStatus, Vec<u8>, String)> {
-        let mut command = Command::new("sh");
-        command.arg(&self.script).arg(step).current_dir(directory).stdin(Stdio::null());
-        command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
-        command.env("SCRIPT", &self.script).env("PREPARED", &self.prepared);
-        command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-        command.env("SECONDS_FILE", directory.join("seconds"));
-        for name in ["LD_PRELOAD", "CACHEWISE_STATS", "CACHEWISE_LEARN", "CACHEWISE_PROGRAM"] {
-            command.env_remove(name);
-        }
+        let mut command = scripts::step(step, &self.prepared, directory);
         if let Some(Under { library, profile, counts }) = under {
             command.env("LD_PRELOAD", library);
             if let Some(profile) = profile {
@@ -171,6 +162,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn what_hangs_is_ended_with_what_it_started() {

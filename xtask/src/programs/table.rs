@@ -41,19 +41,22 @@ pub(super) fn markdown(found: &Found<'_>) -> String {
         "Speed is time without the library over time with it, of the same round: above 1 the library is",
     );
     line(
-        "faster. The control is the same quotient of two runs without. Medians, with 95 % intervals.",
+        "faster. The control is the same quotient of two runs without. CPU is the CPU time with it over that",
+    );
+    line(
+        "without: below 1 it takes less. Medians, with 95 % intervals; the verdict is that of the speed.",
     );
     line("");
-    line("| program | output | speed | control | verdict | rounds | without, s |");
-    line("|---|---|---:|---:|---|---:|---:|");
+    line("| program | output | speed | control | verdict | rounds | without, s | CPU |");
+    line("|---|---|---:|---:|---|---:|---:|---:|");
     for one in found.shown {
         line(&row(one));
     }
     for (name, why) in found.skipped {
-        line(&format!("| {name} | | | | skipped: {} | | |", cell(why)));
+        line(&format!("| {name} | | | | skipped: {} | | | |", cell(why)));
     }
     for name in found.missing {
-        line(&format!("| {name} | | | | interrupted | | |"));
+        line(&format!("| {name} | | | | interrupted | | | |"));
     }
     line("");
     line(&summary(found));
@@ -105,7 +108,11 @@ fn summary(found: &Found<'_>) -> String {
 fn row(one: &Shown) -> String {
     let name = &one.name;
     if let Some(wrong) = &one.wrong {
-        return format!("| {name} | **WRONG** | | | {} | {} | |", cell(wrong), one.times.rounds());
+        return format!(
+            "| {name} | **WRONG** | | | {} | {} | | |",
+            cell(wrong),
+            one.times.rounds()
+        );
     }
     let (speed, control) = (one.times.speed(), one.times.control());
     let verdict = match one.times.verdict() {
@@ -114,8 +121,9 @@ fn row(one: &Shown) -> String {
     };
     let without = without(&one.times);
     let rounds = one.times.rounds();
+    let cpu = interval(&one.times.cpu_ratio());
     let (speed, control) = (interval(&speed), interval(&control));
-    format!("| {name} | same | {speed} | {control} | {verdict} | {rounds} | {without:.2} |")
+    format!("| {name} | same | {speed} | {control} | {verdict} | {rounds} | {without:.2} | {cpu} |")
 }
 
 /// Median seconds without the library.
@@ -208,6 +216,11 @@ fn program(one: &Shown) -> Value {
         "seconds_with": seconds(&one.times.with),
         "seconds_without": seconds(&one.times.without),
         "seconds_without_again": seconds(&one.times.again),
+        "rounds_settled": one.planned,
+        "cpu_median_low_high": ratio(one.times.cpu_ratio()),
+        "cpu_seconds_with": seconds(&one.times.cpu[0]),
+        "cpu_seconds_without": seconds(&one.times.cpu[1]),
+        "cpu_seconds_without_again": seconds(&one.times.cpu[2]),
         "processes": one.counts.processes,
         "calls_by_operation_class_calls_bytes": calls,
         "large_call_sites": sites,
@@ -224,17 +237,17 @@ fn rounded(value: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::programs::counts::Counts;
-    use crate::programs::plan::Stopped;
+    use crate::programs::plan::{Stopped, Took};
 
     fn shown(name: &str, with: &[f64], told: &str) -> Shown {
-        let times = Times {
-            with: with.to_vec(),
-            without: vec![1.0; with.len()],
-            again: vec![1.0; with.len()],
-        };
-        let (counts, stopped) = (Counts::read(told), Stopped::Tight);
+        let mut times = Times::default();
+        for with in with {
+            times.push([*with, 1.0, 1.0].map(|wall| Took { wall, cpu: 0.5 }));
+        }
+        let (counts, stopped) = (Counts::read(told), Stopped::Rounds);
         let about = format!("what {name} does.");
-        Shown { name: name.to_owned(), about, times, stopped, counts, wrong: None }
+        let planned = with.len();
+        Shown { name: name.to_owned(), about, times, planned, stopped, counts, wrong: None }
     }
 
     const TOLD: &str = "cachewise: calls of process 7 (/bin/x)\n\

@@ -5,8 +5,8 @@ use super::{exec, learned};
 use crate::args::Learn;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
-use cachewise_measure::Verdict;
 use cachewise_measure::stats::{PairedRatio, median};
+use cachewise_measure::{Verdict, children, turns};
 use cachewise_report::units::{gain, time};
 use cachewise_report::{Table, programs};
 use serde_json::{Value, json};
@@ -17,10 +17,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Differences of a whole program below this are of no interest.
 const MARGIN: f64 = 0.01;
+/// Seed of the order in each round of a proof.
+const SEED: u64 = 1;
+/// How long a server that a run started may take to end after it, so that its CPU time is known.
+const ENDING: Duration = Duration::from_millis(200);
+/// How often a proof says how far it is.
+const SAID_EVERY: Duration = Duration::from_secs(15);
 
 /// How a program is run.
 struct Launch<'a> {
@@ -114,6 +120,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
     let mut ended = None;
+    let mut runs = 0;
     for _ in 0..args.runs {
         let mut child = match launch.command(On::Trial).spawn() {
             Ok(child) => child,
@@ -121,6 +128,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         };
         let status = child.wait()?;
         ended = Some(status);
+        runs += 1;
         if !status.success() || interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -139,13 +147,17 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     let mut found = learned::read(&own, &launch.section)?;
     let mut outcome = ended.map_or(status::OK, exec::pass_on);
     let mut record = learned::as_json(&found);
-    if args.prove && ended.is_some_and(|status| status.success()) {
-        let Proof { table: proof, outcome: verdict, record: proved } =
-            prove(&launch, args.rounds as usize, &interrupted)?;
+    // Of this time; a section may hold those of earlier times too.
+    record["learning_runs"] = runs.into();
+    let proof = match args.prove && ended.is_some_and(|status| status.success()) {
+        true => prove(&launch, args.rounds as usize, &interrupted)?,
+        false => None,
+    };
+    if let Some(Proof { table, outcome: verdict, record: proved }) = proof {
         record["proof"] = proved;
-        found.remarks.extend(proof.remarks.iter().cloned());
+        found.remarks.extend(table.remarks.iter().cloned());
         output::print(&programs::sites(&found).terminal(output::width()))?;
-        output::print(&format!("\n{}", proof.terminal(output::width())))?;
+        output::print(&format!("\n{}", table.terminal(output::width())))?;
         outcome = verdict;
     } else {
         output::print(&programs::sites(&found).terminal(output::width()))?;
@@ -174,53 +186,87 @@ struct Proof {
     record: Value,
 }
 
-/// One run of the proof: seconds, what it printed, how it ended.
-fn timed(launch: &Launch<'_>, on: On) -> anyhow::Result<(f64, Vec<u8>, ExitStatus)> {
+/// One run of the proof.
+struct Ran {
+    wall: f64,
+    cpu: f64,
+    printed: Vec<u8>,
+    ended: ExitStatus,
+}
+
+fn timed(launch: &Launch<'_>, on: On) -> anyhow::Result<Ran> {
     let mut command = launch.command(on);
     command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped());
-    let began = Instant::now();
+    let (began, used) = (Instant::now(), children::cpu_seconds());
     let output = command.output().with_context(|| launch.program.display().to_string())?;
-    Ok((began.elapsed().as_secs_f64(), output.stdout, output.status))
+    let wall = began.elapsed().as_secs_f64();
+    // One that stays on is not counted; the run is over for the clock on the wall anyway.
+    children::reap_orphans(ENDING);
+    let cpu = children::cpu_seconds() - used;
+    Ok(Ran { wall, cpu, printed: output.stdout, ended: output.status })
+}
+
+/// What the runs of a proof took and printed, on each of [`On::PROOF`].
+#[derive(Default)]
+struct Runs {
+    wall: [Vec<f64>; 3],
+    cpu: [Vec<f64>; 3],
+    printed: [Vec<Vec<u8>>; 3],
 }
 
 /// The whole program, in turns: its time on libc, on the profile alone and on what was learned, and
-/// whether it printed the same.
-fn prove(launch: &Launch<'_>, rounds: usize, interrupted: &AtomicBool) -> anyhow::Result<Proof> {
-    let mut seconds: [Vec<f64>; 3] = Default::default();
-    let mut printed: [Vec<Vec<u8>>; 3] = Default::default();
+/// whether it printed the same. None where the user ended it.
+fn prove(
+    launch: &Launch<'_>,
+    rounds: usize,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Option<Proof>> {
+    children::adopt_orphans();
+    let mut runs = Runs::default();
+    let (mut began, mut said) = (Instant::now(), Instant::now());
     // The first round brings files and pages to where the others find them, and is not counted.
-    for round in 0..=rounds {
-        for turn in 0..3 {
-            // Each is first, second and third equally often.
-            let at = (turn + round) % 3;
-            let (took, out, ended) = timed(launch, On::PROOF[at])?;
+    let orders = std::iter::once(vec![0, 1, 2]).chain(turns::orders(3, rounds, SEED));
+    for (round, order) in orders.enumerate() {
+        for at in order {
+            let ran = timed(launch, On::PROOF[at])?;
             if interrupted.load(Ordering::Relaxed) {
-                bail!("--prove: interrupted in round {round} of {rounds}");
+                anstream::eprintln!("--prove: interrupted in round {round} of {rounds}: no proof");
+                return Ok(None);
             }
-            if !ended.success() {
-                bail!("--prove: {}: ended with {ended}", On::PROOF[at].name());
+            if !ran.ended.success() {
+                bail!("--prove: {}: ended with {}", On::PROOF[at].name(), ran.ended);
             }
             if round > 0 {
-                seconds[at].push(took);
+                runs.wall[at].push(ran.wall);
+                runs.cpu[at].push(ran.cpu);
             }
-            printed[at].push(out);
+            runs.printed[at].push(ran.printed);
+        }
+        match round {
+            0 => began = Instant::now(),
+            _ if said.elapsed() >= SAID_EVERY => {
+                let left = began.elapsed().as_secs_f64() / round as f64 * (rounds - round) as f64;
+                anstream::eprintln!("--prove: round {round} of {rounds}, some {left:.0} s left");
+                said = Instant::now();
+            }
+            _ => {}
         }
     }
-    Ok(judge(&seconds, &printed))
+    Ok(Some(judge(&runs)))
 }
 
 /// The proof's table and exit status.
-fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> Proof {
+fn judge(Runs { wall: seconds, cpu, printed }: &Runs) -> Proof {
     let mut table = Table::new(
         "The whole program, in turns",
-        &["on", ">median", ">speed against libc", "verdict"],
+        &["on", ">median", ">speed against libc", "verdict", ">CPU, s", ">CPU over libc's"],
     );
     let mut outcome = status::OK;
-    let mut speeds = json!({});
+    let (mut speeds, mut cpus) = (json!({}), json!({}));
     for (at, on) in On::PROOF.into_iter().enumerate() {
         let mut row = vec![on.name().to_owned(), time(median(&seconds[at]) * 1e9)];
         if at > 0 {
-            let ratio = PairedRatio::new(&seconds[at], &seconds[0], 1);
+            let ratio = PairedRatio::exact(&seconds[at], &seconds[0]);
             let bare = |ratio: f64| gain(ratio).trim_end_matches(" %").to_owned();
             row.push(format!(
                 "{} ({} .. {})",
@@ -233,10 +279,21 @@ fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> Proof {
             speeds[on.name()] = json!({ "median": speed[0], "low": speed[1], "high": speed[2] });
             let verdict = ratio.verdict(MARGIN);
             row.push(verdict.name().to_owned());
+            let used = PairedRatio::exact(&cpu[at], &cpu[0]);
+            row.push(format!("{:.3}", median(&cpu[at])));
+            row.push(format!("{:.3} ({:.3} .. {:.3})", used.median, used.low, used.high));
+            cpus[on.name()] = json!({ "median": used.median, "low": used.low, "high": used.high });
             if on == On::Learned {
                 table.remarks.push(format!(
-                    "learned against libc: {} of the speed, {}",
-                    format_args!("{:.3}x", 1.0 / ratio.median),
+                    "learned against libc: {:.3}x of the speed ({:.3} .. {:.3}) and {:.3}x of the CPU \
+                     time ({:.3} .. {:.3}), {} rounds: {}",
+                    speed[0],
+                    speed[1],
+                    speed[2],
+                    used.median,
+                    used.low,
+                    used.high,
+                    ratio.rounds,
                     match verdict {
                         Verdict::Faster => "faster",
                         Verdict::Slower => "SLOWER: `cachewise forget` it",
@@ -247,6 +304,9 @@ fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> Proof {
                     outcome = status::REGRESSION;
                 }
             }
+        }
+        if at == 0 {
+            row.extend([String::new(), String::new(), format!("{:.3}", median(&cpu[0]))]);
         }
         table.push(row);
     }
@@ -262,10 +322,14 @@ fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> Proof {
     if repeats && !same {
         outcome = status::WRONG_BYTES;
     }
-    let [libc, profile, learned] = seconds;
+    let by_name = |[libc, profile, learned]: &[Vec<f64>; 3]| json!({ "libc": libc, "profile only": profile, "learned": learned });
     let record = json!({
-        "seconds": { "libc": libc, "profile only": profile, "learned": learned },
+        "rounds": seconds[0].len(),
+        "order_seed": SEED,
+        "seconds": by_name(seconds),
         "speed_against_libc": speeds,
+        "cpu_seconds": by_name(cpu),
+        "cpu_over_libc": cpus,
         "output": told,
         "same_output": same,
         "comparable": repeats,
@@ -277,33 +341,43 @@ fn judge(seconds: &[Vec<f64>; 3], printed: &[Vec<Vec<u8>>; 3]) -> Proof {
 mod tests {
     use super::*;
 
-    fn outputs(libc: [&str; 2], with: &str) -> [Vec<Vec<u8>>; 3] {
+    fn runs(learned: f64, libc: [&str; 2], with: &str) -> Runs {
+        let times = |seconds: f64| (0..8).map(|i| seconds + f64::from(i) * 1e-4).collect();
         let bytes = |text: &str| text.as_bytes().to_vec();
-        [libc.map(bytes).to_vec(), vec![bytes(with); 2], vec![bytes(with); 2]]
+        Runs {
+            wall: [times(1.0), times(1.0), times(learned)],
+            cpu: [times(2.0), times(2.0), times(1.0)],
+            printed: [libc.map(bytes).to_vec(), vec![bytes(with); 2], vec![bytes(with); 2]],
+        }
     }
 
     #[test]
     fn a_proof_says_slower_same_and_wrong() {
-        let runs = |seconds: f64| (0..8).map(|i| seconds + f64::from(i) * 1e-4).collect();
-        let at = |learned| [runs(1.0), runs(1.0), runs(learned)];
-        let Proof { table, outcome, .. } = judge(&at(0.9), &outputs(["a", "a"], "a"));
+        let Proof { table, outcome, .. } = judge(&runs(0.9, ["a", "a"], "a"));
         assert_eq!(outcome, status::OK);
         assert!(table.remarks[0].ends_with("faster"), "{:?}", table.remarks);
         assert_eq!(table.remarks[1], "output: the same in every run");
-        let Proof { table, outcome, .. } = judge(&at(1.1), &outputs(["a", "b"], "c"));
+        let Proof { table, outcome, .. } = judge(&runs(1.1, ["a", "b"], "c"));
         assert_eq!(outcome, status::REGRESSION);
         assert!(table.remarks[1].contains("not compared"), "{:?}", table.remarks);
-        let Proof { table, outcome, .. } = judge(&at(1.0), &outputs(["a", "a"], "c"));
+        let Proof { table, outcome, .. } = judge(&runs(1.0, ["a", "a"], "c"));
         assert_eq!(outcome, status::WRONG_BYTES);
         assert!(table.remarks[0].contains("nothing to gain"), "{:?}", table.remarks);
     }
 
     #[test]
-    fn the_record_has_the_seconds_and_the_speed() {
-        let seconds = [vec![1.0; 8], vec![1.0; 8], vec![0.8; 8]];
-        let Proof { record, .. } = judge(&seconds, &outputs(["a", "a"], "a"));
+    fn the_record_has_the_seconds_the_speed_and_the_cpu() {
+        let even = Runs {
+            wall: [vec![1.0; 8], vec![1.0; 8], vec![0.8; 8]],
+            cpu: [vec![2.0; 8], vec![2.0; 8], vec![1.0; 8]],
+            ..runs(1.0, ["a", "a"], "a")
+        };
+        let Proof { record, .. } = judge(&even);
         assert_eq!(record["speed_against_libc"]["learned"]["median"], 1.25);
         assert_eq!(record["seconds"]["learned"][7], 0.8);
+        assert_eq!(record["cpu_over_libc"]["learned"]["high"], 0.5);
+        assert_eq!(record["cpu_seconds"]["libc"][7], 2.0);
+        assert_eq!(record["rounds"], 8);
         assert_eq!((&record["same_output"], &record["comparable"]), (&json!(true), &json!(true)));
     }
 }

@@ -128,6 +128,17 @@ pub fn single() -> Vec<(&'static str, Program<'static>)> {
     ]
 }
 
+/// The program, with so many ns of work in each round.
+pub fn beside_work(program: Program<'static>, work: u64) -> Program<'static> {
+    let inner = program.round;
+    let round = Box::new(move |thread: usize, round: usize, rng: &mut Rng| {
+        let mut ops = inner(thread, round, rng);
+        ops.push(Op::Work(work));
+        ops
+    });
+    Program { round, ..program }
+}
+
 /// A program whose time does not depend on its copies.
 pub fn indifferent() -> Program<'static> {
     one_site(|_, rng| {

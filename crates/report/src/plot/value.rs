@@ -139,7 +139,7 @@ impl Spread {
         if finite.is_empty() {
             return None;
         }
-        let (low, high) = median_interval(&finite);
+        let (low, high) = stats::median_interval(&finite);
         Some(Spread { mid: stats::median(&finite), low, high })
     }
 
@@ -155,35 +155,6 @@ impl Spread {
         let high = spreads.iter().map(|spread| spread.high).reduce(f64::max)?;
         Some(Spread { mid: stats::median(&mids), low, high })
     }
-}
-
-/// The distribution-free interval of a median that covers at least 95 %: from the k-th smallest to
-/// the k-th largest value, the largest k for which both binomial tails together stay under 5 %
-/// (David and Nagaraja, Order Statistics, 7.1). Below six values no such interval exists, and the
-/// range of all of them is given.
-#[must_use]
-pub fn median_interval(values: &[f64]) -> (f64, f64) {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
-        return (f64::NAN, f64::NAN);
-    };
-    let n = sorted.len();
-    // P(exactly i of n below the median); beyond a thousand values they underflow, and the normal
-    // approximation is exact enough.
-    if n > 1000 {
-        let half = 0.98 * (n as f64).sqrt();
-        let below = (n as f64 / 2.0 - half).floor().max(0.0) as usize;
-        return (sorted[below], sorted[n - 1 - below]);
-    }
-    let mut probability = 0.5_f64.powi(n as i32);
-    let (mut tail, mut k) = (0.0, 0);
-    while 2.0 * (tail + probability) <= 0.05 {
-        tail += probability;
-        probability *= (n - k) as f64 / (k + 1) as f64;
-        k += 1;
-    }
-    if k == 0 { (*first, *last) } else { (sorted[k - 1], sorted[n - k]) }
 }
 
 /// Operation, reader and bystander together, by round.
@@ -311,21 +282,6 @@ impl Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_interval_of_a_median_has_the_ranks_of_the_tables() {
-        // Conover, Practical Nonparametric Statistics, table A3: 95 % for n = 15 is ranks 4 and 12.
-        let values: Vec<f64> = (1..=15).map(f64::from).collect();
-        assert_eq!(median_interval(&values), (4.0, 12.0));
-        let values: Vec<f64> = (1..=6).map(f64::from).collect();
-        assert_eq!(median_interval(&values), (1.0, 6.0));
-        let values: Vec<f64> = (1..=5).map(f64::from).collect();
-        assert_eq!(median_interval(&values), (1.0, 5.0));
-        let values: Vec<f64> = (1..=2000).map(f64::from).collect();
-        let (low, high) = median_interval(&values);
-        assert!((950.0..960.0).contains(&low) && (1040.0..1050.0).contains(&high), "{low} {high}");
-        assert!(median_interval(&[]).0.is_nan());
-    }
 
     #[test]
     fn units_are_written_short() {

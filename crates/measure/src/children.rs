@@ -1,0 +1,47 @@
+//! CPU time of whole programs: where neighbours take the CPU away, it repeats when the clock on the
+//! wall does not.
+//!
+//! The kernel adds up what children, and theirs, used once they were waited for (getrusage(2),
+//! `RUSAGE_CHILDREN`). A server that detaches itself from who started it would escape that;
+//! [`adopt_orphans`] makes it a child of ours, and [`reap_orphans`] waits for it.
+
+use rustix::process::{WaitOptions, wait};
+use std::time::{Duration, Instant};
+
+/// Seconds of CPU, user's and system's, of all children waited for so far and of theirs.
+#[must_use]
+pub fn cpu_seconds() -> f64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a place for one rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
+    let usage = unsafe { usage.assume_init() };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// From now on, descendants whose parent has ended are children of this process (prctl(2),
+/// `PR_SET_CHILD_SUBREAPER`); elsewhere than on Linux nothing.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Any process number says yes. Where it fails, orphans' CPU time is missing as it was.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+/// Waits for all children there are, and for those that are ending for so long; whether none is
+/// left.
+///
+/// Only where every child that somebody else would wait for has been waited for: this takes all.
+pub fn reap_orphans(limit: Duration) -> bool {
+    let begun = Instant::now();
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) if begun.elapsed() < limit => std::thread::sleep(Duration::from_millis(1)),
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Who runs when, and how often: whole programs that take turns.
+//!
+//! A [`Plan`](crate::Plan) has rounds of milliseconds and shuffles each. Whole programs have some
+//! ten, where a shuffle alone would let one contestant go first most of the time; so places are
+//! balanced as well. How many rounds there will be is settled before the first one counts: whoever
+//! stops when the figures please him has no 95 % interval.
+
+use std::time::Duration;
+
+/// The order of each of so many rounds, drawn from `seed`: within each run of as many rounds as
+/// there are contestants, each contestant is at each place once.
+///
+/// A cyclic Latin square with its names, and the order of its rows, shuffled anew for each such run:
+/// any single round is equally likely to have any order.
+#[must_use]
+pub fn orders(contestants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut shuffled = || {
+        let mut numbers: Vec<usize> = (0..contestants).collect();
+        random.shuffle(&mut numbers);
+        numbers
+    };
+    let mut orders = Vec::new();
+    while orders.len() < rounds && contestants > 0 {
+        let (names, rows) = (shuffled(), shuffled());
+        let square = rows.iter().map(|row| {
+            (0..contestants).map(|place| names[(place + row) % contestants]).collect::<Vec<_>>()
+        });
+        orders.extend(square);
+    }
+    orders.truncate(rounds);
+    orders
+}
+
+/// How many rounds that take so long each fit into the time that is left; `least` if fewer do.
+#[must_use]
+pub fn rounds(left: Duration, round: Duration, least: usize, most: usize) -> usize {
+    let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-6);
+    (fit as usize).min(most).max(least)
+}
+
+/// What is left of the time, divided among those that are left: what one does not need is the
+/// others'.
+#[must_use]
+pub fn share(left: Duration, contenders: usize) -> Duration {
+    left / u32::try_from(contenders.max(1)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_at_each_place_equally_often() {
+        for contestants in 1..=6 {
+            let orders = orders(contestants, 4 * contestants, 7);
+            for run in orders.chunks(contestants) {
+                for place in 0..contestants {
+                    let mut there: Vec<_> = run.iter().map(|order| order[place]).collect();
+                    there.sort_unstable();
+                    assert_eq!(there, (0..contestants).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_order_may_come_and_a_seed_fixes_them() {
+        let seen: std::collections::BTreeSet<_> =
+            (0..200).flat_map(|seed| orders(3, 1, seed)).collect();
+        assert_eq!(seen.len(), 6);
+        assert_eq!(orders(5, 12, 3), orders(5, 12, 3));
+        assert_ne!(orders(5, 12, 3), orders(5, 12, 4));
+        assert_eq!(orders(3, 7, 1).len(), 7);
+        assert!(orders(0, 7, 1).is_empty());
+    }
+
+    #[test]
+    fn rounds_are_what_fits_within_bounds() {
+        let second = Duration::from_secs(1);
+        assert_eq!(rounds(60 * second, 2 * second, 6, 100), 30);
+        assert_eq!(rounds(60 * second, 2 * second, 6, 20), 20);
+        assert_eq!(rounds(5 * second, 2 * second, 6, 20), 6);
+        assert_eq!(rounds(Duration::ZERO, Duration::ZERO, 6, 20), 6);
+    }
+
+    #[test]
+    fn what_one_saves_is_the_others() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(share(20 * minute, 10), 2 * minute);
+        assert_eq!(share(19 * minute, 1), 19 * minute);
+        assert_eq!(share(Duration::ZERO, 3), Duration::ZERO);
+        assert_eq!(share(minute, 0), minute);
+    }
+}

@@ -1,0 +1,30 @@
+//! CPU time of children and of orphans. Alone in its process: it waits for every child there is.
+#![cfg(target_os = "linux")]
+
+use cachewise_measure::children::{adopt_orphans, cpu_seconds, reap_orphans};
+use std::process::Command;
+use std::time::Duration;
+
+const BUSY: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+
+fn sh(script: &str) {
+    assert!(Command::new("sh").args(["-c", script]).status().expect("a shell").success());
+}
+
+#[test]
+fn children_orphans_and_theirs_are_counted() {
+    adopt_orphans();
+    let mut before = cpu_seconds();
+    // By a shell, by its child, and by one whose parent is gone at once.
+    for script in [BUSY.to_owned(), format!("sh -c '{BUSY}'"), format!("( {BUSY} ) & exit 0")] {
+        sh(&script);
+        assert!(reap_orphans(Duration::from_secs(600)), "{script}");
+        let after = cpu_seconds();
+        assert!(after > before + 0.002, "{script}: {before} to {after}");
+        before = after;
+    }
+    assert!(reap_orphans(Duration::ZERO), "nobody is left");
+    sh("sleep 1 & exit 0");
+    assert!(!reap_orphans(Duration::ZERO), "one sleeps");
+    assert!(reap_orphans(Duration::from_secs(600)));
+}

@@ -1,0 +1,116 @@
+//! The scripts that run programs nobody here wrote, and what `programs`, `learn-programs` and
+//! `applications` share in starting them.
+//!
+//! `sh script.sh prepare` makes the input once, in a directory of its own, and says with status 77
+//! that what it needs is not here; `sh script.sh run`, in an empty directory, does the work and
+//! prints what must be the same each time. They find in their environment:
+//!
+//! | | |
+//! |---|---|
+//! | `SCRIPT`, `COMMON` | themselves, and `common.sh`, which ours begin by reading |
+//! | `PREPARED` | the directory that `prepare` was run in |
+//! | `PERCENT` | so much of the usual input, where it is not all |
+//! | `SECONDS_FILE` | where one that knows better how long its own work took writes it |
+//! | `REPOSITORY` | this project |
+
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Status of a script that lacks what it needs.
+pub const SKIPPED: i32 = 77;
+
+const COMMON: &str = include_str!("../programs/common.sh");
+
+/// What a preloaded library is told by, which is nobody's business but ours.
+const OURS: [&str; 6] = [
+    "LD_PRELOAD",
+    "CACHEWISE_STATS",
+    "CACHEWISE_LEARN",
+    "CACHEWISE_PROGRAM",
+    "CACHEWISE_POOL",
+    "PERCENT",
+];
+
+/// Makes the directory, with the script in it.
+pub fn lay_out(directory: &Path, script: &str) -> Result<()> {
+    fs::create_dir(directory).with_context(|| directory.display().to_string())?;
+    open_to_all(directory)?;
+    fs::write(directory.join("script.sh"), script)?;
+    Ok(fs::write(directory.join("common.sh"), COMMON)?)
+}
+
+/// A command that a script's step is, or that starts one: in a directory, and with what the script
+/// finds in its environment.
+pub fn command(program: &Path, prepared: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(directory).stdin(Stdio::null());
+    for name in OURS {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
+    command.env("SCRIPT", prepared.join("script.sh")).env("COMMON", prepared.join("common.sh"));
+    command.env("PREPARED", prepared).env("SECONDS_FILE", directory.join("seconds"));
+    command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command
+}
+
+/// A step of the script that was laid out there.
+pub fn step(step: &str, prepared: &Path, directory: &Path) -> Command {
+    let mut command = command(Path::new("sh"), prepared, directory);
+    command.arg(prepared.join("script.sh")).arg(step);
+    command
+}
+
+/// Servers that refuse to run as root are run as somebody else.
+pub fn open_to_all(path: &Path) -> Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+        .with_context(|| path.display().to_string())
+}
+
+/// What of `all` is named by `--only`, in their own order; all where nothing is named.
+pub fn chosen<T: Copy>(all: &[T], only: &[String], name: fn(&T) -> &'static str) -> Result<Vec<T>> {
+    if let Some(unknown) = only.iter().find(|only| !all.iter().any(|one| name(one) == **only)) {
+        let known: Vec<_> = all.iter().map(name).collect();
+        bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
+    }
+    let wanted = |one: &&T| only.is_empty() || only.iter().any(|only| only == name(one));
+    Ok(all.iter().filter(wanted).copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_is_chosen_and_what_is_not_known_is_refused() {
+        let all = ["one", "two", "three"];
+        let chosen = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+            chosen(&all, &only, |name| name)
+        };
+        assert_eq!(chosen(&[]).expect("all"), all);
+        assert_eq!(chosen(&["three", "one"]).expect("two"), ["one", "three"]);
+        let told = chosen(&["one", "four"]).expect_err("not known").to_string();
+        assert_eq!(told, "--only: found \"four\", accepted one, two, three");
+    }
+
+    #[test]
+    fn a_smaller_input_is_a_part_rounded_up() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = directory.path().join("place");
+        let script = ". \"$COMMON\"\npart 40; part 3\nneed sh no-such-program-here\n";
+        lay_out(&place, script).expect("laid out");
+        for (percent, told) in [(None, "40\n3\n"), (Some("10"), "4\n1\n"), (Some("34"), "14\n2\n")]
+        {
+            let mut step = step("prepare", &place, &place);
+            percent.map(|percent| step.env("PERCENT", percent));
+            let output = step.output().expect("a shell");
+            assert_eq!(output.status.code(), Some(SKIPPED));
+            let expected = format!("{told}no-such-program-here not installed\n");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+        }
+    }
+}
