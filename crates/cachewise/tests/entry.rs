@@ -169,6 +169,9 @@ impl Buffers {
 
     fn everything(&mut self, longest: usize) {
         self.compare_everywhere(longest.min(700));
+        if longest == LONGEST {
+            alike_in_the_low_bits();
+        }
         for n in 0..=longest {
             // The start of both, the end of both, and against each other.
             for (to, from) in [(0, 0), (2 * PAGE - n, 2 * PAGE - n), (0, 2 * PAGE - n)] {
@@ -184,6 +187,43 @@ impl Buffers {
             }
             for distance in [1, 2, 8, 16, 31, 32, 33, 64, 100, 127, 128, 129, 255, 300, 600] {
                 self.overlapping(n, distance);
+            }
+        }
+    }
+}
+
+/// Distances of a multiple of 4096 and a little more or less, overlapping and apart: where a loop goes
+/// downwards although it would not have to, and where it must not.
+fn alike_in_the_low_bits() {
+    const BYTES: usize = 40 << 10;
+    const START: usize = 1001;
+    let mut clean = vec![0; BYTES];
+    noise(&mut clean, 9);
+    let mut buffer = clean.clone();
+    for n in [385, 386, 500, 1024, 4000, 4096, 4500, 9000, 20_000] {
+        for pages in 0..=2 {
+            for more in
+                [0, 1, 2, 31, 32, 33, 63, 64, 127, 128, 129, 255, 256, 257, 300, 3800, 4000, 4095]
+            {
+                let distance = pages * PAGE + more;
+                for (to, from) in [(START, START + distance), (START + distance, START)] {
+                    let start = buffer.as_mut_ptr();
+                    let (dst, src) = (start.wrapping_add(to), start.wrapping_add(from));
+                    // SAFETY: both places are inside the buffer for n bytes.
+                    assert_eq!(unsafe { raw::copy(dst, src, n) }, dst);
+                    let mut expected = clean.clone();
+                    expected.copy_within(from..from + n, to);
+                    assert!(buffer == expected, "move {n} bytes from {from} to {to}");
+                    buffer.copy_from_slice(&clean);
+                    if distance >= n {
+                        let start = buffer.as_mut_ptr();
+                        let (dst, src) = (start.wrapping_add(to), start.wrapping_add(from));
+                        // SAFETY: as above, and they do not overlap.
+                        assert_eq!(unsafe { raw::copy_nonoverlapping(dst, src, n) }, dst);
+                        assert!(buffer == expected, "copy {n} bytes from {from} to {to}");
+                        buffer.copy_from_slice(&clean);
+                    }
+                }
             }
         }
     }
