@@ -5,9 +5,8 @@
 //! is asked for its samples over a pipe ([`TunedLibc`]) when its turn in a round comes. It makes as
 //! many calls as everybody, times them itself, with the same clock and after the same untimed call,
 //! and the parent does nothing meanwhile. What turns in one process share and this one does not: its
-//! buffers lie on other physical pages, and it may run on another core. Up to a fifth of a difference
-//! between it and the parent was of that kind. So the child times the library too, on the same
-//! buffers in turns with its libc, and what is compared is the two of them
+//! buffers lie on other physical pages, and it may run on another core. So the child times the library
+//! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
 use crate::contestants::{FILL_BYTE, libc_reference, library};
