@@ -64,7 +64,7 @@ pub enum Verb {
 /// `cachewise tune`
 #[derive(Debug, Args)]
 pub struct Tune {
-    /// About a minute: one size per octave
+    /// A minute and a half: one size per octave
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
     /// About a quarter of an hour: finer sizes, more rounds, three fresh processes

@@ -15,10 +15,20 @@ const BESIDE: &str = "beside";
 /// The weight of what an interval shows; the rest is the median's.
 const SHOWN: f64 = 0.9;
 
+/// Ratios count as at least this. What a bystander loses is a difference of two walks, and where their
+/// noise is larger than all the rest, the sum can come out at nothing or below.
+const LEAST: f64 = 0.05;
+
 /// Where between 1 and the median a ratio counts: see [`Evidence::shown`].
 fn shown(pair: &PairedRatio) -> f64 {
-    let nearest = 1.0_f64.clamp(pair.low, pair.high.max(pair.low));
-    (SHOWN * nearest.ln() + (1.0 - SHOWN) * pair.median.ln()).exp()
+    // An interval that is none shows nothing.
+    let nearest = match (pair.low, pair.high) {
+        (low, high) if low > 1.0 && high >= low => low,
+        (low, high) if high < 1.0 && high >= low => high,
+        _ => 1.0,
+    };
+    let counted = |ratio: f64| ratio.max(LEAST).ln();
+    (SHOWN * counted(nearest) + (1.0 - SHOWN) * counted(pair.median)).exp()
 }
 
 /// A decision: one operation, one hint, one range of sizes.
@@ -523,6 +533,10 @@ mod tests {
         assert!((shown(&pair(1.2, 1.2, 1.2)) - 1.2).abs() < 1e-12);
         let proved = shown(&pair(0.7, 0.8, 0.9));
         assert!((0.88..0.9).contains(&proved), "{proved}");
+        // Noise larger than what was measured, and no interval at all.
+        assert!((shown(&pair(-0.4, -0.2, -0.1)) - LEAST).abs() < 1e-12);
+        let none = shown(&pair(f64::NAN, 0.8, f64::NAN));
+        assert!((none - 0.8_f64.powf(1.0 - SHOWN)).abs() < 1e-12);
     }
 
     #[test]
