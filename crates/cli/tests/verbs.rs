@@ -211,7 +211,7 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
         assert!(page.contains(text), "{text} is missing in the page");
     }
     let own = record::read(&directory.path().join("p.record.jsonl")).expect("a record");
-    assert_eq!(own.header.figures.len(), 7);
+    assert_eq!(own.header.figures.len(), 9);
     assert!(own.end.expect("an end").verdicts[0].contains("copying around the cache"));
     for text in ["Decisions", "copying around the cache", "regret", "The library", "a avx"] {
         assert!(printed.contains(text), "{text} is missing in:\n{printed}");
