@@ -146,7 +146,7 @@ impl Evidence {
     }
 
     /// The same as it counts in a decision: as far from 1 as its interval shows, and a tenth of the
-    /// way that it does not ([`SHOWN`]). What lies within the noise then hardly moves anything, but
+    /// way that it does not. What lies within the noise then hardly moves anything, but
     /// still breaks ties.
     #[must_use]
     pub fn shown(
