@@ -399,7 +399,7 @@ fn decided(site: &Site) -> Option<Way> {
 
 /// The section with one site decided, the others as they are.
 fn with_decision(section: &Section<'_>, sites: &[Site], of: &Site, way: Way) -> String {
-    let mut text = String::from("cachewise-program 1\n");
+    let mut text = String::from("cachewise-program 2\n");
     for key in ["program", "cpu", "written"] {
         let _ = writeln!(text, "{key} {}", section.text(key));
     }
@@ -540,7 +540,7 @@ mod tests {
                  {evidence} {evidence}\n"
             )
         };
-        let mut text = String::from("cachewise-program 1\nprogram /p\ncpu A 1 2 3\nwritten 5\n");
+        let mut text = String::from("cachewise-program 2\nprogram /p\ncpu A 1 2 3\nwritten 5\n");
         text += "module 1 ab /p\n";
         text += &(line(0x10, 21) + &line(0x10, 22));
         let body = text.clone();

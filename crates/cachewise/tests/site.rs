@@ -221,7 +221,7 @@ fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
         assert_eq!(std::fs::read_to_string(&file).expect("there"), content, "left alone");
         told
     };
-    let damaged = "line 1: accepted \"cachewise-program 1\"";
+    let damaged = "line 1: accepted \"cachewise-program 2\"";
     assert_eq!(
         told("1", "something else\n"),
         format!(

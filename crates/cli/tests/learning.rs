@@ -168,7 +168,7 @@ fn what_cannot_be_done_is_refused_in_a_line() {
     let config = home.0.path().join("config/cachewise");
     let section = std::fs::read_dir(&config).expect("made").next().expect("one").expect("entry");
     let section = section.path().join("passes.program");
-    std::fs::write(&section, "cachewise-program 1\ncolour red\n").expect("written");
+    std::fs::write(&section, "cachewise-program 2\ncolour red\n").expect("written");
     let output = home.with_library("learn", &["--", &home.program()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -10,7 +10,7 @@
 //! last column is a burst: one interval in seven is ten times as long, as where a program flushes.
 
 use cachewise_learn::Way;
-use cachewise_learn::trial::{Budget, Clock, Outcome, Trial};
+use cachewise_learn::trial::{Budget, Call, Clock, Outcome, Trial};
 use std::process::ExitCode;
 
 const DIFFERENCES: [f64; 7] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
@@ -43,7 +43,8 @@ fn decided(
     let mut trial = Trial::new(Way::Temporal, seed * 7919);
     let (mut clock, mut now) = (Clock::STOPPED, 0.0);
     for call in 1..=MOST {
-        let way = trial.call(budget, &mut clock, || now as u64).unwrap_or(Way::Temporal);
+        let of = Call { n: 1 << 20, before: call << 20 };
+        let way = trial.call(budget, &mut clock, &of, || now as u64).unwrap_or(Way::Temporal);
         let dearer = if way == Way::Temporal { difference } else { 0.0 };
         now += interval(&mut random, dearer, noise, bursts);
         if let Outcome::Decided(way) = trial.left().outcome {

@@ -3,30 +3,49 @@
 //! Which way comes first in a pair is a coin's choice. If the way makes no difference, the two blocks
 //! could as well have changed names, so the difference of their means is symmetric around zero given
 //! its size, however the program's times are distributed and whatever they depend on. Then
-//! `1 + tanh(r d)` has the expectation 1 for every rate `r`, and so has the product over all pairs:
-//! the **wealth** of somebody who bets against "no difference" (de la Pena 1999 for the exponential
-//! form; `1 + tanh x = e^x / cosh x`). By Ville's inequality wealth exceeds `1 / error` with
-//! probability `error` at most, at whichever pair one stops to look. One disturbed pair moves it by
-//! a factor of two at most.
+//! `1 + s tanh(d / u)` has the expectation 1 for every stake `s` and every unit `u` that does not
+//! depend on the difference's sign, and so has the product over all pairs: the **wealth** of somebody
+//! who bets against "no difference". By Ville's inequality wealth exceeds `1 / error` with
+//! probability `error` at most, at whichever pair one stops to look (Ramdas et al. 2023, "Game-theoretic
+//! statistics and safe anytime-valid inference"). A disturbed pair at most doubles it, and takes no
+//! more than the stake.
 //!
-//! Rates suited to every size of difference are bet on in parallel, with equal shares. The unit of
-//! a difference is the mean block seen before it, so that the rates need no unit.
+//! Small, middling and large stakes are bet in parallel with equal shares: small ones live through
+//! much noise, large ones are quick where there is little. The unit is half of what the differences
+//! of such blocks usually come to, so a program's bursts, however long, are pairs like others.
 //!
 //! The bets say that there is a difference; costs are means. The cheaper way has to be the cheaper
 //! one by both, which matters where a rare, expensive reader makes the usual pair say one thing and
-//! the mean the other.
+//! the mean the other. But a mean over bursts says nothing for a long time. What a call can do to
+//! an interval is bounded: it reads and writes so many bytes, and evicts as many at most. So a
+//! difference beyond that bound ([`MOST_PER_BYTE`]) counts as the bound, and what may hide behind
+//! it ([`HIDDEN_PER_BYTE`]) is held against the mean.
 
 use crate::Way;
 
 /// The probability of finding a difference where there is none, in each direction.
-pub const ERROR: f64 = 0.000_5;
+pub const ERROR: f64 = 0.002;
 
-/// Bets per unit of difference: for differences from half an interval down to about 1 %.
-const RATES: [f64; 4] = [2.0, 8.0, 32.0, 128.0];
+/// Shares of the wealth at stake in each pair.
+const STAKES: [f64; 3] = [0.15, 0.4, 0.95];
 
-/// A difference of more blocks than this counts as so many: a process that was stopped for a
-/// second says nothing about copies.
-const MOST: f64 = 8.0;
+/// The unit of a bet, in usual differences.
+const UNIT: f64 = 0.5;
+
+/// The usual difference is the mean of about so many, none of which counts for more than
+/// [`OUTLIER`] times the others' mean.
+const REMEMBERED: u32 = 32;
+const OUTLIER: f64 = 3.0;
+
+/// The most that the wrong way can cost, per byte of a call: its destination is read, and as many
+/// bytes that it evicted are, at half a GB/s each. In ns.
+pub const MOST_PER_BYTE: f64 = 1.0;
+
+/// What it may cost where a difference is beyond that for other reasons: at 4 GB/s. In ns.
+pub const HIDDEN_PER_BYTE: f64 = 0.25;
+
+/// Lengths of blocks that are told apart: each has a usual difference of its own.
+pub const LENGTHS: usize = 5;
 
 /// Differences below this share of the cost are none.
 pub const LEAST_EFFECT: f64 = 0.005;
@@ -79,15 +98,63 @@ impl Moments {
     }
 }
 
+/// What differences of blocks of one length usually come to, whichever way they point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usual {
+    /// How many there were, as far as that matters.
+    pub count: u32,
+    /// In the caller's unit of time.
+    pub size: f64,
+}
+
+impl Usual {
+    /// None yet.
+    pub const NONE: Usual = Usual { count: 0, size: 0.0 };
+
+    fn add(&mut self, size: f64) {
+        self.count = (self.count + 1).min(REMEMBERED);
+        let size = if self.count == 1 { size } else { size.min(OUTLIER * self.size) };
+        self.size += (size - self.size) / f64::from(self.count);
+    }
+}
+
+/// A pair: the mean interval of its temporal and of its non-temporal block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// Of the temporal block, in ns.
+    pub temporal: f64,
+    /// Of the non-temporal one, in ns.
+    pub non_temporal: f64,
+    /// What would have to be taken from the first less the second, were both blocks given the same
+    /// work.
+    pub other_work: f64,
+    /// Bytes of a call.
+    pub bytes: f64,
+    /// Which of the [`LENGTHS`] the blocks have.
+    pub length: usize,
+}
+
+impl Pair {
+    /// Temporal less non-temporal, for the same work.
+    #[must_use]
+    pub fn difference(&self) -> f64 {
+        self.temporal - self.non_temporal - self.other_work
+    }
+}
+
 /// What the pairs of one trial say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
-    /// Block means by way, in the caller's unit of time.
+    /// Block means by way, in ns.
     pub costs: [Moments; 2],
-    /// Temporal less non-temporal, in the same unit.
+    /// Temporal less non-temporal, for the same work and within what a call can do.
     pub difference: Moments,
+    /// The sum of what may hide behind differences beyond that.
+    hidden: f64,
+    /// By length of the blocks.
+    usual: [Usual; LENGTHS],
     /// Logarithm of the wealth: first of those who bet that temporal is dearer.
-    wealth: [[f64; RATES.len()]; 2],
+    wealth: [[f64; STAKES.len()]; 2],
 }
 
 impl Default for Evidence {
@@ -101,26 +168,34 @@ impl Evidence {
     pub const NONE: Evidence = Evidence {
         costs: [Moments::NONE; 2],
         difference: Moments::NONE,
-        wealth: [[0.0; RATES.len()]; 2],
+        hidden: 0.0,
+        usual: [Usual::NONE; LENGTHS],
+        wealth: [[0.0; STAKES.len()]; 2],
     };
 
-    /// Takes in a pair: the mean interval of its temporal and of its non-temporal block.
-    pub fn add(&mut self, temporal: f64, non_temporal: f64) {
-        let [t, n] = self.costs;
-        let unit = (t.mean() + n.mean()) / 2.0;
-        self.costs[0].add(temporal);
-        self.costs[1].add(non_temporal);
-        if unit <= 0.0 {
-            // The first pair is there for its unit; its difference has none to bet in.
+    /// Takes in a pair.
+    ///
+    /// # Panics
+    /// Where its length is none of the [`LENGTHS`].
+    pub fn add(&mut self, pair: &Pair) {
+        self.costs[0].add(pair.temporal);
+        self.costs[1].add(pair.non_temporal);
+        let difference = pair.difference();
+        let most = MOST_PER_BYTE * pair.bytes;
+        if difference.abs() > most {
+            self.hidden += HIDDEN_PER_BYTE * pair.bytes;
+        }
+        self.difference.add(difference.clamp(-most, most));
+        // The size of this difference may be in it: of the bet only its sign must not be known.
+        let usual = &mut self.usual[pair.length];
+        usual.add(difference.abs());
+        if usual.size <= 0.0 {
             return;
         }
-        let difference = ((temporal - non_temporal) / unit).clamp(-MOST, MOST);
-        self.difference.add(difference * unit);
+        let score = libm::tanh(difference / (UNIT * usual.size));
         for (side, sign) in self.wealth.iter_mut().zip([1.0, -1.0]) {
-            for (wealth, rate) in side.iter_mut().zip(RATES) {
-                // ln(1 + tanh x) = ln 2 - ln(1 + e^-2x).
-                let bet = (sign * rate * difference).clamp(-20.0, 20.0);
-                *wealth += core::f64::consts::LN_2 - libm::log1p(libm::exp(-2.0 * bet));
+            for (wealth, stake) in side.iter_mut().zip(STAKES) {
+                *wealth += libm::log1p(sign * stake * score);
             }
         }
     }
@@ -131,13 +206,22 @@ impl Evidence {
         self.costs[0].count
     }
 
+    /// What differences of blocks of that length usually come to.
+    ///
+    /// # Panics
+    /// Where it is none of the [`LENGTHS`].
+    #[must_use]
+    pub fn usual(&self, length: usize) -> Usual {
+        self.usual[length]
+    }
+
     /// Logarithm of the wealth of those who bet that this way is the cheaper one.
     #[must_use]
     pub fn for_way(&self, cheaper: Way) -> f64 {
         let side = &self.wealth[cheaper.other() as usize];
         let best = side.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let shares: f64 = side.iter().map(|wealth| libm::exp(wealth - best)).sum();
-        best + libm::log(shares / RATES.len() as f64)
+        best + libm::log(shares / STAKES.len() as f64)
     }
 
     /// By how much of the mean cost the ways differ; positive where temporal is dearer.
@@ -153,39 +237,49 @@ impl Evidence {
         if self.difference.sum > 0.0 { Way::NonTemporal } else { Way::Temporal }
     }
 
-    /// The cheaper way, if the error of saying so is at most `error` and the difference is worth
-    /// the name.
+    /// The cheaper way, if the error of saying so is at most `error`, the difference is worth the
+    /// name, and more than what may hide.
     #[must_use]
     pub fn cheaper(&self, error: f64) -> Option<Way> {
         let way = self.leaning();
         let certain = self.for_way(way) >= -libm::log(error);
-        (certain && self.effect().abs() >= LEAST_EFFECT).then_some(way)
+        let worth = self.effect().abs() >= LEAST_EFFECT;
+        (certain && worth && self.difference.sum.abs() >= self.hidden).then_some(way)
     }
 
-    /// The wealth in thousandths of a natural logarithm's unit, to be kept.
+    /// What is kept beyond the moments: what may hide in ns, the wealth in thousandths of a natural
+    /// logarithm's unit, and of each length the count and size in ps of the usual difference.
     #[must_use]
-    pub fn kept_wealth(&self) -> [i64; 2 * RATES.len()] {
-        let mut kept = [0; 2 * RATES.len()];
-        for (kept, wealth) in kept.iter_mut().zip(self.wealth.iter().flatten()) {
-            *kept = (wealth * 1000.0) as i64;
+    pub fn kept(&self) -> [i64; KEPT] {
+        let mut kept = [0; KEPT];
+        kept[0] = self.hidden as i64;
+        let wealth = self.wealth.iter().flatten().map(|wealth| (wealth * 1000.0) as i64);
+        let usual = self.usual.iter().flat_map(|usual| {
+            let picoseconds = (usual.size * 1000.0) as i64;
+            [i64::from(usual.count), picoseconds]
+        });
+        for (kept, value) in kept[1..].iter_mut().zip(wealth.chain(usual)) {
+            *kept = value;
         }
         kept
     }
 
     /// What was kept.
     #[must_use]
-    pub fn restore(
-        costs: [Moments; 2],
-        difference: Moments,
-        kept: [i64; 2 * RATES.len()],
-    ) -> Evidence {
+    pub fn restore(costs: [Moments; 2], difference: Moments, kept: &[i64; KEPT]) -> Evidence {
         let mut evidence = Evidence { costs, difference, ..Evidence::NONE };
-        for (wealth, kept) in evidence.wealth.iter_mut().flatten().zip(kept) {
-            *wealth = kept as f64 / 1000.0;
+        evidence.hidden = kept[0] as f64;
+        let (wealth, usual) = kept[1..].split_at(2 * STAKES.len());
+        for (wealth, kept) in evidence.wealth.iter_mut().flatten().zip(wealth) {
+            *wealth = *kept as f64 / 1000.0;
+        }
+        for (usual, kept) in evidence.usual.iter_mut().zip(usual.chunks_exact(2)) {
+            let count = kept[0].clamp(0, i64::from(REMEMBERED)) as u32;
+            *usual = Usual { count, size: kept[1] as f64 / 1000.0 };
         }
         evidence
     }
 }
 
-/// How many numbers [`Evidence::kept_wealth`] has.
-pub const KEPT: usize = 2 * RATES.len();
+/// How many numbers [`Evidence::kept`] has.
+pub const KEPT: usize = 1 + 2 * STAKES.len() + 2 * LENGTHS;

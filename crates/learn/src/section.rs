@@ -10,7 +10,7 @@ use crate::trial::{Left, Outcome, Why};
 use core::fmt::{self, Write};
 
 /// The format version this crate reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The largest section that is read.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -50,8 +50,8 @@ pub struct Module<'a> {
 pub enum SectionError {
     /// The first line is another.
     NotASection,
-    /// Written by a later version.
-    NewerVersion(u32),
+    /// Written by another version.
+    OtherVersion(u32),
     /// It ends early.
     Truncated,
     /// A line is not what it should be.
@@ -75,7 +75,13 @@ impl fmt::Display for SectionError {
             SectionError::NotASection => {
                 write!(f, "line 1: accepted \"cachewise-program {VERSION}\"")
             }
-            SectionError::NewerVersion(found) => {
+            SectionError::OtherVersion(found) if *found < VERSION => {
+                write!(
+                    f,
+                    "line 1: found version {found}, accepted {VERSION}: forget it, and learn again"
+                )
+            }
+            SectionError::OtherVersion(found) => {
                 write!(f, "line 1: found version {found}, accepted {VERSION}")
             }
             SectionError::Truncated => f.write_str("found no end line: cut short"),
@@ -110,7 +116,7 @@ impl<'a> Section<'a> {
         match version {
             None => return Err(SectionError::NotASection),
             Some(VERSION) => {}
-            Some(newer) => return Err(SectionError::NewerVersion(newer)),
+            Some(other) => return Err(SectionError::OtherVersion(other)),
         }
         let mut end = text.len() - lines.clone().map(str::len).sum::<usize>();
         for (number, line) in (2..).zip(lines) {
@@ -220,12 +226,12 @@ fn moments(words: &mut Words<'_>, count: u32) -> Result<Moments, SectionError> {
 fn evidence(words: &mut Words<'_>) -> Result<Evidence, SectionError> {
     let pairs: u32 = words.number("pairs")?;
     let costs = [moments(words, pairs)?, moments(words, pairs)?];
-    let difference = moments(words, pairs.saturating_sub(1))?;
-    let mut wealth = [0; KEPT];
-    for value in &mut wealth {
-        *value = words.number("wealth")?;
+    let difference = moments(words, pairs)?;
+    let mut kept = [0; KEPT];
+    for value in &mut kept {
+        *value = words.number("evidence")?;
     }
-    Ok(Evidence::restore(costs, difference, wealth))
+    Ok(Evidence::restore(costs, difference, &kept))
 }
 
 fn site(words: &mut Words<'_>) -> Result<Site, SectionError> {
@@ -271,8 +277,8 @@ fn write_evidence(out: &mut dyn Write, evidence: &Evidence) -> fmt::Result {
         let thousandths = |value: f64| (value * 1000.0) as i64;
         write!(out, " {} {}", thousandths(moments.mean()), thousandths(moments.error()))?;
     }
-    for wealth in evidence.kept_wealth() {
-        write!(out, " {wealth}")?;
+    for kept in evidence.kept() {
+        write!(out, " {kept}")?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use crate::Way;
 use crate::section::Site as Known;
-use crate::trial::{Budget, Clock, Trial};
+use crate::trial::{Budget, Call, Clock, Trial};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -153,6 +153,8 @@ pub struct Clocks {
     sets: [[(u32, Clock); IN_SET]; SETS],
     /// Who goes next where a set is full.
     turn: u32,
+    /// Bytes of this thread's large calls so far.
+    bytes: u64,
 }
 
 const SETS: usize = 16;
@@ -160,7 +162,8 @@ const IN_SET: usize = 4;
 
 impl Clocks {
     /// None is running.
-    pub const STOPPED: Clocks = Clocks { sets: [[(0, Clock::STOPPED); IN_SET]; SETS], turn: 0 };
+    pub const STOPPED: Clocks =
+        Clocks { sets: [[(0, Clock::STOPPED); IN_SET]; SETS], turn: 0, bytes: 0 };
 
     fn of(&mut self, slot: usize) -> &mut Clock {
         let me = slot as u32 + 1;
@@ -282,6 +285,8 @@ impl Sites {
         meet: impl FnOnce(Key) -> State,
         now: impl FnOnce() -> u64,
     ) -> Option<Way> {
+        let call = Call { n, before: clocks.bytes };
+        clocks.bytes = clocks.bytes.wrapping_add(n as u64);
         let Some((at, slot)) = self.find(key) else {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return None;
@@ -290,7 +295,7 @@ impl Sites {
             let state = state.get_or_meet(|| meet(key));
             state.bytes = state.bytes.saturating_add(n as u64);
             let way = match &mut state.trial {
-                Some(trial) => trial.call(rules.budget, clocks.of(at), now),
+                Some(trial) => trial.call(rules.budget, clocks.of(at), &call, now),
                 None => state.fixed,
             };
             slot.last.store(way.map_or(0, |way| way as u8 + 1), Ordering::Relaxed);

@@ -10,20 +10,25 @@
 //! ```
 //!
 //! - **Pairs of blocks.** Between pairs, calls are done as the *incumbent* says: the profile, or
-//!   what was decided. A pair is two blocks of successive calls, one each way, in random order, as
-//!   long as each other; how long, and how many calls lie between pairs, is random, so that no
-//!   period of the program keeps in step.
+//!   what was decided. A pair is two blocks of successive calls, one each way, as long as each other,
+//!   in an order that a coin decides; how many calls lie between pairs is random too, so that no
+//!   period of the program keeps in step with a way.
 //! - **What is counted.** A block's first intervals on each thread are not: they still hold what
 //!   the way before left in the caches, and what its buffers cost to read.
-//! - **Screening** uses short blocks. A reader who comes several calls late escapes them: he meets
-//!   buffers that were copied the other way. **Confirming** uses blocks of which the first
-//!   [`LATE`] intervals do not count, and decides.
+//! - **The same work.** Intervals that hold more copying are longer, whatever the way: a site's calls
+//!   have other sizes, and other sites' calls come between. How much longer per byte is learned
+//!   from all intervals counted, blind to their ways, and taken from a pair's difference.
+//! - **Screening** uses short blocks: of each pair's [`COUNTED`] lengths the one that has told most
+//!   for its calls, by how much such differences usually come to. Where a machine drifts that is the
+//!   shortest, where a program has a period a longer one. A reader who comes several calls late
+//!   escapes them: he meets buffers that were copied the other way. **Confirming** uses blocks of
+//!   which the first [`LATE`] intervals do not count, and decides.
 //! - **What it may cost.** [`Budget`]: a share of the site's time, and a number of calls.
-//! - **Watching.** A decided site has a pair now and then; it is opened again where they say the
-//!   contrary, or where the intervals have become others.
+//! - **Watching.** A decided site has a pair of long blocks now and then; it is opened again where they
+//!   say the contrary, or where the intervals have become others.
 
 use crate::Way;
-use crate::evidence::{ERROR, Evidence};
+use crate::evidence::{ERROR, Evidence, LENGTHS, Pair};
 
 /// Readers up to so many calls late are seen.
 pub const LATE: u32 = 8;
@@ -53,19 +58,41 @@ const UNKNOWN_LOSS: f64 = 2.0;
 /// spoken, which a late reader's cost escapes.
 const LEAST_LOSS: f64 = 0.02;
 const LEAST_UNCONFIRMED_LOSS: f64 = 0.25;
+/// Intervals that a screening block counts, behind one that it does not: with that one, blocks that
+/// keep in step with a period of two, four, eight or sixteen calls.
+const COUNTED: [u32; LENGTHS - 1] = [1, 3, 7, 15];
+/// Where the length of confirming blocks has its usual difference.
+const CONFIRMING: usize = LENGTHS - 1;
+/// Each length is tried so often before one is preferred, the longest only where the others have
+/// not told after so many pairs; and then one in so many pairs is of any length.
+const TRIED: u32 = 2;
+const LONGEST_AFTER: u32 = 24;
+const ANY_LENGTH: u32 = 8;
+/// Calls between pairs where nothing holds them back: below this.
+const GAP: u32 = 4;
 /// Screening starts anew after so many pairs: what has not told by then is about other times.
-const MOST_SCREENED: u32 = 96;
-/// The error at which long blocks, by themselves, agree with short ones.
-const CONFIRMING_ERROR: f64 = 0.02;
-const MOST_CONFIRMED: u32 = 32;
-/// A watched site's calls between pairs, per call of a pair.
-const WATCH: u32 = 100;
+const MOST_SCREENED: u32 = 512;
+/// The error at which long blocks agree with short ones, and at which they decide by themselves.
+const CONFIRMING_ERROR: f64 = 0.03;
+const ALONE_ERROR: f64 = 0.000_5;
+const MOST_CONFIRMED: u32 = 64;
+/// A watched site's calls between pairs, per call of a pair: half of these are done otherwise.
+const WATCH: u32 = 50;
 /// Evidence to the contrary at which a decided site is opened again.
 const REOPEN_ERROR: f64 = 0.01;
 const MOST_WATCHED: u32 = 64;
-/// A decided site's cost has become another: by more than this factor, in so many pairs running.
+/// A decided site's cost has become another: by more than this factor and so many usual differences,
+/// in so many pairs running.
 const DRIFT: f64 = 1.35;
+const DRIFT_OF_USUAL: f64 = 3.0;
 const DRIFTING_PAIRS: u32 = 3;
+/// What a pair costs on the way that was decided is known after so many; the mean of about as many,
+/// none of which counts for more than twice it.
+const COST_KNOWN: u32 = 4;
+/// Intervals before the work in them is taken into account; one of more times the mean is a
+/// disturbance, and does not count there.
+const WORK_KNOWN: f64 = 8.0;
+const WORK_OUTLIER: f64 = 4.0;
 
 /// Where a trial stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,13 +151,65 @@ enum Stage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
     began: u64,
+    /// Bytes of the thread's calls when it began.
+    bytes: u64,
     block: u32,
     intervals: u32,
 }
 
+/// A call, as its thread sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its bytes.
+    pub n: usize,
+    /// Bytes of all large calls of the thread before it, at whatever site.
+    pub before: u64,
+}
+
+/// What the work in an interval, in bytes of calls, has to do with its length: sums over intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Work {
+    count: f64,
+    bytes: f64,
+    time: f64,
+    squares: f64,
+    products: f64,
+}
+
+impl Work {
+    fn add(&mut self, bytes: f64, time: f64) {
+        if self.count >= WORK_KNOWN && time * self.count > WORK_OUTLIER * self.time {
+            return;
+        }
+        self.count += 1.0;
+        self.bytes += bytes;
+        self.time += time;
+        self.squares += bytes * bytes;
+        self.products += bytes * time;
+    }
+
+    /// ns per byte: the slope of the line through the intervals, less what a few may exaggerate.
+    fn per_byte(&self) -> f64 {
+        let spread = self.squares - self.bytes * self.bytes / self.count;
+        // Sizes that are all the same leave what rounding leaves.
+        if self.count < WORK_KNOWN || spread <= 1e-9 * self.squares {
+            return 0.0;
+        }
+        let slope = (self.products - self.bytes * self.time / self.count) / spread;
+        slope * self.count / (self.count + WORK_KNOWN / 2.0)
+    }
+}
+
+/// A block's mean interval, and the mean work in one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Block {
+    time: f64,
+    work: f64,
+}
+
 impl Clock {
     /// Not running.
-    pub const STOPPED: Clock = Clock { began: 0, block: 0, intervals: 0 };
+    pub const STOPPED: Clock = Clock { began: 0, bytes: 0, block: 0, intervals: 0 };
 
     /// The interval that is running will not count.
     pub fn stop(&mut self) {
@@ -152,23 +231,33 @@ pub struct Trial {
     block: u32,
     /// The way of the running block; none between pairs.
     running: Option<Way>,
-    /// The mean interval of the pair's first block, once it is complete.
-    first: Option<f64>,
+    /// The pair's first block, once it is complete.
+    first: Option<Block>,
     /// Calls before the next pair.
     gap: u32,
     /// Intervals a block counts, and on each thread does not count before.
     target: u32,
     skipped: u32,
+    /// Which of the lengths that is.
+    length: usize,
     sum: u64,
+    sum_bytes: u64,
     counted: u32,
     block_calls: u32,
+    /// Bytes of the last call.
+    bytes: f64,
+    work: Work,
 
     screening: Evidence,
     confirming: Evidence,
     watching: Evidence,
     /// Everything since the trial was opened, for those who ask.
     all: Evidence,
-    decided_cost: f64,
+    /// What a block of the incumbent's way usually costs, of so many.
+    cost: f64,
+    cost_count: u32,
+    /// What it cost when that was decided.
+    decided_cost: Option<f64>,
     drifting: u32,
 
     calls: u64,
@@ -196,14 +285,20 @@ impl Trial {
             gap: 0,
             target: 0,
             skipped: 0,
+            length: 0,
             sum: 0,
+            sum_bytes: 0,
             counted: 0,
             block_calls: 0,
+            bytes: 0.0,
+            work: Work::default(),
             screening: Evidence::NONE,
             confirming: Evidence::NONE,
             watching: Evidence::NONE,
             all: Evidence::NONE,
-            decided_cost: 0.0,
+            cost: 0.0,
+            cost_count: 0,
+            decided_cost: None,
             drifting: 0,
             calls: 0,
             explored: 0,
@@ -230,7 +325,6 @@ impl Trial {
             Outcome::Decided(way) => {
                 trial.stage = Stage::Decided;
                 trial.decided = Some(way);
-                trial.decided_cost = left.evidence.costs[way as usize].mean();
                 trial.gap = trial.watch_gap();
             }
             Outcome::CannotTell(why) => {
@@ -249,9 +343,11 @@ impl Trial {
         &mut self,
         budget: &Budget,
         clock: &mut Clock,
+        call: &Call,
         now: impl FnOnce() -> u64,
     ) -> Option<Way> {
         self.calls += 1;
+        self.bytes = call.n as f64;
         if self.running.is_none() {
             if self.gap > 0 {
                 self.gap -= 1;
@@ -262,13 +358,11 @@ impl Trial {
             }
         }
         let now = now();
-        self.take(clock, now);
+        self.take(clock, call.before, now);
         self.go_on();
         if let Some(way) = self.running {
-            if clock.block != self.block {
-                *clock = Clock { began: now, block: self.block, intervals: 0 };
-            }
-            clock.began = now;
+            let intervals = if clock.block == self.block { clock.intervals } else { 0 };
+            *clock = Clock { began: now, bytes: call.before, block: self.block, intervals };
             self.block_calls += 1;
             if way != self.decided.unwrap_or(self.usual) {
                 self.explored += 1;
@@ -280,15 +374,19 @@ impl Trial {
     }
 
     /// The thread's interval that ends now.
-    fn take(&mut self, clock: &mut Clock, now: u64) {
+    fn take(&mut self, clock: &mut Clock, bytes: u64, now: u64) {
         if clock.block != self.block {
             return;
         }
         if clock.intervals < self.skipped {
             clock.intervals += 1;
         } else {
-            self.sum = self.sum.saturating_add(now.saturating_sub(clock.began));
+            let time = now.saturating_sub(clock.began);
+            let bytes = bytes.saturating_sub(clock.bytes);
+            self.sum = self.sum.saturating_add(time);
+            self.sum_bytes = self.sum_bytes.saturating_add(bytes);
             self.counted += 1;
+            self.work.add(bytes as f64, time as f64);
         }
     }
 
@@ -303,36 +401,40 @@ impl Trial {
             }
             return;
         }
-        let mean = self.sum as f64 / f64::from(self.counted);
+        let mean = |sum: u64| sum as f64 / f64::from(self.counted);
+        let block = Block { time: mean(self.sum), work: mean(self.sum_bytes) };
         match self.first.take() {
             None => {
-                self.first = Some(mean);
+                self.first = Some(block);
                 self.begin_block(way.other());
             }
             Some(first) => {
                 self.running = None;
                 // The block that ended is of the way `way`.
                 let (temporal, non_temporal) = match way {
-                    Way::Temporal => (mean, first),
-                    Way::NonTemporal => (first, mean),
+                    Way::Temporal => (block, first),
+                    Way::NonTemporal => (first, block),
                 };
-                self.end_pair(temporal, non_temporal);
+                self.end_pair(&Pair {
+                    temporal: temporal.time,
+                    non_temporal: non_temporal.time,
+                    other_work: self.work.per_byte() * (temporal.work - non_temporal.work),
+                    bytes: self.bytes,
+                    length: self.length,
+                });
             }
         }
     }
 
     fn begin_pair(&mut self, budget: &Budget) -> bool {
-        let (target, skipped) = match self.stage {
-            Stage::Confirming => (LATE + self.below(5), LATE),
-            Stage::Decided => (1 + self.below(4), 1),
-            // What short blocks do not tell apart, longer ones may: a period's work averages out.
-            Stage::Screening => match self.screening.pairs() {
-                0..32 => (1 + self.below(4), 1),
-                32..64 => (4 + self.below(8), 2),
-                _ => (8 + self.below(24), LATE),
-            },
+        (self.target, self.skipped, self.length) = match self.stage {
+            // Short blocks would say of a late reader what the trial has refuted.
+            Stage::Confirming | Stage::Decided => (LATE, LATE, CONFIRMING),
+            Stage::Screening => {
+                let length = self.telling();
+                (COUNTED[length], 1, length)
+            }
         };
-        (self.target, self.skipped) = (target, skipped);
         let length = self.length();
         if self.lost + length * self.likely_loss() > budget.share * self.calls as f64 {
             return false;
@@ -352,6 +454,25 @@ impl Trial {
         true
     }
 
+    /// The length of a screening block.
+    fn telling(&mut self) -> usize {
+        let longest = self.screening.pairs() >= LONGEST_AFTER;
+        let lengths = COUNTED.len() - usize::from(!longest);
+        let usual = |length: &usize| self.screening.usual(*length);
+        if let Some(untried) = (0..lengths).find(|length| usual(length).count < TRIED) {
+            return untried;
+        }
+        let pays = |length: &usize| {
+            let calls = 2 * (COUNTED[*length] + 1) + GAP / 2;
+            usual(length).size * usual(length).size * f64::from(calls)
+        };
+        let best = (0..lengths).min_by(|a, b| pays(a).total_cmp(&pays(b)));
+        match self.below(ANY_LENGTH) {
+            0 => self.below(lengths as u32) as usize,
+            _ => best.unwrap_or(0),
+        }
+    }
+
     /// Calls of a block that cost what its way costs. The way back is paid too: the first calls
     /// after a block find the caches as it left them.
     fn length(&self) -> f64 {
@@ -361,7 +482,7 @@ impl Trial {
     fn begin_block(&mut self, way: Way) {
         self.block = self.block.wrapping_add(1).max(1);
         self.running = Some(way);
-        (self.sum, self.counted, self.block_calls) = (0, 0, 0);
+        (self.sum, self.sum_bytes, self.counted, self.block_calls) = (0, 0, 0, 0);
     }
 
     /// What a call done the other way is likely to cost more, in intervals, with a margin for what
@@ -389,31 +510,38 @@ impl Trial {
         if self.stage == Stage::Screening { LEAST_UNCONFIRMED_LOSS } else { LEAST_LOSS }
     }
 
-    fn end_pair(&mut self, temporal: f64, non_temporal: f64) {
-        let (cost, other) = match self.decided.unwrap_or(self.usual) {
-            Way::Temporal => (temporal, non_temporal),
-            Way::NonTemporal => (non_temporal, temporal),
+    fn end_pair(&mut self, pair: &Pair) {
+        let cost = match self.decided.unwrap_or(self.usual) {
+            Way::Temporal => pair.temporal,
+            Way::NonTemporal => pair.non_temporal,
         };
+        self.cost_count = (self.cost_count + 1).min(COST_KNOWN);
+        let within = if self.cost_count == 1 { cost } else { cost.min(2.0 * self.cost) };
+        self.cost += (within - self.cost) / f64::from(self.cost_count);
         if cost > 0.0 {
-            let lost = ((other - cost) / cost).clamp(self.least_loss(), UNKNOWN_LOSS);
+            let dearer = match self.decided.unwrap_or(self.usual) {
+                Way::Temporal => -pair.difference(),
+                Way::NonTemporal => pair.difference(),
+            };
+            let lost = (dearer / cost).clamp(self.least_loss(), UNKNOWN_LOSS);
             self.lost += lost * self.length();
         }
         match self.stage {
             Stage::Screening => {
-                self.all.add(temporal, non_temporal);
-                self.screened(temporal, non_temporal);
+                self.all.add(pair);
+                self.screened(pair);
             }
             Stage::Confirming => {
-                self.all.add(temporal, non_temporal);
-                self.confirmed(temporal, non_temporal);
+                self.all.add(pair);
+                self.confirmed(pair);
             }
-            Stage::Decided => self.watched(temporal, non_temporal, cost),
+            Stage::Decided => self.watched(pair, cost),
         }
         self.next_gap();
     }
 
-    fn screened(&mut self, temporal: f64, non_temporal: f64) {
-        self.screening.add(temporal, non_temporal);
+    fn screened(&mut self, pair: &Pair) {
+        self.screening.add(pair);
         if self.screening.cheaper(ERROR).is_some() {
             self.stage = Stage::Confirming;
             self.confirming = Evidence::NONE;
@@ -422,11 +550,11 @@ impl Trial {
         }
     }
 
-    fn confirmed(&mut self, temporal: f64, non_temporal: f64) {
-        self.confirming.add(temporal, non_temporal);
+    fn confirmed(&mut self, pair: &Pair) {
+        self.confirming.add(pair);
         let (short, long) = (&self.screening, &self.confirming);
         let agreed = long.cheaper(CONFIRMING_ERROR).filter(|way| *way == short.leaning());
-        if let Some(way) = agreed.or_else(|| long.cheaper(ERROR)) {
+        if let Some(way) = agreed.or_else(|| long.cheaper(ALONE_ERROR)) {
             self.decide(way);
         } else if long.pairs() >= MOST_CONFIRMED {
             self.give_up(Why::Unconfirmed);
@@ -436,7 +564,8 @@ impl Trial {
     fn decide(&mut self, way: Way) {
         self.stage = Stage::Decided;
         self.decided = Some(way);
-        self.decided_cost = self.all.costs[way as usize].mean();
+        // Of what follows: in the trial the caches held what both ways had left.
+        (self.cost, self.cost_count, self.decided_cost) = (0.0, 0, None);
         self.drifting = 0;
         self.watching = Evidence::NONE;
     }
@@ -452,12 +581,19 @@ impl Trial {
         self.gap = self.watch_gap();
     }
 
-    fn watched(&mut self, temporal: f64, non_temporal: f64, cost: f64) {
+    fn watched(&mut self, pair: &Pair, cost: f64) {
         let Some(way) = self.decided else { return };
-        self.watching.add(temporal, non_temporal);
-        let ratio = if self.decided_cost > 0.0 { cost / self.decided_cost } else { 1.0 };
-        let drifts = !(1.0 / DRIFT..=DRIFT).contains(&ratio);
+        self.watching.add(pair);
+        let drifts = self.decided_cost.is_some_and(|decided| {
+            let ratio = cost / decided.max(f64::MIN_POSITIVE);
+            let apart = (cost - decided).abs();
+            !(1.0 / DRIFT..=DRIFT).contains(&ratio)
+                && apart > DRIFT_OF_USUAL * self.all.usual(pair.length).size
+        });
         self.drifting = if drifts { self.drifting + 1 } else { 0 };
+        if self.decided_cost.is_none() && self.cost_count >= COST_KNOWN {
+            self.decided_cost = Some(self.cost);
+        }
         let contrary = self.watching.for_way(way.other());
         if contrary >= -libm::log(REOPEN_ERROR) || self.drifting >= DRIFTING_PAIRS {
             self.stage = Stage::Screening;
@@ -467,6 +603,7 @@ impl Trial {
             self.screening = Evidence::NONE;
             self.confirming = Evidence::NONE;
             self.all = Evidence::NONE;
+            self.work = Work::default();
         } else if contrary < -1.0 || self.watching.pairs() >= MOST_WATCHED {
             // Nothing contrary so far: begin again, so that a change is not outweighed by the past.
             self.watching = Evidence::NONE;
@@ -479,12 +616,11 @@ impl Trial {
             Stage::Confirming => false,
             Stage::Screening => matches!(self.why, Why::NoDifference | Why::Unconfirmed),
         };
-        self.gap = if slow { self.watch_gap() } else { self.below(4) };
+        self.gap = if slow { self.watch_gap() } else { self.below(GAP) };
     }
 
     fn watch_gap(&mut self) -> u32 {
-        // A pair of the short kind is 7 calls on average.
-        let mean = WATCH * 7;
+        let mean = WATCH * 2 * (LATE + LATE);
         mean / 2 + self.below(mean)
     }
 

@@ -1,7 +1,7 @@
 //! Sections survive writing and reading, and damage is told.
 
 use cachewise_learn::Way;
-use cachewise_learn::evidence::Evidence;
+use cachewise_learn::evidence::{Evidence, Pair};
 use cachewise_learn::section::{Section, SectionError, Site, write_end};
 use cachewise_learn::sites::Operation;
 use cachewise_learn::trial::{Left, Outcome, Why};
@@ -9,8 +9,13 @@ use cachewise_learn::trial::{Left, Outcome, Why};
 fn evidence(pairs: u32) -> Evidence {
     let mut evidence = Evidence::NONE;
     for pair in 0..pairs {
-        evidence
-            .add(1_000_000.0 + f64::from(pair * 7 % 5) * 1e4, 900_000.0 + f64::from(pair) * 10.0);
+        evidence.add(&Pair {
+            temporal: 1_000_000.0 + f64::from(pair * 7 % 5) * 1e4,
+            non_temporal: 900_000.0 + f64::from(pair) * 10.0,
+            other_work: 0.0,
+            bytes: 2e6,
+            length: pair as usize % 3,
+        });
     }
     evidence
 }
@@ -37,7 +42,7 @@ fn site(outcome: Outcome) -> Site {
 
 fn written(sites: &[Site]) -> String {
     let mut text =
-        String::from("cachewise-program 1\nprogram redis-server\nmodule 0 ab12 /usr/bin/a b\n");
+        String::from("cachewise-program 2\nprogram redis-server\nmodule 0 ab12 /usr/bin/a b\n");
     for site in sites {
         site.write(&mut text).expect("written");
     }
@@ -73,7 +78,8 @@ fn damage_is_told() {
     let text = written(&[site(Outcome::CannotTell(Why::TooFew))]);
     let error = |text: &str| Section::parse(text.as_bytes()).expect_err("refused");
     assert_eq!(error(""), SectionError::NotASection);
-    assert_eq!(error("cachewise-program 9\n"), SectionError::NewerVersion(9));
+    assert_eq!(error("cachewise-program 9\n"), SectionError::OtherVersion(9));
+    assert!(error("cachewise-program 1\n").to_string().ends_with("forget it, and learn again"));
     assert_eq!(error(&text[..text.len() - 40]), SectionError::Truncated);
     assert_eq!(error(&text.replace("12345", "12346")), SectionError::Damaged);
     assert_eq!(

@@ -289,6 +289,7 @@ pub fn page(program: &Program) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cachewise_learn::evidence::Pair;
     use cachewise_learn::sites::Operation;
     use cachewise_learn::trial::Left;
 
@@ -297,7 +298,13 @@ mod tests {
         let pairs = if outcome == Outcome::CannotTell(Why::TooFew) { 0 } else { 20 };
         for pair in 0..pairs {
             let jitter = f64::from(pair * 7 % 5) * 1000.0;
-            evidence.add(1_000_000.0 + jitter, 800_000.0 - jitter);
+            evidence.add(&Pair {
+                temporal: 1_000_000.0 + jitter,
+                non_temporal: 800_000.0 - jitter,
+                other_work: 0.0,
+                bytes: 2e6,
+                length: 0,
+            });
         }
         let left = Left {
             outcome,

@@ -46,7 +46,7 @@ fn sites_are_right_learned_saved_and_followed() {
         // The third run only follows: nothing is counted.
         assert_eq!(told("-", "0"), "0 calls; not asked to save\n");
         std::fs::write(&file, "damaged").expect("written");
-        let problem = "sites not saved: line 1: accepted \"cachewise-program 1\"";
+        let problem = "sites not saved: line 1: accepted \"cachewise-program 2\"";
         assert_eq!(told("s", "trial"), format!("40 calls, tried; {problem}\n"));
     }
 }

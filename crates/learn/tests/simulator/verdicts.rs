@@ -44,13 +44,14 @@ fn every_program_gets_the_right_answer_or_none() {
             }
             told += right;
             println!("{name} ({noise:?}): {better:?} by {worth:.3}: {right} of {SEEDS}");
-            // The means of blocks that hold one burst or two differ more than the ways do: that
-            // one may stay open.
-            let clear = worth > 0.1 && noise.rare == 0 && !name.starts_with("eight");
-            assert!(!clear || right >= SEEDS / 2, "{name}: {right} of {SEEDS}, worth {worth}");
+            // Short blocks see eight copies and hardly a reader, and long ones have to refute them:
+            // that one may stay open.
+            let clear = worth > 0.1 && !name.starts_with("eight");
+            let expected = if clear { SEEDS * 2 / 3 } else { 0 };
+            assert!(right >= expected, "{name}: {right} of {SEEDS}, worth {worth}");
         }
     }
-    assert!(told * 2 > asked, "{told} of {asked}");
+    assert!(told * 5 > asked * 4, "{told} of {asked}");
 }
 
 /// A difference of 5 %, wherever it comes from: each program with so much work added to each call
@@ -100,7 +101,7 @@ fn what_makes_no_difference_is_not_decided() {
         let mut decided = 0;
         for seed in 1..=200 {
             let mut chooser = Chooser::learner(1, Way::Temporal, Budget::TRIAL_RUN, seed);
-            run(&program, 4000, seed, &mut chooser);
+            run(&program, 6000, seed, &mut chooser);
             let left = chooser.left(0);
             match left.outcome {
                 Outcome::CannotTell(why) => assert_eq!(why, Why::NoDifference, "seed {seed}"),
@@ -130,7 +131,7 @@ fn after_the_trial_the_cost_is_the_better_ways() {
             continue;
         }
         let ratio = learned[9] as f64 / best[9] as f64;
-        assert!(ratio < 1.03, "{name}: {ratio}");
+        assert!(ratio < 1.03, "{name}: {ratio}, {:?}", chooser.left(0));
     }
 }
 

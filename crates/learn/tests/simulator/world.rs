@@ -1,10 +1,12 @@
 //! A cache, time, and programs of copies, readers and writers.
 
 use cachewise_learn::Way;
-use cachewise_learn::trial::{Budget, Clock, Left, Trial};
+use cachewise_learn::trial::{Budget, Call, Clock, Left, Trial};
 
-/// Bytes are counted in chunks of this many; only for reading.
+/// So many chunks are all memory.
 pub const CHUNKS: usize = 4096;
+/// Bytes of one.
+const CHUNK: usize = 4096;
 
 /// What a chunk costs, in ns: found in the cache, fetched, and written around it.
 const HIT: u64 = 1000;
@@ -149,6 +151,7 @@ pub fn run(program: &Program<'_>, rounds: usize, seed: u64, chooser: &mut Choose
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut times = vec![0u64; program.threads];
     let mut done = vec![0usize; program.threads];
+    let mut bytes = vec![0u64; program.threads];
     let mut clocks = vec![vec![Clock::STOPPED; program.sites]; program.threads];
     let mut tenths = [0; 10];
     while let Some(thread) =
@@ -162,7 +165,10 @@ pub fn run(program: &Program<'_>, rounds: usize, seed: u64, chooser: &mut Choose
                         Chooser::Always(way) => *way,
                         Chooser::Learner { trials, budget, usual } => {
                             let clock = &mut clocks[thread][site];
-                            trials[site].call(budget, clock, || times[thread]).unwrap_or(*usual)
+                            let call = Call { n: src.len() * CHUNK, before: bytes[thread] };
+                            bytes[thread] += call.n as u64;
+                            let now = || times[thread];
+                            trials[site].call(budget, clock, &call, now).unwrap_or(*usual)
                         }
                     };
                     cache.copy(way, src, dst)

@@ -203,9 +203,9 @@ fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
     );
     assert_eq!(
         told("1", "1", "something else\n"),
-        format!("cachewise: CACHEWISE_PROGRAM: line 1: accepted \"cachewise-program 1\"{end}")
+        format!("cachewise: CACHEWISE_PROGRAM: line 1: accepted \"cachewise-program 2\"{end}")
     );
-    let mut foreign = String::from("cachewise-program 1\ncpu GenuineIntel 1 1 1\n");
+    let mut foreign = String::from("cachewise-program 2\ncpu GenuineIntel 1 1 1\n");
     let body = foreign.clone();
     write_end(&mut foreign, body.as_bytes()).expect("written");
     assert_eq!(
