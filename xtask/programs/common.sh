@@ -48,8 +48,8 @@ await_redis() {
     tries=0
     until ask ping >/dev/null 2>&1; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] || { echo "no answer"; cat server.log; exit 1; }
-        sleep 0.05
+        [ $tries -lt 1000 ] || { echo "no answer"; cat server.log; exit 1; }
+        sleep 0.01
     done
 }
 

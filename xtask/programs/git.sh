@@ -4,10 +4,15 @@ set -eu
 case $1 in
 prepare)
     need git
-    if ! git clone -q --bare "$REPOSITORY" source.git 2>/dev/null; then
+    # Of a smaller input, the last commits.
+    set --
+    if [ "${PERCENT:-100}" != 100 ] && commits=$(git -C "$REPOSITORY" rev-list --count HEAD 2>/dev/null); then
+        set -- --depth "$(part "$commits")"
+    fi
+    if ! git clone -q --bare "$@" "file://$REPOSITORY" source.git 2>/dev/null; then
         git init -q --bare source.git
-        awk 'BEGIN {
-            for (commit = 1; commit <= 60; commit++) {
+        awk -v commits="$(part 60)" 'BEGIN {
+            for (commit = 1; commit <= commits; commit++) {
                 printf "commit refs/heads/main\ncommitter A <a@b> %d +0000\ndata 1\n%d\n",
                     1000000000 + commit, commit % 10
                 for (file = commit % 7; file < 200; file += 7) {
@@ -23,7 +28,7 @@ prepare)
     ;;
 run)
     export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
-    git clone -q --no-local "$PREPARED/source.git" work
+    git clone -q "file://$PREPARED/source.git" work
     cd work
     git -c pack.threads=1 -c gc.aggressiveWindow=60 -c gc.auto=0 gc -q --aggressive --prune=now
     git fsck --full --strict 2>&1 | grep -v -i 'checking\|notice' || true

@@ -6,17 +6,18 @@ prepare)
     need_python "import numpy" "numpy not installed"
     ;;
 run)
-    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - <<'PYTHON'
-import hashlib
+    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - "$(part 100)" <<'PYTHON'
+import hashlib, sys
 import numpy as np
 
 def show(name, array):
     print(name, array.shape, hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest())
 
 random = np.random.RandomState(1)
+percent = int(sys.argv[1])
 for n in (100, 3000, 100_000, 3_000_000):
     a = random.randint(0, 1 << 30, n)
-    rounds = max(3, 3_000_000 // n // 10)
+    rounds = max(1, 3, 3_000_000 // n // 10) * percent // 100 + 1
     for _ in range(rounds):
         b = a.copy()
         b[1:] = b[:-1]

@@ -4,14 +4,14 @@ set -eu
 case $1 in
 prepare)
     need sqlite3
-    cat >script.sql <<'SQL'
+    cat >script.sql <<SQL
 PRAGMA page_size=4096; PRAGMA cache_size=-65536; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;
 BEGIN;
 CREATE TABLE a(i INTEGER PRIMARY KEY, v INTEGER, t TEXT);
 CREATE TABLE b(i INTEGER PRIMARY KEY, k INTEGER, d BLOB);
-WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<200000)
+WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<$(part 200000))
 INSERT INTO a SELECT x, (x*7919)%100003, printf('row %d of %s', x, hex(x*x)) FROM c;
-WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<4000)
+WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<$(part 4000))
 INSERT INTO b SELECT x, (x*31)%1009, zeroblob(200+(x*37)%9000) FROM c;
 COMMIT;
 CREATE INDEX av ON a(v); CREATE INDEX at ON a(t); CREATE INDEX bk ON b(k);

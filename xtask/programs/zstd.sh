@@ -4,7 +4,7 @@ set -eu
 case $1 in
 prepare)
     need zstd
-    material 48000000 /usr/bin/[a-p]* /lib/*-linux-gnu/libc.so.6
+    material "$(part 48000000)" /usr/bin/[a-p]* /lib/*-linux-gnu/libc.so.6
     ;;
 run)
     zstd -q -11 --single-thread -c "$PREPARED/material" >packed

@@ -92,13 +92,13 @@ impl Shown {
     /// Above 1: faster than with glibc alone.
     fn speed(&self, allocator: &str) -> Option<PairedRatio> {
         let wall = |name| self.times.iter().find(|(of, ..)| *of == name).map(|(_, wall, _)| wall);
-        Some(PairedRatio::exact(wall(REFERENCE)?, wall(allocator)?))
+        Some(PairedRatio::in_turns(wall(REFERENCE)?, wall(allocator)?))
     }
 
     /// Below 1: less CPU than with glibc alone, the scrubber's included.
     fn cpu(&self, allocator: &str) -> Option<PairedRatio> {
         let cpu = |name| self.times.iter().find(|(of, ..)| *of == name).map(|(.., cpu)| cpu);
-        Some(PairedRatio::exact(cpu(allocator)?, cpu(REFERENCE)?))
+        Some(PairedRatio::in_turns(cpu(allocator)?, cpu(REFERENCE)?))
     }
 }
 

@@ -38,11 +38,11 @@ pub struct LearnKnown {
     only: Vec<String>,
     /// At most so many runs that learn: fewer once all sites are decided, or a third of the program's
     /// share of the minutes is spent, but 3
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// At most so many runs each of both ways and of what was learned: as many as the program's share
     /// of the minutes has room for, but 6, without which there is no interval
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// About this long in all, divided among the programs
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0, value_parser = minutes)]
@@ -80,9 +80,9 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// Differences below this are of no interest, and fewer rounds have no interval.
 const MARGIN: f64 = 0.02;
 const LEAST_ROUNDS: usize = 6;
-/// Room for so many runs of a program is wanted: one to see how long it takes, six that learn, and
-/// one to warm up and ten that count of each of three.
-const RUNS: f64 = 1.0 + 6.0 + 3.0 * (1.0 + 10.0);
+/// Room for so many runs of a program is wanted: one to see how long it takes, a third of them to
+/// learn, and one to warm up and thirty that count of each of three.
+const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 30.0);
 /// A run of fewer calls would be start and end only.
 const LEAST_CALLS: u32 = 200;
 /// Runs that learn, whatever the time.
@@ -339,18 +339,18 @@ impl Place<'_> {
                     interrupt.check()?;
                 }
             }
-            let whole = PairedRatio::exact(&seconds[1], &seconds[0]);
+            let whole = PairedRatio::in_turns(&seconds[1], &seconds[0]);
             let ways = match of_end[0].is_empty() {
                 true => whole,
-                false => PairedRatio::exact(&of_end[1], &of_end[0]),
+                false => PairedRatio::in_turns(&of_end[1], &of_end[0]),
             };
             let better = &seconds[usize::from(whole.median < 1.0)];
             shown.push(Shown {
                 program,
                 site: *site,
                 ways,
-                cpu: PairedRatio::exact(&cpu[1], &cpu[0]),
-                after: PairedRatio::exact(&seconds[2], better),
+                cpu: PairedRatio::in_turns(&cpu[1], &cpu[0]),
+                after: PairedRatio::in_turns(&seconds[2], better),
                 verdict: Verdict::of(decided(site), &ways),
                 runs,
                 calls,
@@ -485,6 +485,7 @@ fn as_json(shown: &[Shown]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cachewise_learn::evidence::KEPT;
 
     fn ratio(median: f64, low: f64, high: f64) -> PairedRatio {
         PairedRatio { median, low, high, rounds: 8 }
@@ -517,9 +518,10 @@ mod tests {
     #[test]
     fn a_long_run_gets_fewer_calls() {
         let second = Duration::from_secs(1);
-        assert_eq!(calls(800, 40 * second, second), 800);
-        assert_eq!(calls(800, 40 * second, 2 * second), 400);
-        assert_eq!(calls(800, 40 * second, 100 * second), LEAST_CALLS);
+        let share = second.mul_f64(RUNS + 0.1);
+        assert_eq!(calls(800, share, second), 800);
+        assert_eq!(calls(800, share, 2 * second), 400);
+        assert_eq!(calls(800, share, 100 * second), LEAST_CALLS);
         assert_eq!(calls(100, Duration::ZERO, second), 100, "what was asked for is not raised");
         assert_eq!(calls(800, 40 * second, Duration::ZERO), 800);
     }
@@ -534,7 +536,7 @@ mod tests {
     #[test]
     fn a_section_is_forced_for_one_site_only() {
         let line = |offset: u64, octave: u32| {
-            let evidence = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+            let evidence = vec!["0"; 7 + KEPT].join(" ");
             format!(
                 "site 1 {offset:#x} copy {octave} 9 99 temporal too-few-calls 0 0 {evidence} \
                  {evidence} {evidence}\n"

@@ -7,14 +7,15 @@
 //!
 //! Each program has its share of `--minutes`; what one does not need is the others'. A run without
 //! the library tells how long one takes: where the share has no room for [`RUNS`] of them, the input
-//! is made smaller. Then runs learn, none of them timed, until no site is left that more of them
+//! is made smaller. Two runs that follow each other differ by about as much whether they take a
+//! tenth of a second or two: many short ones tell more than few long ones. Then runs learn, none of them timed, until no site is left that more of them
 //! could decide, or a third of the share is spent. Then the number of rounds is settled, and the
 //! three contestants take turns in random order.
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};
 use crate::markdown::Outputs;
 use crate::programs::{ENDING, minutes};
-use crate::scripts::{self, SKIPPED, open_to_all};
+use crate::scripts::{self, SKIPPED, open_to_all, with_input};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::{children, turns};
@@ -34,11 +35,11 @@ pub struct LearnPrograms {
     only: Vec<String>,
     /// At most so many runs that learn: fewer once no site is left that more could decide, or a third
     /// of the program's share of the minutes is spent, but 3
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,
     /// At most so many runs each without the library, with the profile and with what was learned: as
     /// many as the program's share of the minutes has room for, but 6
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
     /// About this long in all, divided among the programs
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0, value_parser = minutes)]
@@ -59,17 +60,18 @@ pub struct LearnPrograms {
     out: Outputs,
 }
 
-/// Room for so many runs of a program is wanted: one to see how long it takes, six that learn, and
-/// one to warm up and fifteen that count of each of three.
-const RUNS: f64 = 1.0 + 6.0 + 3.0 * (1.0 + 15.0);
-/// No input is made smaller than this many percent: it would be start and end only.
-const LEAST_PERCENT: u32 = 10;
+/// Room for so many runs of a program is wanted: one to see how long it takes, a third of them to
+/// learn, and one to warm up and a hundred and fifty that count of each of three. Where the times of
+/// two runs differ by a tenth, that is an interval of 2 % to each side.
+const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 150.0);
 /// Runs that learn, whatever the time.
 const LEAST_RUNS: u32 = 3;
 /// And their part of a program's share.
 const LEARNING: f64 = 1.0 / 3.0;
+/// How often it says how far that is.
+const SAID_EVERY: Duration = Duration::from_secs(15);
 /// A site is hardly decided by fewer calls (docs/learning.md).
-const CALLS: f64 = 400.0;
+const CALLS: f64 = 350.0;
 
 macro_rules! scripts {
     ($($name:literal = $file:literal),*) => {
@@ -101,6 +103,7 @@ const SAME: f64 = 0.02;
 enum Verdict {
     Faster,
     Same,
+    NotSlower,
     Slower,
     CannotTell,
     /// No call that could go two ways.
@@ -114,6 +117,7 @@ impl Verdict {
         match self {
             Verdict::Faster => "faster",
             Verdict::Same => "same",
+            Verdict::NotSlower => "not slower than 0.98",
             Verdict::Slower => "SLOWER",
             Verdict::CannotTell => "cannot tell",
             Verdict::NothingToGain => "nothing to gain",
@@ -128,8 +132,10 @@ impl Verdict {
             Verdict::Slower
         } else if low > 1.0 + SAME {
             Verdict::Faster
-        } else if low >= 1.0 - SAME && high <= 1.0 + SAME {
+        } else if low >= SLOWER && high <= 1.0 + SAME {
             Verdict::Same
+        } else if low >= SLOWER {
+            Verdict::NotSlower
         } else {
             Verdict::CannotTell
         }
@@ -192,12 +198,6 @@ fn speed(proof: &Value, on: &str) -> Option<[f64; 3]> {
 
 fn interval(of: &Value) -> Option<[f64; 3]> {
     Some([of["median"].as_f64()?, of["low"].as_f64()?, of["high"].as_f64()?])
-}
-
-/// How much of a program's input is used, in percent, where a run of all of it takes so many seconds.
-fn percent(share: Duration, seconds: f64) -> u32 {
-    let room = share.as_secs_f64() / RUNS;
-    ((100.0 * room / seconds.max(1e-3)) as u32).clamp(LEAST_PERCENT, 100)
 }
 
 /// How many of the sites that are not decided could be by so many more runs, given so many so far.
@@ -405,7 +405,7 @@ impl Tools {
         }
         let mut seconds = Tools::pilot(directory, how.percent)?;
         interrupt.check()?;
-        how.percent = percent(share, seconds);
+        how.percent = scripts::percent(share, RUNS, seconds);
         if how.percent < 100 {
             fs::remove_dir_all(directory)?;
             if let Err(why) = Tools::prepare(directory, script, how.percent)? {
@@ -414,7 +414,7 @@ impl Tools {
             seconds = Tools::pilot(directory, how.percent)?;
         }
         let learning = share.mul_f64(LEARNING);
-        let learning_began = Instant::now();
+        let (learning_began, mut said) = (Instant::now(), Instant::now());
         // The last one learns before the proof, in the same command.
         while how.runs + 1 < args.runs {
             interrupt.check()?;
@@ -435,7 +435,12 @@ impl Tools {
             let fit = u32::try_from(fit)?.min(args.runs.saturating_sub(how.runs));
             let open = open_sites(sites, how.runs, fit);
             let (runs, all) = (how.runs, sites.len());
-            eprintln!("{name}: run {runs} learned, {open} of {all} sites open, {fit} more at most");
+            if runs == 1 || said.elapsed() >= SAID_EVERY {
+                eprintln!(
+                    "{name}: {runs} runs learned, {open} of {all} sites open, {fit} more at most"
+                );
+                said = Instant::now();
+            }
             if fit <= 1 || open == 0 && how.runs + 1 >= LEAST_RUNS.min(args.runs) {
                 break;
             }
@@ -459,11 +464,6 @@ impl Tools {
 /// In a directory of its own, the same one each time: some programs' output names it.
 const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run";
 
-fn with_input(mut command: Command, percent: u32) -> Command {
-    command.env("PERCENT", percent.to_string());
-    command
-}
-
 fn ratio(of: Option<[f64; 3]>) -> String {
     of.map_or("-".to_owned(), |[median, low, high]| format!("{median:.3} ({low:.3} .. {high:.3})"))
 }
@@ -473,7 +473,7 @@ fn tables(shown: &[Shown]) -> String {
     let mut text = String::from(
         "| program | sites | decided | speed with the profile only | speed as learned | verdict \
          | output | CPU with the profile only | CPU as learned | runs that learned | rounds \
-         | of its input, % |\n|---|---:|---:|---:|---:|---|---|---:|---:|---:|---:|---:|\n",
+         | input asked for, % |\n|---|---:|---:|---:|---:|---|---|---:|---:|---:|---:|---:|\n",
     );
     let none = Vec::new();
     for one in shown {
@@ -561,10 +561,12 @@ mod tests {
             ([0.95, 0.93, 0.979], Verdict::Slower),
             ([0.95, 0.90, 0.99], Verdict::CannotTell),
             ([1.08, 1.05, 1.11], Verdict::Faster),
-            ([1.08, 0.99, 1.17], Verdict::CannotTell),
+            ([1.08, 0.97, 1.17], Verdict::CannotTell),
             ([1.005, 0.99, 1.015], Verdict::Same),
             ([1.005, 1.001, 1.01], Verdict::Same),
             ([0.985, 0.981, 0.99], Verdict::Same),
+            ([1.05, 0.99, 1.17], Verdict::NotSlower),
+            ([1.005, 0.979, 1.015], Verdict::CannotTell),
         ] {
             assert_eq!(Verdict::of(speed), expected, "{speed:?}");
         }
@@ -608,16 +610,6 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_gets_a_smaller_input() {
-        let minute = Duration::from_secs(60);
-        assert_eq!(percent(minute, 0.0), 100);
-        assert_eq!(percent(minute, 60.0 / RUNS), 100);
-        assert_eq!(percent(minute, 2.0 * 60.0 / RUNS), 50);
-        assert_eq!(percent(minute, 1000.0), LEAST_PERCENT);
-        assert_eq!(percent(Duration::ZERO, 1.0), LEAST_PERCENT);
-    }
-
-    #[test]
     fn a_site_is_open_while_more_runs_could_decide_it() {
         let site = |outcome: &str, calls: u64| json!({ "outcome": outcome, "calls": calls });
         let open = |outcome: &str, calls, runs, more| {
@@ -626,8 +618,8 @@ mod tests {
         for outcome in ["too-few-calls", "reopened"] {
             assert_eq!(open(outcome, 100, 1, 3), 1);
             assert_eq!(open(outcome, 100, 1, 2), 0, "300 calls do not decide");
-            assert_eq!(open(outcome, 100, 2, 5), 0);
-            assert_eq!(open(outcome, 100, 2, 6), 1);
+            assert_eq!(open(outcome, 100, 2, 4), 0);
+            assert_eq!(open(outcome, 100, 2, 5), 1);
         }
         for settled in ["temporal", "nt", "no-difference", "unconfirmed"] {
             assert_eq!(open(settled, 10_000, 1, 30), 0, "{settled}");

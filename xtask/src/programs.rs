@@ -41,7 +41,7 @@ pub struct Programs {
     script: Vec<PathBuf>,
     /// At most this many rounds each, of a run with the library and two without: as many as its share
     /// of the minutes has room for by its first run, and 6, without which there is no interval
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(6..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
     /// About this long in all; each program has its 6 rounds nevertheless
     #[arg(long, value_name = "MINUTES", default_value_t = 20.0, value_parser = minutes)]
@@ -76,6 +76,14 @@ const SCRIPTS: [(&str, &str); 10] =
 /// Seed of the order in each round.
 const SEED: u64 = 1;
 
+/// Room for so many runs of a program is wanted: one to see how long it takes, one that is counted, and
+/// a hundred of each of three. Where there is none its input is made smaller: two runs that follow
+/// each other differ by about as much whether they take a tenth of a second or two.
+const RUNS: f64 = 2.0 + 3.0 * 100.0;
+
+/// How often it says how far it is.
+const SAID_EVERY: Duration = Duration::from_secs(15);
+
 /// So much of an output that is not the expected one is shown.
 const TOLD: usize = 4096;
 
@@ -85,6 +93,8 @@ struct Shown {
     /// The first line of its script.
     about: String,
     times: Times,
+    /// How much of its input was used.
+    percent: u32,
     /// Rounds that were settled on before they began.
     planned: usize,
     stopped: Stopped,
@@ -100,6 +110,7 @@ impl Shown {
             name: name.to_owned(),
             about: about.unwrap_or_default().trim_start_matches('#').trim().to_owned(),
             times: Times::default(),
+            percent: 100,
             planned: 0,
             stopped: Stopped::Failed,
             counts: Counts::default(),
@@ -242,14 +253,23 @@ impl Bench<'_> {
     /// One program: prepared, run once without and once counted, then in turns.
     fn one(&self, name: &str, script: &str, directory: &Path, share: Duration) -> Result<Outcome> {
         let begun = Instant::now();
-        let mut place = match Place::prepare(directory, script)? {
+        let mut place = match Place::prepare(directory, script, 100)? {
             Prepared::Ready(place) => place,
             Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
         };
-        let first = place.run(None).context("without the library")?;
+        let mut first = place.run(None).context("without the library")?;
+        let mut shown = Shown::new(name, script);
+        shown.percent = scripts::percent(share, RUNS, first.whole);
+        if shown.percent < 100 {
+            fs::remove_dir_all(directory)?;
+            place = match Place::prepare(directory, script, shown.percent)? {
+                Prepared::Ready(place) => place,
+                Prepared::Skipped(why) => bail!("prepared once, and not again: {why}"),
+            };
+            first = place.run(None).context("without the library")?;
+        }
         place.usually(first.seconds);
         let expected = first.output;
-        let mut shown = Shown::new(name, script);
         let counts = directory.join("counts");
         shared_file(&counts)?;
         let counting = self.with(Some(&counts));
@@ -262,7 +282,7 @@ impl Bench<'_> {
         let round = Duration::from_secs_f64(3.0 * first.whole);
         let rounds = turns::rounds(left, round, LEAST_ROUNDS, self.rounds);
         shown.planned = rounds;
-        let rounds_begun = Instant::now();
+        let (rounds_begun, mut said) = (Instant::now(), Instant::now());
         for (done, order) in turns::orders(3, rounds, SEED).into_iter().enumerate() {
             if shown.wrong.is_some() {
                 return Ok(Outcome::Shown(Box::new(shown)));
@@ -278,7 +298,10 @@ impl Bench<'_> {
             }
             let done = done + 1;
             let left = rounds_begun.elapsed().as_secs_f64() / done as f64 * (rounds - done) as f64;
-            eprintln!("{name}: round {done} of at most {rounds}, some {left:.0} s left");
+            if said.elapsed() >= SAID_EVERY {
+                eprintln!("{name}: round {done} of {rounds}, some {left:.0} s left");
+                said = Instant::now();
+            }
         }
         if shown.wrong.is_none() {
             shown.stopped = Stopped::Rounds;

@@ -18,6 +18,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Status of a script that lacks what it needs.
 pub const SKIPPED: i32 = 77;
@@ -64,6 +65,22 @@ pub fn step(step: &str, prepared: &Path, directory: &Path) -> Command {
     command
 }
 
+/// No input is made smaller than this many percent: it would be start and end only.
+pub const LEAST_PERCENT: u32 = 10;
+
+/// How much of a program's input is used, in percent, where so many runs shall fit into its share of
+/// the time and one of the whole input takes so many seconds.
+pub fn percent(share: Duration, runs: f64, seconds: f64) -> u32 {
+    let room = share.as_secs_f64() / runs;
+    ((100.0 * room / seconds.max(1e-3)) as u32).clamp(LEAST_PERCENT, 100)
+}
+
+/// With so much of its input, for scripts that ask.
+pub fn with_input(mut command: Command, percent: u32) -> Command {
+    command.env("PERCENT", percent.to_string());
+    command
+}
+
 /// Servers that refuse to run as root are run as somebody else.
 pub fn open_to_all(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
@@ -95,6 +112,16 @@ mod tests {
         assert_eq!(chosen(&["three", "one"]).expect("two"), ["one", "three"]);
         let told = chosen(&["one", "four"]).expect_err("not known").to_string();
         assert_eq!(told, "--only: found \"four\", accepted one, two, three");
+    }
+
+    #[test]
+    fn a_long_run_gets_a_smaller_input() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(percent(minute, 100.0, 0.0), 100);
+        assert_eq!(percent(minute, 100.0, 0.6), 100);
+        assert_eq!(percent(minute, 100.0, 1.2), 50);
+        assert_eq!(percent(minute, 100.0, 1000.0), LEAST_PERCENT);
+        assert_eq!(percent(Duration::ZERO, 100.0, 1.0), LEAST_PERCENT);
     }
 
     #[test]

@@ -157,17 +157,33 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     n <= limit.load(Ordering::Relaxed)
 }
 
+/// Says what the CPU can do to those calls that need no decision: short comparisons, and what the
+/// plain loops do whatever the table says. Before anything else that fills the table: its own
+/// comparisons of names would each find it empty, and ask whether to fill it.
+pub(crate) fn note_features(available: Features) {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    {
+        PAGE.store(
+            match (under_valgrind(), has_bmi2(available)) {
+                (true, _) => u32::MAX - 1,
+                (false, true) => 4096,
+                (false, false) => 4097,
+            },
+            Ordering::Relaxed,
+        );
+        if available.contains(cachewise_kernels::direct::REQUIRES) {
+            for limit in &DIRECT {
+                // A limit that is larger stands.
+                limit.fetch_max(small::DIRECT_LIMIT, Ordering::Relaxed);
+            }
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    let _ = available;
+}
+
 /// Spares sizes the table for as long as it says, without a gap, what the way in does itself.
 pub(crate) fn note_direct(available: Features) {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    PAGE.store(
-        match (under_valgrind(), has_bmi2(available)) {
-            (true, _) => u32::MAX - 1,
-            (false, true) => 4096,
-            (false, false) => 4097,
-        },
-        Ordering::Relaxed,
-    );
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
@@ -176,6 +192,16 @@ pub(crate) fn note_direct(available: Features) {
             }
         }
     }
+}
+
+/// The same after the table has changed, without asking the CPU again.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn note_direct_again() {
+    let direct = is_direct(Operation::Copy, Reuse::Unknown, small::DIRECT_LIMIT);
+    #[cfg(target_feature = "sse2")]
+    note_direct(if direct { cachewise_kernels::direct::REQUIRES } else { Features::NONE });
+    #[cfg(not(target_feature = "sse2"))]
+    let _ = direct;
 }
 
 /// Whether BMI2 is there beside what the plain loops require: `bzhi`, for short comparisons. No

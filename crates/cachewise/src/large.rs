@@ -10,7 +10,7 @@
 //! Whoever takes the calls over asks [`copy`] and its like for the profile's own kernel, the best one
 //! through the cache, or the best one around it.
 
-use crate::dispatch::{self, CLASSES, Row};
+use crate::dispatch::{self, Row};
 use crate::profile;
 use crate::reuse::Reuse;
 use crate::source;
@@ -118,13 +118,18 @@ fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize
     )
 }
 
-/// Fills [`BEFORE`] for one operation; the first class from which there are two ways. Through the
-/// cache goes, where the profile has nothing of that kind any more, what it had last.
-fn ways(at: usize) -> Option<usize> {
+/// The class of sizes that no address space has room for: every process that follows decisions pays
+/// for each class below it.
+const BEYOND: usize = dispatch::class(1 << 48);
+
+/// Fills [`BEFORE`] for one operation from a class on; the first class from which there are two ways.
+/// Through the cache goes, where the profile has nothing of that kind any more, what it had last.
+fn ways(at: usize, least: usize) -> Option<usize> {
     let before = BEFORE.get(at)?;
     let mut first = None;
-    let mut last_temporal = 0;
-    for class in 0..CLASSES {
+    let below = (0..least).rev().find_map(|class| ways_of_class(at, class).1);
+    let mut last_temporal = below.unwrap_or(0);
+    for class in least..BEYOND {
         let (usual, through, around) = ways_of_class(at, class);
         last_temporal = through.unwrap_or(last_temporal);
         before[USUAL].put(class, usual);
@@ -175,13 +180,12 @@ pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
     ];
     let mut from = [None; 4];
     for (at, operation) in OPERATIONS.into_iter().enumerate() {
-        let Some(first) = ways(at) else { continue };
+        let Some(first) = ways(at, dispatch::class(least)) else { continue };
         if let (Some(taker), Some(address)) = (TAKERS.get(at), addresses.get(at)) {
             taker.store(*address, Ordering::Release);
         }
-        let first = first.max(dispatch::class(least));
         if let Some(row) = dispatch::ROWS.get(profile::row(operation, Reuse::Unknown)) {
-            for class in first..CLASSES {
+            for class in first..BEYOND {
                 row.put_ordered(class, dispatch::handed(operation));
             }
         }
@@ -189,7 +193,7 @@ pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
             *from = Some(dispatch::class_start(first));
         }
     }
-    dispatch::note_direct(cachewise_kernels::Features::detect());
+    dispatch::note_direct_again();
     from
 }
 

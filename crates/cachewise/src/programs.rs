@@ -97,10 +97,12 @@ pub struct Store {
 
 impl Store {
     /// Reads the file that is named, or the user's for this program. One that is not there is empty.
+    /// Who is not `learning` gets the outcomes without their evidence: every process of a program that
+    /// follows decisions waits for this.
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub fn open(named: Option<&CStr>) -> Result<Store, Problem> {
+    pub fn open(named: Option<&CStr>, learning: bool) -> Result<Store, Problem> {
         let buffer = Scratch::new(PATH_BYTES)?.leak();
         let path = match named {
             Some(path) => files::absolute(path, buffer).ok_or(Problem::NoPlace)?,
@@ -115,12 +117,15 @@ impl Store {
         };
         let text: &'static [u8] = text;
         let section =
-            Section::parse(text.get(..length).unwrap_or(&[])).map_err(Problem::Section)?;
+            Section::sealed(text.get(..length).unwrap_or(&[])).map_err(Problem::Section)?;
         if !is_this_cpu(&section) {
             return Err(Problem::ForeignCpu);
         }
         store.section = Some(section);
-        store.sites = parsed(&section)?.leak();
+        store.sites = match learning {
+            true => listed(&section, section.sites())?.leak(),
+            false => listed(&section, section.outcomes())?.leak(),
+        };
         Ok(store)
     }
 
@@ -196,7 +201,7 @@ impl Store {
         if !section.as_ref().is_none_or(is_this_cpu) {
             return Err(Problem::ForeignCpu);
         }
-        let there = section.as_ref().map(parsed).transpose()?;
+        let there = section.as_ref().map(|section| listed(section, section.sites())).transpose()?;
         let there = there.as_ref().map_or(&[][..], List::items);
         let numbers = Numbers::new(section.as_ref(), modules);
         let mut here = List::<Site>::new(SITES)?;
@@ -315,9 +320,9 @@ fn write(
     text.push(end.written())
 }
 
-fn parsed(section: &Section<'_>) -> Result<List<Site>, Errno> {
-    let mut list = List::new(section.sites().count())?;
-    for site in section.sites() {
+fn listed(section: &Section<'_>, sites: impl Iterator<Item = Site>) -> Result<List<Site>, Errno> {
+    let mut list = List::new(section.count())?;
+    for site in sites {
         list.push(site);
     }
     Ok(list)

@@ -207,6 +207,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     let profile = ProfileText::parse(profile)?;
     profile.check(&signature, available)?;
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
+    dispatch::note_features(available);
     let decided = dispatch::follow(&profile, available);
     defaults::fill(decided, &signature, available);
     dispatch::note_direct(available);
@@ -240,6 +241,7 @@ pub fn init() {
 fn fill() {
     let Some(claim) = Claim::first() else { return };
     let (signature, available) = (Signature::detect(), Features::detect());
+    dispatch::note_features(available);
     let (kind, decided) = discover(&signature, available);
     defaults::fill(decided, &signature, available);
     dispatch::note_direct(available);

@@ -36,6 +36,7 @@ const UNIT: f64 = 0.5;
 /// [`OUTLIER`] times the others' mean.
 const REMEMBERED: u32 = 32;
 const OUTLIER: f64 = 3.0;
+const FIRST_FEW: u32 = 4;
 
 /// The most that the wrong way can cost, per byte of a call: its destination is read, and as many
 /// bytes that it evicted are, at half a GB/s each. In ns.
@@ -67,7 +68,7 @@ impl Moments {
 
     /// Takes a value in.
     pub fn add(&mut self, value: f64) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.sum += value;
         self.squares += value * value;
     }
@@ -113,7 +114,9 @@ impl Usual {
 
     fn add(&mut self, size: f64) {
         self.count = (self.count + 1).min(REMEMBERED);
-        let size = if self.count == 1 { size } else { size.min(OUTLIER * self.size) };
+        // The first few may be nothing by accident: then all others would be outliers.
+        let few = self.count < FIRST_FEW || self.size <= 0.0;
+        let size = if few { size } else { size.min(OUTLIER * self.size) };
         self.size += (size - self.size) / f64::from(self.count);
     }
 }
@@ -268,18 +271,22 @@ impl Evidence {
     #[must_use]
     pub fn restore(costs: [Moments; 2], difference: Moments, kept: &[i64; KEPT]) -> Evidence {
         let mut evidence = Evidence { costs, difference, ..Evidence::NONE };
-        evidence.hidden = kept[0] as f64;
+        // A file may say anything.
+        evidence.hidden = kept[0].max(0) as f64;
         let (wealth, usual) = kept[1..].split_at(2 * STAKES.len());
         for (wealth, kept) in evidence.wealth.iter_mut().flatten().zip(wealth) {
-            *wealth = *kept as f64 / 1000.0;
+            *wealth = (*kept as f64 / 1000.0).clamp(-MOST_KEPT, MOST_KEPT);
         }
         for (usual, kept) in evidence.usual.iter_mut().zip(usual.chunks_exact(2)) {
             let count = kept[0].clamp(0, i64::from(REMEMBERED)) as u32;
-            *usual = Usual { count, size: kept[1] as f64 / 1000.0 };
+            *usual = Usual { count, size: kept[1].max(0) as f64 / 1000.0 };
         }
         evidence
     }
 }
+
+/// The largest logarithm of a wealth that is read: nobody comes near it.
+const MOST_KEPT: f64 = 1e6;
 
 /// How many numbers [`Evidence::kept`] has.
 pub const KEPT: usize = 1 + 2 * STAKES.len() + 2 * LENGTHS;

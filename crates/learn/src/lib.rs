@@ -6,7 +6,7 @@
 //! **way** or the other, through the cache or around it, and the intervals decide.
 //!
 //! - [`evidence`]: what pairs of blocks say, as a test that may be looked at after every pair.
-//! - [`trial`]: one site's trial: blocks in random order and of random length, what is counted,
+//! - [`trial`]: one site's trial: blocks in random order, of the length that tells most, what is counted,
 //!   what it may cost, when it is decided, when it is opened again.
 //! - [`sites`]: the table of all sites, for many threads and without locks.
 //! - [`section`]: what is known of one program, as text.

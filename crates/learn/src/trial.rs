@@ -114,7 +114,7 @@ pub enum Why {
     /// Long blocks did not confirm what short ones said.
     Unconfirmed = 2,
     /// It was decided, and is open again: the program does something else now. Calls are done as was
-    /// decided before.
+    /// decided before, as long as the process lives.
     Reopened = 3,
 }
 
@@ -240,6 +240,8 @@ pub struct Trial {
     skipped: u32,
     /// Which of the lengths that is.
     length: usize,
+    /// Which one the next screening pair has, once that is drawn.
+    drawn: Option<usize>,
     sum: u64,
     sum_bytes: u64,
     counted: u32,
@@ -261,6 +263,10 @@ pub struct Trial {
     drifting: u32,
 
     calls: u64,
+    /// Of these, those of earlier processes, whose losses are not known here.
+    earlier: u64,
+    /// Calls of the running pair that were done otherwise.
+    otherwise: u32,
     /// Calls of this trial, and of all, that were done otherwise than the incumbent says.
     explored: u32,
     explored_ever: u64,
@@ -286,6 +292,7 @@ impl Trial {
             target: 0,
             skipped: 0,
             length: 0,
+            drawn: None,
             sum: 0,
             sum_bytes: 0,
             counted: 0,
@@ -301,6 +308,8 @@ impl Trial {
             decided_cost: None,
             drifting: 0,
             calls: 0,
+            earlier: 0,
+            otherwise: 0,
             explored: 0,
             explored_ever: 0,
             lost: 0.0,
@@ -316,6 +325,7 @@ impl Trial {
     pub fn resume(usual: Way, seed: u64, left: &Left) -> Trial {
         let mut trial = Trial::new(usual, seed);
         trial.calls = left.calls;
+        trial.earlier = left.calls;
         trial.explored_ever = left.explored;
         trial.reopened = left.reopened;
         trial.all = left.evidence;
@@ -325,7 +335,9 @@ impl Trial {
             Outcome::Decided(way) => {
                 trial.stage = Stage::Decided;
                 trial.decided = Some(way);
-                trial.gap = trial.watch_gap();
+                // Somewhere between two pairs: a process may have fewer calls than lie between them.
+                let mean = trial.watch_mean();
+                trial.gap = trial.below(mean);
             }
             Outcome::CannotTell(why) => {
                 trial.why = why;
@@ -346,7 +358,7 @@ impl Trial {
         call: &Call,
         now: impl FnOnce() -> u64,
     ) -> Option<Way> {
-        self.calls += 1;
+        self.calls = self.calls.saturating_add(1);
         self.bytes = call.n as f64;
         if self.running.is_none() {
             if self.gap > 0 {
@@ -365,8 +377,9 @@ impl Trial {
             *clock = Clock { began: now, bytes: call.before, block: self.block, intervals };
             self.block_calls += 1;
             if way != self.decided.unwrap_or(self.usual) {
-                self.explored += 1;
-                self.explored_ever += 1;
+                self.otherwise = self.otherwise.saturating_add(1);
+                self.explored = self.explored.saturating_add(1);
+                self.explored_ever = self.explored_ever.saturating_add(1);
             }
             return Some(way);
         }
@@ -397,7 +410,9 @@ impl Trial {
             // Threads that come once and never again would keep a block open for ever.
             if self.block_calls > 64 + 16 * (self.target + self.skipped) {
                 self.running = None;
-                self.next_gap();
+                self.lost += self.likely_loss() * f64::from(self.otherwise);
+                // Whatever keeps them from coming again is likely to go on.
+                self.gap = self.watch_gap();
             }
             return;
         }
@@ -431,14 +446,17 @@ impl Trial {
             // Short blocks would say of a late reader what the trial has refuted.
             Stage::Confirming | Stage::Decided => (LATE, LATE, CONFIRMING),
             Stage::Screening => {
-                let length = self.telling();
+                // Drawn once: redrawn at each call that cannot afford it, it would be the shortest.
+                let length = self.drawn.unwrap_or_else(|| self.telling());
+                self.drawn = Some(length);
                 (COUNTED[length], 1, length)
             }
         };
-        let length = self.length();
-        if self.lost + length * self.likely_loss() > budget.share * self.calls as f64 {
+        let calls = self.calls.saturating_sub(self.earlier) as f64;
+        if self.lost + self.length() * self.likely_loss() > budget.share * calls {
             return false;
         }
+        self.drawn = None;
         if self.explored > budget.calls && self.stage != Stage::Decided {
             // The trial has had its calls.
             self.give_up(if self.stage == Stage::Confirming {
@@ -449,7 +467,7 @@ impl Trial {
             return false;
         }
         let way = if self.below(2) == 0 { Way::Temporal } else { Way::NonTemporal };
-        self.first = None;
+        (self.first, self.otherwise) = (None, 0);
         self.begin_block(way);
         true
     }
@@ -473,8 +491,8 @@ impl Trial {
         }
     }
 
-    /// Calls of a block that cost what its way costs. The way back is paid too: the first calls
-    /// after a block find the caches as it left them.
+    /// Calls of a block that cost what its way costs, with one thread. The way back is paid too: the
+    /// first calls after a block find the caches as it left them.
     fn length(&self) -> f64 {
         f64::from(self.target + self.skipped + 2)
     }
@@ -524,7 +542,8 @@ impl Trial {
                 Way::NonTemporal => pair.difference(),
             };
             let lost = (dearer / cost).clamp(self.least_loss(), UNKNOWN_LOSS);
-            self.lost += lost * self.length();
+            // Each thread's first intervals are not counted, so that many threads make more calls.
+            self.lost += lost * f64::from(self.otherwise.max(self.target + self.skipped) + 2);
         }
         match self.stage {
             Stage::Screening => {
@@ -578,6 +597,8 @@ impl Trial {
         self.screening = Evidence::NONE;
         self.confirming = Evidence::NONE;
         self.explored = 0;
+        self.work = Work::default();
+        self.drawn = None;
         self.gap = self.watch_gap();
     }
 
@@ -620,8 +641,18 @@ impl Trial {
     }
 
     fn watch_gap(&mut self) -> u32 {
-        let mean = WATCH * 2 * (LATE + LATE);
+        let mean = self.watch_mean();
         mean / 2 + self.below(mean)
+    }
+
+    /// Calls between the pairs of a watched site, on average.
+    fn watch_mean(&self) -> u32 {
+        let block = match self.stage {
+            Stage::Decided => LATE + LATE,
+            // Of the pair before; where there is none, as short as can be.
+            _ => (self.target + self.skipped).max(COUNTED[0] + 1),
+        };
+        WATCH * 2 * block
     }
 
     /// A random number below `n`: xorshift64* (Vigna 2016).

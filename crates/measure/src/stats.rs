@@ -74,13 +74,13 @@ impl std::fmt::Display for Verdict {
 /// Contestant's time over the reference's of the same rounds: below 1 is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedRatio {
-    /// Median of the rounds' ratios.
+    /// Median of the rounds' ratios; of [`in_turns`](PairedRatio::in_turns), of the means of pairs.
     #[serde(with = "crate::rounded")]
     pub median: f64,
-    /// Lower end of its 95 % bootstrap interval.
+    /// Lower end of its 95 % interval.
     #[serde(with = "crate::rounded")]
     pub low: f64,
-    /// Upper end of its 95 % bootstrap interval.
+    /// Upper end of its 95 % interval.
     #[serde(with = "crate::rounded")]
     pub high: f64,
     /// Rounds that both were measured in and that gave a ratio.
@@ -113,6 +113,34 @@ impl PairedRatio {
         let ratios = ratios(contestant, reference);
         let (low, high) = median_interval(&ratios);
         PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
+    }
+
+    /// The same for contestants whose order in each round was drawn: then the logarithm of a round's
+    /// ratio is as likely as its negative where they do not differ, and where they differ by a
+    /// factor it is so around that. The estimate is that of Hodges and Lehmann (1963), the median of
+    /// the means of all pairs of rounds, and the interval that of the signed-rank test, at least
+    /// 95 % (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.2 and 3.3). Of times
+    /// with usual noise it is a fifth narrower than that of the median alone.
+    #[must_use]
+    pub fn in_turns(contestant: &[f64], reference: &[f64]) -> PairedRatio {
+        let logs: Vec<f64> = ratios(contestant, reference)
+            .into_iter()
+            .map(f64::ln)
+            .filter(|log| log.is_finite())
+            .collect();
+        let mut means = Vec::with_capacity(logs.len() * (logs.len() + 1) / 2);
+        for (at, one) in logs.iter().enumerate() {
+            means.extend(logs[at..].iter().map(|other| (one + other) / 2.0));
+        }
+        means.sort_unstable_by(f64::total_cmp);
+        let median = quantile_of_sorted(&means, 0.5).exp();
+        let rounds = logs.len();
+        if means.is_empty() {
+            return PairedRatio { median, low: f64::NAN, high: f64::NAN, rounds };
+        }
+        let outside = signed_ranks_outside(rounds).min(means.len() / 2);
+        let (low, high) = (means[outside].exp(), means[means.len() - 1 - outside].exp());
+        PairedRatio { median, low, high, rounds }
     }
 
     /// Faster or slower only when the interval excludes 1 *and* the median is further than
@@ -163,6 +191,33 @@ pub fn median_interval(values: &[f64]) -> (f64, f64) {
         k += 1;
     }
     if k == 0 { (*first, *last) } else { (sorted[k - 1], sorted[n - k]) }
+}
+
+/// How many of the means of pairs of rounds lie below, and how many above, the 95 % interval of the
+/// signed-rank test of so many rounds: the most that the sum of positive ranks is at or below with a
+/// probability of 2.5 % at most. None below [`LEAST_ROUNDS`], where there is no
+/// such interval.
+fn signed_ranks_outside(rounds: usize) -> usize {
+    let n = rounds as f64;
+    if rounds > 200 {
+        let deviation = (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt();
+        return (n * (n + 1.0) / 4.0 - 1.96 * deviation - 1.0).max(0.0) as usize;
+    }
+    // The probability of each sum: each rank is in it or not.
+    let mut of_sum = vec![0.0; rounds * (rounds + 1) / 2 + 1];
+    of_sum[0] = 1.0;
+    for rank in 1..=rounds {
+        for sum in (0..of_sum.len()).rev() {
+            let without = if sum >= rank { of_sum[sum - rank] } else { 0.0 };
+            of_sum[sum] = (of_sum[sum] + without) / 2.0;
+        }
+    }
+    let mut below = 0.0;
+    let within = of_sum.iter().position(|probability| {
+        below += probability;
+        below > 0.025
+    });
+    within.unwrap_or(0).saturating_sub(1)
 }
 
 /// The 95 % percentile bootstrap interval of a statistic; NaN for no values.

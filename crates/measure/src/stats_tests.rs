@@ -168,6 +168,56 @@ fn an_exact_interval_holds_the_median_in_95_of_100_cases() {
 }
 
 #[test]
+fn a_signed_rank_interval_has_the_ranks_of_the_tables() {
+    // Hollander, Wolfe and Chicken, table A.4: the sum of ranks of 10 rounds is at or below 8 with
+    // a probability of 2.4 %, of 15 at or below 25 with 2.4 %, of 6 at or below 0 with 1.6 %.
+    for (rounds, outside) in [(5, 0), (6, 0), (10, 8), (15, 25)] {
+        assert_eq!(signed_ranks_outside(rounds), outside, "{rounds} rounds");
+    }
+    // The approximation goes on where the exact count ends.
+    let (exact, approximate) = (signed_ranks_outside(200), signed_ranks_outside(201));
+    // One round more moves the middle by 100 and the end by some 88.
+    assert!((80..96).contains(&(approximate - exact)), "{exact}, {approximate}");
+}
+
+#[test]
+fn an_interval_of_turns_is_of_logarithms() {
+    // Six rounds leave none of the 21 means of 0, 0, 0, 0, ln 2 and ln 2 outside.
+    let turns = PairedRatio::in_turns(&[1.0, 2.0, 1.0, 1.0, 2.0, 1.0], &[1.0; 6]);
+    assert!((turns.low - 1.0).abs() < 1e-12, "{turns:?}");
+    assert!((turns.high - 2.0).abs() < 1e-12, "{turns:?}");
+    let inverse = PairedRatio::in_turns(&[1.0; 6], &[1.0, 2.0, 1.0, 1.0, 2.0, 1.0]);
+    assert!((turns.median * inverse.median - 1.0).abs() < 1e-12, "{turns:?} {inverse:?}");
+    let none = PairedRatio::in_turns(&[1.0], &[0.0]);
+    assert!(none.low.is_nan() && none.high.is_nan() && none.median.is_nan());
+    assert_eq!(none.rounds, 0);
+}
+
+#[test]
+fn an_interval_of_turns_holds_a_factor_in_95_of_100_cases_and_is_the_narrower_one() {
+    let mut random = fastrand::Rng::with_seed(5);
+    for rounds in [6, 10, 20, 60] {
+        let (mut held, mut wide, mut wider) = (0, 0.0, 0.0);
+        for _ in 0..2000 {
+            // Symmetric noise of logarithms with bursts, around a factor of 1.1.
+            let mut draw = || {
+                let usual: f64 = (0..4).map(|_| random.f64() - 0.5).sum();
+                let burst = if random.u32(..12) == 0 { 8.0 } else { 1.0 };
+                1.1 * (0.05 * usual * burst).exp()
+            };
+            let times: Vec<f64> = (0..rounds).map(|_| draw()).collect();
+            let turns = PairedRatio::in_turns(&times, &vec![1.0; rounds]);
+            held += usize::from((turns.low..=turns.high).contains(&1.1));
+            let exact = PairedRatio::exact(&times, &vec![1.0; rounds]);
+            wide += turns.high - turns.low;
+            wider += exact.high - exact.low;
+        }
+        assert!(held >= 1870, "{rounds} rounds: {held} of 2000");
+        assert!(rounds < 20 || wide < wider, "{rounds} rounds: {wide} {wider}");
+    }
+}
+
+#[test]
 fn the_interval_of_a_median_has_the_ranks_of_the_tables() {
     // Conover, Practical Nonparametric Statistics, table A3: 95 % for n = 15 is ranks 4 and 12.
     let values: Vec<f64> = (1..=15).map(f64::from).collect();

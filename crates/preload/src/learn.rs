@@ -79,7 +79,7 @@ pub(crate) fn start() {
             None => return complain("CACHEWISE_LEARN_SAVE", "accepted a number of seconds"),
         },
     };
-    let store = match Store::open(program) {
+    let store = match Store::open(program, budget.is_some()) {
         Ok(store) => store,
         Err(why) => return complain("CACHEWISE_PROGRAM", why),
     };

@@ -6,10 +6,17 @@ bin=$(postgres_programs)
 case $1 in
 prepare)
     need_postgres "$bin"
+    mkdir made
+    cd made
+    as_postgres make
+    exec sh "$SCRIPT" make
+    ;;
+make)
+    new_postgres "$bin"
     ;;
 run)
     as_postgres run
-    new_postgres "$bin"
+    cp -a "$PREPARED/made/data" data
     start_postgres "$bin" "-c jit=off"
     cat >work.sql <<'SQL'
 select length(string_agg(repeat(g::text, 400000), ',')) from generate_series(1, 8) g;

@@ -54,32 +54,28 @@ impl Times {
         self.with.len()
     }
 
-    /// Above 1: faster with the library. The two runs without count as one by their geometric mean.
+    /// Above 1: faster with the library. Of the two runs without only one: the mean of two is less
+    /// noisy than the one with, and then a ratio is not as likely as its inverse where noise is skew.
     pub fn speed(&self) -> PairedRatio {
-        PairedRatio::exact(&between(&self.without, &self.again), &self.with)
+        PairedRatio::in_turns(&self.without, &self.with)
     }
 
     /// CPU time with the library over that without: below 1 it takes less. Where neighbours take the
     /// CPU away it is the steadier of the two, and no verdict is made of it: waiting counts for
     /// nothing in it.
     pub fn cpu_ratio(&self) -> PairedRatio {
-        let [with, without, again] = &self.cpu;
-        PairedRatio::exact(with, &between(without, again))
+        let [with, without, _] = &self.cpu;
+        PairedRatio::in_turns(with, without)
     }
 
     /// The same program against itself: how far from 1 the noise alone gets.
     pub fn control(&self) -> PairedRatio {
-        PairedRatio::exact(&self.without, &self.again)
+        PairedRatio::in_turns(&self.without, &self.again)
     }
 
     pub fn verdict(&self) -> Verdict {
         verdict(&self.speed(), &self.control())
     }
-}
-
-/// Geometric means of two runs each.
-fn between(one: &[f64], other: &[f64]) -> Vec<f64> {
-    one.iter().zip(other).map(|(one, other)| (one * other).sqrt()).collect()
 }
 
 /// Four outcomes, by where the whole interval lies.

@@ -42,6 +42,8 @@ pub(super) struct Ran {
 /// Where a script is, and what it prepared.
 pub(super) struct Place {
     prepared: PathBuf,
+    /// How much of its input it uses.
+    percent: u32,
     limit: Duration,
 }
 
@@ -59,10 +61,10 @@ pub(super) fn shared_file(path: &Path) -> Result<()> {
 }
 
 impl Place {
-    /// Writes the script into a new directory and lets it prepare there.
-    pub fn prepare(directory: &Path, script: &str) -> Result<Prepared> {
+    /// Writes the script into a new directory and lets it prepare there, with so much of its input.
+    pub fn prepare(directory: &Path, script: &str, percent: u32) -> Result<Prepared> {
         scripts::lay_out(directory, script)?;
-        let place = Place { prepared: directory.to_owned(), limit: FIRST_LIMIT };
+        let place = Place { prepared: directory.to_owned(), percent, limit: FIRST_LIMIT };
         let (status, output, told) = place.start("prepare", directory, None)?;
         match status.code() {
             Some(0) => Ok(Prepared::Ready(place)),
@@ -113,7 +115,8 @@ impl Place {
         directory: &Path,
         under: Option<Under<'_>>,
     ) -> Result<(ExitStatus, Vec<u8>, String)> {
-        let mut command = scripts::step(step, &self.prepared, directory);
+        let command = scripts::step(step, &self.prepared, directory);
+        let mut command = scripts::with_input(command, self.percent);
         if let Some(Under { library, profile, counts }) = under {
             command.env("LD_PRELOAD", library);
             if let Some(profile) = profile {

@@ -43,20 +43,20 @@ pub(super) fn markdown(found: &Found<'_>) -> String {
     line(
         "faster. The control is the same quotient of two runs without. CPU is the CPU time with it over that",
     );
-    line(
-        "without: below 1 it takes less. Medians, with 95 % intervals; the verdict is that of the speed.",
-    );
+    line("without: below 1 it takes less. With 95 % intervals; the verdict is that of the speed.");
     line("");
-    line("| program | output | speed | control | verdict | rounds | without, s | CPU |");
-    line("|---|---|---:|---:|---|---:|---:|---:|");
+    line(
+        "| program | output | speed | control | verdict | rounds | without, s | CPU | input asked for, % |",
+    );
+    line("|---|---|---:|---:|---|---:|---:|---:|---:|");
     for one in found.shown {
         line(&row(one));
     }
     for (name, why) in found.skipped {
-        line(&format!("| {name} | | | | skipped: {} | | | |", cell(why)));
+        line(&format!("| {name} | | | | skipped: {} | | | | |", cell(why)));
     }
     for name in found.missing {
-        line(&format!("| {name} | | | | interrupted | | | |"));
+        line(&format!("| {name} | | | | interrupted | | | | |"));
     }
     line("");
     line(&summary(found));
@@ -109,7 +109,7 @@ fn row(one: &Shown) -> String {
     let name = &one.name;
     if let Some(wrong) = &one.wrong {
         return format!(
-            "| {name} | **WRONG** | | | {} | {} | | |",
+            "| {name} | **WRONG** | | | {} | {} | | | |",
             cell(wrong),
             one.times.rounds()
         );
@@ -123,7 +123,10 @@ fn row(one: &Shown) -> String {
     let rounds = one.times.rounds();
     let cpu = interval(&one.times.cpu_ratio());
     let (speed, control) = (interval(&speed), interval(&control));
-    format!("| {name} | same | {speed} | {control} | {verdict} | {rounds} | {without:.2} | {cpu} |")
+    let percent = one.percent;
+    format!(
+        "| {name} | same | {speed} | {control} | {verdict} | {rounds} | {without:.2} | {cpu} | {percent} |"
+    )
 }
 
 /// Median seconds without the library.
@@ -216,6 +219,7 @@ fn program(one: &Shown) -> Value {
         "seconds_with": seconds(&one.times.with),
         "seconds_without": seconds(&one.times.without),
         "seconds_without_again": seconds(&one.times.again),
+        "input_percent": one.percent,
         "rounds_settled": one.planned,
         "cpu_median_low_high": ratio(one.times.cpu_ratio()),
         "cpu_seconds_with": seconds(&one.times.cpu[0]),
@@ -247,7 +251,17 @@ mod tests {
         let (counts, stopped) = (Counts::read(told), Stopped::Rounds);
         let about = format!("what {name} does.");
         let planned = with.len();
-        Shown { name: name.to_owned(), about, times, planned, stopped, counts, wrong: None }
+        let percent = 40;
+        Shown {
+            name: name.to_owned(),
+            about,
+            times,
+            percent,
+            planned,
+            stopped,
+            counts,
+            wrong: None,
+        }
     }
 
     const TOLD: &str = "cachewise: calls of process 7 (/bin/x)\n\

@@ -82,8 +82,8 @@ fn prepare() -> Option<()> {
     };
     let store = match (secure, variable(c"CACHEWISE_PROGRAM")) {
         (true, _) => Err(Problem::Privileged),
-        (false, Some(named)) if named != c"0" => Store::open(Some(named)),
-        (false, _) => Store::open(None),
+        (false, Some(named)) if named != c"0" => Store::open(Some(named), budget.is_some()),
+        (false, _) => Store::open(None, budget.is_some()),
     };
     if let Err(problem @ (Problem::Section(_) | Problem::ForeignCpu | Problem::System(_))) = &store
     {

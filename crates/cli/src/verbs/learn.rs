@@ -266,7 +266,7 @@ fn judge(Runs { wall: seconds, cpu, printed }: &Runs) -> Proof {
     for (at, on) in On::PROOF.into_iter().enumerate() {
         let mut row = vec![on.name().to_owned(), time(median(&seconds[at]) * 1e9)];
         if at > 0 {
-            let ratio = PairedRatio::exact(&seconds[at], &seconds[0]);
+            let ratio = PairedRatio::in_turns(&seconds[at], &seconds[0]);
             let bare = |ratio: f64| gain(ratio).trim_end_matches(" %").to_owned();
             row.push(format!(
                 "{} ({} .. {})",
@@ -279,7 +279,7 @@ fn judge(Runs { wall: seconds, cpu, printed }: &Runs) -> Proof {
             speeds[on.name()] = json!({ "median": speed[0], "low": speed[1], "high": speed[2] });
             let verdict = ratio.verdict(MARGIN);
             row.push(verdict.name().to_owned());
-            let used = PairedRatio::exact(&cpu[at], &cpu[0]);
+            let used = PairedRatio::in_turns(&cpu[at], &cpu[0]);
             row.push(format!("{:.3}", median(&cpu[at])));
             row.push(format!("{:.3} ({:.3} .. {:.3})", used.median, used.low, used.high));
             cpus[on.name()] = json!({ "median": used.median, "low": used.low, "high": used.high });

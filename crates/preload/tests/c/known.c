@@ -29,7 +29,8 @@ static void read_all(struct worker *w, const char *at, size_t n) {
     uint64_t sum = 0;
     for (size_t i = 0; i + 8 <= n; i += 8) {
         uint64_t word;
-        memcpy(&word, at + i, 8);
+        // Not a call: those of 8 bytes would take ten times as long as the memory.
+        __builtin_memcpy(&word, at + i, 8);
         sum += word;
     }
     w->sum = w->sum * 31 + sum;
