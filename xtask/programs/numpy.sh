@@ -17,7 +17,7 @@ random = np.random.RandomState(1)
 percent = int(sys.argv[1])
 for n in (100, 3000, 100_000, 3_000_000):
     a = random.randint(0, 1 << 30, n)
-    rounds = max(1, 3, 3_000_000 // n // 10) * percent // 100 + 1
+    rounds = max(1, max(3, 3_000_000 // n // 10) * percent // 100)
     for _ in range(rounds):
         b = a.copy()
         b[1:] = b[:-1]

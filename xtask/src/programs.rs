@@ -282,6 +282,8 @@ impl Bench<'_> {
         let round = Duration::from_secs_f64(3.0 * first.whole);
         let rounds = turns::rounds(left, round, LEAST_ROUNDS, self.rounds);
         shown.planned = rounds;
+        let (percent, long) = (shown.percent, round.as_secs_f64() * rounds as f64);
+        eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
         let (rounds_begun, mut said) = (Instant::now(), Instant::now());
         for (done, order) in turns::orders(3, rounds, SEED).into_iter().enumerate() {
             if shown.wrong.is_some() {

@@ -81,7 +81,7 @@ fn a_small_program_is_run_both_ways_and_counted() {
     let table = fs::read_to_string(directory.join("found.md")).expect("written");
     assert_eq!(table, String::from_utf8_lossy(&output.stdout));
     assert!(table.contains("| sound | same | "), "{table}");
-    assert!(told.contains("sound: round 6 of at most 6"), "{told}");
+    assert!(told.contains("sound: 6 rounds of "), "{told}");
 }
 
 #[test]

@@ -3,10 +3,10 @@ set -eu
 . "$COMMON"
 case $1 in
 prepare)
-    need python3
+    need_python "import zlib" "python3 not installed"
     ;;
 run)
-    python3 - "$(part 600)" <<'PYTHON'
+    "$(cat "$PREPARED/python")" - "$(part 600)" <<'PYTHON'
 import hashlib, sys, zlib
 
 data = bytearray(range(256)) * (1 << 15)

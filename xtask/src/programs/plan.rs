@@ -181,9 +181,9 @@ mod tests {
         for _ in 0..6 {
             times.push([took(1.0, 3.0), took(2.0, 1.0), took(8.0, 4.0)]);
         }
-        assert!((times.speed().median - 4.0).abs() < 1e-9);
+        assert!((times.speed().median - 2.0).abs() < 1e-9);
         assert!((times.control().median - 0.25).abs() < 1e-9);
-        assert!((times.cpu_ratio().median - 1.5).abs() < 1e-9);
+        assert!((times.cpu_ratio().median - 3.0).abs() < 1e-9);
         assert_eq!((times.rounds(), times.cpu_ratio().rounds), (6, 6));
     }
 }
