@@ -18,7 +18,7 @@
 //! - **The same work.** Intervals that hold more copying are longer, whatever the way: a site's calls
 //!   have other sizes, and other sites' calls come between. How much longer per byte is learned
 //!   from all intervals counted, blind to their ways, and taken from a pair's difference.
-//! - **Screening** uses short blocks: of each pair's [`COUNTED`] lengths the one that has told most
+//! - **Screening** uses short blocks: of four lengths the one that has told most
 //!   for its calls, by how much such differences usually come to. Where a machine drifts that is the
 //!   shortest, where a program has a period a longer one. A reader who comes several calls late
 //!   escapes them: he meets buffers that were copied the other way. **Confirming** uses blocks of
