@@ -8,7 +8,11 @@
 //! Hypervisors invent cache sizes: 0 B, the socket's whole 384 MiB, 1 TiB (glibc BZ 32470,
 //! propolis#1152). A size outside what was ever built is replaced, and [`Caches::clamped`] says so.
 
+use cachewise_kernels::Features;
+use core::cell::UnsafeCell;
 use core::fmt;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// A short text kept inline, so that identities need no allocation; longer text is cut at a
 /// character boundary, and control characters become spaces.
@@ -108,7 +112,7 @@ impl Signature {
     /// This CPU's signature.
     #[must_use]
     pub fn detect() -> Signature {
-        arch::signature()
+        Identity::get().signature
     }
 
     /// Whether a profile tuned on `other` is meant for this CPU: all but the stepping agree.
@@ -138,7 +142,7 @@ impl Cpu {
     /// This CPU.
     #[must_use]
     pub fn detect() -> Cpu {
-        Cpu { signature: arch::signature(), name: arch::name() }
+        Cpu { signature: Signature::detect(), name: arch::name() }
     }
 }
 
@@ -146,6 +150,58 @@ impl fmt::Display for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.signature)?;
         if self.name.as_str().is_empty() { Ok(()) } else { write!(f, " {}", self.name) }
+    }
+}
+
+/// What starting up needs to know of this CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) signature: Signature,
+    pub(crate) features: Features,
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) leaves: cachewise_kernels::Leaves,
+}
+
+/// The identity, once somebody has asked for it.
+struct Known {
+    /// [`UNKNOWN`](Known::UNKNOWN), then being written by one thread, then [`KNOWN`](Known::KNOWN).
+    state: AtomicU8,
+    identity: UnsafeCell<MaybeUninit<Identity>>,
+}
+
+// SAFETY: written by the one thread that took the state from UNKNOWN, and read once it is KNOWN.
+unsafe impl Sync for Known {}
+
+impl Known {
+    const UNKNOWN: u8 = 0;
+    const TAKEN: u8 = 1;
+    const KNOWN: u8 = 2;
+}
+
+impl Identity {
+    /// This CPU. The first call asks it, and the others remember: an instruction that tells costs
+    /// microseconds under a hypervisor, and elsewhere a file has to be read; the first large copy of
+    /// a process waits for that. A call that comes while the first one asks, as from a signal
+    /// handler, asks for itself.
+    pub(crate) fn get() -> Identity {
+        static KNOWN: Known = Known {
+            state: AtomicU8::new(Known::UNKNOWN),
+            identity: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        if KNOWN.state.load(Ordering::Acquire) == Known::KNOWN {
+            // SAFETY: nobody writes once the state says so.
+            let identity = unsafe { &*KNOWN.identity.get() };
+            // SAFETY: written before the state said so.
+            return unsafe { identity.assume_init() };
+        }
+        let identity = arch::identity();
+        let (from, to) = (Known::UNKNOWN, Known::TAKEN);
+        if KNOWN.state.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // SAFETY: nobody else writes, nor reads before the state says so.
+            unsafe { &mut *KNOWN.identity.get() }.write(identity);
+            KNOWN.state.store(Known::KNOWN, Ordering::Release);
+        }
+        identity
     }
 }
 
@@ -166,13 +222,12 @@ impl Caches {
     /// This CPU's caches, with what cannot be true replaced by an assumption.
     #[must_use]
     pub fn detect() -> Caches {
-        Caches::of(&Signature::detect())
+        Caches::of(&Identity::get())
     }
 
-    /// This CPU's caches, for those who know its signature: each CPUID instruction costs a
-    /// microsecond or more under a hypervisor, and the first large copy of a process waits for it.
-    pub(crate) fn of(signature: &Signature) -> Caches {
-        arch::raw_caches(signature).clamp()
+    /// This CPU's caches, for those who know who it is.
+    pub(crate) fn of(identity: &Identity) -> Caches {
+        arch::raw_caches(identity).clamp()
     }
 }
 
@@ -256,7 +311,8 @@ mod arch {
     //! Intel SDM volume 2A, CPUID leaves 0, 1, 4, 8000_0002h; AMD APM volume 3 appendix E,
     //! Fn8000_001D.
 
-    use super::{MIB, RawCaches, Signature, Text};
+    use super::{Identity, MIB, RawCaches, Signature, Text};
+    use cachewise_kernels::Leaves;
     use core::arch::x86_64::{__cpuid, __cpuid_count, CpuidResult};
 
     fn vendor_bytes(leaf: CpuidResult) -> [u8; 12] {
@@ -268,9 +324,14 @@ mod arch {
         vendor
     }
 
-    pub(super) fn signature() -> Signature {
-        let vendor = vendor_bytes(__cpuid(0));
-        let eax = __cpuid(1).eax;
+    pub(super) fn identity() -> Identity {
+        let leaves = Leaves::read();
+        Identity { signature: signature(&leaves), features: leaves.features(), leaves }
+    }
+
+    fn signature(leaves: &Leaves) -> Signature {
+        let vendor = vendor_bytes(leaves.basic);
+        let eax = leaves.leaf1.eax;
         let base_family = eax >> 8 & 0xF;
         let base_model = eax >> 4 & 0xF;
         let family = if base_family == 0xF { 0xF + (eax >> 20 & 0xFF) } else { base_family };
@@ -293,12 +354,13 @@ mod arch {
         Text::from_bytes(brand.get(..end).unwrap_or(&[]).trim_ascii())
     }
 
-    pub(super) fn raw_caches(signature: &Signature) -> RawCaches {
+    pub(super) fn raw_caches(identity: &Identity) -> RawCaches {
+        let Identity { signature, leaves, .. } = identity;
         let amd = matches!(signature.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
         // Without topology extensions AMD's leaf is reserved and all zero: no caches told.
-        let leaf = if amd && __cpuid(0x8000_0000).eax >= 0x8000_001D {
+        let leaf = if amd && leaves.extended.eax >= 0x8000_001D {
             0x8000_001D
-        } else if __cpuid(0).eax >= 4 {
+        } else if leaves.basic.eax >= 4 {
             4
         } else {
             return RawCaches::default();
@@ -338,7 +400,12 @@ mod arch {
     //! Arm's MIDR_EL1 (Arm ARM, D19.2) by sysfs or the register itself, POWER's PVR by the register,
     //! and sysfs for the caches. Not `/proc/cpuinfo`: under a user-mode emulator it is the host's.
 
-    use super::{RawCaches, Signature, Text};
+    use super::{Identity, RawCaches, Signature, Text};
+    use cachewise_kernels::Features;
+
+    pub(super) fn identity() -> Identity {
+        Identity { signature: signature(), features: Features::detect() }
+    }
 
     #[cfg(not(all(target_os = "linux", target_arch = "powerpc64")))]
     const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") {
@@ -356,7 +423,7 @@ mod arch {
         Some((text, length))
     }
 
-    pub(super) fn signature() -> Signature {
+    fn signature() -> Signature {
         #[cfg(all(feature = "os", target_os = "linux", target_arch = "aarch64"))]
         if let Some(midr) = midr() {
             return super::arm_signature(midr);
@@ -421,7 +488,7 @@ mod arch {
     }
 
     #[cfg(all(feature = "os", target_os = "linux"))]
-    pub(super) fn raw_caches(_: &Signature) -> RawCaches {
+    pub(super) fn raw_caches(_: &Identity) -> RawCaches {
         const INDICES: [[&core::ffi::CStr; 3]; 4] = [
             [
                 c"/sys/devices/system/cpu/cpu0/cache/index0/type",
@@ -465,7 +532,7 @@ mod arch {
     }
 
     #[cfg(not(all(feature = "os", target_os = "linux")))]
-    pub(super) fn raw_caches(_: &Signature) -> RawCaches {
+    pub(super) fn raw_caches(_: &Identity) -> RawCaches {
         RawCaches::default()
     }
 }

@@ -32,7 +32,7 @@
 //! a hint that nobody has measured here, POWER has none. Zeroes from 4 KiB on use the instruction
 //! that zeroes a block without reading it (`dc zva`, `dcbz`), as the C libraries of both do.
 
-use crate::cpu::{Caches, Signature};
+use crate::cpu::{Caches, Identity};
 use crate::dispatch::{self, Slot};
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS};
 use crate::reuse::Reuse;
@@ -44,15 +44,15 @@ const STRING_FROM: u64 = 4096;
 
 /// Writes the computed decisions into every row that `decided` has no bit for, and into the others
 /// below the first size that a profile decides.
-pub(crate) fn fill(decided: u16, signature: &Signature, available: Features) {
+pub(crate) fn fill(decided: u16, identity: &Identity) {
     let mut caches = None;
     for operation in OPERATIONS {
-        let ways = Ways::find(operation, signature, available);
+        let ways = Ways::find(operation, identity);
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
             dispatch::set(row, 0, FIRST_SIZE - 1, ways.temporal);
             if decided >> row & 1 == 0 {
-                let caches = caches.get_or_insert_with(|| Caches::of(signature));
+                let caches = caches.get_or_insert_with(|| Caches::of(identity));
                 ways.fill(row, last_temporal(*reuse, caches));
             }
         }
@@ -77,8 +77,9 @@ struct Ways {
 }
 
 impl Ways {
-    fn find(operation: Operation, signature: &Signature, available: Features) -> Ways {
-        let intel = signature.vendor.as_str() == "GenuineIntel";
+    fn find(operation: Operation, identity: &Identity) -> Ways {
+        let available = identity.features;
+        let intel = identity.signature.vendor.as_str() == "GenuineIntel";
         let fast_string = available.contains(Features::ERMS.and(Features::FSRM));
         let without_zmm = available.without(Features::AVX512F);
         let wide = if intel && !fast_string { without_zmm } else { available };

@@ -19,6 +19,7 @@
 //! Below 4096 bytes a class is 32 bytes wide, above that an eighth of an octave, so that no size is
 //! further than 12.5 % from the edge of its class ([`size_class`]).
 
+use crate::cpu::Identity;
 use crate::profile::{self, ProfileText, ROWS as ROW_COUNT};
 use crate::reuse::Reuse;
 use crate::small;
@@ -160,11 +161,12 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
 /// Says what the CPU can do to those calls that need no decision: short comparisons, and what the
 /// plain loops do whatever the table says. Before anything else that fills the table: its own
 /// comparisons of names would each find it empty, and ask whether to fill it.
-pub(crate) fn note_features(available: Features) {
+pub(crate) fn note_features(identity: &Identity) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     {
+        let available = identity.features;
         PAGE.store(
-            match (under_valgrind(), has_bmi2(available)) {
+            match (under_valgrind(), has_bmi2(identity)) {
                 (true, _) => u32::MAX - 1,
                 (false, true) => 4096,
                 (false, false) => 4097,
@@ -179,7 +181,7 @@ pub(crate) fn note_features(available: Features) {
         }
     }
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    let _ = available;
+    let _ = identity;
 }
 
 /// Spares sizes the table for as long as it says, without a gap, what the way in does itself.
@@ -207,10 +209,9 @@ pub(crate) fn note_direct_again() {
 /// Whether BMI2 is there beside what the plain loops require: `bzhi`, for short comparisons. No
 /// kernel asks for it, so that it is not among the features.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-fn has_bmi2(available: Features) -> bool {
-    // A CPU with AVX2 has leaf 7, which is where AVX2 itself is found (Intel SDM volume 2, CPUID).
-    available.contains(cachewise_kernels::direct::REQUIRES)
-        && core::arch::x86_64::__cpuid_count(7, 0).ebx >> 8 & 1 == 1
+fn has_bmi2(identity: &Identity) -> bool {
+    identity.features.contains(cachewise_kernels::direct::REQUIRES)
+        && identity.leaves.leaf7.ebx >> 8 & 1 == 1
 }
 
 /// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by
@@ -333,8 +334,16 @@ mod last {
 
 /// The slot that hands over.
 #[cfg(target_arch = "x86_64")]
-pub(crate) const fn handed(operation: Operation) -> usize {
-    count(operation) + 1
+pub(crate) fn handed(operation: Operation) -> usize {
+    let functions = match operation {
+        Operation::Copy | Operation::CopyPages => COPY.len(),
+        Operation::Move => MOVE.len(),
+        Operation::Fill => FILL.len(),
+        Operation::Zero | Operation::ZeroPages => ZERO.len(),
+        Operation::Compare => COMPARE.len(),
+        Operation::Equal => EQUAL.len(),
+    };
+    functions - 1
 }
 
 /// The function for a size, by a row's number and the functions of its operation.

@@ -16,7 +16,7 @@
 //! by a baseline kernel. The claim holds the process's id, so that a child forked in the middle of
 //! it does the work anew.
 
-use crate::cpu::Signature;
+use crate::cpu::{Identity, Signature};
 use crate::defaults;
 use crate::dispatch;
 use crate::profile::{ProfileError, ProfileText};
@@ -203,13 +203,14 @@ pub fn profile_source() -> Source {
 /// The profile is damaged, for another CPU, or names a kernel that the library may not use here;
 /// nothing is changed then.
 pub fn install(profile: &[u8]) -> Result<(), InstallError> {
-    let (signature, available) = (Signature::detect(), Features::detect());
+    let identity = Identity::get();
+    let available = identity.features;
     let profile = ProfileText::parse(profile)?;
-    profile.check(&signature, available)?;
+    profile.check(&identity.signature, available)?;
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
-    dispatch::note_features(available);
+    dispatch::note_features(&identity);
     let decided = dispatch::follow(&profile, available);
-    defaults::fill(decided, &signature, available);
+    defaults::fill(decided, &identity);
     dispatch::note_direct(available);
     publish(INSTALLED, decided);
     drop(claim);
@@ -240,11 +241,11 @@ pub fn init() {
 
 fn fill() {
     let Some(claim) = Claim::first() else { return };
-    let (signature, available) = (Signature::detect(), Features::detect());
-    dispatch::note_features(available);
-    let (kind, decided) = discover(&signature, available);
-    defaults::fill(decided, &signature, available);
-    dispatch::note_direct(available);
+    let identity = Identity::get();
+    dispatch::note_features(&identity);
+    let (kind, decided) = discover(&identity.signature, identity.features);
+    defaults::fill(decided, &identity);
+    dispatch::note_direct(identity.features);
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
     if !crate::os::has_environment() {

@@ -6,6 +6,8 @@
 //! that it is fit for the first `memcpy` of a process. Who has the two words from elsewhere passes
 //! them to [`Features::from_hwcaps`]. It is a few dozen instructions and keeps no state.
 
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::{__cpuid, __cpuid_count, CpuidResult};
 use core::fmt;
 
 /// A set of instruction-set features, as a kernel's requirement or as what a CPU offers.
@@ -156,48 +158,75 @@ impl fmt::Debug for Features {
     }
 }
 
-/// Intel SDM volume 1 §13-15 (XCR0 test before AVX and AVX-512), volume 2A CPUID; AMD APM volume 3
-/// appendix E for CLZERO (8000_0008 EBX bit 0).
+/// What CPUID says of this CPU that features and signatures are told by. Where a hypervisor traps the
+/// instruction each of these five takes microseconds, and a process that needs both asks once.
 #[cfg(target_arch = "x86_64")]
-fn detect() -> Features {
-    use core::arch::x86_64::{__cpuid, __cpuid_count, __get_cpuid_max};
-    let bit = |register: u32, bit: u32| register >> bit & 1 == 1;
+#[derive(Clone, Copy, Debug)]
+pub struct Leaves {
+    /// Leaf 0: the highest basic leaf, and the vendor's name.
+    pub basic: CpuidResult,
+    /// Leaf 1: family, model and stepping; features.
+    pub leaf1: CpuidResult,
+    /// Leaf 7, subleaf 0: features; zeros where there is no such leaf.
+    pub leaf7: CpuidResult,
+    /// Leaf 8000_0000: the highest extended leaf.
+    pub extended: CpuidResult,
+    /// Leaf 8000_0008: features; zeros where there is no such leaf.
+    pub extended8: CpuidResult,
+}
 
-    let max_leaf = __get_cpuid_max(0).0;
-    let max_extended = __get_cpuid_max(0x8000_0000).0;
-    let leaf1 = __cpuid(1);
-    let leaf7 = if max_leaf >= 7 { Some(__cpuid_count(7, 0)) } else { None };
-    let extended8 = if max_extended >= 0x8000_0008 { Some(__cpuid(0x8000_0008)) } else { None };
+#[cfg(target_arch = "x86_64")]
+impl Leaves {
+    /// Asks the CPU.
+    #[must_use]
+    pub fn read() -> Leaves {
+        const NONE: CpuidResult = CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
+        let basic = __cpuid(0);
+        let extended = __cpuid(0x8000_0000);
+        Leaves {
+            basic,
+            leaf1: __cpuid(1),
+            leaf7: if basic.eax >= 7 { __cpuid_count(7, 0) } else { NONE },
+            extended,
+            extended8: if extended.eax >= 0x8000_0008 { __cpuid(0x8000_0008) } else { NONE },
+        }
+    }
 
-    let os_saves_state = bit(leaf1.ecx, 27);
-    let xcr0 = if os_saves_state {
-        // SAFETY: OSXSAVE is set, so XGETBV exists and is enabled.
-        unsafe { xgetbv() }
-    } else {
-        0
-    };
-    let ymm_saved = xcr0 & 0b110 == 0b110;
-    let zmm_saved = ymm_saved && xcr0 & 0b1110_0000 == 0b1110_0000;
-
-    let mut found = Features::X87
-        .raw(bit(leaf1.edx, 0))
-        .and(Features::MMX.raw(bit(leaf1.edx, 23)))
-        .and(Features::SSE.raw(bit(leaf1.edx, 25)))
-        .and(Features::SSE2.raw(bit(leaf1.edx, 26)))
-        .and(Features::AVX.raw(ymm_saved && bit(leaf1.ecx, 28)));
-    if let Some(leaf7) = leaf7 {
-        found = found
+    /// The features that these say, and XCR0 of the operating system: Intel SDM volume 1 §13-15 (XCR0
+    /// test before AVX and AVX-512), volume 2A CPUID; AMD APM volume 3 appendix E for CLZERO (8000_0008
+    /// EBX bit 0).
+    #[must_use]
+    pub fn features(&self) -> Features {
+        let Leaves { leaf1, leaf7, extended8, .. } = self;
+        let bit = |register: u32, bit: u32| register >> bit & 1 == 1;
+        let os_saves_state = bit(leaf1.ecx, 27);
+        let xcr0 = if os_saves_state {
+            // SAFETY: OSXSAVE is set, so XGETBV exists and is enabled.
+            unsafe { xgetbv() }
+        } else {
+            0
+        };
+        let ymm_saved = xcr0 & 0b110 == 0b110;
+        let zmm_saved = ymm_saved && xcr0 & 0b1110_0000 == 0b1110_0000;
+        Features::X87
+            .raw(bit(leaf1.edx, 0))
+            .and(Features::MMX.raw(bit(leaf1.edx, 23)))
+            .and(Features::SSE.raw(bit(leaf1.edx, 25)))
+            .and(Features::SSE2.raw(bit(leaf1.edx, 26)))
+            .and(Features::AVX.raw(ymm_saved && bit(leaf1.ecx, 28)))
             .and(Features::AVX2.raw(ymm_saved && bit(leaf7.ebx, 5)))
             .and(Features::AVX512F.raw(zmm_saved && bit(leaf7.ebx, 16)))
             .and(Features::AVX512BW.raw(zmm_saved && bit(leaf7.ebx, 30)))
             .and(Features::AVX512VL.raw(zmm_saved && bit(leaf7.ebx, 31)))
             .and(Features::ERMS.raw(bit(leaf7.ebx, 9)))
-            .and(Features::FSRM.raw(bit(leaf7.edx, 4)));
+            .and(Features::FSRM.raw(bit(leaf7.edx, 4)))
+            .and(Features::CLZERO.raw(bit(extended8.ebx, 0)))
     }
-    if let Some(extended8) = extended8 {
-        found = found.and(Features::CLZERO.raw(bit(extended8.ebx, 0)));
-    }
-    found
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Features {
+    Leaves::read().features()
 }
 
 /// XCR0: the state components the operating system has enabled.

@@ -33,6 +33,8 @@ pub use arch::scalar;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use arch::x86_64::direct;
 pub use isa::Features;
+#[cfg(target_arch = "x86_64")]
+pub use isa::Leaves;
 pub use table::{
     Function, Kernel, Operation, Prefetch, RegisterClass, StoreKind, TABLE, find, resolve,
     resolve_pair,

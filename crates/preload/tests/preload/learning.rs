@@ -122,22 +122,59 @@ fn many_processes_share_one_section() {
     assert!(found.iter().all(|(.., calls)| *calls >= 80), "{found:?}");
 }
 
+/// A section whose sites are decided by hand.
+fn decide(learned: &str, way: &str) -> String {
+    let mut decided: String = learned
+        .lines()
+        .filter(|line| !line.starts_with("end "))
+        .map(|line| format!("{}\n", line.replace("too-few-calls", way)))
+        .collect();
+    let body = decided.clone();
+    write_end(&mut decided, body.as_bytes()).expect("written");
+    decided
+}
+
+/// What starting costs cannot be timed in a test, but system calls can be counted: once there were
+/// three hundred more than needed.
+#[test]
+fn a_program_that_starts_waits_for_few_system_calls() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let tracer = compile(directory.path(), "start", &["-O1"]);
+    let count = |command: &mut Command| {
+        let output = command.arg("/bin/true").output().expect("it starts");
+        match output.status.code() {
+            Some(0) => text(&output.stdout).trim().parse::<u32>().ok(),
+            Some(77) => None,
+            _ => panic!("{output:?}"),
+        }
+    };
+    let Some(alone) = count(&mut plain(&tracer)) else {
+        return eprintln!("not seen: nobody may trace a process here");
+    };
+    let with = |command: &mut Command| count(command).expect("as before").saturating_sub(alone);
+
+    let none = with(&mut preloaded(&tracer));
+    assert!((1..=20).contains(&none), "the library: {none} more than {alone}");
+
+    let program = program(directory.path());
+    let file = directory.path().join("sites.program");
+    right(&mut learning(&program, &file, ["cmfz", "30", "16384"]));
+    let learned = std::fs::read_to_string(&file).expect("saved");
+    std::fs::write(&file, decide(&learned, "nt")).expect("written");
+    let following = with(preloaded(&tracer).env("CACHEWISE_PROGRAM", &file));
+    assert!((none + 1..=none + 15).contains(&following), "a section: {following}, without {none}");
+}
+
 #[test]
 fn decisions_are_followed_without_being_asked_to_learn() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = program(directory.path());
     let file = directory.path().join("sites.program");
     right(&mut learning(&program, &file, ["cmfz", "30", "16384"]));
-    // Decide by hand, both ways: what is followed must be right either way.
+    // What is followed must be right either way.
     let learned = std::fs::read_to_string(&file).expect("saved");
     for way in ["nt", "temporal"] {
-        let mut decided: String = learned
-            .lines()
-            .filter(|line| !line.starts_with("end "))
-            .map(|line| format!("{}\n", line.replace("too-few-calls", way)))
-            .collect();
-        let body = decided.clone();
-        write_end(&mut decided, body.as_bytes()).expect("written");
+        let decided = decide(&learned, way);
         std::fs::write(&file, &decided).expect("written");
         let mut command = preloaded(&program);
         right(command.env("CACHEWISE_PROGRAM", &file).args(["cmfz", "30", "16384"]));
