@@ -178,7 +178,7 @@ impl Clocks {
         let (owner, clock) = &mut set[at];
         if *owner != me {
             *owner = me;
-            clock.stop();
+            *clock = Clock::STOPPED;
         }
         clock
     }
@@ -419,6 +419,29 @@ mod tests {
         });
         // A set that more than its four fall into has some of them wait for a better day.
         assert!(learning.count() >= 24);
+    }
+
+    /// A thread has clocks for 64: of more, most find theirs gone, and then nobody knows what trying
+    /// costs.
+    #[test]
+    fn more_sites_than_clocks_are_hardly_tried_in_service() {
+        let rules = Rules { budget: &Budget::IN_SERVICE, epoch: 1 };
+        for (count, most) in [(32, 0.02), (400, 0.002)] {
+            let sites = empty();
+            let mut clocks = Clocks::STOPPED;
+            let mut time = 0;
+            let mut otherwise = 0;
+            let calls = 5000 * count;
+            for call in 0..calls {
+                time += 1000;
+                let key = Key::new(0x5000 + call % count * 0x123, Operation::Copy, 1 << 20);
+                let way = sites.call(&rules, key, 1 << 20, &mut clocks, met, || time);
+                otherwise += usize::from(way == Some(Way::NonTemporal));
+            }
+            let share = otherwise as f64 / calls as f64;
+            assert!(share < most, "{count} sites: {share}");
+            assert!(count > 64 || otherwise > 0);
+        }
     }
 
     #[test]

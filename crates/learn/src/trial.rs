@@ -23,7 +23,8 @@
 //!   shortest, where a program has a period a longer one. A reader who comes several calls late
 //!   escapes them: he meets buffers that were copied the other way. **Confirming** uses blocks of
 //!   which the first [`LATE`] intervals do not count, and decides.
-//! - **What it may cost.** [`Budget`]: a share of the site's time, and a number of calls.
+//! - **What it may cost.** [`Budget`]: a share of the site's time, which is as much of its intervals as of
+//!   the bytes copied in them, and a number of calls.
 //! - **Watching.** A decided site has a pair of long blocks now and then; it is opened again where they
 //!   say the contrary, or where the intervals have become others.
 
@@ -36,7 +37,7 @@ pub const LATE: u32 = 8;
 /// What a trial may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The most of a site's time that may be lost to calls done the dearer way, for the sake of
+    /// The most of a site's part of the time that may be lost to calls done the dearer way, for the sake of
     /// learning.
     pub share: f64,
     /// The most calls of a trial that are done otherwise than they would have been; then pairs
@@ -58,6 +59,9 @@ const UNKNOWN_LOSS: f64 = 2.0;
 /// spoken, which a late reader's cost escapes.
 const LEAST_LOSS: f64 = 0.02;
 const LEAST_UNCONFIRMED_LOSS: f64 = 0.25;
+/// All that of a site whose bytes are the interval's. Of one that shares it with others, in proportion;
+/// but its bytes may be as much dearer than theirs as memory is dearer than a cache.
+const DEARER_BYTES: f64 = 4.0;
 /// Intervals that a screening block counts, behind one that it does not: with that one, blocks that
 /// keep in step with a period of two, four, eight or sixteen calls.
 const COUNTED: [u32; LENGTHS - 1] = [1, 3, 7, 15];
@@ -151,7 +155,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
     began: u64,
-    /// Bytes of the thread's calls when it began.
+    /// Bytes of the thread's calls when it began; 0 where that is not known.
     bytes: u64,
     block: u32,
     intervals: u32,
@@ -263,8 +267,10 @@ pub struct Trial {
     drifting: u32,
 
     calls: u64,
-    /// Of these, those of earlier processes, whose losses are not known here.
-    earlier: u64,
+    /// Of this process's calls, those whose thread's last call here is known, and the site's part of
+    /// the time since then, in intervals.
+    timed: f64,
+    time: f64,
     /// Calls of the running pair that were done otherwise.
     otherwise: u32,
     /// Calls of this trial, and of all, that were done otherwise than the incumbent says.
@@ -308,7 +314,8 @@ impl Trial {
             decided_cost: None,
             drifting: 0,
             calls: 0,
-            earlier: 0,
+            timed: 0.0,
+            time: 0.0,
             otherwise: 0,
             explored: 0,
             explored_ever: 0,
@@ -325,7 +332,6 @@ impl Trial {
     pub fn resume(usual: Way, seed: u64, left: &Left) -> Trial {
         let mut trial = Trial::new(usual, seed);
         trial.calls = left.calls;
-        trial.earlier = left.calls;
         trial.explored_ever = left.explored;
         trial.reopened = left.reopened;
         trial.all = left.evidence;
@@ -360,6 +366,9 @@ impl Trial {
     ) -> Option<Way> {
         self.calls = self.calls.saturating_add(1);
         self.bytes = call.n as f64;
+        let before = clock.bytes;
+        clock.bytes = call.before;
+        self.time_passes(before, call);
         if self.running.is_none() {
             if self.gap > 0 {
                 self.gap -= 1;
@@ -370,7 +379,7 @@ impl Trial {
             }
         }
         let now = now();
-        self.take(clock, call.before, now);
+        self.take(clock, call.before.saturating_sub(before), now);
         self.go_on();
         if let Some(way) = self.running {
             let intervals = if clock.block == self.block { clock.intervals } else { 0 };
@@ -386,7 +395,18 @@ impl Trial {
         self.decided
     }
 
-    /// The thread's interval that ends now.
+    /// The site's part of the thread's interval that ends now: as much of it as of the bytes that were
+    /// copied in it. The intervals of the sites of a loop are the same time, which each may lose its
+    /// share of only once.
+    fn time_passes(&mut self, before: u64, call: &Call) {
+        let bytes = call.before.saturating_sub(before);
+        if before != 0 && bytes != 0 {
+            self.timed += 1.0;
+            self.time += (call.n as f64 / bytes as f64).min(1.0);
+        }
+    }
+
+    /// The thread's interval that ends now, with so many bytes copied in it.
     fn take(&mut self, clock: &mut Clock, bytes: u64, now: u64) {
         if clock.block != self.block {
             return;
@@ -395,7 +415,6 @@ impl Trial {
             clock.intervals += 1;
         } else {
             let time = now.saturating_sub(clock.began);
-            let bytes = bytes.saturating_sub(clock.bytes);
             self.sum = self.sum.saturating_add(time);
             self.sum_bytes = self.sum_bytes.saturating_add(bytes);
             self.counted += 1;
@@ -452,8 +471,9 @@ impl Trial {
                 (COUNTED[length], 1, length)
             }
         };
-        let calls = self.calls.saturating_sub(self.earlier) as f64;
-        if self.lost + self.length() * self.likely_loss() > budget.share * calls {
+        // However little: what is not limited is not limited from the start.
+        let time = self.time.max(f64::MIN_POSITIVE);
+        if self.lost + self.length() * self.likely_loss() > budget.share * time {
             return false;
         }
         self.drawn = None;
@@ -510,8 +530,9 @@ impl Trial {
             Stage::Decided if self.all.pairs() >= 3 => &self.all,
             _ => &self.screening,
         };
+        let unknown = UNKNOWN_LOSS * self.part();
         if known.pairs() < 3 {
-            return UNKNOWN_LOSS;
+            return unknown;
         }
         let incumbent = self.decided.unwrap_or(self.usual);
         let dearer = match incumbent {
@@ -521,11 +542,18 @@ impl Trial {
         let dearer = dearer + 2.0 * known.difference.error();
         let mean = known.costs[incumbent as usize].mean();
         let least = self.least_loss();
-        if mean > 0.0 { (dearer / mean).clamp(least, UNKNOWN_LOSS) } else { UNKNOWN_LOSS }
+        if mean > 0.0 { (dearer / mean).clamp(least, UNKNOWN_LOSS) } else { unknown }
     }
 
     fn least_loss(&self) -> f64 {
-        if self.stage == Stage::Screening { LEAST_UNCONFIRMED_LOSS } else { LEAST_LOSS }
+        let least =
+            if self.stage == Stage::Screening { LEAST_UNCONFIRMED_LOSS } else { LEAST_LOSS };
+        least * self.part()
+    }
+
+    /// How much of an interval can be this site's.
+    fn part(&self) -> f64 {
+        if self.timed > 0.0 { (DEARER_BYTES * self.time / self.timed).min(1.0) } else { 1.0 }
     }
 
     fn end_pair(&mut self, pair: &Pair) {

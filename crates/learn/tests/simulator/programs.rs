@@ -1,6 +1,6 @@
 //! The programs.
 
-use crate::world::{Op, Program, QUIET, Range};
+use crate::world::{CHUNKS, Op, Program, QUIET, Range};
 use fastrand::Rng;
 
 /// The cache of all of them, in chunks.
@@ -187,4 +187,18 @@ pub fn two_sites() -> Program<'static> {
         ]
     });
     Program { threads: 1, sites: 2, capacity: CACHE, noise: QUIET, round }
+}
+
+/// Threads in a loop over many sites, each with cached buffers of its own that are read at once:
+/// around the cache costs nearly three times as much.
+pub fn many(threads: usize, sites: usize) -> Program<'static> {
+    let round = Box::new(move |thread: usize, _: usize, _: &mut Rng| {
+        let buffer = |site: usize| (thread * sites + site) * 2;
+        let calls = (0..sites).flat_map(|site| {
+            let (src, dst) = (range(buffer(site), 1), range(buffer(site) + 1, 1));
+            [Op::Copy { site, src, dst: dst.clone() }, Op::Read(dst)]
+        });
+        calls.collect()
+    });
+    Program { threads, sites, capacity: CHUNKS, noise: QUIET, round }
 }

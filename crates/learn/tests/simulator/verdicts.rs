@@ -151,6 +151,25 @@ fn in_service_exploring_costs_at_most_two_percent_at_every_tenth() {
     }
 }
 
+/// The intervals of all sites of a loop are the loop, and each of their trials has its share of it
+/// only; and the intervals of many threads are no more time than one's.
+#[test]
+fn in_service_all_sites_and_threads_together_cost_at_most_two_percent() {
+    for (threads, sites) in [(1, 1), (1, 8), (1, 40), (1, 300), (4, 1), (32, 1), (4, 40)] {
+        let program = programs::many(threads, sites);
+        for usual in [Way::Temporal, Way::NonTemporal] {
+            for rounds in [300, 3000] {
+                let mut chooser = Chooser::learner(sites, usual, Budget::IN_SERVICE, 7);
+                let learned = run(&program, rounds, 7, &mut chooser);
+                let plain = run(&program, rounds, 7, &mut Chooser::Always(usual));
+                let ratio = total(learned) / total(plain);
+                println!("{threads} threads, {sites} sites, {usual:?}, {rounds} rounds: {ratio}");
+                assert!(ratio < 1.025, "{threads} threads, {sites} sites: {ratio}");
+            }
+        }
+    }
+}
+
 #[test]
 fn in_service_it_learns_too() {
     let (name, program) = programs::single().swap_remove(1);
@@ -213,4 +232,15 @@ fn the_next_run_goes_on_where_the_last_one_ended() {
     }
     assert!(runs > 1, "150 calls cannot have been enough");
     assert_eq!(chooser.left(0).outcome, Outcome::Decided(Way::Temporal));
+}
+
+#[test]
+fn in_service_the_sites_of_a_loop_are_learned_in_time() {
+    const SITES: usize = 8;
+    let program = programs::many(1, SITES);
+    let mut chooser = Chooser::learner(SITES, Way::NonTemporal, Budget::IN_SERVICE, 7);
+    run(&program, 60_000, 7, &mut chooser);
+    for site in 0..SITES {
+        assert_eq!(chooser.left(site).outcome, Outcome::Decided(Way::Temporal), "site {site}");
+    }
 }
