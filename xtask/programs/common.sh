@@ -109,3 +109,12 @@ start_postgres() {
 new_postgres() {
     "$1/initdb" -D data -A trust -U bench --no-sync -E UTF8 --locale=C >told 2>&1
 }
+
+# The step `prepare`: a server's directory in `made`, by the step `make`.
+prepare_postgres() {
+    need_postgres "$1"
+    mkdir made
+    cd made
+    as_postgres make
+    exec sh "$SCRIPT" make
+}

@@ -5,11 +5,7 @@ set -eu
 bin=$(postgres_programs)
 case $1 in
 prepare)
-    need_postgres "$bin"
-    mkdir made
-    cd made
-    as_postgres make
-    exec sh "$SCRIPT" make
+    prepare_postgres "$bin"
     ;;
 make)
     new_postgres "$bin"
