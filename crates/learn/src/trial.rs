@@ -21,8 +21,11 @@
 //! - **Screening** uses short blocks: of four lengths the one that has told most
 //!   for its calls, by how much such differences usually come to. Where a machine drifts that is the
 //!   shortest, where a program has a period a longer one. A reader who comes several calls late
-//!   escapes them: he meets buffers that were copied the other way. **Confirming** uses blocks of
-//!   which the first [`LATE`] intervals do not count, and decides.
+//!   escapes them: he meets buffers that were copied the other way. So does what a cache keeps of the
+//!   buffers themselves: a shared one takes several times its size to be as one way leaves it, and till
+//!   then that way pays for the other. **Confirming** uses blocks of which the first [`LATE`] intervals
+//!   do not count, or as many as copy the size of the last-level cache, and decides. Where these are
+//!   many, there is no screening.
 //! - **What it may cost.** [`Budget`]: a share of the site's time, which is as much of its intervals as of
 //!   the bytes copied in them, and a number of calls.
 //! - **Watching.** A decided site has a pair of long blocks now and then; it is opened again where they
@@ -31,8 +34,14 @@
 use crate::Way;
 use crate::evidence::{ERROR, Evidence, LENGTHS, Pair};
 
-/// Readers up to so many calls late are seen.
+/// Readers up to so many calls late are seen; later ones where calls are small.
 pub const LATE: u32 = 8;
+/// Intervals at most that blocks which confirm do not count: calls of 64 KiB beside a cache of 32 MiB.
+const MOST_SETTLING: u32 = 512;
+/// One in so many of these is what they count, but [`LATE`] at least.
+const COUNTED_OF_SETTLING: u32 = 4;
+/// From so many on, short blocks are about a cache that is never settled, and are not asked.
+const SETTLES_LATE: u32 = 2 * LATE;
 
 /// What a trial may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,13 +52,23 @@ pub struct Budget {
     /// The most calls of a trial that are done otherwise than they would have been; then pairs
     /// become rare.
     pub calls: u32,
+    /// Bytes of the last-level cache, as far as one thread can use it; 0 where calls are as large. A
+    /// cache takes so many bytes of calls to be as one way leaves it, and blocks that confirm count
+    /// behind that only: their calls are more where calls are small, and so is what `calls` allows.
+    pub cache: u64,
 }
 
 impl Budget {
     /// For a program in service: at most 2 % of the site's time.
-    pub const IN_SERVICE: Budget = Budget { share: 0.02, calls: 2048 };
+    pub const IN_SERVICE: Budget = Budget { share: 0.02, calls: 2048, cache: 0 };
     /// For a run that is there to learn: a number of calls only.
-    pub const TRIAL_RUN: Budget = Budget { share: f64::INFINITY, calls: 2048 };
+    pub const TRIAL_RUN: Budget = Budget { share: f64::INFINITY, calls: 2048, cache: 0 };
+
+    /// The same on a machine with such a last-level cache.
+    #[must_use]
+    pub const fn with_cache(self, cache: u64) -> Budget {
+        Budget { cache, ..self }
+    }
 }
 
 /// A pair that nothing is known of is assumed to cost so many intervals more per call: the wrong
@@ -72,6 +91,8 @@ const CONFIRMING: usize = LENGTHS - 1;
 const TRIED: u32 = 2;
 const LONGEST_AFTER: u32 = 24;
 const ANY_LENGTH: u32 = 8;
+/// The gap of a site that was decided before and has not been called yet.
+const UNDRAWN: u32 = u32::MAX;
 /// Calls between pairs where nothing holds them back: below this.
 const GAP: u32 = 4;
 /// Screening starts anew after so many pairs: what has not told by then is about other times.
@@ -267,10 +288,13 @@ pub struct Trial {
     drifting: u32,
 
     calls: u64,
-    /// Of this process's calls, those whose thread's last call here is known, and the site's part of
-    /// the time since then, in intervals.
+    /// Of this process's calls, those whose thread's last call here is known; the site's part of the
+    /// time since then, in intervals; and the bytes of all calls since then.
     timed: f64,
     time: f64,
+    passed: f64,
+    /// Intervals that blocks which confirm do not count.
+    settling: u32,
     /// Calls of the running pair that were done otherwise.
     otherwise: u32,
     /// Calls of this trial, and of all, that were done otherwise than the incumbent says.
@@ -316,6 +340,8 @@ impl Trial {
             calls: 0,
             timed: 0.0,
             time: 0.0,
+            passed: 0.0,
+            settling: LATE,
             otherwise: 0,
             explored: 0,
             explored_ever: 0,
@@ -341,9 +367,7 @@ impl Trial {
             Outcome::Decided(way) => {
                 trial.stage = Stage::Decided;
                 trial.decided = Some(way);
-                // Somewhere between two pairs: a process may have fewer calls than lie between them.
-                let mean = trial.watch_mean();
-                trial.gap = trial.below(mean);
+                trial.gap = UNDRAWN;
             }
             Outcome::CannotTell(why) => {
                 trial.why = why;
@@ -369,6 +393,12 @@ impl Trial {
         let before = clock.bytes;
         clock.bytes = call.before;
         self.time_passes(before, call);
+        if self.gap == UNDRAWN {
+            // Somewhere between two pairs: a process may have fewer calls than lie between them.
+            self.settle(budget);
+            let mean = self.watch_mean();
+            self.gap = self.below(mean);
+        }
         if self.running.is_none() {
             if self.gap > 0 {
                 self.gap -= 1;
@@ -402,6 +432,7 @@ impl Trial {
         let bytes = call.before.saturating_sub(before);
         if before != 0 && bytes != 0 {
             self.timed += 1.0;
+            self.passed += bytes as f64;
             self.time += (call.n as f64 / bytes as f64).min(1.0);
         }
     }
@@ -460,10 +491,29 @@ impl Trial {
         }
     }
 
+    /// How long caches take to be as a way leaves them, in intervals.
+    fn settle(&mut self, budget: &Budget) {
+        let interval = if self.timed > 0.0 { self.passed / self.timed } else { self.bytes };
+        let intervals = (budget.cache as f64 / interval.max(1.0)) as u32;
+        self.settling = intervals.clamp(LATE, MOST_SETTLING);
+    }
+
+    /// Intervals that blocks which confirm count.
+    fn counted_settled(&self) -> u32 {
+        (self.settling / COUNTED_OF_SETTLING).max(LATE)
+    }
+
     fn begin_pair(&mut self, budget: &Budget) -> bool {
+        self.settle(budget);
+        if self.stage == Stage::Screening && self.settling >= SETTLES_LATE {
+            self.stage = Stage::Confirming;
+            (self.screening, self.confirming) = (Evidence::NONE, Evidence::NONE);
+        }
         (self.target, self.skipped, self.length) = match self.stage {
             // Short blocks would say of a late reader what the trial has refuted.
-            Stage::Confirming | Stage::Decided => (LATE, LATE, CONFIRMING),
+            Stage::Confirming | Stage::Decided => {
+                (self.counted_settled(), self.settling, CONFIRMING)
+            }
             Stage::Screening => {
                 // Drawn once: redrawn at each call that cannot afford it, it would be the shortest.
                 let length = self.drawn.unwrap_or_else(|| self.telling());
@@ -477,13 +527,10 @@ impl Trial {
             return false;
         }
         self.drawn = None;
-        if self.explored > budget.calls && self.stage != Stage::Decided {
+        let calls = budget.calls.saturating_mul(self.settling / LATE);
+        if self.explored > calls && self.stage != Stage::Decided {
             // The trial has had its calls.
-            self.give_up(if self.stage == Stage::Confirming {
-                Why::Unconfirmed
-            } else {
-                Why::NoDifference
-            });
+            self.give_up();
             return false;
         }
         let way = if self.below(2) == 0 { Way::Temporal } else { Way::NonTemporal };
@@ -528,6 +575,7 @@ impl Trial {
     fn likely_loss(&self) -> f64 {
         let known = match self.stage {
             Stage::Decided if self.all.pairs() >= 3 => &self.all,
+            Stage::Confirming if self.screening.pairs() == 0 => &self.confirming,
             _ => &self.screening,
         };
         let unknown = UNKNOWN_LOSS * self.part();
@@ -593,18 +641,20 @@ impl Trial {
             self.stage = Stage::Confirming;
             self.confirming = Evidence::NONE;
         } else if self.screening.pairs() >= MOST_SCREENED {
-            self.give_up(Why::NoDifference);
+            self.give_up();
         }
     }
 
     fn confirmed(&mut self, pair: &Pair) {
         self.confirming.add(pair);
         let (short, long) = (&self.screening, &self.confirming);
-        let agreed = long.cheaper(CONFIRMING_ERROR).filter(|way| *way == short.leaning());
+        let screened = short.pairs() > 0;
+        let agreed = long.cheaper(CONFIRMING_ERROR);
+        let agreed = agreed.filter(|way| screened && *way == short.leaning());
         if let Some(way) = agreed.or_else(|| long.cheaper(ALONE_ERROR)) {
             self.decide(way);
         } else if long.pairs() >= MOST_CONFIRMED {
-            self.give_up(Why::Unconfirmed);
+            self.give_up();
         }
     }
 
@@ -618,9 +668,11 @@ impl Trial {
     }
 
     /// Starts anew, slowly.
-    fn give_up(&mut self, why: Why) {
+    fn give_up(&mut self) {
+        // Long blocks alone had nothing to confirm.
+        let unconfirmed = self.stage == Stage::Confirming && self.screening.pairs() > 0;
+        self.why = if unconfirmed { Why::Unconfirmed } else { Why::NoDifference };
         self.stage = Stage::Screening;
-        self.why = why;
         self.decided = None;
         self.screening = Evidence::NONE;
         self.confirming = Evidence::NONE;
@@ -662,8 +714,8 @@ impl Trial {
     fn next_gap(&mut self) {
         let slow = match self.stage {
             Stage::Decided => true,
-            Stage::Confirming => false,
-            Stage::Screening => matches!(self.why, Why::NoDifference | Why::Unconfirmed),
+            Stage::Confirming if self.screening.pairs() > 0 => false,
+            _ => matches!(self.why, Why::NoDifference | Why::Unconfirmed),
         };
         self.gap = if slow { self.watch_gap() } else { self.below(GAP) };
     }
@@ -676,7 +728,7 @@ impl Trial {
     /// Calls between the pairs of a watched site, on average.
     fn watch_mean(&self) -> u32 {
         let block = match self.stage {
-            Stage::Decided => LATE + LATE,
+            Stage::Decided => self.counted_settled() + self.settling,
             // Of the pair before; where there is none, as short as can be.
             _ => (self.target + self.skipped).max(COUNTED[0] + 1),
         };

@@ -18,6 +18,7 @@ mod modules;
 mod thread;
 
 use crate::{observed::LARGE, os};
+use cachewise::cpu::Caches;
 use cachewise::large::{self, Takers};
 use cachewise::programs::Store;
 use cachewise_learn::Way;
@@ -79,6 +80,7 @@ pub(crate) fn start() {
             None => return complain("CACHEWISE_LEARN_SAVE", "accepted a number of seconds"),
         },
     };
+    let budget = budget.map(|budget| budget.with_cache(Caches::detect().llc));
     let store = match Store::open(program, budget.is_some()) {
         Ok(store) => store,
         Err(why) => return complain("CACHEWISE_PROGRAM", why),

@@ -6,6 +6,7 @@
 //! every language that links it.
 
 use super::{LARGE, MAX_NAME, Name, SiteOutcome, SiteState};
+use crate::cpu::Caches;
 use crate::large::{self, OPERATIONS};
 use crate::os::{self, files};
 use crate::programs::{Modules, Problem, Store};
@@ -80,6 +81,7 @@ fn prepare() -> Option<()> {
             None
         }
     };
+    let budget = budget.map(|budget| budget.with_cache(Caches::detect().llc));
     let store = match (secure, variable(c"CACHEWISE_PROGRAM")) {
         (true, _) => Err(Problem::Privileged),
         (false, Some(named)) if named != c"0" => Store::open(Some(named), budget.is_some()),

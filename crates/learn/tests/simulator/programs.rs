@@ -1,10 +1,12 @@
 //! The programs.
 
-use crate::world::{CHUNKS, Op, Program, QUIET, Range};
+use crate::world::{CHUNK, CHUNKS, Op, Program, QUIET, Range};
 use fastrand::Rng;
 
 /// The cache of all of them, in chunks.
 const CACHE: usize = 512;
+/// The same in bytes.
+pub const CACHE_BYTES: u64 = (CACHE * CHUNK) as u64;
 
 const SRC: usize = 0;
 const DST: usize = 1100;
@@ -27,7 +29,7 @@ fn copied(round: usize, length: usize) -> Range {
 
 fn one_site<'a>(work: impl Fn(usize, &mut Rng) -> Vec<Op> + 'a) -> Program<'a> {
     let round = Box::new(move |_: usize, round: usize, rng: &mut Rng| work(round, rng));
-    Program { threads: 1, sites: 1, capacity: CACHE, noise: QUIET, round }
+    Program { threads: 1, sites: 1, capacity: CACHE, stays: 1, noise: QUIET, round }
 }
 
 /// All with one site, by name.
@@ -173,7 +175,7 @@ pub fn two_threads(reading: bool) -> Program<'static> {
         }
         ops
     });
-    Program { threads: 2, sites: 1, capacity: CACHE, noise: QUIET, round }
+    Program { threads: 2, sites: 1, capacity: CACHE, stays: 1, noise: QUIET, round }
 }
 
 /// Two sites, one whose copies are read and one whose are not, in one loop.
@@ -186,7 +188,7 @@ pub fn two_sites() -> Program<'static> {
             Op::Copy { site: 1, src: range(SRC + 512 + at, 16), dst: range(DST + 512 + at, 16) },
         ]
     });
-    Program { threads: 1, sites: 2, capacity: CACHE, noise: QUIET, round }
+    Program { threads: 1, sites: 2, capacity: CACHE, stays: 1, noise: QUIET, round }
 }
 
 /// Threads in a loop over many sites, each with cached buffers of its own that are read at once:
@@ -200,5 +202,14 @@ pub fn many(threads: usize, sites: usize) -> Program<'static> {
         });
         calls.collect()
     });
-    Program { threads, sites, capacity: CHUNKS, noise: QUIET, round }
+    Program { threads, sites, capacity: CHUNKS, stays: 1, noise: QUIET, round }
+}
+
+/// Copies from one buffer to eight in turn that nobody reads. All fit into a cache that takes many
+/// calls to keep them: until then each copy through it pays for the ones around it.
+pub fn settles_late() -> Program<'static> {
+    let program = one_site(|round, _| {
+        vec![Op::Copy { site: 0, src: range(SRC, 16), dst: range(DST + round % 8 * 16, 16) }]
+    });
+    Program { stays: 4, ..program }
 }

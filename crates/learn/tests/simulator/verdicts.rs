@@ -193,6 +193,31 @@ fn a_program_that_changes_is_noticed() {
     }
 }
 
+/// Blocks of eight calls say that around the cache is cheaper; where one way goes on it is not.
+#[test]
+fn a_cache_that_settles_late_is_waited_for() {
+    let program = programs::settles_late();
+    let (better, worth) = truth(&program, 6000, 1);
+    assert!(better == Way::Temporal && worth > 0.3, "{better:?} by {worth}");
+    let mut deceived = 0;
+    for seed in 1..=SEEDS {
+        for usual in Way::ALL {
+            let cache = programs::CACHE_BYTES;
+            let mut chooser =
+                Chooser::learner(1, usual, Budget::TRIAL_RUN.with_cache(cache), seed);
+            run(&program, 6000, seed, &mut chooser);
+            let left = chooser.left(0);
+            assert_eq!(left.outcome, Outcome::Decided(Way::Temporal), "seed {seed}: {left:?}");
+            let mut chooser = Chooser::learner(1, usual, Budget::TRIAL_RUN, seed);
+            run(&program, 6000, seed, &mut chooser);
+            let wrong = Outcome::Decided(Way::NonTemporal);
+            deceived += u32::from(chooser.left(0).outcome == wrong);
+        }
+    }
+    println!("with blocks of eight calls: {deceived} wrong");
+    assert!(deceived > 0, "this program deceives nobody");
+}
+
 #[test]
 fn threads_that_share_a_site_share_its_answer() {
     for reading in [true, false] {

@@ -6,7 +6,7 @@ use cachewise_learn::trial::{Budget, Call, Clock, Left, Trial};
 /// So many chunks are all memory.
 pub const CHUNKS: usize = 4096;
 /// Bytes of one.
-const CHUNK: usize = 4096;
+pub const CHUNK: usize = 4096;
 
 /// What a chunk costs, in ns: found in the cache, fetched, and written around it.
 const HIT: u64 = 1000;
@@ -36,18 +36,24 @@ pub struct Cache {
     inside: Vec<bool>,
     length: usize,
     capacity: usize,
+    /// Of chunks that are fetched, one in so many stays: as shared caches do that protect what they
+    /// have, and take several rounds to change their minds.
+    stays: u32,
+    random: fastrand::Rng,
 }
 
 const HEAD: usize = CHUNKS;
 
 impl Cache {
-    fn new(capacity: usize) -> Cache {
+    fn new(capacity: usize, stays: u32) -> Cache {
         Cache {
             next: vec![HEAD; CHUNKS + 1],
             previous: vec![HEAD; CHUNKS + 1],
             inside: vec![false; CHUNKS],
             length: 0,
             capacity,
+            stays,
+            random: fastrand::Rng::with_seed(1),
         }
     }
 
@@ -65,6 +71,9 @@ impl Cache {
     /// Whether it was there; it is now.
     fn touch(&mut self, chunk: usize) -> bool {
         let hit = self.remove(chunk);
+        if !hit && self.stays > 1 && self.random.u32(..self.stays) != 0 {
+            return false;
+        }
         let first = self.next[HEAD];
         self.next[chunk] = first;
         self.previous[chunk] = HEAD;
@@ -115,6 +124,8 @@ pub struct Program<'a> {
     pub threads: usize,
     pub sites: usize,
     pub capacity: usize,
+    /// See [`Cache`].
+    pub stays: u32,
     pub noise: Noise,
     #[allow(clippy::type_complexity)]
     pub round: Box<dyn Fn(usize, usize, &mut fastrand::Rng) -> Vec<Op> + 'a>,
@@ -147,7 +158,7 @@ impl Chooser {
 
 /// Runs so many rounds of each thread; the total time of all threads, by tenths of the run.
 pub fn run(program: &Program<'_>, rounds: usize, seed: u64, chooser: &mut Chooser) -> [u64; 10] {
-    let mut cache = Cache::new(program.capacity);
+    let mut cache = Cache::new(program.capacity, program.stays);
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut times = vec![0u64; program.threads];
     let mut done = vec![0usize; program.threads];
