@@ -203,8 +203,7 @@ fn a_cache_that_settles_late_is_waited_for() {
     for seed in 1..=SEEDS {
         for usual in Way::ALL {
             let cache = programs::CACHE_BYTES;
-            let mut chooser =
-                Chooser::learner(1, usual, Budget::TRIAL_RUN.with_cache(cache), seed);
+            let mut chooser = Chooser::learner(1, usual, Budget::TRIAL_RUN.with_cache(cache), seed);
             run(&program, 6000, seed, &mut chooser);
             let left = chooser.left(0);
             assert_eq!(left.outcome, Outcome::Decided(Way::Temporal), "seed {seed}: {left:?}");
