@@ -46,8 +46,8 @@ const SETTLES_LATE: u32 = 2 * LATE;
 /// What a trial may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// The most of a site's part of the time that may be lost to calls done the dearer way, for the sake of
-    /// learning.
+    /// The most of a site's part of the time that may be lost to calls done the dearer way, for the
+    /// sake of learning.
     pub share: f64,
     /// The most calls of a trial that are done otherwise than they would have been; then pairs
     /// become rare.
@@ -59,7 +59,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// For a program in service: at most 2 % of the site's time.
+    /// For a program in service: at most 2 % of the site's part of the time.
     pub const IN_SERVICE: Budget = Budget { share: 0.02, calls: 2048, cache: 0 };
     /// For a run that is there to learn: a number of calls only.
     pub const TRIAL_RUN: Budget = Budget { share: f64::INFINITY, calls: 2048, cache: 0 };
