@@ -97,23 +97,18 @@ fn is_around(at: usize, slot: usize) -> bool {
         .is_some_and(|bits| bits >> (slot % 64) & 1 == 1)
 }
 
-/// What the table has for a class without a hint, for readers, and where nobody reads.
-fn slots_of_class(at: usize, class: usize) -> [usize; 3] {
-    let operation = OPERATIONS.get(at).copied().unwrap_or(Operation::Copy);
-    [Reuse::Unknown, Reuse::Soon, Reuse::Never].map(|reuse| {
-        dispatch::ROWS.get(profile::row(operation, reuse)).map_or(0, |row| row.at(class))
-    })
-}
-
-/// What these slots are: the profile's own choice; the way through the cache, where it has one at
-/// that size; the way around it, where it has one.
+/// What the table has for a class: the profile's own choice; the way through the cache, where it
+/// has one at that size; the way around it, where it has one.
 ///
 /// Through the cache goes what the profile has for readers (`soon`), or without a hint, while that
 /// stays in the cache. Around the cache goes what it has where nobody reads (`never`), or without a
 /// hint. Where even `never` stays in the cache, the profile's record says that the choice does not
 /// pay, whoever reads.
-fn ways_of_slots(at: usize, slots: [usize; 3]) -> (usize, Option<usize>, Option<usize>) {
-    let [unknown, soon, never] = slots;
+fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize>) {
+    let operation = OPERATIONS.get(at).copied().unwrap_or(Operation::Copy);
+    let of =
+        |reuse| dispatch::ROWS.get(profile::row(operation, reuse)).map_or(0, |row| row.at(class));
+    let (unknown, soon, never) = (of(Reuse::Unknown), of(Reuse::Soon), of(Reuse::Never));
     let mut through = [soon, unknown, never].into_iter();
     let mut around = [never, unknown, soon].into_iter();
     (
@@ -121,10 +116,6 @@ fn ways_of_slots(at: usize, slots: [usize; 3]) -> (usize, Option<usize>, Option<
         through.find(|slot| *slot != 0 && !is_around(at, *slot)),
         around.find(|slot| is_around(at, *slot)),
     )
-}
-
-fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize>) {
-    ways_of_slots(at, slots_of_class(at, class))
 }
 
 /// The class of sizes that no address space has room for: every process that follows decisions pays
@@ -138,15 +129,8 @@ fn ways(at: usize, least: usize) -> Option<usize> {
     let mut first = None;
     let below = (0..least).rev().find_map(|class| ways_of_class(at, class).1);
     let mut last_temporal = below.unwrap_or(0);
-    // Most classes have the slots of the one before them: every process that follows waits here.
-    let mut slots = slots_of_class(at, least);
-    let mut found = ways_of_slots(at, slots);
     for class in least..BEYOND {
-        let here = slots_of_class(at, class);
-        if here != slots {
-            (slots, found) = (here, ways_of_slots(at, here));
-        }
-        let (usual, through, around) = found;
+        let (usual, through, around) = ways_of_class(at, class);
         last_temporal = through.unwrap_or(last_temporal);
         before[USUAL].put(class, usual);
         before[TEMPORAL].put(class, last_temporal);
