@@ -366,8 +366,10 @@ impl Bench {
         let mut plan = question.plan.clone();
         plan.seed = self.seed.wrapping_add(self.asked);
         if question.state == State::Fresh {
-            // A second call would meet the pages of the first.
+            // A second call would meet the pages of the first. What the caches hold is the operating
+            // system's doing, and dozens of calls would be as many times the faults.
             plan.calls = Some(1);
+            plan.settles = false;
         }
         if question.verify && question.state == State::Overlap {
             for routine in question.routines {

@@ -3,7 +3,7 @@
 //!
 //! The child ([`serve`]) has buffers of its own, as far apart and as misaligned as the parent's, and
 //! is asked for its samples over a pipe ([`TunedLibc`]) when its turn in a round comes. It makes as
-//! many calls as everybody, times them itself, with the same clock and after the same untimed call,
+//! many calls as everybody, times them itself, with the same clock and after as many untimed calls,
 //! and the parent does nothing meanwhile. What turns in one process share and this one does not: its
 //! buffers lie on other physical pages, and it may run on another core. So the child times the library
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
@@ -19,27 +19,31 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// The name under which it stands in records.
 pub const TUNED_LIBC: &str = "libc+tunables";
 
-/// Where the calls of a sample go: bytes, both operands' places in a page, and how many calls.
+/// Where the calls of a sample go: bytes, both operands' places in a page, how many calls, and how many
+/// before those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     size: usize,
     dst: usize,
     src: usize,
     calls: usize,
+    untimed: usize,
 }
 
 impl Request {
     fn parse(line: &str) -> Option<Request> {
         let mut numbers = line.split(' ').map(|word| word.parse::<usize>().ok());
         let mut next = || numbers.next().flatten();
-        let request = Request { size: next()?, dst: next()?, src: next()?, calls: next()? };
+        let request =
+            Request { size: next()?, dst: next()?, src: next()?, calls: next()?, untimed: next()? };
         let fits = request.dst < PAGE_SIZE && request.src < PAGE_SIZE && request.size > 0;
         (fits && numbers.next().is_none()).then_some(request)
     }
 }
 
-/// Serves requests until the input ends: a line `SIZE DST SRC CALLS` is answered by a line with the
-/// nanoseconds that these calls of libc took together, and those of the library.
+/// Serves requests until the input ends: a line `SIZE DST SRC CALLS UNTIMED` is answered by a line with
+/// the nanoseconds that these calls of libc took together, after that many untimed ones (one at least),
+/// and those of the library.
 ///
 /// # Errors
 /// A request of another form, memory that cannot be had, bytes that come out wrong, and what reading
@@ -54,7 +58,9 @@ pub fn serve(operation: Operation, input: impl BufRead, mut output: impl Write) 
     for (turn, line) in input.lines().enumerate() {
         let line = line?;
         let request = Request::parse(&line).ok_or_else(|| {
-            io::Error::other(format!("libc-loop: found \"{line}\", accepted SIZE DST SRC CALLS"))
+            io::Error::other(format!(
+                "libc-loop: found \"{line}\", accepted SIZE DST SRC CALLS UNTIMED"
+            ))
         })?;
         if operands.as_ref().is_none_or(|operands| !operands.serve(&request)) {
             // First the old ones are given back.
@@ -69,7 +75,7 @@ pub fn serve(operation: Operation, input: impl BufRead, mut output: impl Write) 
         let mut took = [0.0; 2];
         // In turns, so that neither always meets what the other left.
         for which in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
-            operands.call(functions[which], 1);
+            operands.call(functions[which], request.untimed.max(1));
             let from = clock.now();
             operands.call(functions[which], request.calls);
             let to = clock.now();
@@ -111,7 +117,8 @@ impl Operands {
     }
 
     fn serve(&self, request: &Request) -> bool {
-        Request { calls: 0, ..self.request } == Request { calls: 0, ..*request }
+        let place = |request: &Request| Request { calls: 0, untimed: 0, ..*request };
+        place(&self.request) == place(request)
     }
 
     fn call(&self, function: Function, calls: usize) {
@@ -159,6 +166,8 @@ pub struct TunedLibc {
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+    /// Untimed calls that the next sample has to make first.
+    untimed: usize,
     /// Of each sample, the library's time over this libc's.
     library_over_it: Vec<f64>,
     failed: Option<io::Error>,
@@ -181,17 +190,18 @@ impl TunedLibc {
         let requests = Some(child.stdin.take().ok_or_else(pipe_missing)?);
         let answers = BufReader::new(child.stdout.take().ok_or_else(pipe_missing)?);
         let library_over_it = Vec::new();
-        let mut started = TunedLibc { child, requests, answers, library_over_it, failed: None };
-        started.ask(&Request { size: 1, dst: 0, src: 0, calls: 1 })?;
+        let mut started =
+            TunedLibc { child, requests, answers, untimed: 0, library_over_it, failed: None };
+        started.ask(&Request { size: 1, dst: 0, src: 0, calls: 1, untimed: 1 })?;
         Ok(started)
     }
 
     /// Nanoseconds of that libc's calls, and of the library's.
     fn ask(&mut self, request: &Request) -> io::Result<(f64, f64)> {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        let Request { size, dst, src, calls } = request;
+        let Request { size, dst, src, calls, untimed } = request;
         // One write: a line in two pieces could wake the child twice.
-        requests.write_all(format!("{size} {dst} {src} {calls}\n").as_bytes())?;
+        requests.write_all(format!("{size} {dst} {src} {calls} {untimed}\n").as_bytes())?;
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
         let numbers = answer.trim().split_once(' ');
@@ -231,8 +241,9 @@ impl Contestant for TunedLibc {
         self.call_all(std::slice::from_ref(place));
     }
 
+    /// Remembered: the child makes them when it is asked for the sample that they come before.
     fn call_all(&mut self, places: &[Place]) {
-        self.timed_elsewhere(places, places.len());
+        self.untimed += places.len();
     }
 
     fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
@@ -242,6 +253,7 @@ impl Contestant for TunedLibc {
             dst: place.dst.addr() % PAGE_SIZE,
             src: place.src.addr() % PAGE_SIZE,
             calls,
+            untimed: std::mem::take(&mut self.untimed),
         };
         let told = match &self.failed {
             Some(_) => None,
@@ -267,10 +279,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_four_numbers_that_fit() {
-        let request = Request { size: 7, dst: 1, src: 4095, calls: 9 };
-        assert_eq!(Request::parse("7 1 4095 9"), Some(request));
-        for line in ["", "7 1 2", "7 1 2 3 4", "7 1 4096 9", "0 0 0 1", "x 1 2 3", "7 -1 2 3"] {
+    fn a_request_is_five_numbers_that_fit() {
+        let request = Request { size: 7, dst: 1, src: 4095, calls: 9, untimed: 3 };
+        assert_eq!(Request::parse("7 1 4095 9 3"), Some(request));
+        for line in
+            ["", "7 1 2 3", "7 1 2 3 4 5", "7 1 4096 9 1", "0 0 0 1 1", "x 1 2 3 4", "7 -1 2 3 4"]
+        {
             assert_eq!(Request::parse(line), None, "{line}");
         }
     }
@@ -288,7 +302,7 @@ mod tests {
             let mut told = Vec::new();
             serve(
                 operation,
-                "100 24 521 1000\n100 24 521 1\n5000 0 512 50\n".as_bytes(),
+                "100 24 521 1000 0\n100 24 521 1 32\n5000 0 512 50 1\n".as_bytes(),
                 &mut told,
             )
             .expect("served");

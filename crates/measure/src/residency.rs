@@ -236,6 +236,11 @@ impl Operand {
         self.level
     }
 
+    /// The caches it was made for.
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.caches
+    }
+
     /// Whether it was made by [`reused`](Operand::reused).
     #[must_use]
     pub fn is_reused(&self) -> bool {

@@ -5,8 +5,9 @@
 //! fastest contestant's operation takes at least [`Plan::min_sample_timer_costs`] times what one
 //! reading of the clock costs. Before each sample the operands are put back in their state, so
 //! that each contestant meets the same one whatever the one before it left. Operands that are
-//! [reused](Operand::reused) stay as they are; there each short sample begins with an untimed call
-//! of the contestant itself, so that what it meets is its own doing.
+//! [reused](Operand::reused) stay as they are; there each short sample begins with untimed calls
+//! of the contestant itself, so that what it meets is its own doing: one, or where the operands are
+//! larger than the L2 keeps, as many as go through the last level once (see [`Plan::settles`]).
 //!
 //! Without reader and bystander the calls of a sample run back to back in one interval. With
 //! either, each call is followed by its reader and its bystander, and each part is an interval of
@@ -223,6 +224,11 @@ pub struct Plan {
     /// Calls per sample instead of as many as the lengths above ask for: the loops of a source
     /// document.
     pub calls: Option<usize>,
+    /// Whether short samples on reused operands wait for the last level: a shared one takes dozens of
+    /// calls to hold of an operand what one way of going about it leaves there. As many untimed calls
+    /// are made before each sample as touch the size of the last level (64 MiB at most); `false` makes
+    /// one.
+    pub settles: bool,
     /// No round starts after this much time.
     pub time_limit: Option<Duration>,
 }
@@ -232,7 +238,7 @@ pub const MIN_ROUNDS: usize = 15;
 
 impl Default for Plan {
     /// 15 rounds, three of them screening at ratio 4; samples of 1000 clock readings, under half a
-    /// second; no time limit.
+    /// second, that wait for the last level; no time limit.
     fn default() -> Plan {
         Plan {
             rounds: MIN_ROUNDS,
@@ -242,6 +248,7 @@ impl Default for Plan {
             min_sample_timer_costs: 1000.0,
             max_sample_ns: 5e8,
             calls: None,
+            settles: true,
             time_limit: None,
         }
     }

@@ -27,7 +27,7 @@ pub fn run(
     // Checking left its own bytes behind.
     equalise(cell);
 
-    let mut table = Table::new(cell, clock)?;
+    let mut table = Table::new(cell, plan, clock)?;
     let mut proofs = Proofs::default();
     for contestant in contestants.iter_mut() {
         for _ in 0..2 {
@@ -161,6 +161,9 @@ const FEWEST_PLACES: usize = 64;
 /// A sample of fewer calls is short: its first call is more than 1 % of it.
 const SHORT: usize = 100;
 
+/// The untimed calls before a sample touch no more than this, however large the last level is.
+const MOST_SETTLING: usize = 64 << 20;
+
 /// The cell, the clock, and the places of the calls to come.
 struct Table<'c, 'b> {
     cell: &'c mut Cell<'b>,
@@ -168,17 +171,23 @@ struct Table<'c, 'b> {
     calls: usize,
     places: Vec<Place>,
     delay: Option<Arena>,
+    settles: bool,
 }
 
 impl<'c, 'b> Table<'c, 'b> {
-    fn new(cell: &'c mut Cell<'b>, clock: &Clock) -> Result<Table<'c, 'b>, MeasureError> {
+    fn new(
+        cell: &'c mut Cell<'b>,
+        plan: &Plan,
+        clock: &Clock,
+    ) -> Result<Table<'c, 'b>, MeasureError> {
         let delay = match cell.reader {
             Some(ReaderSpec { delay: Delay::Bytes(bytes), .. }) if bytes > 0 => {
                 Some(Arena::new(bytes, PagePolicy::Huge, 0xDE1A)?)
             }
             _ => None,
         };
-        Ok(Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay })
+        let settles = plan.settles;
+        Ok(Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay, settles })
     }
 
     /// Whether each call is followed by others, and timed on its own.
@@ -360,15 +369,31 @@ impl<'c, 'b> Table<'c, 'b> {
         }
     }
 
-    fn is_reused(&self) -> bool {
-        self.operands().any(Operand::is_reused)
+    /// Untimed calls before each sample: none where operands are put in their state for it, or where
+    /// the first of many calls does not matter.
+    ///
+    /// Where a reused operand is larger than the L2 keeps, one is not enough. What a shared last
+    /// level holds of it is not what the last call left but what the last dozens did, so until as
+    /// many have been made, a call pays for how others went about theirs.
+    fn untimed_calls(&self) -> usize {
+        if self.calls >= SHORT || !self.operands().any(Operand::is_reused) {
+            return 0;
+        }
+        let touched: usize = self.operands().map(|_| self.cell.size).sum();
+        let caches = self.cell.destination.caches();
+        if !self.settles
+            || touched <= Level::L2.capacity(caches)
+            || !self.operands().all(Operand::is_reused)
+        {
+            return 1;
+        }
+        (caches.llc.bytes.min(MOST_SETTLING) / self.cell.size.max(1)).max(1)
     }
 
-    /// On reused operands, an untimed call before a sample that is too short for its first call
-    /// not to matter: otherwise that call would meet what another contestant left. A placed operand
-    /// beside the reused one is passed over, so that the call leaves it nothing.
+    /// The untimed calls. A placed operand beside a reused one is passed over, so that they leave it
+    /// nothing.
     fn lead_in(&mut self, contestant: &mut dyn Contestant) {
-        if self.calls < SHORT && self.is_reused() {
+        for _ in 0..self.untimed_calls() {
             self.gather(1);
             contestant.before(&self.places, 1);
             self.prepare();

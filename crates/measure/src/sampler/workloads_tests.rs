@@ -116,6 +116,33 @@ fn a_lead_in_leaves_a_placed_source_cold() {
 }
 
 #[test]
+fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
+    let arena = Arc::new(Arena::new(2 << 20, PagePolicy::Small, 1).expect("an arena"));
+    let reused = |from: usize, size: usize| {
+        Operand::reused(&arena, from, size, 0, &caches(), 1).expect("an operand")
+    };
+    let both = |size: usize| Cell::new(reused(0, size)).with_source(reused(1 << 20, size));
+    let mixed = Cell::new(reused(0, 1 << 20)).with_source(operand(Level::Dram, 1 << 20, 1.0, 2));
+    let once = Plan { calls: Some(1), screening_rounds: 0, ..Plan::default() };
+    let often = Plan { calls: Some(100), ..once.clone() };
+    let hasty = Plan { settles: false, ..once.clone() };
+    // The made-up last level is of 4 MiB, the L2 of 512 KiB.
+    for (mut cell, plan, untimed) in [
+        (both(1 << 20), &once, 4),
+        (both(256 << 10), &once, 16),
+        (both(64 << 10), &once, 1),
+        (both(256 << 10), &often, 0),
+        (both(1 << 20), &hasty, 1),
+        (mixed, &once, 1),
+    ] {
+        let mut workload = Workload::default();
+        let result = run_it(&mut cell, &mut workload, plan);
+        let timed = result.calls_per_sample as usize;
+        assert_eq!(workload.called, 2 + result.rounds * (untimed + timed), "{cell:?}");
+    }
+}
+
+#[test]
 fn a_second_kernel_is_checked_too() {
     unsafe extern "C" fn nothing(dst: *mut u8, _: usize) -> *mut u8 {
         dst
