@@ -38,6 +38,8 @@ pub(super) struct Shape {
     pub span: usize,
     /// From the end to the beginning.
     pub backward: bool,
+    /// From both ends to the middle, in turn.
+    pub ends: bool,
 }
 
 impl Shape {
@@ -48,6 +50,7 @@ impl Shape {
         streams: 1,
         span: 0,
         backward: false,
+        ends: false,
     };
     pub(super) const NT: Shape = Shape { nt: true, ..Shape::PLAIN };
 
@@ -63,6 +66,9 @@ impl Shape {
     }
     pub(super) const fn backward(self) -> Shape {
         Shape { backward: true, ..self }
+    }
+    pub(super) const fn ends(self) -> Shape {
+        Shape { ends: true, ..self }
     }
 }
 
@@ -213,7 +219,7 @@ fn prefetch_ahead<S: Shaped>(s: *const u8, bytes: usize) {
 }
 
 /// Advances over the linear part of a forward copy: whole steps while `d + step <= end`, with the
-/// shape's prefetch, block touching or streams. Returns how far it came; less than one step of
+/// shape's prefetch, block touching, streams or from both ends. Returns how far it came; less than one step of
 /// `STEP * BYTES` is left before `end`. The caller starts at or before `end`.
 #[inline(always)]
 unsafe fn forward_steps<V: Vector, S: Shaped, const STEP: usize>(
@@ -243,6 +249,27 @@ unsafe fn forward_steps<V: Vector, S: Shaped, const STEP: usize>(
             // SAFETY: streams * span bytes were left.
             (d, s) = unsafe { (d.add(streams * span), s.add(streams * span)) };
         }
+    }
+    if S::SHAPE.ends {
+        // The two places approach each other, so that whatever their addresses have in common they
+        // have in common once.
+        let whole = left(d) / bytes * bytes;
+        let (mut low, mut high) = (0, whole);
+        while high - low >= 2 * bytes {
+            high -= bytes;
+            // SAFETY: low + bytes <= high and high + bytes <= whole <= what is left.
+            unsafe {
+                step::<V, S, STEP, false>(d.add(low), s.add(low));
+                step::<V, S, STEP, false>(d.add(high), s.add(high));
+            }
+            low += bytes;
+        }
+        if low < high {
+            // SAFETY: both are multiples of a step: exactly one is between them.
+            unsafe { step::<V, S, STEP, false>(d.add(low), s.add(low)) };
+        }
+        // SAFETY: that much was left.
+        (d, s) = unsafe { (d.add(whole), s.add(whole)) };
     }
     if let Prefetch::Block(block) = S::SHAPE.prefetch {
         let block = block as usize;
@@ -318,7 +345,12 @@ unsafe fn forward_temporal<V: Vector, S: Shaped, const STEP: usize>(
         let skip = V::BYTES - (dst.addr() & (V::BYTES - 1));
         let end = dst.add(tail_at);
         let (mut d, mut s) = (dst.add(skip), src.add(skip));
-        if STEP > 4 || S::SHAPE.streams > 1 || matches!(S::SHAPE.prefetch, Prefetch::Block(_)) {
+        let shape = S::SHAPE;
+        if STEP > 4
+            || shape.streams > 1
+            || shape.ends
+            || matches!(shape.prefetch, Prefetch::Block(_))
+        {
             (d, s) = forward_steps::<V, S, STEP>(d, s, end);
             while d < end {
                 V::store_aligned(d, V::load(s));
@@ -452,12 +484,13 @@ pub(super) unsafe fn copy<V: Vector, S: Shaped>(dst: *mut u8, src: *const u8, n:
     dst
 }
 
-/// What a shape becomes where source and destination overlap: one linear pass, because streams work
-/// on several places at once, through the cache, because the lines it stores are lines it is about
+/// What a shape becomes where source and destination overlap: one linear pass, because streams and
+/// ends work on several places at once, through the cache, because the lines it stores are lines it is about
 /// to load.
 struct Overlapping<S>(core::marker::PhantomData<S>);
 impl<S: Shaped> Shaped for Overlapping<S> {
-    const SHAPE: Shape = Shape { streams: 1, nt: false, prefetch: Prefetch::None, ..S::SHAPE };
+    const SHAPE: Shape =
+        Shape { streams: 1, ends: false, nt: false, prefetch: Prefetch::None, ..S::SHAPE };
 }
 
 /// The body of every `move.*` kernel of the vector families: the copy of the same shape where

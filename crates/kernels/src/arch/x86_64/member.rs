@@ -206,7 +206,9 @@ macro_rules! vector_file {
 
         copies! { $vector, $enable, $isa;
             plain "" Shape::PLAIN, "four loads, four stores through the cache";
+            ends ".ends" Shape::PLAIN.ends(), "through the cache, from both ends to the middle";
             nt ".nt" Shape::NT, "four loads, four stores around the cache";
+            nt_ends ".nt.ends" Shape::NT.ends(), "around the cache, from both ends to the middle";
             nt_prefetch ".nt.pf512" Shape::NT.prefetch(Prefetch::Nta(512)),
                 "around the cache, prefetchnta 512 bytes ahead";
             nt_block4k ".nt.block4k" Shape::NT.prefetch(Prefetch::Block(4096)),
@@ -274,13 +276,17 @@ macro_rules! vector_file {
         /// What the library may choose from.
         pub(crate) const ROWS: &[Kernel] = &[
             plain::COPY,
+            ends::COPY,
             nt::COPY,
+            nt_ends::COPY,
             nt_prefetch::COPY,
             nt_block4k::COPY,
             nt_pages4::COPY,
             nt_backward::COPY,
             plain::MOVE,
+            ends::MOVE,
             nt::MOVE,
+            nt_ends::MOVE,
             nt_prefetch::MOVE,
             nt_block4k::MOVE,
             nt_pages4::MOVE,
