@@ -67,6 +67,10 @@ pub fn runnable(
 /// evict cannot be told from noise, and a fence costs as much as the whole operation.
 pub const NON_TEMPORAL_FROM: usize = 4096;
 
+/// Below this many bytes no kernel that copies from both ends is a candidate: what it gains is two
+/// places of memory at work at a time, and near caches have no need of that.
+pub const ENDS_FROM: usize = 256 << 10;
+
 /// The deployable kernels worth measuring for an operation of `size` bytes on this CPU.
 ///
 /// The byte-wise reference never is; integer registers are not where vectors are; members of the
@@ -88,6 +92,9 @@ pub fn candidates(operation: Operation, size: usize, available: Features) -> Vec
                 return false;
             }
             if kernel.is_non_temporal() && size < NON_TEMPORAL_FROM {
+                return false;
+            }
+            if technique.ends_with(".ends") && size < ENDS_FROM {
                 return false;
             }
             let is_member = is_family(kernel) && technique.contains('.');
@@ -140,8 +147,10 @@ mod tests {
         let small: Vec<_> = candidates(Operation::Copy, 512, here).iter().map(|k| k.name).collect();
         assert!(small.contains(&"copy.avx") && small.contains(&"copy.sse2"), "{small:?}");
         assert!(small.iter().all(|name| !name.contains(".nt") && !name.contains("512")));
+        assert!(small.iter().all(|name| !name.ends_with(".ends")), "{small:?}");
         let large: Vec<_> =
             candidates(Operation::Copy, 1 << 25, here).iter().map(|k| k.name).collect();
+        assert!(large.contains(&"copy.avx.ends") && large.contains(&"copy.avx.nt.ends"));
         assert!(large.contains(&"copy.avx.nt") && !large.contains(&"copy.sse2.nt"), "{large:?}");
         let bare = candidates(Operation::Compare, 512, Features::NONE);
         assert!(bare.iter().any(|kernel| kernel.technique() == "gpr64"), "{bare:?}");

@@ -6,6 +6,7 @@
 
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// The first wrong byte, or the wrong answer, of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -175,11 +176,31 @@ impl Check<'_> {
         unsafe { self.dst.wrapping_add(index).write(byte) };
     }
 
-    /// Puts a value in every byte of the destination that depends on its place.
-    fn mark(&self) {
-        for index in 0..self.n {
-            self.set(index, pattern(index));
+    /// Puts in every byte of the destination the value of its place.
+    fn put(&self, value: impl Fn(usize) -> u8) {
+        // SAFETY: the caller of verify vouches for n writable bytes, disjoint from the source; the
+        // slice is dropped before the function under test runs.
+        let destination = unsafe { std::slice::from_raw_parts_mut(self.dst, self.n) };
+        for (index, byte) in destination.iter_mut().enumerate() {
+            *byte = value(index);
         }
+    }
+
+    /// The first of these bytes of the destination that is not the value of its place.
+    fn first_unlike(&self, places: Range<usize>, value: impl Fn(usize) -> u8) -> Option<usize> {
+        const BLOCK: usize = 4096;
+        let unlike = |places: Range<usize>| {
+            let found = self.destination()[places.clone()].iter().zip(places);
+            found.map(|(found, index)| found ^ value(index))
+        };
+        places.clone().step_by(BLOCK).find_map(|start| {
+            let block = start..places.end.min(start + BLOCK);
+            // The whole block at a time, which takes the compiler vectors, and only then one by one.
+            match unlike(block.clone()).fold(0, |all, bits| all | bits) {
+                0 => None,
+                _ => unlike(block).position(|bits| bits != 0).map(|at| start + at),
+            }
+        })
     }
 
     fn returns_destination(
@@ -196,14 +217,13 @@ impl Check<'_> {
     }
 
     fn copies(&self, case: &'static str, run: &dyn Fn() -> *mut u8) -> Result<(), WrongBytes> {
-        for (index, byte) in self.source().iter().enumerate() {
-            self.set(index, !byte);
-        }
+        let source = self.source();
+        self.put(|index| !source[index]);
         let before = checksum(self.source());
         self.count();
         let returned = run();
         self.returns_destination(case, returned, self.dst)?;
-        if let Some(at) = first_difference(self.destination(), self.source()) {
+        if let Some(at) = self.first_unlike(0..self.n, |index| source[index]) {
             let (found, expected) = (self.destination()[at], self.source()[at]);
             return Err(self.wrong(case, format!("byte {at}"), found.into(), expected.into()));
         }
@@ -226,31 +246,34 @@ impl Check<'_> {
         let length = self.n - distance;
         for (case, to, from) in [("overlap upward", distance, 0), ("overlap downward", 0, distance)]
         {
-            self.mark();
+            self.put(pattern);
             let target = self.dst.wrapping_add(to);
             self.count();
             let returned = run(target, self.dst.wrapping_add(from), length);
             self.returns_destination(case, returned, target)?;
-            for (index, found) in self.destination().iter().enumerate() {
-                let moved = (to..to + length).contains(&index);
-                let expected = pattern(if moved { index - to + from } else { index });
-                if *found != expected {
-                    let what = format!("byte {index} at distance {distance}");
-                    return Err(self.wrong(case, what, (*found).into(), expected.into()));
-                }
+            let before = self.first_unlike(0..to, pattern);
+            let moved = || {
+                let origin = |index: usize| pattern(index - to + from);
+                self.first_unlike(to..to + length, origin).map(|at| (at, origin(at)))
+            };
+            let after = || self.first_unlike(to + length..self.n, pattern);
+            let unmoved = |at: usize| (at, pattern(at));
+            let wrong = before.map(unmoved).or_else(moved).or_else(|| after().map(unmoved));
+            if let Some((at, expected)) = wrong {
+                let (found, what) =
+                    (self.destination()[at], format!("byte {at} at distance {distance}"));
+                return Err(self.wrong(case, what, found.into(), expected.into()));
             }
         }
         Ok(())
     }
 
     fn fills(&self, byte: u8, run: &dyn Fn() -> *mut u8) -> Result<(), WrongBytes> {
-        for index in 0..self.n {
-            self.set(index, !byte);
-        }
+        self.put(|_| !byte);
         self.count();
         let returned = run();
         self.returns_destination("fill", returned, self.dst)?;
-        match self.destination().iter().position(|found| *found != byte) {
+        match self.first_unlike(0..self.n, |_| byte) {
             None => Ok(()),
             Some(at) => {
                 let found = self.destination()[at];
@@ -264,9 +287,8 @@ impl Check<'_> {
         equality: bool,
         run: &dyn Fn(*const u8, *const u8) -> i32,
     ) -> Result<(), WrongBytes> {
-        for (index, byte) in self.source().iter().enumerate() {
-            self.set(index, *byte);
-        }
+        let source = self.source();
+        self.put(|index| source[index]);
         let expect = |case, a, b, sign: i32| {
             self.count();
             let found = run(a, b);
@@ -293,22 +315,10 @@ impl Check<'_> {
     }
 }
 
-/// A byte that differs from its neighbours at distances 1 to 250 and at powers of two.
+/// A byte that differs from those at distances 1 to 250 and at powers of two, by one multiplication:
+/// buffers of megabytes are filled with it.
 fn pattern(index: usize) -> u8 {
-    (index % 251) as u8 ^ (index / 251 % 7) as u8
-}
-
-fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
-    const BLOCK: usize = 4096;
-    for (block, (a, b)) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).enumerate() {
-        // The compiler's vectorised loop, not memcmp: that may be what is under test.
-        let differing = a.iter().zip(b).fold(0_u8, |all, (x, y)| all | (x ^ y));
-        if differing != 0 {
-            let at = a.iter().zip(b).position(|(x, y)| x != y)?;
-            return Some(block * BLOCK + at);
-        }
-    }
-    None
+    ((index as u32).wrapping_mul(0xECB2_C5F7) >> 24) as u8
 }
 
 /// Position-dependent sum of words.
@@ -449,6 +459,16 @@ mod tests {
         ] {
             assert!(run(&function, 8192).is_err(), "{:?} passed", function.operation());
         }
+    }
+
+    #[test]
+    fn a_pattern_differs_from_itself_moved() {
+        // The difference of two places' products is the product of their distance, give or take a
+        // carry into the last bit.
+        let unlike = |distance: usize| !matches!(pattern(distance), 0 | 0xFF);
+        let alike = (1..=250).find(|distance| !unlike(*distance));
+        assert_eq!(alike, None, "a distance at which bytes may agree");
+        assert!((0..32).all(|bit| unlike(1 << bit)));
     }
 
     #[test]

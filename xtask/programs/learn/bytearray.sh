@@ -6,6 +6,7 @@ prepare)
     need_python "import zlib" "python3 not installed"
     ;;
 run)
+    on_one_cpu
     "$(cat "$PREPARED/python")" - "$(part 600)" <<'PYTHON'
 import hashlib, sys, zlib
 

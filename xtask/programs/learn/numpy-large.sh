@@ -6,6 +6,7 @@ prepare)
     need_python "import numpy" "numpy not installed"
     ;;
 run)
+    on_one_cpu
     OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - "$(part 1200)" <<'PYTHON'
 import sys
 import numpy as np

@@ -6,6 +6,7 @@ prepare)
     need_redis
     ;;
 run)
+    on_one_cpu
     start_redis --proto-max-bulk-len 64mb
     await_redis
     redis-benchmark -s socket -q -n "$(part 100)" -c 2 -d 3000000 -t set,get >told

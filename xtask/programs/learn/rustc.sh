@@ -15,6 +15,7 @@ prepare)
     }' >large.rs
     ;;
 run)
+    on_one_cpu
     /usr/bin/rustc --edition 2021 --crate-type lib -O -C codegen-units=1 -C metadata=x \
         --remap-path-prefix "$PREPARED"=. --emit obj -o large.o "$PREPARED/large.rs"
     sha256sum <large.o

@@ -19,6 +19,7 @@ PRAGMA integrity_check;
 SQL
     ;;
 run)
+    on_one_cpu
     sqlite3 test.db <"$PREPARED/script.sql"
     sha256sum <copy.db
     ;;
