@@ -234,11 +234,7 @@ impl Store {
             return Err(Problem::TooMuch);
         }
         let mut name = Scratch::new(PATH_BYTES + 32)?;
-        let mut suffix = [0; 24];
-        let mut suffix = Cursor::new(&mut suffix);
-        let _ = write!(suffix, ".{}", os::process_id());
-        let suffix = core::str::from_utf8(suffix.written()).unwrap_or(".new");
-        let new = beside(self.path, suffix, name.bytes()).ok_or(Problem::NoPlace)?;
+        let new = beside(self.path, ".new", name.bytes()).ok_or(Problem::NoPlace)?;
         Ok(files::replace(self.path, new, text.written())?)
     }
 }

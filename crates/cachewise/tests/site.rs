@@ -212,6 +212,17 @@ fn a_user_without_a_directory_gets_one_and_only_when_something_is_saved() {
 }
 
 #[test]
+fn the_rest_of_a_saver_that_was_killed_is_replaced() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("p.program");
+    let rest = directory.path().join("p.program.new");
+    std::fs::write(&rest, "cachewise-program 2\nprogram hal").expect("written");
+    run(&mut copies(&file, "3"));
+    assert_eq!(saved(&file), [("first name".to_owned(), "copy", 23, 3)]);
+    assert!(!rest.exists(), "nothing is left beside it");
+}
+
+#[test]
 fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("p.program");

@@ -48,10 +48,10 @@ pub(crate) fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, Errno> {
     File::open(path)?.read(into)
 }
 
-/// Opens a file to be written at its end, made where there is none.
-fn open_to_append(path: &CStr) -> Result<File, Errno> {
+/// Opens a file to be written at its end, made where there is none; with `O_EXCL`, only there.
+fn open_to_append(path: &CStr, exclusive: c_int) -> Result<File, Errno> {
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-    let flags = flags | libc::O_NOCTTY | libc::O_NONBLOCK;
+    let flags = flags | libc::O_NOCTTY | libc::O_NONBLOCK | exclusive;
     // SAFETY: the path ends in NUL; the call reads nothing else of ours.
     let opened =
         unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644) };
@@ -61,7 +61,7 @@ fn open_to_append(path: &CStr) -> Result<File, Errno> {
 /// A file's lock, made where there is none, after waiting for so many milliseconds at most; dropping
 /// it gives it back.
 pub(crate) fn lock(path: &CStr, patience: u32) -> Result<Option<File>, Errno> {
-    let file = open_to_append(path)?;
+    let file = open_to_append(path, 0)?;
     for _ in 0..=patience / 10 {
         // SAFETY: no memory of ours.
         let locked =
@@ -77,18 +77,22 @@ pub(crate) fn lock(path: &CStr, patience: u32) -> Result<Option<File>, Errno> {
 }
 
 /// Writes a file under a new name and puts it in place of the old one; nothing is changed where any
-/// step fails.
+/// step fails. What has the new name already is the rest of somebody who was killed meanwhile, and
+/// goes; the caller holds a lock, so nobody is about to write it.
 pub(crate) fn replace(path: &CStr, new: &CStr, content: &[u8]) -> Result<(), Errno> {
+    // SAFETY: the path ends in NUL; that there is nothing to remove is no failure.
+    let remove =
+        || unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, new.as_ptr(), 0) };
+    remove();
     let done = write_new(new, content).and_then(|()| rename(new, path));
     if done.is_err() {
-        // SAFETY: the path ends in NUL; the file, where there is one, is the one made above.
-        unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, new.as_ptr(), 0) };
+        remove();
     }
     done
 }
 
 fn write_new(path: &CStr, content: &[u8]) -> Result<(), Errno> {
-    let file = open_to_append(path)?;
+    let file = open_to_append(path, libc::O_EXCL)?;
     let mut rest = content;
     while !rest.is_empty() {
         // SAFETY: `rest` is readable for its length.

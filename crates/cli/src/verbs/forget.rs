@@ -15,10 +15,12 @@ pub fn run(args: &Forget) -> anyhow::Result<u8> {
     for name in &names {
         let place = learned::existing(name, None)?;
         fs::remove_file(&place).with_context(|| place.display().to_string())?;
-        // Its lock may be there or not.
-        let mut lock = place.into_os_string();
-        lock.push(".lock");
-        let _ = fs::remove_file(lock);
+        // Its lock may be there or not, and what a saver left that was killed.
+        for suffix in [".lock", ".new"] {
+            let mut beside = place.clone().into_os_string();
+            beside.push(suffix);
+            let _ = fs::remove_file(beside);
+        }
         output::print(&format!("forgotten: {name}\n"))?;
     }
     if names.is_empty() {
