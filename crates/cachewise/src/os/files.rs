@@ -81,8 +81,7 @@ pub(crate) fn lock(path: &CStr, patience: u32) -> Result<Option<File>, Errno> {
 /// goes; the caller holds a lock, so nobody is about to write it.
 pub(crate) fn replace(path: &CStr, new: &CStr, content: &[u8]) -> Result<(), Errno> {
     // SAFETY: the path ends in NUL; that there is nothing to remove is no failure.
-    let remove =
-        || unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, new.as_ptr(), 0) };
+    let remove = || unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, new.as_ptr(), 0) };
     remove();
     let done = write_new(new, content).and_then(|()| rename(new, path));
     if done.is_err() {
