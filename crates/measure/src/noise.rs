@@ -31,7 +31,7 @@ pub struct Warning {
 pub struct NoiseSnapshot {
     /// Clock ticks per CPU since boot: (busy, idle, stolen).
     cpus: Vec<CpuTicks>,
-    /// Clock ticks of this process, user and system.
+    /// Clock ticks of this process and of the children it has waited for, user and system.
     own_ticks: u64,
     runnable: Option<u64>,
     load: Option<f64>,
@@ -147,10 +147,10 @@ fn cpu_ticks(stat: &str) -> Vec<CpuTicks> {
     stat.lines().filter(numbered).map(ticks).collect()
 }
 
-/// Fields 14 and 15 of `/proc/self/stat`, counted after the parenthesised name.
+/// Fields 14 to 17 of `/proc/self/stat` (proc_pid_stat(5): utime, stime, cutime, cstime), counted after the parenthesised name.
 fn own_ticks(stat: &str) -> u64 {
     let Some((_, rest)) = stat.rsplit_once(')') else { return 0 };
-    rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+    rest.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// Other hardware threads of the core that `cpu` belongs to.

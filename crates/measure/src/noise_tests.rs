@@ -71,6 +71,9 @@ fn what_happened_meanwhile_is_named() {
     let ours = busy_since("1500 0 0 4000 0 0 0 0 0 0", "1000 0 0 4500 0 0 0 0 0 0");
     let quiet = snapshot(&[]);
     assert_eq!(ids(&quiet, &snapshot(&[("proc/stat", &ours), own]), &machine()), [""; 0]);
+    // A child that takes its turn is no neighbour.
+    let child = ("proc/self/stat", "7 (x) R 1 1 1 0 -1 0 0 0 0 0 100 20 400 100 20 0 1 0 0 0 0\n");
+    assert_eq!(ids(&quiet, &snapshot(&[("proc/stat", &ours), child]), &machine()), [""; 0]);
     let others = busy_since("1500 0 0 4000 0 0 0 0 0 0", "1400 0 0 4100 0 0 0 0 0 0");
     let found = ids(&quiet, &snapshot(&[("proc/stat", &others), own]), &machine());
     assert_eq!(found, ["others", "sibling"]);
