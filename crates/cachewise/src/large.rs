@@ -118,6 +118,18 @@ fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize
     )
 }
 
+/// Whether a call of the operation of that place, of some size between these two, goes otherwise than the profile has it, where its
+/// site was decided for that way.
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
+    source::init();
+    (dispatch::class(least)..=dispatch::class(most)).any(|class| {
+        let (usual, through, beyond) = ways_of_class(at, class);
+        // Where the profile has nothing of that kind, it is what it has of it at other sizes.
+        (if around { beyond } else { through }) != Some(usual)
+    })
+}
+
 /// The class of sizes that no address space has room for: every process that follows decisions pays
 /// for each class below it.
 const BEYOND: usize = dispatch::class(1 << 48);

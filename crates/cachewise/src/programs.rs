@@ -8,11 +8,13 @@
 
 use crate::cpu::Signature;
 use crate::cursor::Cursor;
+use crate::large;
 use crate::os::files::{self, List};
 /// Paths without an allocation.
 pub use crate::os::files::{absolute, program};
 use crate::os::{self, Errno, Scratch};
 use crate::profile;
+use cachewise_learn::Way;
 use cachewise_learn::section::{
     MAX_BYTES, Module, Section, SectionError, Site, VERSION, write_end,
 };
@@ -129,10 +131,18 @@ impl Store {
         Ok(store)
     }
 
-    /// Whether there is any site to follow.
+    /// Whether there is any site to follow: one that was decided for a way that the profile in force
+    /// does not go by itself.
     #[must_use]
     pub fn decides(&self) -> bool {
-        self.sites.iter().any(|site| matches!(site.left.outcome, Outcome::Decided(_)))
+        self.sites.iter().any(|site| match site.left.outcome {
+            Outcome::Decided(way) => {
+                let least = 1_u64.checked_shl(site.octave).unwrap_or(u64::MAX);
+                let most = least.saturating_mul(2).saturating_sub(1);
+                large::differs(site.operation as usize, least, most, way == Way::NonTemporal)
+            }
+            Outcome::CannotTell(_) => false,
+        })
     }
 
     /// What an earlier run left of a site.

@@ -163,6 +163,16 @@ fn a_program_that_starts_waits_for_few_system_calls() {
     std::fs::write(&file, decide(&learned, "nt")).expect("written");
     let following = with(preloaded(&tracer).env("CACHEWISE_PROGRAM", &file));
     assert!((none + 1..=none + 15).contains(&following), "a section: {following}, without {none}");
+    // Where all that was decided is what is done anyway, there is nothing to follow.
+    let file = directory.path().join("usual.program");
+    right(&mut learning(&program, &file, ["c", "30", "2048"]));
+    let learned = std::fs::read_to_string(&file).expect("saved");
+    if !learned.contains(" temporal too-few-calls ") {
+        return eprintln!("not seen: 2 MiB go around this CPU's cache as it is");
+    }
+    std::fs::write(&file, decide(&learned, "temporal")).expect("written");
+    let usual = with(preloaded(&tracer).env("CACHEWISE_PROGRAM", &file));
+    assert!((none + 1..following).contains(&usual), "as usual: {usual}, a section: {following}");
 }
 
 #[test]
