@@ -118,8 +118,8 @@ fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize
     )
 }
 
-/// Whether a call of the operation of that place, of some size between these two, goes otherwise than the profile has it, where its
-/// site was decided for that way.
+/// Whether a call of the operation of that place, of some size between these two, goes otherwise
+/// than the profile has it, where its site was decided for that way.
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
     source::init();

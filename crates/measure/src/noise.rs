@@ -147,7 +147,8 @@ fn cpu_ticks(stat: &str) -> Vec<CpuTicks> {
     stat.lines().filter(numbered).map(ticks).collect()
 }
 
-/// Fields 14 to 17 of `/proc/self/stat` (proc_pid_stat(5): utime, stime, cutime, cstime), counted after the parenthesised name.
+/// Fields 14 to 17 of `/proc/self/stat` (proc_pid_stat(5): utime, stime, cutime, cstime), counted
+/// after the parenthesised name.
 fn own_ticks(stat: &str) -> u64 {
     let Some((_, rest)) = stat.rsplit_once(')') else { return 0 };
     rest.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum()

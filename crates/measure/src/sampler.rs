@@ -226,8 +226,8 @@ pub struct Plan {
     pub calls: Option<usize>,
     /// Whether short samples on reused operands wait for the last level: a shared one takes dozens of
     /// calls to hold of an operand what one way of going about it leaves there. As many untimed calls
-    /// are made before each sample as touch the size of the last level (64 MiB at most); `false` makes
-    /// one.
+    /// are made before each sample as process the size of the last level (64 MiB at most); `false`
+    /// makes one.
     pub settles: bool,
     /// No round starts after this much time.
     pub time_limit: Option<Duration>,

@@ -161,7 +161,7 @@ const FEWEST_PLACES: usize = 64;
 /// A sample of fewer calls is short: its first call is more than 1 % of it.
 const SHORT: usize = 100;
 
-/// The untimed calls before a sample touch no more than this, however large the last level is.
+/// The untimed calls before a sample process no more than this, however large the last level is.
 const MOST_SETTLING: usize = 64 << 20;
 
 /// The cell, the clock, and the places of the calls to come.
@@ -379,7 +379,7 @@ impl<'c, 'b> Table<'c, 'b> {
         if self.calls >= SHORT || !self.operands().any(Operand::is_reused) {
             return 0;
         }
-        let touched: usize = self.operands().map(|_| self.cell.size).sum();
+        let touched = self.operands().count() * self.cell.size;
         let caches = self.cell.destination.caches();
         if !self.settles
             || touched <= Level::L2.capacity(caches)

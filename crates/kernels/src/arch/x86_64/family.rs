@@ -219,8 +219,8 @@ fn prefetch_ahead<S: Shaped>(s: *const u8, bytes: usize) {
 }
 
 /// Advances over the linear part of a forward copy: whole steps while `d + step <= end`, with the
-/// shape's prefetch, block touching, streams or from both ends. Returns how far it came; less than one step of
-/// `STEP * BYTES` is left before `end`. The caller starts at or before `end`.
+/// shape's prefetch, block touching, streams or from both ends. Returns how far it came; less than
+/// one step of `STEP * BYTES` is left before `end`. The caller starts at or before `end`.
 #[inline(always)]
 unsafe fn forward_steps<V: Vector, S: Shaped, const STEP: usize>(
     mut d: *mut u8,
@@ -485,8 +485,8 @@ pub(super) unsafe fn copy<V: Vector, S: Shaped>(dst: *mut u8, src: *const u8, n:
 }
 
 /// What a shape becomes where source and destination overlap: one linear pass, because streams and
-/// ends work on several places at once, through the cache, because the lines it stores are lines it is about
-/// to load.
+/// ends work on several places at once, through the cache, because the lines it stores are lines it
+/// is about to load.
 struct Overlapping<S>(core::marker::PhantomData<S>);
 impl<S: Shaped> Shaped for Overlapping<S> {
     const SHAPE: Shape =
