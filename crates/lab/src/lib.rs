@@ -150,6 +150,9 @@ pub enum LabError {
         /// The emulator.
         by: String,
     },
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
     /// A routine produced wrong bytes.
     #[error("wrong bytes: {what}")]
     WrongBytes {

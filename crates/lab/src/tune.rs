@@ -5,6 +5,9 @@
 //! they imply. So a record can be decided from again, and several launches can be decided from
 //! together.
 
+pub mod seam;
+pub mod tuning;
+
 use crate::LabError;
 use crate::bench::{Answer, Bench, Question, State};
 use crate::contestants::{LIBC, Routine, libc_reference};

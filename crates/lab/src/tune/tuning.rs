@@ -1,0 +1,98 @@
+//! What a tuning is set to, and what it amounts to: decisions, what was shown about whom, what the
+//! referee saw. Plain values; a report or a profile is made from them without asking anybody else.
+
+use super::seam::{Cell, Facts};
+use cachewise::profile::{Decision, Parallel};
+use cachewise_kernels::Operation;
+
+/// What a tuning is set to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Seconds from the machine's beginning to the last visit's end.
+    pub budget: f64,
+    /// What all randomness starts from.
+    pub seed: u64,
+    /// The decisions of the profile that is in use, preferred where nothing is shown better by 3 %;
+    /// empty where there is none.
+    pub previous: Vec<Decision>,
+}
+
+/// What a tuning amounts to.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// For every operation and hint, contiguous from the first size to the last. A kernel is a name
+    /// of the table or `libc`.
+    pub decisions: Vec<Decision>,
+    /// From what size on several threads pay.
+    pub parallel: Vec<Parallel>,
+    /// The entry stub per operation, where there was a choice.
+    pub entries: Vec<(Operation, String)>,
+    /// Who was shown to be what, at every size and in every state of the race.
+    pub shown: Vec<Shown>,
+    /// What the referee saw of the decisions, under `unknown`.
+    pub refereed: Vec<Refereed>,
+    /// Kernels that the referee took out of a place, and how often there was anything to take out.
+    pub repairs: Vec<Repair>,
+    /// What the machine is.
+    pub facts: Facts,
+    /// Seconds used, calibration included.
+    pub seconds: f64,
+}
+
+/// One arm in one cell, as far as it was shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// Where.
+    pub cell: Cell,
+    /// A kernel, an entry stub, or a number of threads.
+    pub name: String,
+    /// Time over libc's (of threads: over one thread's): below 1 is faster.
+    pub ratio: f64,
+    /// Lower end of the interval that holds it at any moment of the race (95 %).
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Rounds.
+    pub rounds: usize,
+}
+
+/// One cell of the referee.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refereed {
+    /// Where.
+    pub cell: Cell,
+    /// The kernel that the library used there; `library` for a script.
+    pub name: String,
+    /// The library's time over libc's.
+    pub ratio: f64,
+    /// Standard error of its logarithm.
+    pub error: f64,
+    /// Rounds.
+    pub rounds: usize,
+    /// What that means.
+    pub verdict: Ruling,
+}
+
+/// What the referee says of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// At least 0.97 of libc's speed.
+    Kept,
+    /// Slower than that: the decision was taken back there.
+    Lost,
+    /// Time ran out first: the decision was taken back.
+    Undecided,
+}
+
+/// A decision that the referee took back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// Whose.
+    pub operation: Operation,
+    /// Which kernel.
+    pub kernel: String,
+    /// Around which size of the grid.
+    pub size: usize,
+    /// Which round of repairs, from 1; 0 for what was undecided at the deadline.
+    pub round: usize,
+}
