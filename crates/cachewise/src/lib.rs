@@ -22,10 +22,11 @@
 //! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
-//!   ([`profile::user_path`]); one shipped for this CPU model. A missing, unreadable, damaged or
-//!   foreign one is passed over with one line on stderr, which `CACHEWISE_QUIET=1` silences; that
-//!   line, and one alike about what was saved of the [sites](site!), is all this library ever
-//!   prints. Set-user-id programs ignore the environment.
+//!   ([`profile::user_path`]); the machine's (`/etc/cachewise/`); one shipped for this CPU model. A
+//!   missing, unreadable, damaged or foreign one is passed over with one line on stderr, which
+//!   `CACHEWISE_QUIET=1` silences; that line, and one alike about what was saved of the
+//!   [sites](site!), is all this library ever prints. Set-user-id programs ignore the environment
+//!   and the user's files.
 //! - [`decision`] says what a call would do and who decided; [`install`] follows a profile that
 //!   the program brings itself.
 //! - Nothing allocates or locks; the first call may come from any thread, from a signal handler,

@@ -3,13 +3,15 @@
 //! 1. the profile that `CACHEWISE_PROFILE` names;
 //! 2. the user's profile for this CPU
 //!    ([`profile::user_path`](crate::profile::user_path));
-//! 3. a profile shipped for this CPU model;
-//! 4. computed defaults (`defaults.rs`).
+//! 3. the machine's profile for this CPU, in `/etc/cachewise/`
+//!    ([`profile::machine_path`](crate::profile::machine_path));
+//! 4. a profile shipped for this CPU model;
+//! 5. computed defaults (`defaults.rs`).
 //!
-//! A profile that is missing (unless it is only the user's), unreadable, damaged or foreign is
-//! passed over, with one line on stderr per process that `CACHEWISE_QUIET=1` silences. A program
-//! that runs with more privilege than its caller (`AT_SECURE`: set-user-id and the like) looks at
-//! neither environment nor user files. Operations that a profile says nothing about keep their
+//! A profile that is missing (unless it is only the user's or the machine's), unreadable, damaged or
+//! foreign is passed over, with one line on stderr per process that `CACHEWISE_QUIET=1` silences. A
+//! program that runs with more privilege than its caller (`AT_SECURE`: set-user-id and the like) looks
+//! at neither environment nor user files; it reads the machine's, which only root writes. Operations that a profile says nothing about keep their
 //! computed defaults.
 //!
 //! Initialisation takes no lock: one thread claims it, and whoever else comes meanwhile is served
@@ -38,6 +40,8 @@ pub enum Source {
     Environment(ProfilePath),
     /// The user's profile for this CPU.
     User(ProfilePath),
+    /// The machine's profile for this CPU, for all users.
+    Machine(ProfilePath),
     /// A profile that came with the library, for the CPU model of this name.
     Shipped(&'static str),
     /// A profile that the program [installed](install) itself.
@@ -51,6 +55,7 @@ impl fmt::Display for Source {
         match self {
             Source::Environment(path) => write!(f, "{path} (CACHEWISE_PROFILE)"),
             Source::User(path) => write!(f, "{path} (this user's profile)"),
+            Source::Machine(path) => write!(f, "{path} (this machine's profile)"),
             Source::Shipped(model) => write!(f, "the profile shipped for {model}"),
             Source::Installed => f.write_str("the profile the program installed"),
             Source::Computed => f.write_str("defaults computed from this CPU's caches"),
@@ -287,6 +292,8 @@ const COMPUTED: u8 = 0;
 const ENVIRONMENT: u8 = 1;
 #[cfg(all(feature = "os", target_os = "linux"))]
 const USER: u8 = 2;
+#[cfg(all(feature = "os", target_os = "linux"))]
+const MACHINE: u8 = 5;
 const SHIPPED_PROFILE: u8 = 3;
 const INSTALLED: u8 = 4;
 
@@ -294,7 +301,7 @@ const INSTALLED: u8 = 4;
 static KIND: AtomicU8 = AtomicU8::new(COMPUTED);
 /// The rows that a profile decided, one bit each.
 static FROM_PROFILE: AtomicU16 = AtomicU16::new(0);
-/// The path of the environment's or the user's profile, ending in NUL; set before `KIND` says so,
+/// The path of the environment's, the user's or the machine's profile, ending in NUL; set before `KIND` says so,
 /// and never again.
 static PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 /// The shipped profile's name; as `PATH`.
@@ -317,11 +324,15 @@ fn current() -> Source {
         return Source::Shipped(unsafe { *name });
     }
     #[cfg(all(feature = "os", target_os = "linux"))]
-    if !path.is_null() && matches!(kind, ENVIRONMENT | USER) {
+    if !path.is_null() && matches!(kind, ENVIRONMENT | USER | MACHINE) {
         // SAFETY: only `files` stores it: a string ending in NUL in pages that are never given
         // back nor written again.
         let path = ProfilePath(unsafe { CStr::from_ptr(path) });
-        return if kind == USER { Source::User(path) } else { Source::Environment(path) };
+        return match kind {
+            USER => Source::User(path),
+            MACHINE => Source::Machine(path),
+            _ => Source::Environment(path),
+        };
     }
     let _ = path;
     Source::Computed
@@ -383,9 +394,9 @@ impl Drop for Claim {
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod files {
-    //! The first two sources: files, and the one warning line.
+    //! The first three sources: files, and the one warning line.
 
-    use super::{ENVIRONMENT, PATH, USER};
+    use super::{ENVIRONMENT, MACHINE, PATH, USER};
     use crate::cpu::Signature;
     use crate::cursor::Cursor;
     use crate::dispatch;
@@ -400,20 +411,28 @@ mod files {
     const PATH_BYTES: usize = 4096;
 
     pub(super) fn discover(signature: &Signature, available: Features) -> Option<(u8, u16)> {
-        if os::is_secure() {
-            return None;
-        }
-        if let Some(path) = os::variable(c"CACHEWISE_PROFILE") {
-            match follow(path, signature, available) {
-                Ok(decided) => return Some((ENVIRONMENT, decided)),
-                Err(problem) => warn(path, &problem),
+        let mut pages = Scratch::new(PATH_BYTES).ok()?;
+        if !os::is_secure() {
+            if let Some(path) = os::variable(c"CACHEWISE_PROFILE") {
+                match follow(path, signature, available) {
+                    Ok(decided) => return Some((ENVIRONMENT, decided)),
+                    Err(problem) => warn(path, &problem),
+                }
+            }
+            if let Some(path) = user_path(pages.bytes(), signature)
+                && let Some(decided) = follow_if_there(path, signature, available)
+            {
+                return Some((USER, decided));
             }
         }
-        let mut pages = Scratch::new(PATH_BYTES).ok()?;
-        let path = user_path(pages.bytes(), signature)?;
+        let path = machine_path(pages.bytes(), signature)?;
+        follow_if_there(path, signature, available).map(|decided| (MACHINE, decided))
+    }
+
+    /// Having none is normal; so is a directory that this process may not look into.
+    fn follow_if_there(path: &CStr, signature: &Signature, available: Features) -> Option<u16> {
         match follow(path, signature, available) {
-            Ok(decided) => return Some((USER, decided)),
-            // Having none is normal; so is a home that this process may not look into.
+            Ok(decided) => return Some(decided),
             Err(Problem::Unreadable(error)) if error.is_missing() || !os::exists(path) => {}
             Err(problem) => warn(path, &problem),
         }
@@ -435,8 +454,17 @@ mod files {
         path.push(b"/cachewise/").ok()?;
         profile::write_file_name(&mut path, signature).ok()?;
         path.push(b"\0").ok()?;
-        let length = path.written().len();
-        CStr::from_bytes_with_nul(buffer.get(..length)?).ok()
+        CStr::from_bytes_until_nul(buffer).ok()
+    }
+
+    /// As [`profile::machine_path`], without allocating.
+    fn machine_path<'a>(buffer: &'a mut [u8], signature: &Signature) -> Option<&'a CStr> {
+        let mut path = Cursor::new(buffer);
+        path.push(profile::MACHINE_DIRECTORY.as_bytes()).ok()?;
+        path.push(b"/").ok()?;
+        profile::write_file_name(&mut path, signature).ok()?;
+        path.push(b"\0").ok()?;
+        CStr::from_bytes_until_nul(buffer).ok()
     }
 
     enum Problem {

@@ -6,7 +6,7 @@
 #![cfg(all(feature = "std", target_os = "linux"))]
 
 use cachewise::cpu::{Caches, Cpu, Signature};
-use cachewise::profile::{Decision, MAX_SIZE, Profile, user_path};
+use cachewise::profile::{Decision, MAX_SIZE, Profile, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, profile_source, raw};
 use cachewise_kernels::Operation;
 use std::ffi::OsStr;
@@ -455,4 +455,74 @@ fn a_set_user_id_program_ignores_the_environment() {
         }
         assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
     }
+    // The machine's profile is root's word, and holds for such programs too.
+    let etc = etc_with_a_profile();
+    let mut command = with_etc(etc.path(), "setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    command.args(child("child_is_privileged").get_args()).env("CACHEWISE_TEST_CHILD", "1");
+    let (out, lines) = run(command.env("CACHEWISE_PROFILE", &profile).current_dir("/"));
+    assert!(out.contains("secure: 1") && out.contains("source: Machine"), "{out} {lines:?}");
+    assert!(lines.is_empty(), "{lines:?}");
+}
+
+/// A directory to stand for `/etc`, with the machine's profile in it.
+fn etc_with_a_profile() -> tempfile::TempDir {
+    let etc = tempfile::tempdir().expect("a directory");
+    let name = machine_path().expect("a path");
+    let path = etc.path().join(name.strip_prefix("/etc").expect("below /etc"));
+    profile_by_bytes().write_atomic(&path).expect("written");
+    for (path, mode) in [(etc.path(), 0o755), (&path, 0o644)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permitted");
+    }
+    etc
+}
+
+/// A program that sees that directory as its `/etc`, in a mount namespace of its own.
+fn with_etc(etc: &Path, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("unshare");
+    // SAFETY: always callable.
+    let root = unsafe { libc::geteuid() } == 0;
+    command.arg(if root { "-m" } else { "-rm" });
+    command.args(["sh", "-c", "mount --bind \"$0\" /etc && exec \"$@\""]).arg(etc).arg(program);
+    command
+}
+
+#[test]
+fn the_machines_profile_is_followed_where_the_user_has_none() {
+    let etc = etc_with_a_profile();
+    let can = with_etc(etc.path(), "true").output().is_ok_and(|output| output.status.success());
+    if !can {
+        eprintln!("mount namespaces are not allowed here: nothing tested");
+        return;
+    }
+    let inside = |settings: &[(&str, &Path)]| {
+        let inner = child("child_works");
+        let mut command = with_etc(etc.path(), inner.get_program());
+        command.args(inner.get_args());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        run(command.envs(settings.iter().copied()))
+    };
+    let path = machine_path().expect("a path");
+    let machine = format!("decided: copy.bytes {} (this machine's profile)\n", path.display());
+    let (out, lines) = inside(&[]);
+    assert!(out.contains(&machine) && lines.is_empty(), "{out} {lines:?}");
+    // A bad one that the user names costs its line; a good one of the user goes first.
+    let (out, lines) = inside(&[("CACHEWISE_PROFILE", Path::new("/nonexistent"))]);
+    assert!(out.contains(&machine) && lines.len() == 1, "{out} {lines:?}");
+    let home = tempfile::tempdir().expect("a directory");
+    let users = home.path().join("cachewise").join(path.file_name().expect("a name"));
+    profile_by_bytes().write_atomic(&users).expect("written");
+    let (out, lines) = inside(&[("XDG_CONFIG_HOME", home.path())]);
+    assert!(out.contains("(this user's profile)") && lines.is_empty(), "{out} {lines:?}");
+    // A damaged one of the machine is told like any other, and the next source decides.
+    let damaged = etc.path().join(path.strip_prefix("/etc").expect("below /etc"));
+    std::fs::write(damaged, "bad\n").expect("written");
+    let (out, lines) = inside(&[]);
+    assert!(out.contains("source: Computed") && lines.len() == 1, "{out} {lines:?}");
+    assert!(lines[0].starts_with(&format!("cachewise: {}: line 1", path.display())), "{lines:?}");
 }

@@ -6,7 +6,8 @@
 //! over all counts only rows that differ after Holm's correction (1979) for how many there are.
 
 use crate::Table;
-use crate::plot::{cell_caption, value::whole};
+use crate::cost::{is_measurable, whole};
+use crate::plot::cell_caption;
 use cachewise_measure::stats::{GeometricMean, LEAST_ROUNDS};
 use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row, unpaired};
 use serde::Serialize;
@@ -81,7 +82,8 @@ pub struct Comparison {
     pub only_old: usize,
     /// Rows that only the new record has.
     pub only_new: usize,
-    /// Rows that one of them dropped early for their slowness, or that have no reference.
+    /// Rows that one of them dropped early for their slowness or could not measure, or that have no
+    /// reference.
     pub left_out: usize,
     /// What else differs between the runs: C library, kernel, compiler.
     pub differences: Vec<String>,
@@ -174,7 +176,7 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
         let reference = references.get(&identity(&of_reference)).and_then(|all| all.get(*launch));
         *launch += 1;
         let sample = found.entry(key).or_insert(Sample { row, ratios: Vec::new(), dropped: false });
-        sample.dropped |= row.dropped;
+        sample.dropped |= row.dropped || !is_measurable(row);
         if let Some(reference) = reference {
             let pairs = whole(row).into_iter().zip(whole(reference));
             sample
@@ -427,7 +429,10 @@ impl Comparison {
         for (count, what) in [
             (self.only_old, "only in the old record"),
             (self.only_new, "only in the new record"),
-            (self.left_out, "dropped early for slowness or without a reference: not compared"),
+            (
+                self.left_out,
+                "dropped early for slowness, without a reference, or not measurable: not compared",
+            ),
         ] {
             if count > 0 {
                 lines.push(format!("{count} rows {what}"));
@@ -530,11 +535,8 @@ mod tests {
             row.bystander_ns = row.operation_ns.iter().map(|time| -1.5 * time).collect();
         }
         let found = compare(&old, &new, 0.05);
-        let of_it = found.rows.iter().filter(|row| row.contestant == "copy.a");
-        assert!(
-            of_it.clone().count() == 6
-                && of_it.clone().all(|row| row.outcome == Outcome::CannotTell)
-        );
+        assert!(!found.rows.iter().any(|row| row.contestant == "copy.a"));
+        assert_eq!(found.left_out, 6);
     }
 
     #[test]

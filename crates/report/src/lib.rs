@@ -4,7 +4,9 @@
 //! Everything here can redraw any old record: it reads the record's rows and nothing else.
 #![warn(missing_docs)]
 
+pub mod closing;
 pub mod compare;
+pub mod cost;
 pub mod crossover;
 pub mod forms;
 pub mod html;

@@ -2,9 +2,10 @@
 //! what the kernel is; beside them the ratio to the reference, its verdict, and how near the limit.
 
 use crate::Table;
-use crate::units::{bytes, significant, time};
+use crate::cost::{self, comparison, median, whole};
+use crate::units::{bytes, significant};
 use cachewise_kernels::find;
-use cachewise_measure::{CellKey, ProofVerdict, Row, stats};
+use cachewise_measure::{CellKey, ProofVerdict, Row};
 
 /// Bytes moved per cached row of seed 002's tables.
 const CACHED_VOLUME: f64 = 4.096e9;
@@ -43,10 +44,7 @@ pub fn caption(cell: &CellKey) -> String {
 }
 
 fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
-    rows.sort_by(|a, b| {
-        let total = |row: &Row| whole(row);
-        total(a).total_cmp(&total(b))
-    });
+    rows.sort_by(|a, b| median(&whole(a)).total_cmp(&median(&whole(b))));
     let parts = key.reader.is_some() || key.bystander.is_some();
     let in_memory = key.destination.as_deref() == Some("DRAM");
     let mut columns = vec!["name", "alias", ">B/s", ">us"];
@@ -70,17 +68,8 @@ fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
     table
 }
 
-/// Operation, reader and bystander together, nanoseconds per call.
-fn whole(row: &Row) -> f64 {
-    median_of(&row.operation_ns) + median_of(&row.reader_ns) + median_of(&row.bystander_ns)
-}
-
-pub(crate) fn median_of(times: &[f64]) -> f64 {
-    if times.is_empty() { 0.0 } else { stats::median(times) }
-}
-
 fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
-    let operation = median_of(&row.operation_ns);
+    let operation = median(&row.operation_ns);
     let rate = row.cell.size as f64 / operation * 1e9;
     let volume = if in_memory { UNCACHED_VOLUME } else { CACHED_VOLUME };
     let kernel = find(&row.contestant);
@@ -91,33 +80,12 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
         format!("{:.0}", volume / rate * 1e6),
     ];
     if parts {
-        let part = |times: &[f64]| {
-            if times.is_empty() { "-".to_owned() } else { time(median_of(times)) }
-        };
-        cells.extend([
-            part(&row.operation_ns),
-            part(&row.reader_ns),
-            part(&row.bystander_ns),
-            time(whole(row)),
-        ]);
+        cells.extend(
+            [&row.operation_ns, &row.reader_ns, &row.bystander_ns].map(|p| cost::part(row, p)),
+        );
+        cells.push(cost::total(row));
     }
-    let ratio = if parts { row.total_ratio } else { row.ratio };
-    if row.contestant == row.reference {
-        cells.extend(["1".to_owned(), String::new(), "reference".to_owned()]);
-    } else {
-        match ratio {
-            Some(ratio) => cells.extend([
-                format!("{:.3}", ratio.median),
-                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
-                if row.dropped {
-                    "dropped, slow".to_owned()
-                } else {
-                    ratio.verdict(0.01).to_string()
-                },
-            ]),
-            None => cells.extend(["-".to_owned(), String::new(), String::new()]),
-        }
-    }
+    cells.extend(comparison(row));
     let figure = |name: &str| row.extra.get(name).copied();
     cells.push(if in_memory {
         figure("ceiling_share").map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0))
@@ -184,8 +152,8 @@ pub fn flat(rows: &[Row]) -> Table {
     let exact = |value: f64| format!("{value:.4}");
     let optional = |value: Option<f64>| value.map_or(String::new(), exact);
     for row in rows {
-        let operation = median_of(&row.operation_ns);
-        let part = |times: &[f64]| optional((!times.is_empty()).then(|| median_of(times)));
+        let operation = median(&row.operation_ns);
+        let part = |times: &[f64]| optional((!times.is_empty()).then(|| median(times)));
         table.push(vec![
             row.experiment.clone(),
             row.cell.operation.clone(),

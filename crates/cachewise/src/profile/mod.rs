@@ -10,7 +10,7 @@ mod owned;
 
 pub use error::{Found, ProfileError};
 #[cfg(feature = "std")]
-pub use owned::{Decision, Profile, ReadError, Record, WriteError, user_path};
+pub use owned::{Decision, Profile, ReadError, Record, WriteError, machine_path, user_path};
 
 use crate::cpu::{Caches, Signature, Text};
 use crate::cursor::Cursor;
@@ -27,6 +27,9 @@ pub const MAX_BYTES: usize = 64 * 1024;
 /// The smallest size a profile decides. Smaller calls take the library's own inlined paths, or,
 /// from 129 bytes on, the widest temporal kernel.
 pub const FIRST_SIZE: u64 = 256;
+
+/// Where the profile lies that all users of a machine share, which only root writes.
+pub const MACHINE_DIRECTORY: &str = "/etc/cachewise";
 
 /// A range's end that means every larger size; `max` in the text.
 pub const MAX_SIZE: u64 = u64::MAX;

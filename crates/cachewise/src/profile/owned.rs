@@ -3,7 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, MAX_SIZE, Parallel, ProfileError, ProfileText, VERSION, fnv1a64, write_file_name,
+    DecisionLine, MACHINE_DIRECTORY, MAX_SIZE, Parallel, ProfileError, ProfileText, VERSION,
+    fnv1a64, write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -235,9 +236,20 @@ pub fn user_path() -> Option<PathBuf> {
     };
     let config = absolute("XDG_CONFIG_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
+    Some(config.join("cachewise").join(file_name()?))
+}
+
+/// Where the profile for this CPU is looked for that all users of the machine share:
+/// `/etc/cachewise/`, then the same file name. Services have no home directory.
+#[must_use]
+pub fn machine_path() -> Option<PathBuf> {
+    Some(Path::new(MACHINE_DIRECTORY).join(file_name()?))
+}
+
+fn file_name() -> Option<String> {
     let mut name = String::new();
     write_file_name(&mut name, &Signature::detect()).ok()?;
-    Some(config.join("cachewise").join(name))
+    Some(name)
 }
 
 /// Why a file did not give a profile.

@@ -96,7 +96,9 @@ fn decided(args: &Explain) -> anyhow::Result<Decision> {
     }
     let found = decision(args.op, args.reuse, size);
     let path = match found.source {
-        Source::Environment(path) | Source::User(path) => Some(path.as_path().to_owned()),
+        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
+            Some(path.as_path().to_owned())
+        }
         _ => None,
     };
     Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))

@@ -35,7 +35,9 @@ fn profile(args: &Export) -> anyhow::Result<Profile> {
         return Ok(Profile::read(path)?);
     }
     match cachewise::profile_source() {
-        Source::Environment(path) | Source::User(path) => Ok(Profile::read(path.as_path())?),
+        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
+            Ok(Profile::read(path.as_path())?)
+        }
         _ => anyhow::bail!(
             "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one"
         ),

@@ -35,7 +35,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let mut bench = Bench::new(args.seed.unwrap_or_else(drawn_seed), args.memory)?;
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let profile = match cachewise::profile_source() {
-        Source::Environment(path) | Source::User(path) => Profile::read(path.as_path()).ok(),
+        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
+            Profile::read(path.as_path()).ok()
+        }
         _ => None,
     };
     let tunables = profile.filter(|_| cfg!(target_env = "gnu")).as_ref().map(tunables_of);

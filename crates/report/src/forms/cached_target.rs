@@ -1,8 +1,9 @@
 //! `cached-target` (001.2 to .4, 002.9): one table per size and source, a column per state of the
 //! target; and one of `prefetchnta`, a column per level.
 
-use super::cells::{axis, by_cell, comparison, median, residency};
+use super::cells::{axis, by_cell, residency};
 use crate::Table;
+use crate::cost::{comparison, median, sane};
 use crate::units::{bytes, gigabytes_per_second};
 use cachewise_kernels::find;
 use cachewise_measure::Row;
@@ -66,11 +67,13 @@ fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
         let mut cells = vec![name.clone(), alias];
         for wanted in &states {
             let found = rows.iter().find(|row| row.contestant == name && state(row) == *wanted);
-            match found.and_then(|row| Some((row, median(&row.operation_ns)?))) {
+            match found.map(|row| (row, median(&row.operation_ns))) {
                 Some((row, time)) => cells.extend([
                     gigabytes_per_second(row.cell.size, time),
                     // Of the operation alone: reading the target is a state here, not a cost.
-                    row.ratio.map_or(comparison(row)[0].clone(), |r| format!("{:.2}", r.median)),
+                    row.ratio
+                        .and_then(sane)
+                        .map_or(comparison(row)[0].clone(), |r| format!("{:.2}", r.median)),
                 ]),
                 None => cells.extend([String::new(), String::new()]),
             }

@@ -1,6 +1,6 @@
-//! What the forms share: rows by cell, whole costs, and the columns that compare with the reference.
+//! What the forms share: rows by cell, axes, and what the proofs of residency said.
 
-use cachewise_measure::{CellKey, PairedRatio, ProofVerdict, Row, stats};
+use cachewise_measure::{CellKey, ProofVerdict, Row};
 
 /// Rows by cell, in the order the cells appear.
 pub(super) fn by_cell(rows: &[Row]) -> Vec<(&CellKey, Vec<&Row>)> {
@@ -12,40 +12,6 @@ pub(super) fn by_cell(rows: &[Row]) -> Vec<(&CellKey, Vec<&Row>)> {
         }
     }
     cells
-}
-
-/// Operation, reader and bystander together, by round.
-pub(super) fn whole(row: &Row) -> Vec<f64> {
-    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
-    let sum = |(round, time): (usize, &f64)| {
-        time + part(&row.reader_ns, round) + part(&row.bystander_ns, round)
-    };
-    row.operation_ns.iter().enumerate().map(sum).collect()
-}
-
-/// The median of some part; none where there is no such part.
-pub(super) fn median(times: &[f64]) -> Option<f64> {
-    (!times.is_empty()).then(|| stats::median(times))
-}
-
-/// The ratio that counts: of the sum where there are parts.
-pub(super) fn ratio(row: &Row) -> Option<PairedRatio> {
-    row.total_ratio.or(row.ratio)
-}
-
-/// Ratio, interval and verdict, as texts.
-pub(super) fn comparison(row: &Row) -> [String; 3] {
-    if row.contestant == row.reference {
-        return ["1".to_owned(), String::new(), "reference".to_owned()];
-    }
-    match ratio(row) {
-        None => ["-".to_owned(), String::new(), String::new()],
-        Some(ratio) => [
-            format!("{:.3}", ratio.median),
-            format!("{:.3} .. {:.3}", ratio.low, ratio.high),
-            ratio.verdict(0.01).to_string(),
-        ],
-    }
 }
 
 /// An axis of a cell, 0 where it has none.

@@ -1,9 +1,10 @@
 //! `receive` (001.7, .8): a table per cell, policies down; speed, and what of a core it takes at
 //! 10 Gb/s.
 
-use super::cells::{axis, by_cell, comparison, median, residency, whole};
+use super::cells::{axis, by_cell, residency};
 use crate::Table;
-use crate::units::{bytes, significant, time};
+use crate::cost::{comparison, part, total};
+use crate::units::{bytes, significant};
 use cachewise_measure::{CellKey, Row};
 
 /// One table per cell, in the order they were measured.
@@ -50,16 +51,15 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
         let figure = |name: &str| row.extra.get(name).copied();
         let share =
             |name| figure(name).map_or("-".to_owned(), |part| format!("{:.1} %", part * 100.0));
-        let part = |times: &[f64]| median(times).map_or("-".to_owned(), time);
         let mut cells = vec![
             row.contestant.clone(),
             figure("gbit_per_s").map_or("-".to_owned(), significant),
             share("cpu_share_10g"),
             share("cpu_share_copy_10g"),
-            part(&row.operation_ns),
-            part(&row.reader_ns),
-            part(&row.bystander_ns),
-            part(&whole(row)),
+            part(row, &row.operation_ns),
+            part(row, &row.reader_ns),
+            part(row, &row.bystander_ns),
+            total(row),
         ];
         cells.extend(comparison(row));
         table.push(cells);

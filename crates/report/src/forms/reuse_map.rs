@@ -2,8 +2,9 @@
 //! delay. `<` marks cells that the contestant wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
-use super::cells::{ratio, residency};
+use super::cells::residency;
 use crate::Table;
+use crate::cost::{MARGIN, ratio, verdict};
 use crate::units::{bytes, time};
 use cachewise_measure::{CellKey, Row, Verdict};
 
@@ -82,7 +83,7 @@ fn table(title: &str, contestant: &str, rows: &[&Row]) -> Table {
                 .iter()
                 .find(|row| row.cell.reader == Some(fraction) && Delay::of(&row.cell) == *delay);
             cells.push(found.and_then(|row| ratio(row)).map_or(String::new(), |ratio| {
-                let mark = match ratio.verdict(0.01) {
+                let mark = match ratio.verdict(MARGIN) {
                     Verdict::Faster => "<",
                     Verdict::Slower => ">",
                     Verdict::CannotTell => "~",
@@ -103,7 +104,7 @@ fn table(title: &str, contestant: &str, rows: &[&Row]) -> Table {
 }
 
 fn by_verdict(rows: &[&Row], wanted: Verdict) -> usize {
-    rows.iter().filter(|row| ratio(row).is_some_and(|ratio| ratio.verdict(0.01) == wanted)).count()
+    rows.iter().filter(|row| verdict(row) == Some(wanted)).count()
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Every row with its rounds: experiments and operations, cells in them, contestants in those.
 
-use crate::matrix::median_of;
+use crate::cost::{self, median, whole};
 use crate::plot::cell_caption;
 use crate::plot::scale::Scale;
-use crate::plot::value::whole;
 use crate::svg::number;
 use crate::units::{gigabytes_per_second, time};
 use cachewise_measure::{DriftVerdict, Row};
@@ -91,16 +90,16 @@ fn cell(title: String, rows: &[&Row]) -> Cell {
     let most = all.iter().copied().fold(0.0, f64::max);
     let scale = Scale::new((least, most), true, (2.0, STRIP - 2.0));
     let mut sorted = rows.to_vec();
-    sorted.sort_by(|a, b| median_of(&whole(a)).total_cmp(&median_of(&whole(b))));
+    sorted.sort_by(|a, b| median(&whole(a)).total_cmp(&median(&whole(b))));
     Cell { title, remarks, parts, rows: sorted.into_iter().map(|row| line(row, scale)).collect() }
 }
 
 fn line(row: &Row, scale: Scale) -> Line {
     let reference = row.contestant == row.reference;
     let times = whole(row);
-    let ratio = row.total_ratio.or(row.ratio).filter(|ratio| ratio.median.is_finite());
+    let [ratio, interval, verdict] = cost::comparison(row);
     let part = |name: &str, times: &[f64]| {
-        (!times.is_empty()).then(|| format!("{name} {}", time(median_of(times))))
+        (!times.is_empty()).then(|| format!("{name} {}", cost::part(row, times)))
     };
     let parts: Vec<String> = [
         part("operation", &row.operation_ns),
@@ -113,20 +112,11 @@ fn line(row: &Row, scale: Scale) -> Line {
     Line {
         contestant: row.contestant.clone(),
         reference,
-        time: time(median_of(&times)),
-        speed: gigabytes_per_second(row.cell.size, median_of(&row.operation_ns)),
+        time: cost::total(row),
+        speed: gigabytes_per_second(row.cell.size, median(&row.operation_ns)),
         parts: parts.join(", "),
-        ratio: match ratio {
-            Some(_) if reference => "1".to_owned(),
-            Some(ratio) => format!("{:.3} ({:.3} .. {:.3})", ratio.median, ratio.low, ratio.high),
-            None => "-".to_owned(),
-        },
-        verdict: match ratio {
-            _ if reference => "reference".to_owned(),
-            _ if row.dropped => "dropped, slow".to_owned(),
-            Some(ratio) => ratio.verdict(0.01).to_string(),
-            None => String::new(),
-        },
+        ratio: if interval.is_empty() { ratio } else { format!("{ratio} ({interval})") },
+        verdict,
         rounds: said(&times),
         strip: strip(&times, scale),
     }
@@ -145,7 +135,7 @@ fn said(times: &[f64]) -> String {
         finite.len(),
         time(least),
         time(most),
-        time(median_of(&finite))
+        time(median(&finite))
     )
 }
 
@@ -156,7 +146,7 @@ fn strip(times: &[f64], scale: Scale) -> String {
         text.push_str(&format!("M{} 4v8", number(scale.at(*time))));
     }
     if !text.is_empty() {
-        text.push_str(&format!("M{} 0v16", number(scale.at(median_of(times)))));
+        text.push_str(&format!("M{} 0v16", number(scale.at(median(times)))));
     }
     text
 }

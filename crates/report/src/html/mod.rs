@@ -284,12 +284,7 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
 fn tally(rows: &[Row]) -> String {
     let against: Vec<&Row> = rows.iter().filter(|row| row.contestant != row.reference).collect();
     let count = |verdict: Verdict| {
-        let says = |row: &&&Row| {
-            row.total_ratio
-                .or(row.ratio)
-                .is_some_and(|ratio| ratio.verdict(0.01) == verdict && !row.dropped)
-        };
-        against.iter().filter(says).count()
+        against.iter().filter(|row| crate::cost::verdict(row) == Some(verdict)).count()
     };
     let reference = against.first().map_or("the reference", |row| row.reference.as_str());
     format!(
@@ -464,9 +459,7 @@ fn note(plot: &Plot) -> String {
             }
         }
         FigureKind::Bars if plot.value == plot::Quantity::Cost => {
-            parts.push(
-                "Medians of the three parts, stacked; what a bystander gained counts to the left",
-            );
+            parts.push("Medians of the three parts, stacked");
         }
         FigureKind::Bars => parts.push("Medians, whiskers their 95 % intervals"),
         FigureKind::HeatMap if plot.value.is_ratio() => {

@@ -2,7 +2,7 @@
 
 use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
 use super::{Axis, Key, Panel, Plot, Point, Rule, Series};
-use crate::matrix::median_of;
+use crate::cost::median;
 use crate::units::bytes;
 use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
 use std::collections::BTreeSet;
@@ -343,10 +343,11 @@ fn points(
                 let part = |of: fn(&Row) -> &Vec<f64>| {
                     let medians: Vec<f64> = members
                         .iter()
-                        .map(|row| median_of(of(row)))
+                        .map(|row| median(of(row)))
                         .filter(|m| m.is_finite())
                         .collect();
-                    median_of(&medians)
+                    // Below 0 by noise alone, or the sum would have no value.
+                    median(&medians).max(0.0)
                 };
                 [
                     part(|row| &row.operation_ns),
@@ -499,7 +500,7 @@ mod tests {
 
     /// Of a kernel with the factor one; libc's is twice that.
     fn time_of_row() -> f64 {
-        median_of(&row("copy", 1024, "warm", "copy.k0").operation_ns)
+        median(&row("copy", 1024, "warm", "copy.k0").operation_ns)
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a figure's names mean: the coordinate of a row along an axis, and the quantity it shows.
 
+use crate::cost;
 use crate::units;
 use cachewise_measure::{Row, stats};
 
@@ -157,17 +158,6 @@ impl Spread {
     }
 }
 
-/// Operation, reader and bystander together, by round.
-#[must_use]
-pub fn whole(row: &Row) -> Vec<f64> {
-    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
-    row.operation_ns
-        .iter()
-        .enumerate()
-        .map(|(round, time)| time + part(&row.reader_ns, round) + part(&row.bystander_ns, round))
-        .collect()
-}
-
 impl Quantity {
     /// The quantity of that name in a record.
     #[must_use]
@@ -194,15 +184,16 @@ impl Quantity {
                     .finite()
             }
             Quantity::Ns => Spread::of(&row.operation_ns),
-            Quantity::TotalNs | Quantity::Cost => Spread::of(&whole(row)),
+            Quantity::TotalNs | Quantity::Cost if !cost::is_measurable(row) => None,
+            Quantity::TotalNs | Quantity::Cost => Spread::of(&cost::whole(row)),
             Quantity::Ratio | Quantity::TotalRatio => {
                 let ratio = match self {
-                    Quantity::TotalRatio => row.total_ratio.or(row.ratio),
-                    _ => row.ratio,
+                    Quantity::TotalRatio => cost::ratio(row),
+                    _ => row.ratio.and_then(cost::sane),
                 };
                 match ratio {
                     Some(ratio) => {
-                        Spread { mid: ratio.median, low: ratio.low, high: ratio.high }.finite()
+                        Some(Spread { mid: ratio.median, low: ratio.low, high: ratio.high })
                     }
                     None if row.contestant == row.reference => {
                         Some(Spread { mid: 1.0, low: 1.0, high: 1.0 })

@@ -57,11 +57,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let (bars, left_out) = bars(plot, panel);
     let stacked = plot.value == Quantity::Cost;
     let ends = |bar: &Bar<'_>| match bar.point.parts {
-        // A bystander that gained is drawn to the left of zero.
-        Some(parts) => {
-            let sum = |sign: f64| parts.iter().filter(|p| **p * sign > 0.0).sum::<f64>();
-            (sum(-1.0), sum(1.0))
-        }
+        Some(parts) => (0.0, parts.iter().sum()),
         None => (bar.point.value.mid.min(0.0), bar.point.value.mid.max(0.0)),
     };
     let least = bars.iter().map(|bar| ends(bar).0).fold(0.0, f64::min);
@@ -120,14 +116,13 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         let zero = scale.at(0.0);
         match bar.point.parts {
             Some(parts) => {
-                let (mut right, mut left) = (0.0, 0.0);
+                let mut from = 0.0;
                 for (part, name) in parts.iter().zip(["operation", "reader", "bystander"]) {
-                    let from = if *part > 0.0 { &mut right } else { &mut left };
-                    let (a, b) = (scale.at(*from), scale.at(*from + part));
-                    *from += part;
+                    let (a, b) = (scale.at(from), scale.at(from + part));
+                    from += part;
                     group.push(rectangle(
                         &format!("part {name}"),
-                        (a.min(b), y + 15.0),
+                        (a, y + 15.0),
                         ((b - a).abs(), 7.0),
                     ));
                 }

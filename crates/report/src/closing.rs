@@ -1,0 +1,214 @@
+//! The three lines that every measuring verb ends with: whether there is a gain here, whether the run
+//! can be trusted, and what to do next.
+
+use crate::cost;
+use crate::units::{bytes, gain};
+use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
+use std::fmt;
+
+/// Is there a gain on this machine?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was shown.
+    Yes,
+    /// It was shown that there is none worth having.
+    No,
+    /// Neither.
+    CannotTell,
+}
+
+impl Answer {
+    /// As the line begins.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Answer::Yes => "yes",
+            Answer::No => "no",
+            Answer::CannotTell => "cannot tell",
+        }
+    }
+}
+
+/// The last three lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// Whether there is a gain here.
+    pub answer: Answer,
+    /// What it rests on, in a few words.
+    pub because: String,
+    /// Whether the run can be trusted.
+    pub trust: Trust,
+    /// What to do next: a command, or why nothing.
+    pub next: String,
+}
+
+impl fmt::Display for Closing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "gain here:  {}: {}", self.answer.name(), self.because)?;
+        writeln!(f, "trust:      {}", self.trust)?;
+        writeln!(f, "what next:  {}", self.next)
+    }
+}
+
+/// Whether a run can be trusted: what speaks against it, worst first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trust(Vec<String>);
+
+impl Trust {
+    /// By what disturbed the run, and by what its rows say of themselves.
+    #[must_use]
+    pub fn of(rows: &[Row], warnings: &[Warning], interrupted: bool) -> Trust {
+        let mut doubts = Vec::new();
+        if interrupted {
+            doubts.push("it was stopped before its end".to_owned());
+        }
+        let mut count = |doubt: &dyn Fn(&&Row) -> bool, what: &str| {
+            let found = rows.iter().filter(doubt).count();
+            if found > 0 {
+                doubts.push(format!("{found} of {} rows {what}", rows.len()));
+            }
+        };
+        count(&|row| !cost::is_measurable(row), "could not be measured");
+        count(
+            &|row| row.proofs.iter().any(|proof| proof.verdict == ProofVerdict::Failed),
+            "had data elsewhere than in the cache level they name",
+        );
+        count(
+            &|row| matches!(row.drift, Some(DriftVerdict::Drifting { .. })),
+            "drifted: ratios hold, times do not",
+        );
+        let mut trust = Trust(doubts);
+        for warning in warnings {
+            trust.doubt(format!("{} ({})", warning.cause, warning.figure));
+        }
+        trust
+    }
+
+    /// One more thing that speaks against the run.
+    pub fn doubt(&mut self, why: impl Into<String>) {
+        self.0.push(why.into());
+    }
+
+    /// Whether nothing speaks against it.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Trust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [] => f.write_str("good: nothing disturbed the run"),
+            [only] => write!(f, "limited: {only}"),
+            [first, rest @ ..] => write!(f, "limited: {first}; and {} more", rest.len()),
+        }
+    }
+}
+
+/// Whether anything is faster than the reference in these rows, and what that rests on. Where the
+/// library itself was measured, the answer is about the library alone.
+#[must_use]
+pub fn gain_of(rows: &[Row]) -> (Answer, String) {
+    let is_library = |row: &Row| row.contestant.starts_with("cachewise");
+    let about_library = rows.iter().any(is_library);
+    let who = if about_library { "the library" } else { "some kernel" };
+    let mut cells: Vec<(&Row, Vec<&Row>)> = Vec::new();
+    let compared =
+        |row: &&Row| row.contestant != row.reference && (!about_library || is_library(row));
+    for row in rows.iter().filter(compared) {
+        let same = |cell: &Row| cell.cell == row.cell && cell.experiment == row.experiment;
+        match cells.iter_mut().find(|(first, _)| same(first)) {
+            Some((_, members)) => members.push(row),
+            None => cells.push((row, vec![row])),
+        }
+    }
+    let Some((first, _)) = cells.first() else {
+        return (Answer::CannotTell, "nothing was compared".to_owned());
+    };
+    let (reference, all) = (first.reference.as_str(), cells.len());
+    let has = |members: &[&Row], wanted: Verdict| {
+        members.iter().any(|row| cost::verdict(row) == Some(wanted))
+    };
+    let faster = cells.iter().filter(|(_, members)| has(members, Verdict::Faster)).count();
+    let known = |row: &&Row| cost::verdict(row).is_some() || row.dropped;
+    // Shown to be slower: everything that was tried there is.
+    let slower = |members: &[&Row]| {
+        let none = !has(members, Verdict::Faster) && !has(members, Verdict::CannotTell);
+        none && members.iter().all(known)
+    };
+    let slower = cells.iter().filter(|(_, members)| slower(members)).count();
+    let best = cells
+        .iter()
+        .flat_map(|(_, members)| members)
+        .filter(|row| cost::verdict(row) == Some(Verdict::Faster))
+        .filter_map(|row| Some((row, cost::ratio(row)?)))
+        .min_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let counts = format!("{faster} of {all} cells, slower in {slower}");
+    match best {
+        Some((row, ratio)) => (
+            Answer::Yes,
+            format!(
+                "{who} is faster than {reference} in {counts}; at most {} ({} of {}, {})",
+                gain(ratio.median),
+                row.cell.operation,
+                bytes(row.cell.size),
+                row.contestant
+            ),
+        ),
+        None if 2 * slower >= all => {
+            (Answer::No, format!("{who} is faster than {reference} in {counts}"))
+        }
+        None => (
+            Answer::CannotTell,
+            format!("no difference to {reference} is larger than the noise; faster in {counts}"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::fixtures::row;
+    use cachewise_measure::PairedRatio;
+
+    fn compared(size: u64, name: &str, [low, median, high]: [f64; 3]) -> Row {
+        let ratio = Some(PairedRatio { median, low, high, rounds: 15 });
+        Row { ratio, total_ratio: None, ..row("copy", size, "warm", name) }
+    }
+
+    #[test]
+    fn the_lines_answer_the_three_questions() {
+        let (wins, loses, equal) = ([0.45, 0.5, 0.55], [1.1, 1.2, 1.3], [0.95, 1.0, 1.05]);
+        let rows = [compared(4096, "a", wins), compared(8192, "a", loses)];
+        let (answer, because) = gain_of(&rows);
+        assert_eq!(answer, Answer::Yes);
+        let closing = Closing {
+            answer,
+            because,
+            trust: Trust::of(&rows, &[], true),
+            next: "`cachewise tune`".to_owned(),
+        };
+        assert_eq!(
+            closing.to_string(),
+            "gain here:  yes: some kernel is faster than libc in 1 of 2 cells, slower in 1; at most \
+             +100 % (copy of 4 KiB, a)\ntrust:      limited: it was stopped before its end\n\
+             what next:  `cachewise tune`\n"
+        );
+        // About the library where it was measured, whatever its competitors do.
+        let rows = [compared(4096, "cachewise", loses), compared(4096, "memx", wins)];
+        assert_eq!(gain_of(&rows).0, Answer::No);
+        assert_eq!(gain_of(&[compared(4096, "a", equal)]).0, Answer::CannotTell);
+        assert_eq!(gain_of(&[]).0, Answer::CannotTell);
+    }
+
+    #[test]
+    fn no_gain_stands_on_what_cannot_be() {
+        let mut row = compared(4096, "a", [0.45, 0.5, 0.55]);
+        row.bystander_ns = vec![-1e9; row.operation_ns.len()];
+        assert_eq!(gain_of(std::slice::from_ref(&row)).0, Answer::CannotTell);
+        let trust = Trust::of(&[row], &[], false);
+        assert_eq!(trust.to_string(), "limited: 1 of 1 rows could not be measured");
+        assert!(!trust.is_full() && Trust::default().is_full());
+    }
+}

@@ -1,0 +1,142 @@
+//! What a row costs: operation, reader and bystander together, against the reference's; and what of
+//! it can be believed.
+//!
+//! Reader and bystander are differences of times. Noise makes a small one negative, which is shown as
+//! 0. What cannot be is not a result: a part that is negative beyond noise, a sum that is not above
+//! 0, an interval that ends before it begins. It is shown as [`NOT_MEASURABLE`] and has no verdict.
+
+use crate::units::time;
+use cachewise_measure::{PairedRatio, Row, Verdict, stats};
+
+/// Differences of less than this are of no interest.
+pub const MARGIN: f64 = 0.01;
+/// A part may be negative by this share of the operation: twice the [`MARGIN`].
+const NOISE: f64 = 2.0 * MARGIN;
+/// In place of a figure that cannot be.
+pub const NOT_MEASURABLE: &str = "not measurable here";
+
+/// The median; 0 where there is no such part.
+#[must_use]
+pub fn median(times: &[f64]) -> f64 {
+    if times.is_empty() { 0.0 } else { stats::median(times) }
+}
+
+/// Operation, reader and bystander together, nanoseconds per call, by round.
+#[must_use]
+pub fn whole(row: &Row) -> Vec<f64> {
+    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+    let sum = |(round, time): (usize, &f64)| {
+        time + part(&row.reader_ns, round) + part(&row.bystander_ns, round)
+    };
+    row.operation_ns.iter().enumerate().map(sum).collect()
+}
+
+/// Whether the row's times can be.
+#[must_use]
+pub fn is_measurable(row: &Row) -> bool {
+    let operation = median(&row.operation_ns);
+    let least = -NOISE * operation;
+    operation > 0.0
+        && [&row.reader_ns, &row.bystander_ns].iter().all(|part| median(part) >= least)
+        && median(&whole(row)) > 0.0
+}
+
+/// The ratio, where it can be: above 0, finite, and inside its interval.
+#[must_use]
+pub fn sane(ratio: PairedRatio) -> Option<PairedRatio> {
+    let PairedRatio { median, low, high, .. } = ratio;
+    (0.0 < low && low <= median && median <= high && high.is_finite()).then_some(ratio)
+}
+
+/// The ratio that counts: of the sum where there are parts; `None` where there is none or it cannot be.
+#[must_use]
+pub fn ratio(row: &Row) -> Option<PairedRatio> {
+    row.total_ratio.or(row.ratio).filter(|_| is_measurable(row)).and_then(sane)
+}
+
+/// What that ratio says; `None` for the reference itself, and where nothing can be said.
+#[must_use]
+pub fn verdict(row: &Row) -> Option<Verdict> {
+    let compared = row.contestant != row.reference && !row.dropped;
+    ratio(row).filter(|_| compared).map(|ratio| ratio.verdict(MARGIN))
+}
+
+/// A part of the row as text; `-` where there is no such part.
+#[must_use]
+pub fn part(row: &Row, times: &[f64]) -> String {
+    match median(times) {
+        _ if times.is_empty() => "-".to_owned(),
+        value if value >= 0.0 => time(value),
+        value if value >= -NOISE * median(&row.operation_ns) => time(0.0),
+        _ => NOT_MEASURABLE.to_owned(),
+    }
+}
+
+/// The sum as text.
+#[must_use]
+pub fn total(row: &Row) -> String {
+    if is_measurable(row) { time(median(&whole(row))) } else { NOT_MEASURABLE.to_owned() }
+}
+
+/// Ratio, interval and verdict as texts.
+#[must_use]
+pub fn comparison(row: &Row) -> [String; 3] {
+    let told = |text: &str| [String::from("-"), String::new(), text.to_owned()];
+    if row.contestant == row.reference {
+        return ["1".to_owned(), String::new(), "reference".to_owned()];
+    }
+    match ratio(row) {
+        Some(ratio) => [
+            format!("{:.3}", ratio.median),
+            format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+            if row.dropped { "dropped, slow" } else { ratio.verdict(MARGIN).name() }.to_owned(),
+        ],
+        None if row.total_ratio.or(row.ratio).is_some() => told(NOT_MEASURABLE),
+        None => told(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::fixtures::row;
+
+    fn with(operation: f64, bystander: f64, ratio: (f64, f64, f64)) -> Row {
+        let (low, median, high) = ratio;
+        Row {
+            operation_ns: vec![operation; 15],
+            bystander_ns: vec![bystander; 15],
+            total_ratio: Some(PairedRatio { median, low, high, rounds: 15 }),
+            ..row("copy", 4096, "beside", "copy.k0")
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_has_no_figure_and_no_verdict() {
+        let good = (0.7, 0.8, 0.9);
+        for (operation, bystander, ratio, sum) in [
+            // Figures that were printed once: a negative part, a negative sum, intervals that end
+            // before they begin, or nowhere.
+            (434.0, -579.0, (-5.0, -4.113, -3.0), false),
+            (1000.0, -300.0, good, false),
+            (1000.0, 10.0, (2.34, 2.34, -0.31), true),
+            (1000.0, 10.0, (0.9, 1.0, f64::INFINITY), true),
+            (1000.0, 10.0, (f64::NAN, f64::NAN, f64::NAN), true),
+            (0.0, 10.0, good, false),
+        ] {
+            let row = with(operation, bystander, ratio);
+            assert_eq!(verdict(&row), None, "{operation} {bystander} {ratio:?}");
+            assert_eq!(comparison(&row)[2], NOT_MEASURABLE, "{operation} {bystander} {ratio:?}");
+            assert_eq!(total(&row) != NOT_MEASURABLE, sum, "{operation} {bystander} {ratio:?}");
+        }
+    }
+
+    #[test]
+    fn noise_around_nothing_is_nothing() {
+        let row = with(1000.0, -15.0, (0.7, 0.8, 0.9));
+        assert_eq!(verdict(&row), Some(Verdict::Faster));
+        assert_eq!(part(&row, &row.bystander_ns), "0.00 ns");
+        assert_eq!(part(&row, &[]), "-");
+        assert_eq!(part(&row, &[-21.0]), NOT_MEASURABLE);
+    }
+}
