@@ -1,88 +1,74 @@
 //! The items of the five source documents: where each is answered, or why it is not.
 //!
-//! An item is answered where an experiment, a kernel, a rule of the pool or a page under `docs/`
-//! cites it (`seed 002.4`, `"000.1-7"`). What nobody cites has to be listed with a reason in
-//! `docs/findings.md`, below the heading that [`NOT_ANSWERED`] names.
+//! `docs/checklist.md` lists them. An item is answered where a row of a table in `docs/findings.md`
+//! begins with it and names, in its last column, records that are there; a row may say "no record" and
+//! so does not count. What has no such row is listed with a reason below [`NOT_ANSWERED`].
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Documents and how many items each has.
-const DOCUMENTS: [(&str, u32); 5] = [("000", 15), ("001", 8), ("002", 17), ("003", 15), ("004", 9)];
+use std::path::Path;
 
 /// The heading of the list of what is left out.
 const NOT_ANSWERED: &str = "## Not answered here";
 
-type Citations = BTreeMap<(String, u32), Vec<String>>;
+type Item = (String, u32);
 
-/// Prints every item with the places that cite it, or the reason; an error if one has neither.
+/// What the findings say about the items.
+#[derive(Debug, Default, PartialEq)]
+struct Findings {
+    /// Records by item.
+    answered: BTreeMap<Item, BTreeSet<String>>,
+    /// Reasons by item.
+    reasons: BTreeMap<Item, String>,
+}
+
+/// Prints every item with its records or the reason, and last those not answered; an error if one has
+/// neither, or a record that is named is not there.
 pub fn run() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut cited = Citations::new();
-    for folder in ["crates", "docs"] {
-        for file in files(&root.join(folder))? {
-            let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-            let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
-            for item in items(without_reasons(&text)) {
-                let places = cited.entry(item).or_default();
-                if places.last() != Some(&name) {
-                    places.push(name.clone());
-                }
-            }
-        }
-    }
-    let findings = fs::read_to_string(root.join("docs/findings.md")).context("docs/findings.md")?;
-    let reasons = reasons(&findings);
+    let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
+    let listed = items_of_list(&read("docs/checklist.md")?);
+    let findings = findings(&read("docs/findings.md")?);
+    let records: Vec<String> = fs::read_dir(root.join("record"))?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let there = |name: &str| records.iter().any(|file| file.contains(&format!("-{name}-")));
+    let mut missing = Vec::new();
     let mut unanswered = Vec::new();
-    for (document, count) in DOCUMENTS {
-        for number in 1..=count {
-            let item = (document.to_owned(), number);
-            match (cited.get(&item), reasons.get(&item)) {
-                (Some(places), _) => {
-                    let shown: Vec<&str> = places.iter().take(4).map(String::as_str).collect();
-                    let more = places.len().saturating_sub(4);
-                    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                    println!("{document}.{number}: {}{more}", shown.join(", "));
-                }
-                (None, Some(reason)) => println!("{document}.{number}: not answered: {reason}"),
-                (None, None) => {
-                    println!("{document}.{number}: NOWHERE");
-                    unanswered.push(format!("{document}.{number}"));
-                }
+    for item @ (document, number) in &listed {
+        match (findings.answered.get(item), findings.reasons.get(item)) {
+            (Some(names), _) => {
+                missing.extend(names.iter().filter(|name| !there(name)).cloned());
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                println!("{document}.{number}: {}", names.join(", "));
             }
+            (None, Some(reason)) => unanswered.push(format!("{document}.{number}: {reason}")),
+            (None, None) => missing.push(format!("{document}.{number} (neither row nor reason)")),
         }
     }
-    if !unanswered.is_empty() {
-        bail!(
-            "cited nowhere and not listed below \"{NOT_ANSWERED}\" in docs/findings.md: {}",
-            unanswered.join(", ")
-        );
+    println!("\nanswered: {} of {} items", findings.answered.len(), listed.len());
+    println!("not answered: {}", unanswered.len());
+    unanswered.iter().for_each(|line| println!("  {line}"));
+    if let Some(unknown) = findings.answered.keys().find(|item| !listed.contains(item)) {
+        bail!("docs/findings.md: {}.{} is not in docs/checklist.md", unknown.0, unknown.1);
+    }
+    if !missing.is_empty() {
+        bail!("docs/findings.md: not there: {}", missing.join(", "));
     }
     Ok(())
 }
 
-/// Sources and pages below a folder, in order; snapshots and generated files cite nothing.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut entries: Vec<PathBuf> =
-        entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            found.extend(files(&path)?);
-        } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "md") {
-            found.push(path);
-        }
-    }
-    Ok(found)
+/// The lines `- 002.4: what` of the checklist.
+fn items_of_list(text: &str) -> Vec<Item> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+    lines.flat_map(|(item, _)| items(item)).collect()
 }
 
 /// The items a text cites: `002.4`, and all of `000.1-7`.
-fn items(text: &str) -> Vec<(String, u32)> {
+fn items(text: &str) -> Vec<Item> {
     let citation = Regex::new(r"\b(00[0-4])\.(\d{1,2})(?:-(\d{1,2}))?\b").expect("a pattern");
     let mut found = Vec::new();
     for parts in citation.captures_iter(text) {
@@ -95,19 +81,25 @@ fn items(text: &str) -> Vec<(String, u32)> {
     found
 }
 
-/// The text up to the list of what is left out.
-fn without_reasons(text: &str) -> &str {
-    text.split(NOT_ANSWERED).next().unwrap_or(text)
-}
-
-/// The lines `- 002.14: why` of that list.
-fn reasons(findings: &str) -> BTreeMap<(String, u32), String> {
-    let list = findings.split(NOT_ANSWERED).nth(1).unwrap_or("");
-    let mut found = BTreeMap::new();
-    for line in list.lines() {
+/// The rows of tables that begin with items, and the list of reasons.
+fn findings(text: &str) -> Findings {
+    let mut found = Findings::default();
+    let (body, left_out) = text.split_once(NOT_ANSWERED).unwrap_or((text, ""));
+    for line in body.lines().filter(|line| line.starts_with("| 00")) {
+        let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
+        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
+        if last.contains("no record") {
+            continue;
+        }
+        for item in items(first) {
+            let names = last.split(", ").map(str::to_owned);
+            found.answered.entry(item).or_default().extend(names);
+        }
+    }
+    for line in left_out.lines() {
         if let Some((item, reason)) = line.strip_prefix("- ").and_then(|line| line.split_once(": "))
         {
-            found.extend(items(item).into_iter().map(|item| (item, reason.to_owned())));
+            found.reasons.extend(items(item).into_iter().map(|item| (item, reason.to_owned())));
         }
     }
     found
@@ -118,17 +110,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_of_the_source_documents_is_answered_or_given_a_reason() {
-        run().expect("the printed list says which are not");
+    fn every_item_of_the_source_documents_has_a_finding_with_a_record_or_a_reason() {
+        run().expect("the printed list says which have not");
     }
 
     #[test]
-    fn citations_are_read_with_their_ranges() {
-        let cited = items("seed 002.4, \"000.1-3\", 1000.5, 005.1, 003.15.");
-        let cited: Vec<String> = cited.iter().map(|(doc, item)| format!("{doc}.{item}")).collect();
-        assert_eq!(cited, ["002.4", "000.1", "000.2", "000.3", "003.15"]);
-        let text = "001.1\n## Not answered here\n- 001.2: too hard\n";
-        assert_eq!(items(without_reasons(text)), [("001".to_owned(), 1)]);
-        assert_eq!(reasons(text).get(&("001".to_owned(), 2)).map(String::as_str), Some("too hard"));
+    fn only_a_row_with_a_record_answers() {
+        let text = "in prose 001.1\n| item | record |\n| 001.2, 002.4-5 | yes | roofline, peers |\n\
+                    | 001.3 | yes | a program, no record |\n## Not answered here\n- 001.4: too hard\n";
+        let found = findings(text);
+        let answered: Vec<String> =
+            found.answered.keys().map(|(doc, item)| format!("{doc}.{item}")).collect();
+        assert_eq!(answered, ["001.2", "002.4", "002.5"]);
+        let first = &found.answered[&("001".to_owned(), 2)];
+        assert_eq!(first.iter().collect::<Vec<_>>(), ["peers", "roofline"]);
+        assert_eq!(found.reasons.len(), 1);
+        assert_eq!(items_of_list("- 000.1: a\n- 000.2: b 000.9\n"), items("000.1-2"));
     }
 }
