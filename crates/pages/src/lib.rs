@@ -65,6 +65,9 @@ mod shared;
 pub mod soak;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod stats;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+#[doc(hidden)]
+pub mod thread;
 
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use block::{Block, Contents, Dirty, Zeroed};

@@ -7,7 +7,11 @@ use core::ptr::{self, NonNull};
 
 /// Alignment of every block (System V ABI).
 const ALIGN: usize = 16;
-const PAGE: usize = 4096;
+
+fn page() -> usize {
+    // SAFETY: always callable; no memory is involved.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
 
 /// # Safety
 /// `malloc`'s contract.
@@ -38,7 +42,7 @@ pub unsafe extern "C" fn free(block: *mut u8) {
     if let (Some(owner), Some(block)) = (pool::owner(block), NonNull::new(block)) {
         return owner.give_back(block);
     }
-    if next::is_early(block).is_none() {
+    if next::early_length(block).is_none() {
         // SAFETY: the caller's promise; the block is neither the pool's nor from before.
         unsafe { next::free(block) };
     }
@@ -48,34 +52,36 @@ pub unsafe extern "C" fn free(block: *mut u8) {
 /// `realloc`'s contract.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
-    let (owner, early) = (pool::owner(block), next::is_early(block));
-    let held = match (owner, early) {
+    let owner = pool::owner(block);
+    let held = match (owner, next::early_length(block)) {
         (Some(owner), _) => owner.bytes(block),
-        (None, Some(most)) => most,
+        (None, Some(length)) => length,
         // One that has grown by `mremap` so far goes on doing so.
         // SAFETY: the caller's promise.
         (None, None) if !block.is_null() => return unsafe { next::realloc(block, size) },
         // SAFETY: the caller's promise.
         (None, None) => return unsafe { malloc(size) },
     };
-    if size == 0 && owner.is_some() {
+    if size == 0 {
         // As glibc has it: freed, and nothing in its place.
         // SAFETY: the caller's promise.
         unsafe { free(block) };
         return ptr::null_mut();
     }
-    // As long in pages as before: it stays.
-    if owner.is_some() && size <= held && size > held - PAGE {
+    // Smaller by an eighth at most: it stays.
+    if owner.is_some() && size <= held && size >= held - held / 8 {
         return block;
     }
     // SAFETY: the caller's promise.
     let new = unsafe { malloc(size) };
-    if !new.is_null() {
-        // SAFETY: both are that long, and a new block overlaps no other.
-        unsafe { ptr::copy_nonoverlapping(block, new, held.min(size)) };
-        // SAFETY: the caller's promise.
-        unsafe { free(block) };
+    if new.is_null() {
+        // One that only had to become shorter is good as it is.
+        return if size <= held { block } else { new };
     }
+    // SAFETY: both are that long, and a new block overlaps no other.
+    unsafe { ptr::copy_nonoverlapping(block, new, held.min(size)) };
+    // SAFETY: the caller's promise.
+    unsafe { free(block) };
     new
 }
 
@@ -86,7 +92,7 @@ pub unsafe extern "C" fn reallocarray(block: *mut u8, count: usize, size: usize)
     match count.checked_mul(size) {
         // SAFETY: the caller's promise.
         Some(bytes) => unsafe { realloc(block, bytes) },
-        None => out_of_memory(),
+        None => next::out_of_memory(),
     }
 }
 
@@ -137,17 +143,17 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut u8, align: usize, size: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { memalign(PAGE, size) }
+    unsafe { memalign(page(), size) }
 }
 
 /// # Safety
 /// `pvalloc`'s contract.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
-    match size.max(1).checked_next_multiple_of(PAGE) {
+    match size.max(1).checked_next_multiple_of(page()) {
         // SAFETY: the caller's promise.
-        Some(bytes) => unsafe { memalign(PAGE, bytes) },
-        None => out_of_memory(),
+        Some(bytes) => unsafe { memalign(page(), bytes) },
+        None => next::out_of_memory(),
     }
 }
 
@@ -157,16 +163,10 @@ pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
 pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
     match pool::owner(block) {
         Some(owner) => owner.bytes(block),
-        None if next::is_early(block).is_some() => 0,
-        // SAFETY: the caller's promise.
-        None => unsafe { next::malloc_usable_size(block) },
+        None => match next::early_length(block) {
+            Some(length) => length,
+            // SAFETY: the caller's promise.
+            None => unsafe { next::malloc_usable_size(block) },
+        },
     }
-}
-
-fn out_of_memory() -> *mut u8 {
-    // SAFETY: always callable.
-    let place = unsafe { libc::__errno_location() };
-    // SAFETY: the calling thread's own.
-    unsafe { place.write(libc::ENOMEM) };
-    ptr::null_mut()
 }

@@ -25,8 +25,10 @@ mod pool;
 
 use std::ffi::CStr;
 
-/// Reads `CACHEWISE_POOL`. What is asked for earlier is the program's own allocator's.
+/// Finds the program's own allocator, and reads `CACHEWISE_POOL`. What is asked for earlier is the
+/// program's own allocator's.
 extern "C" fn constructor() {
+    next::resolve();
     let Some(size) = variable(c"CACHEWISE_POOL") else { return };
     match parse(size) {
         Some(bytes) => pool::enable(bytes),

@@ -1,15 +1,35 @@
 //! The allocator that the program would have had: the next in the order of loading, which is glibc's
 //! or another that is preloaded or linked.
 //!
-//! Finding it may allocate (`dlsym` does on some of its paths): such requests are served from a small
-//! static area, and what is from there is never given back.
+//! All its functions are found together, at the first call or in the constructor, whichever is first:
+//! before the program's `main`, and before anything can be loaded later. From then on a call is one
+//! load and one jump. Finding may allocate (`dlsym` does on some of its paths): what the *same* thread
+//! asks for meanwhile comes from a small static area. Another thread that is merely concurrent looks
+//! for itself, and waits for nobody.
+//!
+//! A block of the static area has its length in front of it, so that `realloc` and
+//! `malloc_usable_size` know it for ever; freed, it is left where it is.
 
+use cachewise_pages::thread;
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// Whether all symbols were looked up.
+static FOUND: AtomicBool = AtomicBool::new(false);
 
 macro_rules! functions {
     ($($name:ident: fn($($argument:ident: $kind:ty),*) -> $result:ty = $symbol:literal, $failed:expr;)*) => {
+        mod place {
+            use super::{AtomicPtr, c_void, ptr};
+            $(#[allow(non_upper_case_globals, reason = "named like the function")]
+            pub(super) static $name: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());)*
+        }
+
+        fn find_all() {
+            $(place::$name.store(find($symbol), Ordering::Relaxed);)*
+        }
+
         $(
             /// The next definition of that function.
             ///
@@ -17,12 +37,10 @@ macro_rules! functions {
             /// That function's contract.
             #[inline]
             pub(crate) unsafe fn $name($($argument: $kind),*) -> $result {
-                static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-                let mut found = FOUND.load(Ordering::Acquire);
-                if found.is_null() {
-                    found = find($symbol);
-                    FOUND.store(found, Ordering::Release);
+                if !FOUND.load(Ordering::Acquire) {
+                    resolve();
                 }
+                let found = place::$name.load(Ordering::Relaxed);
                 if found.is_null() {
                     return $failed;
                 }
@@ -40,46 +58,52 @@ functions! {
     malloc: fn(size: usize) -> *mut u8 = c"malloc", early(size, 16);
     calloc: fn(count: usize, size: usize) -> *mut u8 = c"calloc", match count.checked_mul(size) {
         Some(bytes) => early(bytes, 16),
-        None => ptr::null_mut(),
+        None => out_of_memory(),
     };
+    // `entries::realloc` answers for blocks of the static area: any other is of an allocator that was
+    // found, and then so was its `realloc`.
     realloc: fn(block: *mut u8, size: usize) -> *mut u8 = c"realloc", {
-        let new = early(size, 16);
-        if !block.is_null() && !new.is_null() {
-            // What was there is shorter than the area, and its length is not known.
-            let length = size.min(AREA - offset(block).unwrap_or(AREA));
-            // SAFETY: both are inside the area.
-            unsafe { ptr::copy(block, new, length) };
-        }
-        new
+        let _ = (block, size);
+        out_of_memory()
     };
     free: fn(block: *mut u8) -> () = c"free", { let _ = block; };
     aligned_alloc: fn(align: usize, size: usize) -> *mut u8 = c"aligned_alloc", early(size, align);
     memalign: fn(align: usize, size: usize) -> *mut u8 = c"memalign", early(size, align);
     posix_memalign: fn(out: *mut *mut u8, align: usize, size: usize) -> c_int = c"posix_memalign", {
-        let _ = (out, align, size);
-        libc::ENOMEM
+        if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut u8>()) {
+            return libc::EINVAL;
+        }
+        let block = early(size, align);
+        if block.is_null() {
+            return libc::ENOMEM;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { out.write(block) };
+        0
     };
     malloc_usable_size: fn(block: *mut u8) -> usize = c"malloc_usable_size", { let _ = block; 0 };
 }
 
-const IDLE: u8 = 0;
-const SEARCHING: u8 = 1;
-static SEARCH: AtomicU8 = AtomicU8::new(IDLE);
-
-/// Null while a search is under way that this one may be part of.
+/// Looks all functions up, unless this very thread is doing so already.
 #[cold]
-fn find(symbol: &CStr) -> *mut c_void {
-    let begun = SEARCH.compare_exchange(IDLE, SEARCHING, Ordering::AcqRel, Ordering::Relaxed);
-    if begun.is_err() {
-        return ptr::null_mut();
+pub(crate) fn resolve() {
+    let looking = &thread::current().looking;
+    if FOUND.load(Ordering::Acquire) || looking.swap(1, Ordering::Relaxed) != 0 {
+        return;
     }
+    find_all();
+    FOUND.store(true, Ordering::Release);
+    looking.store(0, Ordering::Relaxed);
+}
+
+fn find(symbol: &CStr) -> *mut c_void {
     // SAFETY: the name ends in NUL.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
-    SEARCH.store(IDLE, Ordering::Release);
-    found
+    unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) }
 }
 
 const AREA: usize = 64 << 10;
+/// Bytes before a block, of which the last eight are its length.
+const HEADER: usize = 16;
 
 #[repr(C, align(4096))]
 struct Area(core::cell::UnsafeCell<[u8; AREA]>);
@@ -92,24 +116,39 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// Zeroed memory for good, while there is nobody else to ask.
 fn early(size: usize, align: usize) -> *mut u8 {
-    let align = align.max(16);
+    let Some(align) = align.max(HEADER).checked_next_power_of_two() else { return out_of_memory() };
+    let start = |used: usize| used.checked_add(HEADER)?.checked_next_multiple_of(align);
     let taken = USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-        let start = used.checked_next_multiple_of(align)?;
-        start.checked_add(size).filter(|end| *end <= AREA)
+        start(used)?.checked_add(size).filter(|end| *end <= AREA)
     });
-    match taken {
-        Ok(used) => PLACE.0.get().cast::<u8>().wrapping_add(used.next_multiple_of(align)),
-        Err(_) => ptr::null_mut(),
-    }
+    let Some(start) = taken.ok().and_then(start) else { return out_of_memory() };
+    let block = PLACE.0.get().cast::<u8>().wrapping_add(start);
+    let length = block.wrapping_sub(size_of::<usize>()).cast::<usize>();
+    // SAFETY: inside the area, aligned to 8, and this caller's since `USED` passed it.
+    unsafe { length.write(size) };
+    block
 }
 
-fn offset(block: *const u8) -> Option<usize> {
-    let offset = (block as usize).wrapping_sub(PLACE.0.get() as usize);
-    (offset < AREA).then_some(offset)
-}
-
-/// Whether a block was handed out before there was an allocator; and how long it may be.
+/// How long a block is that was handed out before there was an allocator; `None` for any other.
 #[inline]
-pub(crate) fn is_early(block: *const u8) -> Option<usize> {
-    offset(block).map(|offset| AREA - offset)
+pub(crate) fn early_length(block: *const u8) -> Option<usize> {
+    let offset = (block as usize).wrapping_sub(PLACE.0.get() as usize);
+    if offset >= AREA {
+        return None;
+    }
+    let length = block.wrapping_sub(size_of::<usize>()).cast::<usize>();
+    // SAFETY: the program's promise is that a block begins there; its length is before it, written
+    // before it was handed out. For any other address inside the area it is some number, cut down below.
+    let length = unsafe { length.read_unaligned() };
+    Some(length.min(AREA - offset))
+}
+
+/// What a function that returns a block does when it has none.
+#[cold]
+pub(crate) fn out_of_memory() -> *mut u8 {
+    // SAFETY: always callable.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: the calling thread's own.
+    unsafe { place.write(libc::ENOMEM) };
+    ptr::null_mut()
 }

@@ -48,11 +48,16 @@ fn served(stderr: &str) -> u64 {
 }
 
 fn compiled(directory: &Path) -> PathBuf {
-    let program = directory.join("sizes");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/sizes.c");
+    compiled_from(directory, "sizes.c", &[])
+}
+
+fn compiled_from(directory: &Path, source: &str, more: &[&str]) -> PathBuf {
+    let program = directory.join(source.trim_end_matches(".c"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(source);
     // Without builtins the compiler does not think away what is allocated and freed.
     let flags = ["-std=gnu11", "-O1", "-g", "-fno-builtin", "-pthread", "-w"];
-    let output = Command::new("cc").args(flags).arg("-o").arg(&program).arg(source).output();
+    let mut compiler = Command::new("cc");
+    let output = compiler.args(flags).args(more).arg("-o").arg(&program).arg(source).output();
     let output = output.expect("a C compiler: Rust links with it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
@@ -73,6 +78,35 @@ fn every_function_every_size_threads_and_forks() {
             matches!(pool, Some("256M" | "4M")),
             "{pool:?}: {stderr}"
         );
+    }
+}
+
+/// The search for the program's allocator once took a concurrent thread for itself, and that thread's
+/// first `realloc` copied nothing.
+#[test]
+fn the_first_call_of_every_function_from_many_threads_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "first_calls.c", &[]);
+    for round in 0..100 {
+        let pool = [None, Some("64M")][round % 2];
+        let output = under(&program, pool).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "round {round}, {pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "first calls hold\n", "round {round}, {pool:?}");
+    }
+}
+
+#[test]
+fn the_standards_words_on_every_function_hold() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "contract.c", &[]);
+    let alone = Command::new(&program).env_remove("LD_PRELOAD").output().expect("it runs");
+    assert_eq!(told(&alone).0, "contract holds\n", "without the library: {}", told(&alone).1);
+    for pool in [None, Some("4096"), Some("4M"), Some("64M"), Some("512M")] {
+        let output = under(&program, pool).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "contract holds\n", "{pool:?}");
     }
 }
 
