@@ -393,6 +393,7 @@ macro_rules! entry_compare {
                 "lea r10, [rdx - 4]\n",
                 "mov eax, [rdi + r10]\n",
                 "xor eax, [rsi + r10]\n",
+                "jz 52f\n", // another thread has made them equal since they were found to differ
                 "51:\n",
                 "tzcnt eax, eax\n",
                 "shr eax, 3\n",
@@ -400,6 +401,7 @@ macro_rules! entry_compare {
                 "movzx eax, byte ptr [rdi + r10]\n",
                 "movzx ecx, byte ptr [rsi + r10]\n",
                 "sub eax, ecx\n",
+                "52:\n",
                 "ret\n",
                 // Two vectors of 16, at r8 and r9.
                 "40:\n",

@@ -21,5 +21,6 @@ mod lengths;
 mod machine_code;
 mod paging;
 mod properties;
+mod racing;
 mod runner;
 mod support;

@@ -8,10 +8,17 @@
     reason = "a group of loads or stores at consecutive offsets discharges one obligation: the \
               group lies inside the buffer by the loop's invariant, which the comment names"
 )]
+#![allow(
+    clippy::question_mark,
+    clippy::manual_unwrap_or_default,
+    reason = "what these suggest is generic code of core, which need not be inlined into a crate without \
+              builtins, and would be called"
+)]
 
 use super::vector::{ComparingVector, Vector};
 
-/// The signed difference of the first differing bytes, given the mask of differing bytes there.
+/// The signed difference of the first differing bytes, given the mask of differing bytes there, which
+/// is not 0.
 #[inline(always)]
 unsafe fn first_difference(a: *const u8, b: *const u8, mask: u64) -> i32 {
     let at = mask.trailing_zeros() as usize;
@@ -19,20 +26,27 @@ unsafe fn first_difference(a: *const u8, b: *const u8, mask: u64) -> i32 {
     unsafe { i32::from(a.add(at).read()) - i32::from(b.add(at).read()) }
 }
 
-/// The signed difference of the first differing bytes among four vectors that differ somewhere.
+/// The signed difference of the first differing bytes among four vectors; `None` where all are equal.
+///
+/// The place comes from the bytes that were compared, not from a second look at them: another thread
+/// may have made them equal since, and no place would be left.
 #[inline(always)]
-unsafe fn first_difference_of_4<V: ComparingVector>(a: *const u8, b: *const u8) -> i32 {
-    // SAFETY: the caller has read those four vectors, and one of them differs.
-    unsafe {
-        let mut at = 0;
-        loop {
-            let mask = V::differing(a.add(at), b.add(at));
-            if mask != 0 || at == 3 * V::BYTES {
-                return first_difference(a.add(at), b.add(at), mask);
-            }
-            at += V::BYTES;
-        }
-    }
+unsafe fn difference_among_4<V: ComparingVector>(a: *const u8, b: *const u8) -> Option<i32> {
+    // SAFETY: the caller vouches for four vectors.
+    let Some([first, second, third, fourth]) = (unsafe { V::differing_4(a, b) }) else {
+        return None;
+    };
+    let (at, mask) = if first != 0 {
+        (0, first)
+    } else if second != 0 {
+        (V::BYTES, second)
+    } else if third != 0 {
+        (2 * V::BYTES, third)
+    } else {
+        (3 * V::BYTES, fourth)
+    };
+    // SAFETY: one of the four differs, so that a set bit names a byte of the vector at `at`.
+    Some(unsafe { first_difference(a.add(at), b.add(at), mask) })
 }
 
 /// -1 or 1 by the first differing byte of two little-endian words that differ.
@@ -128,15 +142,17 @@ pub(super) unsafe fn compare<V: ComparingVector, const PRE: usize>(
             at += aligning::<V>(a, at);
         }
         while n - at >= 4 * V::BYTES {
-            if V::differs_4(a.add(at), b.add(at)) {
-                return first_difference_of_4::<V>(a.add(at), b.add(at));
+            if let Some(difference) = difference_among_4::<V>(a.add(at), b.add(at)) {
+                return difference;
             }
             at += 4 * V::BYTES;
         }
         if at < n && n >= 4 * V::BYTES {
             let last = n - 4 * V::BYTES;
-            let differs = V::differs_4(a.add(last), b.add(last));
-            return if differs { first_difference_of_4::<V>(a.add(last), b.add(last)) } else { 0 };
+            return match difference_among_4::<V>(a.add(last), b.add(last)) {
+                Some(difference) => difference,
+                None => 0,
+            };
         }
         while n - at >= V::BYTES {
             let mask = V::differing(a.add(at), b.add(at));

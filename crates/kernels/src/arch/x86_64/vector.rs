@@ -5,7 +5,7 @@
 
 #![allow(
     clippy::multiple_unsafe_ops_per_block,
-    reason = "the group of loads in `differs_4` discharges one obligation: 4 x BYTES readable"
+    reason = "the group of loads in `differing_4` discharges one obligation: 4 x BYTES readable"
 )]
 
 use crate::isa::Features;
@@ -38,7 +38,14 @@ pub(super) trait ComparingVector: Vector {
     /// Bit i is set when byte i of the two differs.
     unsafe fn differing(a: *const u8, b: *const u8) -> u64;
     /// Whether any of the `4 * BYTES` bytes differ.
-    unsafe fn differs_4(a: *const u8, b: *const u8) -> bool;
+    #[inline(always)]
+    unsafe fn differs_4(a: *const u8, b: *const u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { Self::differing_4(a, b) }.is_some()
+    }
+    /// As [`differing`](ComparingVector::differing) for each of four vectors, where any of them
+    /// differs; every byte is loaded once. What comes after the first that is not 0 is of no meaning.
+    unsafe fn differing_4(a: *const u8, b: *const u8) -> Option<[u64; 4]>;
 }
 
 #[derive(Clone, Copy)]
@@ -145,7 +152,11 @@ impl ComparingVector for Xmm {
         u64::from(unsafe { _mm_movemask_epi8(equal) } as u32 ^ 0xffff)
     }
     #[inline(always)]
-    unsafe fn differs_4(a: *const u8, b: *const u8) -> bool {
+    unsafe fn differing_4(a: *const u8, b: *const u8) -> Option<[u64; 4]> {
+        let differing = |equal| {
+            // SAFETY: SSE2 is part of x86-64.
+            u64::from(unsafe { _mm_movemask_epi8(equal) } as u32 ^ 0xffff)
+        };
         // SAFETY: 64 bytes are readable at both (trait contract); SSE2 is part of x86-64.
         unsafe {
             let e0 = _mm_cmpeq_epi8(Xmm::load(a).0, Xmm::load(b).0);
@@ -153,7 +164,10 @@ impl ComparingVector for Xmm {
             let e2 = _mm_cmpeq_epi8(Xmm::load(a.add(32)).0, Xmm::load(b.add(32)).0);
             let e3 = _mm_cmpeq_epi8(Xmm::load(a.add(48)).0, Xmm::load(b.add(48)).0);
             let all = _mm_and_si128(_mm_and_si128(e0, e1), _mm_and_si128(e2, e3));
-            _mm_movemask_epi8(all) != 0xffff
+            if _mm_movemask_epi8(all) == 0xffff {
+                return None;
+            }
+            Some([differing(e0), differing(e1), differing(e2), differing(e3)])
         }
     }
 }
@@ -168,7 +182,7 @@ impl ComparingVector for Ymm {
         u64::from(!(unsafe { _mm256_movemask_epi8(equal) } as u32))
     }
     #[inline(always)]
-    unsafe fn differs_4(a: *const u8, b: *const u8) -> bool {
+    unsafe fn differing_4(a: *const u8, b: *const u8) -> Option<[u64; 4]> {
         // SAFETY: 128 bytes are readable at both and AVX2 is there (trait contract).
         unsafe {
             let e0 = _mm256_cmpeq_epi8(Ymm::load(a).0, Ymm::load(b).0);
@@ -176,7 +190,21 @@ impl ComparingVector for Ymm {
             let e2 = _mm256_cmpeq_epi8(Ymm::load(a.add(64)).0, Ymm::load(b.add(64)).0);
             let e3 = _mm256_cmpeq_epi8(Ymm::load(a.add(96)).0, Ymm::load(b.add(96)).0);
             let all = _mm256_and_si256(_mm256_and_si256(e0, e1), _mm256_and_si256(e2, e3));
-            _mm256_movemask_epi8(all) != -1
+            if _mm256_movemask_epi8(all) == -1 {
+                return None;
+            }
+            let masks = [
+                _mm256_movemask_epi8(e0),
+                _mm256_movemask_epi8(e1),
+                _mm256_movemask_epi8(e2),
+                _mm256_movemask_epi8(e3),
+            ];
+            Some([
+                u64::from(!(masks[0] as u32)),
+                u64::from(!(masks[1] as u32)),
+                u64::from(!(masks[2] as u32)),
+                u64::from(!(masks[3] as u32)),
+            ])
         }
     }
 }
@@ -189,7 +217,7 @@ impl ComparingVector for Zmm {
         unsafe { _mm512_cmpneq_epi8_mask(Zmm::load(a).0, Zmm::load(b).0) }
     }
     #[inline(always)]
-    unsafe fn differs_4(a: *const u8, b: *const u8) -> bool {
+    unsafe fn differing_4(a: *const u8, b: *const u8) -> Option<[u64; 4]> {
         /// Truth table of `(a ^ b) | c`.
         const XOR_OR: i32 = 0xBE;
         // SAFETY: 256 bytes are readable at both and AVX-512BW is there (trait contract).
@@ -201,7 +229,16 @@ impl ComparingVector for Zmm {
             let d02 = _mm512_ternarylogic_epi64::<XOR_OR>(a2, b2, d0);
             let d13 = _mm512_ternarylogic_epi64::<XOR_OR>(a3, b3, d1);
             let any = _mm512_or_si512(d02, d13);
-            _mm512_test_epi64_mask(any, any) != 0
+            if _mm512_test_epi64_mask(any, any) == 0 {
+                return None;
+            }
+            // The third and fourth include the first and second, which come before them.
+            Some([
+                _mm512_test_epi8_mask(d0, d0),
+                _mm512_test_epi8_mask(d1, d1),
+                _mm512_test_epi8_mask(d02, d02),
+                _mm512_test_epi8_mask(d13, d13),
+            ])
         }
     }
 }

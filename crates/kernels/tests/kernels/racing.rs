@@ -1,0 +1,75 @@
+//! Compare and equal while another thread changes a buffer: what they return may be of before or
+//! after, but they read nothing outside and are led by nothing outside.
+//!
+//! What stands behind the buffers is an inaccessible page, or bytes that differ with the other sign.
+
+use crate::support::guarded::Guarded;
+use cachewise_kernels::table::CompareFn;
+use cachewise_kernels::{Features, Function, TABLE};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread;
+
+/// The end of each branch of the vector kernels: alone, two overlapping, one to eight vectors.
+const LENGTHS: [usize; 12] = [3, 7, 15, 31, 33, 63, 65, 127, 129, 256, 512, 1100];
+
+/// Bytes behind the buffers where they are not at the end of their memory: more than the widest mask.
+const BEHIND: usize = 128;
+
+/// Changes of the result from call to call: enough that a kernel that looks twice meets the writer
+/// between its looks.
+const CHANGES: usize = 2000;
+/// Calls at most, where the writer hardly runs.
+const CALLS: usize = 200_000;
+
+#[test]
+fn a_writer_beside_them_leads_no_comparison_outside() {
+    let available = Features::detect();
+    let (left, mut right) = (Guarded::new(4096), Guarded::new(4096));
+    right.bytes_mut().fill(0x40);
+    // Written by one thread and compared by the other, so through its address alone from here on.
+    let changing = left.start();
+    let room = left.len();
+    for kernel in TABLE.iter().filter(|kernel| kernel.runs_on(available)) {
+        let (f, ordered): (CompareFn, bool) = match kernel.function {
+            Function::Compare(f) => (f, true),
+            Function::Equal(f) => (f, false),
+            _ => continue,
+        };
+        for n in LENGTHS {
+            for behind in [0, BEHIND] {
+                let start = room - behind - n;
+                for at in 0..room {
+                    // SAFETY: inside the guarded memory.
+                    unsafe { changing.add(at).write(if at < start + n { 0x40 } else { 0x01 }) };
+                }
+                // SAFETY: the last byte of the buffer, in memory that outlives the reference.
+                let last = unsafe { AtomicU8::from_ptr(changing.add(start + n - 1)) };
+                let done = AtomicBool::new(false);
+                let wrong = thread::scope(|scope| {
+                    scope.spawn(|| {
+                        while !done.load(Ordering::Relaxed) {
+                            last.fetch_xor(0x80, Ordering::Relaxed);
+                        }
+                    });
+                    let (a, b) = (changing.wrapping_add(start), right.start().wrapping_add(start));
+                    let (mut wrong, mut before, mut changes) = (None, 0, 0);
+                    for _ in 0..CALLS {
+                        // SAFETY: n bytes are readable at both places.
+                        let returned = unsafe { f(a, b, n) };
+                        changes += usize::from(returned != before);
+                        before = returned;
+                        if returned < 0 || !ordered && returned > 1 {
+                            wrong = Some(returned);
+                        }
+                        if wrong.is_some() || changes == CHANGES {
+                            break;
+                        }
+                    }
+                    done.store(true, Ordering::Relaxed);
+                    wrong
+                });
+                assert_eq!(wrong, None, "{}: {n} bytes, {behind} behind", kernel.name);
+            }
+        }
+    }
+}
