@@ -10,6 +10,7 @@
 )]
 #![allow(
     clippy::question_mark,
+    clippy::manual_unwrap_or,
     clippy::manual_unwrap_or_default,
     reason = "what these suggest is generic code of core, which need not be inlined into a crate without \
               builtins, and would be called"
