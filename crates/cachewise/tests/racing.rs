@@ -39,14 +39,17 @@ fn fenced() -> *mut u8 {
     assert_ne!(start, libc::MAP_FAILED);
     let start = start.cast::<u8>();
     // SAFETY: the second page of the mapping just made.
-    assert_eq!(unsafe { libc::mprotect(start.add(PAGE).cast(), PAGE, libc::PROT_NONE) }, 0);
+    assert_eq!(
+        unsafe { libc::mprotect(start.wrapping_add(PAGE).cast(), PAGE, libc::PROT_NONE) },
+        0
+    );
     start
 }
 
 /// What one comparison returned that no state of the buffers allows.
 fn wrong(ordered: bool, a: *mut u8, b: *mut u8, start: usize, n: usize) -> Option<i32> {
     // SAFETY: the last byte of the buffer, in memory that is never unmapped.
-    let last = unsafe { AtomicU8::from_ptr(a.add(start + n - 1)) };
+    let last = unsafe { AtomicU8::from_ptr(a.wrapping_add(start + n - 1)) };
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -87,9 +90,9 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
                 let start = PAGE - behind - n;
                 for at in 0..PAGE {
                     // SAFETY: inside the page; no other thread runs here.
-                    unsafe { a.add(at).write(if at < start + n { 0x40 } else { 0x01 }) };
+                    unsafe { a.wrapping_add(at).write(if at < start + n { 0x40 } else { 0x01 }) };
                     // SAFETY: as above.
-                    unsafe { b.add(at).write(0x40) };
+                    unsafe { b.wrapping_add(at).write(0x40) };
                 }
                 let wrong = wrong(ordered, a, b, start, n);
                 assert_eq!(wrong, None, "ordered {ordered}: {n} bytes, {behind} behind");

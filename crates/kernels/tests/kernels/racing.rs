@@ -40,10 +40,12 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
                 let start = room - behind - n;
                 for at in 0..room {
                     // SAFETY: inside the guarded memory.
-                    unsafe { changing.add(at).write(if at < start + n { 0x40 } else { 0x01 }) };
+                    unsafe {
+                        changing.wrapping_add(at).write(if at < start + n { 0x40 } else { 0x01 })
+                    };
                 }
                 // SAFETY: the last byte of the buffer, in memory that outlives the reference.
-                let last = unsafe { AtomicU8::from_ptr(changing.add(start + n - 1)) };
+                let last = unsafe { AtomicU8::from_ptr(changing.wrapping_add(start + n - 1)) };
                 let done = AtomicBool::new(false);
                 let wrong = thread::scope(|scope| {
                     scope.spawn(|| {
