@@ -38,11 +38,9 @@ fn fenced() -> *mut u8 {
     };
     assert_ne!(start, libc::MAP_FAILED);
     let start = start.cast::<u8>();
+    let behind = start.wrapping_add(PAGE).cast();
     // SAFETY: the second page of the mapping just made.
-    assert_eq!(
-        unsafe { libc::mprotect(start.wrapping_add(PAGE).cast(), PAGE, libc::PROT_NONE) },
-        0
-    );
+    assert_eq!(unsafe { libc::mprotect(behind, PAGE, libc::PROT_NONE) }, 0);
     start
 }
 
