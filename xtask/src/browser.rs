@@ -301,12 +301,12 @@ fn synthetic(path: &Path) -> Result<()> {
         y: (kind == FigureKind::HeatMap).then(|| "touched".to_owned()),
         value: value.into(),
         panels: if kind == FigureKind::Bars { vec!["size".into()] } else { Vec::new() },
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: states.into(),
     };
     header.figures = vec![
         figure("Speed by size", FigureKind::Curve, "size", "gbps", "warm"),
-        figure("Whole cost", FigureKind::Bars, "contestant", "cost", "warm"),
+        figure("Whole cost", FigureKind::Bars, "candidate", "cost", "warm"),
         figure("Cost by delay and share", FigureKind::HeatMap, "delay_ns", "total_ratio", "map"),
         figure("Share of the ceiling", FigureKind::HeatMap, "delay_ns", "share", "map"),
         figure("Single calls", FigureKind::Histogram, "ns", "ns", "single"),
@@ -347,7 +347,7 @@ fn synthetic(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn row(size: u64, state: &str, contestant: &str, ratio: f64) -> Row {
+fn row(size: u64, state: &str, candidate: &str, ratio: f64) -> Row {
     let time = 20.0 + size as f64 / 40.0 * ratio;
     let interval = PairedRatio { median: ratio, low: ratio * 0.96, high: ratio * 1.04, rounds: 15 };
     Row {
@@ -362,7 +362,7 @@ fn row(size: u64, state: &str, contestant: &str, ratio: f64) -> Row {
             bystander: None,
             axes: BTreeMap::new(),
         },
-        contestant: contestant.into(),
+        candidate: candidate.into(),
         reference: "libc".into(),
         calls: 1,
         operation_ns: (0..15)

@@ -10,7 +10,7 @@
 //! is made smaller. Two runs that follow each other differ by about as much whether they take a
 //! tenth of a second or two: many short ones tell more than few long ones. Then runs learn, none of
 //! them timed, until no site is left that more of them could decide, or a third of the share is
-//! spent. Then the number of rounds is settled, and the three contestants take turns in random
+//! spent. Then the number of rounds is settled, and the three candidates take turns in random
 //! order.
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};

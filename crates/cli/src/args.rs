@@ -187,7 +187,7 @@ pub struct Run {
     /// Write the record as JSON lines; `-` is stdout, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Check the bytes of every contestant and time nothing: works on emulated CPUs too
+    /// Check the bytes of every candidate and time nothing: works on emulated CPUs too
     #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "json", "csv", "markdown"])]
     pub verify_only: bool,
     /// Write the rows as CSV

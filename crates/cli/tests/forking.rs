@@ -58,7 +58,7 @@ fn page_copy_stands_beside_a_real_fork() {
     assert!(text.contains("300000/1600000"), "the seed's counters: {text}");
     assert!(text.contains("the kernel's own fork"), "{text}");
     let written = record::read(&path).expect("a whole record");
-    let fork = written.rows.iter().find(|row| row.contestant == "fork").expect("its row");
+    let fork = written.rows.iter().find(|row| row.candidate == "fork").expect("its row");
     assert!(fork.extra["faults_per_loop"] >= 8.0, "{:?}", fork.extra);
     assert_eq!(written.header.figures.len(), 2);
     let verdicts = written.end.expect("an end").verdicts;

@@ -120,7 +120,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
     let tunables = &record.header.settings["libc+tunables"];
     let tunables = tunables.as_str().expect("text");
     assert!(tunables.contains("x86_rep_movsb_threshold=0x10000"), "{tunables}");
-    let rows = record.rows.iter().filter(|row| row.contestant == "libc+tunables");
+    let rows = record.rows.iter().filter(|row| row.candidate == "libc+tunables");
     let rows: Vec<_> = rows.collect();
     // Copy and zero in as many rounds as everybody; no tunable is about less than a kilobyte, or
     // about comparing.

@@ -183,7 +183,7 @@ fn comparing_tells_by_exit_status() {
             if line["type"] != "row" {
                 return;
             }
-            let scale = if line["contestant"] == "copy.sse2" { factor } else { 1.0 };
+            let scale = if line["candidate"] == "copy.sse2" { factor } else { 1.0 };
             let rounds = (0..15).map(|round| scale * f64::from(100 + round * 7 % 15));
             line["operation_ns"] = rounds.collect::<Vec<f64>>().into();
             for part in ["reader_ns", "bystander_ns"] {

@@ -118,7 +118,7 @@ fn an_experiment_prints_seed_columns_and_writes_its_files() {
     let read = record::read(&directory.path().join("a.jsonl")).expect("a whole record");
     assert_eq!(read.header.seed, 7);
     assert!(!read.end.expect("an end").interrupted);
-    // Four contestants with libc, two cells.
+    // Four candidates with libc, two cells.
     assert_eq!(read.rows.len(), 8);
     assert!(read.rows.iter().all(|row| row.operation_ns.len() >= 15));
     let csv = std::fs::read_to_string(path("a.csv")).expect("CSV");

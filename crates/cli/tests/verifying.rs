@@ -16,7 +16,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn an_experiments_contestants_are_checked_and_counted() {
+fn an_experiments_candidates_are_checked_and_counted() {
     let output = cachewise(&[
         "run",
         "compare-matrix",

@@ -4,13 +4,13 @@
 //! else in the laboratory touches a clock.
 
 use crate::LabError;
-use crate::contestants::Routine;
+use crate::routines::Routine;
 use crate::watch::{Lookout, Observer};
 use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE};
 use cachewise_measure::{
-    Arena, Bystander, Caches, Cell, CellKey, CellResult, Clock, Contents, Contestant, Delay,
-    Header, Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy,
-    PairedRatio, Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
+    Arena, Bystander, Caches, Candidate, Cell, CellKey, CellResult, Clock, Contents, Delay, Header,
+    Latencies, Level, Machine, MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio,
+    Place, Plan, Proof, ReaderSpec, Row, Samples, Warning, sampler,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,9 +108,9 @@ impl State {
     pub fn label(&self) -> &'static str {
         match self {
             State::Warm => "warm",
-            State::Askew => "askew",
-            State::Above => "above",
-            State::Alike => "alike",
+            State::Askew => "misaligned",
+            State::Above => "above 2^n",
+            State::Alike => "4K-aliased",
             State::Fresh => "fresh",
             State::Overlap => "overlap",
             State::Read => "read",
@@ -167,7 +167,7 @@ pub struct Question<'q> {
     pub routines: &'q [Routine],
     /// How it is sampled.
     pub plan: Plan,
-    /// Whether the contestants' bytes are checked on these buffers first; an experiment that asks
+    /// Whether the candidates' bytes are checked on these buffers first; an experiment that asks
     /// for several states of one size checks in the first.
     pub verify: bool,
 }
@@ -175,7 +175,7 @@ pub struct Question<'q> {
 /// The answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// One row per contestant, in the order of the question.
+    /// One row per candidate, in the order of the question.
     pub rows: Vec<Row>,
     /// Whether the user stopped it before it was done.
     pub interrupted: bool,
@@ -311,14 +311,14 @@ impl Bench {
         self.ask_beside(question, None, observer)
     }
 
-    /// As [`ask`](Bench::ask), with one more contestant after the question's routines.
+    /// As [`ask`](Bench::ask), with one more candidate after the question's routines.
     ///
     /// # Errors
     /// As [`ask`](Bench::ask).
     pub fn ask_beside(
         &mut self,
         question: &Question<'_>,
-        other: Option<&mut dyn Contestant>,
+        other: Option<&mut dyn Candidate>,
         observer: &mut dyn Observer,
     ) -> Result<Answer, LabError> {
         let mut runners: Vec<Runner<'_>> = question
@@ -334,25 +334,25 @@ impl Bench {
                 upwards: false,
             })
             .collect();
-        let mut contestants: Vec<&mut dyn Contestant> =
-            runners.iter_mut().map(|runner| runner as &mut dyn Contestant).collect();
+        let mut candidates: Vec<&mut dyn Candidate> =
+            runners.iter_mut().map(|runner| runner as &mut dyn Candidate).collect();
         if let Some(other) = other {
-            contestants.push(other);
+            candidates.push(other);
         }
-        self.ask_with(question, &mut contestants, observer)
+        self.ask_with(question, &mut candidates, observer)
     }
 
-    /// As [`ask`](Bench::ask), with contestants of the experiment's own in place of the question's
+    /// As [`ask`](Bench::ask), with candidates of the experiment's own in place of the question's
     /// routines, which are not looked at; the first is the reference. What their kernels do to
     /// operands of the question's operation and size is checked as they
-    /// [name them](Contestant::function).
+    /// [name them](Candidate::function).
     ///
     /// # Errors
     /// As [`ask`](Bench::ask).
     pub fn ask_with(
         &mut self,
         question: &Question<'_>,
-        contestants: &mut [&mut dyn Contestant],
+        candidates: &mut [&mut dyn Candidate],
         observer: &mut dyn Observer,
     ) -> Result<Answer, LabError> {
         let bystander_bytes = question.state.bystander();
@@ -386,7 +386,7 @@ impl Bench {
             bystander: bystander_bytes.and_then(|bytes| self.bystanders.get_mut(&bytes)),
         };
         let mut lookout = Lookout::new(observer);
-        let result = sampler::run(&mut cell, contestants, &plan, &self.clock, &mut lookout)?;
+        let result = sampler::run(&mut cell, candidates, &plan, &self.clock, &mut lookout)?;
         Ok(self.answer(question, &result))
     }
 
@@ -492,7 +492,7 @@ impl Bench {
     }
 
     fn answer(&self, question: &Question<'_>, result: &CellResult) -> Answer {
-        let reference = &result.contestants[0];
+        let reference = &result.candidates[0];
         let (source, destination) = question.state.levels();
         let has_source =
             !matches!(question.operation, Operation::Fill | Operation::Zero | Operation::ZeroPages);
@@ -501,7 +501,7 @@ impl Bench {
             size: question.size as u64,
             source: source.filter(|_| has_source).map(|level| level.to_string()),
             destination: destination.map(|level| level.to_string()),
-            state: question.state.label().to_owned(),
+            state: question.state.label().into(),
             reader: question.state.reader().map(|reader| reader.touched_fraction),
             bystander: question.state.bystander().map(|bytes| bytes as u64),
             axes: BTreeMap::new(),
@@ -517,7 +517,7 @@ impl Bench {
             Row {
                 experiment: question.experiment.to_owned(),
                 cell: cell.clone(),
-                contestant: samples.name.clone(),
+                candidate: samples.name.clone(),
                 reference: reference.name.clone(),
                 calls: result.calls_per_sample,
                 operation_ns: samples.operation_ns.clone(),
@@ -534,14 +534,14 @@ impl Bench {
             }
         };
         Answer {
-            rows: result.contestants.iter().map(row).collect(),
+            rows: result.candidates.iter().map(row).collect(),
             interrupted: result.interrupted,
             out_of_time: result.out_of_time,
         }
     }
 }
 
-/// A routine as the sampler's contestant.
+/// A routine as the sampler's candidate.
 struct Runner<'a> {
     routine: &'a Routine,
     reference: bool,
@@ -551,7 +551,7 @@ struct Runner<'a> {
     upwards: bool,
 }
 
-impl Contestant for Runner<'_> {
+impl Candidate for Runner<'_> {
     fn name(&self) -> &str {
         &self.routine.name
     }
@@ -592,7 +592,7 @@ impl Contestant for Runner<'_> {
             }
             Function::Copy(f) | Function::Move(f) => calls!(p => f(p.dst, p.src, p.n)),
             Function::Fill(f) => {
-                calls!(p => f(p.dst, i32::from(crate::contestants::FILL_BYTE), p.n))
+                calls!(p => f(p.dst, i32::from(crate::routines::FILL_BYTE), p.n))
             }
             Function::Zero(f) => calls!(p => f(p.dst, p.n)),
             Function::Compare(f) | Function::Equal(f) => calls!(p => f(p.dst, p.src, p.n)),

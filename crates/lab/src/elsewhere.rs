@@ -1,4 +1,4 @@
-//! libc in another process, as a contestant: `GLIBC_TUNABLES` is read when a process starts, so
+//! libc in another process, as a candidate: `GLIBC_TUNABLES` is read when a process starts, so
 //! libc under other tunables cannot be called in this one.
 //!
 //! The child ([`serve`]) has buffers of its own, as far apart and as misaligned as the parent's, and
@@ -9,9 +9,9 @@
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
-use crate::contestants::{FILL_BYTE, libc_reference, library};
+use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
-use cachewise_measure::{Arena, Clock, Contestant, PagePolicy, Place};
+use cachewise_measure::{Arena, Candidate, Clock, PagePolicy, Place};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -161,7 +161,7 @@ impl Operands {
     }
 }
 
-/// The contestant: a child process whose libc has other tunables.
+/// The candidate: a child process whose libc has other tunables.
 pub struct TunedLibc {
     child: Child,
     requests: Option<ChildStdin>,
@@ -232,7 +232,7 @@ impl TunedLibc {
     }
 }
 
-impl Contestant for TunedLibc {
+impl Candidate for TunedLibc {
     fn name(&self) -> &str {
         TUNED_LIBC
     }

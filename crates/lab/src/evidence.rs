@@ -1,8 +1,8 @@
 //! Rows, and what they imply: costs, choices, regrets, gains. Pure; `tune.rs` measures.
 
 use crate::bench::State;
-use crate::contestants::LIBC;
 use crate::decide::{self, AtSize, Cost, Range};
+use crate::routines::LIBC;
 use crate::tune::EXPERIMENT;
 use cachewise::Reuse;
 use cachewise_kernels::{Kernel, Operation};
@@ -78,7 +78,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// From the rows of one or several launches; rows of dropped contestants do not count.
+    /// From the rows of one or several launches; rows of dropped candidates do not count.
     #[must_use]
     pub fn new(rows: &[Row]) -> Evidence {
         let mut evidence = Evidence { ratios: BTreeMap::new(), lent: None };
@@ -87,12 +87,12 @@ impl Evidence {
             if !ratio.median.is_finite() {
                 continue;
             }
-            let key = (row.cell.operation.clone(), row.cell.size, row.cell.state.clone());
+            let key = (row.cell.operation.clone(), row.cell.size, row.cell.state.to_string());
             evidence
                 .ratios
                 .entry(key)
                 .or_default()
-                .entry(row.contestant.clone())
+                .entry(row.candidate.clone())
                 .or_default()
                 .push(ratio);
         }
@@ -369,9 +369,9 @@ pub fn gains(rows: &[Row], decision: &Decided, state: &str) -> Option<PairedRati
         {
             continue;
         }
-        if row.contestant == LIBC {
+        if row.candidate == LIBC {
             reference = Some(row);
-        } else if row.contestant == decision.range.kernel
+        } else if row.candidate == decision.range.kernel
             && !row.dropped
             && let Some(libc) = reference.filter(|libc| libc.cell == row.cell)
         {
@@ -411,7 +411,7 @@ mod tests {
                 bystander: None,
                 axes: BTreeMap::new(),
             },
-            contestant: kernel.into(),
+            candidate: kernel.into(),
             reference: LIBC.into(),
             calls: 1,
             operation_ns: vec![ratio; 8],
@@ -489,7 +489,7 @@ mod tests {
         let mut rows = Vec::new();
         let mut state = |kernel: &str, state: &str, ratio: f64| {
             let mut row = row("copy", 1 << 20, kernel, ratio);
-            row.cell.state = state.to_owned();
+            row.cell.state = state.into();
             rows.push(row);
         };
         for kernel in ["copy.sse2.nt", "copy.avx.nt.pages4"] {
@@ -522,7 +522,7 @@ mod tests {
         {
             for (state, ratio) in states.into_iter().zip(ratios) {
                 let mut row = row("copy", 4096, kernel, ratio);
-                row.cell.state = state.to_owned();
+                row.cell.state = state.into();
                 rows.push(row);
             }
         }
@@ -538,7 +538,7 @@ mod tests {
         rows.push(row("fill", 8 << 20, "fill.avx.nt", 0.9));
         for (kernel, ratio) in [("fill.avx.nt", 1.2), ("libc", 1.0)] {
             let mut fresh = row("fill", 8 << 20, kernel, ratio);
-            fresh.cell.state = State::Fresh.label().to_owned();
+            fresh.cell.state = State::Fresh.label().into();
             rows.push(fresh);
         }
         let at = Evidence::new(&rows).at(Operation::Fill, Reuse::Unknown, 8 << 20);

@@ -6,7 +6,7 @@
 //! loops over a pipe.
 
 use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::{Contestant, Place, Reader};
+use cachewise_measure::{Candidate, Place, Reader};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -145,7 +145,7 @@ fn children_faults() -> i64 {
     unsafe { usage.assume_init() }.ru_minflt
 }
 
-/// The contestant: a child process that forks.
+/// The candidate: a child process that forks.
 pub struct Forker {
     child: Child,
     requests: Option<ChildStdin>,
@@ -203,7 +203,7 @@ impl Forker {
     }
 }
 
-impl Contestant for Forker {
+impl Candidate for Forker {
     fn name(&self) -> &str {
         FORK
     }

@@ -4,7 +4,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`mod@bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
-//! | [`contestants`] | kernels, libc and the library behind the same function pointers |
+//! | [`candidates`] | kernels, libc and the library behind the same function pointers |
 //! | [`peers`] | other libraries behind the same function pointers |
 //! | [`distributions`] | which sizes and alignments programs call with |
 //! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
@@ -21,7 +21,6 @@
 #![warn(missing_docs)]
 
 pub mod bench;
-pub mod contestants;
 pub mod decide;
 pub mod distributions;
 pub mod elsewhere;
@@ -29,6 +28,7 @@ pub mod evidence;
 pub mod experiments;
 pub mod forking;
 pub mod peers;
+pub mod routines;
 pub mod select;
 pub mod tunables;
 pub mod tune;

@@ -4,7 +4,7 @@
 //! nothing is returned, a few moves stand in between; that is said in the table's notes.
 
 use crate::LabError;
-use crate::contestants::Routine;
+use crate::routines::Routine;
 use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
 use std::ffi::CString;

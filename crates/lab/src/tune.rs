@@ -10,8 +10,8 @@ pub mod tuning;
 
 use crate::LabError;
 use crate::bench::{Answer, Bench, Question, State};
-use crate::contestants::{LIBC, Routine, libc_reference};
 use crate::decide;
+use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select::{NON_TEMPORAL_FROM, candidates};
 use crate::watch::Observer;
 use cachewise::profile::{FIRST_SIZE, hints};
@@ -42,13 +42,13 @@ pub fn figures() -> Vec<Figure> {
         y: None,
         value: value.to_owned(),
         panels: Vec::new(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: state.to_owned(),
     };
     vec![
         figure("Speed by size, warm buffers", "gbps", State::Warm.label()),
         Figure {
-            contestants: vec![LIBC.to_owned(), crate::contestants::LIBRARY.to_owned()],
+            candidates: vec![LIBC.to_owned(), crate::routines::LIBRARY.to_owned()],
             ..figure("The library following these decisions", "ratio", State::Warm.label())
         },
         figure("Operation and the reader after it", "total_ratio", State::Read.label()),
@@ -58,13 +58,13 @@ pub fn figures() -> Vec<Figure> {
         figure("Destination never touched before", "ratio", State::Fresh.label()),
         Figure {
             kind: FigureKind::Bars,
-            x: "contestant".to_owned(),
+            x: "candidate".to_owned(),
             panels: vec!["size".to_owned()],
             ..figure("Operation and reader, in time", "cost", State::Read.label())
         },
         Figure {
             kind: FigureKind::Bars,
-            x: "contestant".to_owned(),
+            x: "candidate".to_owned(),
             panels: vec!["size".to_owned()],
             ..figure("Operation and bystander, in time", "cost", "beside")
         },
@@ -173,7 +173,7 @@ fn states(bench: &Bench, effort: Effort, operation: Operation, size: usize) -> V
 }
 
 /// The work of a cell in bytes moved or so, for the time left.
-fn work(operation: Operation, size: usize, state: State, contestants: usize) -> f64 {
+fn work(operation: Operation, size: usize, state: State, candidates: usize) -> f64 {
     let touches = match operation {
         Operation::Copy | Operation::Move => 2.0,
         _ => 1.0,
@@ -187,7 +187,7 @@ fn work(operation: Operation, size: usize, state: State, contestants: usize) -> 
     };
     // Samples of small cells are as long as the clock demands, whatever their size.
     const SHORTEST: f64 = 2e6;
-    (size as f64 * (touches + after)).max(SHORTEST) * contestants as f64
+    (size as f64 * (touches + after)).max(SHORTEST) * candidates as f64
 }
 
 /// Where rows go as they are finished.
@@ -252,7 +252,7 @@ impl Tuner<'_> {
             .map(|(_, routine)| routine.clone())
             .collect();
         let routines = if state == State::Fresh { &around } else { routines };
-        // Outside the first state every contestant counts at every size.
+        // Outside the first state every candidate counts at every size.
         if state != State::Warm || routines.len() <= MOST_FINALISTS {
             plan.screening_rounds = 0;
         }
@@ -307,11 +307,11 @@ impl Tuner<'_> {
             for &size in sizes {
                 let field = field(operation, size, self.bench).len();
                 for state in states(self.bench, self.effort, operation, size) {
-                    let contestants = match state {
+                    let candidates = match state {
                         State::Warm if given.is_none() => field,
                         _ => field.min(MOST_FINALISTS),
                     };
-                    total += work(operation, size, state, contestants);
+                    total += work(operation, size, state, candidates);
                 }
             }
         }
@@ -530,7 +530,7 @@ impl Tuner<'_> {
         self.observer
             .begin("the library against libc", total.sum::<f64>() * operations.len() as f64);
         for operation in operations {
-            let routines = [libc_reference(operation), crate::contestants::library(operation)];
+            let routines = [libc_reference(operation), crate::routines::library(operation)];
             for &size in &sizes {
                 let stage = self.ask(LIBRARY, (operation, size, State::Warm), &routines, rows)?;
                 if stage == Stage::Interrupted {
@@ -580,7 +580,7 @@ fn finalists_of(rows: &[Row]) -> Vec<&'static str> {
     let mut sizes: BTreeMap<u64, BTreeMap<&'static str, f64>> = BTreeMap::new();
     let mut kernels: Vec<&'static Kernel> = Vec::new();
     for row in rows.iter().filter(|row| row.cell.state == State::Warm.label()) {
-        let (Some(ratio), Some(kernel)) = (row.ratio, cachewise_kernels::find(&row.contestant))
+        let (Some(ratio), Some(kernel)) = (row.ratio, cachewise_kernels::find(&row.candidate))
         else {
             continue;
         };

@@ -1,9 +1,9 @@
-//! Correctness without timing: every contestant of an experiment, or every kernel that a tuning may
+//! Correctness without timing: every candidate of an experiment, or every kernel that a tuning may
 //! choose, on buffers of many sizes, aligned as those that are timed are. For machines whose timings
 //! mean nothing, emulated ones, and for whoever wants the bytes proved before an hour of measuring.
 
 use crate::LabError;
-use crate::contestants::{Routine, libc_reference, library};
+use crate::routines::{Routine, libc_reference, library};
 use crate::select;
 use crate::watch::Observer;
 use cachewise::profile::OPERATIONS;
@@ -49,7 +49,7 @@ pub struct Verified {
 ///
 /// # Errors
 /// A pattern that nothing answers to, wrong bytes, refused memory.
-pub fn contestants(
+pub fn kernels(
     operations: &[Operation],
     pattern: Option<&str>,
     sizes: &[usize],
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_chosen_is_called() {
-        let done = contestants(
+        let done = kernels(
             &[Operation::Copy, Operation::Zero],
             Some(r".*\.bytes"),
             &[100],
@@ -178,6 +178,6 @@ mod tests {
 
     #[test]
     fn nothing_chosen_is_refused() {
-        assert!(contestants(&[Operation::Copy], Some("no.such"), &[], 1, &mut Unobserved).is_err());
+        assert!(kernels(&[Operation::Copy], Some("no.such"), &[], 1, &mut Unobserved).is_err());
     }
 }

@@ -90,8 +90,8 @@ fn consistent(name: &str, outcome: &Outcome) {
         let has_reference = outcome
             .rows
             .iter()
-            .any(|other| other.cell == row.cell && other.contestant == row.reference);
-        assert!(has_reference, "{name}: {} stands beside its reference", row.contestant);
+            .any(|other| other.cell == row.cell && other.candidate == row.reference);
+        assert!(has_reference, "{name}: {} stands beside its reference", row.candidate);
     }
     for figure in experiments::find(name).expect("it is listed").figures() {
         draws(name, &figure, &outcome.rows);
@@ -106,10 +106,10 @@ fn draws(name: &str, figure: &Figure, rows: &[Row]) {
     let shown: Vec<&Row> = rows
         .iter()
         .filter(|row| row.cell.state.starts_with(&figure.states))
-        .filter(|row| figure.contestants.is_empty() || figure.contestants.contains(&row.contestant))
+        .filter(|row| figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
         .collect();
     assert!(!shown.is_empty(), "{name}: \"{}\" shows nothing", figure.title);
-    let known = ["size", "contestant", "state", "reader", "bystander", "source", "destination"];
+    let known = ["size", "candidate", "state", "reader", "bystander", "source", "destination"];
     for row in shown {
         for coordinate in figure.panels.iter().chain([&figure.x]).chain(&figure.y) {
             assert!(
@@ -129,7 +129,7 @@ fn draws(name: &str, figure: &Figure, rows: &[Row]) {
                 || row.extra.contains_key(&figure.value),
             "{name}: {} of {}",
             figure.value,
-            row.contestant
+            row.candidate
         );
         assert_eq!(figure.kind == FigureKind::HeatMap, figure.y.is_some(), "{name}");
     }
@@ -149,7 +149,7 @@ fn every_experiment_describes_itself() {
 #[test]
 fn pages_are_cleared_counted_and_judged() {
     let outcome = run("page-clear", &quick("mmx_AP.", &[32 << 10, 320 << 10]));
-    let names: Vec<&str> = outcome.rows.iter().map(|row| row.contestant.as_str()).collect();
+    let names: Vec<&str> = outcome.rows.iter().map(|row| row.candidate.as_str()).collect();
     assert_eq!(names[..3], ["libc", "zero.mmx", "zero.mmx.nt"]);
     for row in &outcome.rows {
         let pages = (row.cell.size / 4096) as f64;
@@ -179,7 +179,7 @@ fn the_seeds_own_parameters_are_its_loops() {
 fn pages_are_copied_as_a_fork_does() {
     let outcome = run("page-copy", &quick("mmx_AP.|copy\\.gpr64", &[4 << 10, 32 << 10]));
     let of_first = outcome.rows.iter().filter(|row| row.cell.size == 4 << 10);
-    let names: Vec<&str> = of_first.map(|row| row.contestant.as_str()).collect();
+    let names: Vec<&str> = of_first.map(|row| row.candidate.as_str()).collect();
     assert_eq!(names, ["libc", "mmx_APn", "mmx_APN", "mmx_APn/APN", "copy.gpr64"]);
     for row in &outcome.rows {
         assert_eq!(row.extra["zeroed_per_loop"], 3.0, "000.10");
@@ -193,7 +193,7 @@ fn pages_are_copied_as_a_fork_does() {
 #[test]
 fn huge_pages_are_copied_whole() {
     let outcome = run("page-copy", &quick("(zero|copy)\\.avx(\\.nt)?", &[8 << 10]));
-    let huge = outcome.rows.iter().find(|row| row.contestant == "2M avx");
+    let huge = outcome.rows.iter().find(|row| row.candidate == "2M avx");
     // A CPU without AVX has no such row; neither has it the others.
     if let Some(row) = huge {
         assert_eq!(row.extra["copied_per_loop"], 8.0 + 512.0);
@@ -213,7 +213,7 @@ fn the_map_answers_the_question() {
         assert_eq!(row.cell.destination.as_deref(), Some("L2"));
     }
     assert!(outcome.verdicts[0].starts_with("Is there ANY workload"), "{:?}", outcome.verdicts);
-    let cells = outcome.rows.iter().filter(|row| row.contestant == "copy.sse2.nt").count();
+    let cells = outcome.rows.iter().filter(|row| row.candidate == "copy.sse2.nt").count();
     assert!(outcome.verdicts[0].contains(&format!("of {cells} cells")), "{:?}", outcome.verdicts);
 }
 
@@ -236,18 +236,18 @@ fn policies_receive_and_send() {
     let outcome = run("receive", &quick("copy\\.sse2(\\.nt)?", &[16 << 10]));
     for row in &outcome.rows {
         for figure in ["gbit_per_s", "cpu_share_copy_10g", "cpu_share_10g"] {
-            assert!(row.extra[figure] > 0.0, "{figure} of {}", row.contestant);
+            assert!(row.extra[figure] > 0.0, "{figure} of {}", row.candidate);
         }
     }
     let policies =
         ["never NT", "always NT", "NT from 64K", "NT above L2", "NT when known", "NT copyin only"];
     for state in ["receive", "send"] {
         for policy in policies {
-            let named = |row: &&Row| row.contestant == policy && row.cell.state == state;
+            let named = |row: &&Row| row.candidate == policy && row.cell.state == state;
             assert!(outcome.rows.iter().any(|row| named(&row)), "{state} {policy}");
         }
     }
-    let tcp = outcome.rows.iter().any(|row| row.contestant == "tcp loopback");
+    let tcp = outcome.rows.iter().any(|row| row.candidate == "tcp loopback");
     let excused = outcome.notes.iter().any(|note| note.contains("tcp loopback"));
     assert!(tcp || excused, "{:?}", outcome.notes);
     assert!(
@@ -317,7 +317,7 @@ fn faults() -> i64 {
 #[test]
 fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
     use cachewise_lab::bench::{Question, State};
-    use cachewise_lab::contestants::{Routine, libc_reference};
+    use cachewise_lab::routines::{Routine, libc_reference};
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     let kernel = cachewise_kernels::find("copy.gpr64").expect("it is listed");
     let routines = [libc_reference(cachewise_kernels::Operation::Copy), Routine::from(kernel)];

@@ -13,8 +13,8 @@ use std::cell::Cell;
 struct Short {
     name: &'static str,
     options: Options,
-    /// Contestants that must be among the rows.
-    contestants: &'static [&'static str],
+    /// Candidates that must be among the rows.
+    candidates: &'static [&'static str],
 }
 
 fn shorts() -> Vec<Short> {
@@ -34,12 +34,12 @@ fn shorts() -> Vec<Short> {
                 &[2048, 4096],
                 &[l1],
             ),
-            contestants: &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
+            candidates: &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
         },
         Short {
             name: "aliasing",
             options: of(r"copy\.rep\.movsb|zero\.rep\.stosb", &[4096], &[l1]),
-            contestants: &["libc", "copy.rep.movsb", "zero.rep.stosb"],
+            candidates: &["libc", "copy.rep.movsb", "zero.rep.stosb"],
         },
         Short {
             name: "values",
@@ -48,22 +48,22 @@ fn shorts() -> Vec<Short> {
                 &[1024],
                 &[l1, (Level::Dram, Level::Dram)],
             ),
-            contestants: &["libc", "copy.sse.nt", "fill.sse.nt"],
+            candidates: &["libc", "copy.sse.nt", "fill.sse.nt"],
         },
         Short {
             name: "vector-state",
             options: of(r"(copy|zero|compare)\.(gpr64|sse2)", &[64, 1024], &[]),
-            contestants: &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
+            candidates: &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
         },
         Short {
             name: "compare-latency",
             options: of(r"compare\.(gpr64|sse2(\.pre64)?)", &[64], &[]),
-            contestants: &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
+            candidates: &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
         },
         Short {
             name: "extent",
             options: of(r"zero\.rep\.stosb|copy\.rep\.movsb", &[64 << 10], &[]),
-            contestants: &["libc", "zero.rep.stosb", "copy.rep.movsb"],
+            candidates: &["libc", "zero.rep.stosb", "copy.rep.movsb"],
         },
     ]
 }
@@ -117,7 +117,7 @@ fn drawable(figure: &Figure, rows: &[Row]) {
     let of_it: Vec<&Row> =
         rows.iter().filter(|row| row.cell.state.starts_with(&figure.states)).collect();
     assert!(!of_it.is_empty(), "no row for {}", figure.title);
-    let known = ["size", "contestant", "state", "reader", "bystander", "source", "destination"];
+    let known = ["size", "candidate", "state", "reader", "bystander", "source", "destination"];
     for coordinate in std::iter::once(&figure.x).chain(&figure.y).chain(&figure.panels) {
         let is_axis = of_it.iter().any(|row| row.cell.axes.contains_key(coordinate));
         assert!(
@@ -147,10 +147,10 @@ fn rows_figures_and_verdicts_agree() {
         let ran = run(&mut bench, name, &short.options, false)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(ran.finish, Finish::Complete, "{name}");
-        for contestant in short.contestants {
+        for candidate in short.candidates {
             assert!(
-                ran.rows.iter().any(|row| row.contestant == *contestant),
-                "{name}: no {contestant}"
+                ran.rows.iter().any(|row| row.candidate == *candidate),
+                "{name}: no {candidate}"
             );
         }
         for row in &ran.rows {
@@ -161,7 +161,7 @@ fn rows_figures_and_verdicts_agree() {
             );
             assert!(row.operation_ns.len() >= 4 && row.ratio.is_some(), "{name}: {row:?}");
         }
-        let cells = |row: &Row| format!("{:?} {}", row.cell, row.contestant);
+        let cells = |row: &Row| format!("{:?} {}", row.cell, row.candidate);
         let mut seen = std::collections::BTreeSet::new();
         assert!(ran.rows.iter().all(|row| seen.insert(cells(row))), "{name}: a row stands twice");
         let experiment = experiments::find(name).expect("it ran");
@@ -176,8 +176,8 @@ fn rows_figures_and_verdicts_agree() {
         assert!(ran.verdicts.len() > 1, "{name}: {said}");
         assert!(!ran.verdicts[0].contains("was measured"), "{name} measured nothing: {said}");
         assert!(
-            short.contestants.iter().skip(1).any(|contestant| said.contains(contestant)),
-            "{name} speaks of none of its contestants: {said}"
+            short.candidates.iter().skip(1).any(|candidate| said.contains(candidate)),
+            "{name} speaks of none of its candidates: {said}"
         );
     }
 }

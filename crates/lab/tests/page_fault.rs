@@ -45,22 +45,22 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
         "zalloc, scrubbing",
         "zalloc, scrubber off",
     ] {
-        assert!(rows.iter().any(|row| row.contestant == name), "{name}");
+        assert!(rows.iter().any(|row| row.candidate == name), "{name}");
     }
     let figure = |row: &Row, name: &str| row.extra[name];
     for row in rows.iter().filter(|row| row.cell.state == "fault") {
         assert_eq!(row.reference, "kernel 4k");
         assert_eq!(row.operation_ns.len(), 2);
-        assert!(figure(row, page_fault::PER_CPU).is_finite(), "{}", row.contestant);
+        assert!(figure(row, page_fault::PER_CPU).is_finite(), "{}", row.candidate);
         let reps = row.cell.axes[page_fault::REPS];
         assert_eq!(figure(row, page_fault::GIGABYTES), reps * f64::from(1 << 20) / 1e9);
-        match row.contestant.as_str() {
+        match row.candidate.as_str() {
             // Each page is faulted in by itself, once per repetition.
             "kernel 4k" => assert!(figure(row, page_fault::FAULTS) >= 0.99),
             "pool prezeroed" | "pool hot-zero" => {
                 assert!(figure(row, page_fault::FAULTS) < 0.2);
                 assert!(
-                    figure(row, page_fault::SCRUB) > 0.0 || row.contestant.ends_with("hot-zero")
+                    figure(row, page_fault::SCRUB) > 0.0 || row.candidate.ends_with("hot-zero")
                 );
             }
             _ => {}

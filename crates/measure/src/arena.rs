@@ -2,7 +2,7 @@
 //!
 //! Every page is written with non-zero incompressible bytes when the arena is made. An unwritten
 //! page would be the shared zero page, which fits the L1 cache whatever its size, and a page
-//! faulted in later would bill its zeroing to the first contestant.
+//! faulted in later would bill its zeroing to the first candidate.
 
 use crate::MeasureError;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};

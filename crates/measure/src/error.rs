@@ -48,11 +48,11 @@ pub enum MeasureError {
         /// The operating system's answer.
         source: std::io::Error,
     },
-    /// A contestant produced wrong bytes; nothing it did may be timed.
-    #[error("{contestant}: {wrong}")]
+    /// A candidate produced wrong bytes; nothing it did may be timed.
+    #[error("{candidate}: {wrong}")]
     WrongBytes {
-        /// The contestant's name.
-        contestant: String,
+        /// The candidate's name.
+        candidate: String,
         /// What was wrong where.
         wrong: WrongBytes,
     },

@@ -1,5 +1,5 @@
 //! How a figure is obtained: the machine it was obtained on, a calibrated clock, operands whose
-//! place in the cache hierarchy is made and proved, contestants that take turns, paired statistics,
+//! place in the cache hierarchy is made and proved, candidates that take turns, paired statistics,
 //! named noise, and records that outlive the run.
 //!
 //! | module | question it answers |
@@ -9,12 +9,13 @@
 //! | [`arena`], [`residency`], [`latency`] | where were the lines when the operation started? |
 //! | [`bystander`] | what did the operation cost those who ran after it? |
 //! | [`calls`] | how are single calls distributed? |
-//! | [`sampler`] | which contestant spent how long, round by round? |
+//! | [`sampler`] | which candidate spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`stats`], [`unpaired`] | is the difference real? |
 //! | [`noise`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
+//! | [`units`] | how are sizes and times written, and sizes read? |
 //! | [`peak`] | how much memory did measuring take? |
 //!
 //! Nothing here prints, and nothing here decides what to measure: experiments belong to the
@@ -40,6 +41,7 @@ pub mod sampler;
 pub mod stats;
 mod tree;
 pub mod turns;
+pub mod units;
 pub mod unpaired;
 pub mod verify;
 
@@ -53,15 +55,15 @@ pub use latency::Latencies;
 pub use machine::{Cpu, Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{
-    CellKey, End, Figure, FigureKind, Header, Histogram, Line, Note, Record, RecordError, Row,
-    SCHEMA_VERSION, Writer,
+    CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Line, Note, Record,
+    RecordError, Row, SCHEMA_VERSION, State, ThreadDecision, Writer,
 };
 pub use residency::{Level, Operand, Proof, ProofVerdict};
 pub use sampler::{
-    Cell, CellResult, Contents, Contestant, Delay, Place, Plan, Progress, ReaderSpec, Samples,
+    Candidate, Cell, CellResult, Contents, Delay, Place, Plan, Progress, ReaderSpec, Samples,
     Unwatched, Watch,
 };
-pub use stats::{DriftVerdict, PairedRatio, Verdict};
+pub use stats::{DriftVerdict, MARGIN, PairedRatio, Verdict};
 pub use verify::WrongBytes;
 
 /// Bytes of a cache line as this crate counts them: the line of every x86-64 and nearly every

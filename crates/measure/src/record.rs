@@ -6,21 +6,23 @@
 //! wrong.
 
 use crate::clock::ClockFacts;
-use crate::stats::{DriftVerdict, PairedRatio, Verdict};
-use crate::{Latencies, Machine, Proof, Warning};
+use crate::stats::PairedRatio;
+use crate::{Latencies, Machine, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod figure;
 mod reading;
+mod row;
 mod writing;
 
 pub use figure::{Figure, FigureKind, Histogram};
 pub use reading::{RecordError, read, read_partial, read_text};
+pub use row::{CellKey, Row, State, by_cell, groups, made_up, total_ns};
 pub use writing::Writer;
 
-/// The schema written by this version; newer ones are refused, older ones would be converted.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The schema written by this version; newer ones are refused, older ones are read.
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The first line: under which circumstances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,85 +81,58 @@ fn now_rfc3339() -> String {
     now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }
 
-/// One contestant in one cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The experiment's name.
-    pub experiment: String,
-    /// What was measured.
-    pub cell: CellKey,
-    /// Who did it.
-    pub contestant: String,
-    /// Whom it is compared with.
-    pub reference: String,
-    /// Calls per sample.
-    pub calls: u32,
-    /// Nanoseconds per call, by round.
-    #[serde(with = "crate::rounded::list")]
-    pub operation_ns: Vec<f64>,
-    /// Nanoseconds of the reader per call, by round; empty without one.
-    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
-    pub reader_ns: Vec<f64>,
-    /// Nanoseconds the bystander lost per call, by round; empty without one.
-    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
-    pub bystander_ns: Vec<f64>,
-    /// The operation's time over the reference's.
-    pub ratio: Option<PairedRatio>,
-    /// What that ratio says.
-    pub verdict: Option<Verdict>,
-    /// Operation, reader and bystander together over the reference's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total_ratio: Option<PairedRatio>,
-    /// Where the operands were: source, then destination, as far as there were proofs. Of the whole
-    /// cell, and so on the reference's row alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub proofs: Vec<Proof>,
-    /// Whether the machine changed meanwhile. Of the whole cell, and so on the reference's row
-    /// alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drift: Option<DriftVerdict>,
-    /// Whether it was dropped early for its slowness.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub dropped: bool,
-    /// Figures particular to the experiment.
-    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub extra: BTreeMap<String, f64>,
-    /// The distribution of single calls, where the experiment is about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub histogram: Option<Histogram>,
-}
-
-/// What was measured: the coordinates of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CellKey {
-    /// The operation's name.
-    pub operation: String,
-    /// Bytes per call.
-    pub size: u64,
-    /// Level of the source, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Level of the destination, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub destination: Option<String>,
-    /// A free label: `warm`, `cold`, an alignment.
-    pub state: String,
-    /// Fraction of the destination read afterwards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reader: Option<f64>,
-    /// Bytes of the bystander.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bystander: Option<u64>,
-    /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
-    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub axes: BTreeMap<String, f64>,
-}
-
 /// A remark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// One sentence.
     pub text: String,
+}
+
+/// What was decided from the rows: the profile's lines, with what stands behind each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// Which kernel does what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<Decision>,
+    /// From what size on several threads do one call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadDecision>,
+}
+
+/// One operation, one hint, one range of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The operation's name.
+    pub operation: String,
+    /// The hint's name.
+    pub reuse: String,
+    /// First size, inclusive.
+    pub from: u64,
+    /// Last size, inclusive; absent is without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+    /// The kernel's name, or `libc`.
+    pub kernel: String,
+    /// Time over libc's that was shown for it, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<PairedRatio>,
+    /// Why this one, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// From what size on so many threads pay for one call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadDecision {
+    /// The operation's name.
+    pub operation: String,
+    /// Where the threads come from: `spawned` or `pooled`.
+    pub supply: String,
+    /// How many, the calling one among them.
+    pub threads: u32,
+    /// First size; absent is never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
 }
 
 /// The last line; a record without it is not whole.
@@ -190,6 +165,8 @@ pub enum Line {
     Row(Row),
     /// A remark.
     Note(Note),
+    /// What was decided.
+    Decisions(Decisions),
     /// The last line.
     End(End),
 }
@@ -203,6 +180,8 @@ pub struct Record {
     pub rows: Vec<Row>,
     /// Remarks.
     pub notes: Vec<Note>,
+    /// What was decided from the rows; nothing in records of schema 1.
+    pub decisions: Decisions,
     /// The end; absent only from [`read_partial`].
     pub end: Option<End>,
 }

@@ -1,12 +1,12 @@
-//! Contestants take turns.
+//! Candidates take turns.
 //!
-//! A *round* is one sample of every contestant, in an order shuffled anew from the recorded seed,
+//! A *round* is one sample of every candidate, in an order shuffled anew from the recorded seed,
 //! all on the same buffers. A *sample* is a number of calls, the same for all, chosen so that the
-//! fastest contestant's operation takes at least [`Plan::min_sample_timer_costs`] times what one
+//! fastest candidate's operation takes at least [`Plan::min_sample_timer_costs`] times what one
 //! reading of the clock costs. Before each sample the operands are put back in their state, so
-//! that each contestant meets the same one whatever the one before it left. Operands that are
+//! that each candidate meets the same one whatever the one before it left. Operands that are
 //! [reused](Operand::reused) stay as they are; there each short sample begins with untimed calls
-//! of the contestant itself, so that what it meets is its own doing: one, or where the operands are
+//! of the candidate itself, so that what it meets is its own doing: one, or where the operands are
 //! larger than the L2 keeps, as many as go through the last level once (see [`Plan::settles`]).
 //!
 //! Without reader and bystander the calls of a sample run back to back in one interval. With
@@ -14,9 +14,10 @@
 //! its own with the clock's cost subtracted.
 //!
 //! Nobody is billed for pages or code that are touched for the first time: arenas are written when
-//! they are made, every contestant makes exactly two untimed calls before anything is timed, and
+//! they are made, every candidate makes exactly two untimed calls before anything is timed, and
 //! then the same number of trial samples, which size the rest and are not kept.
 
+use crate::record::total_ns;
 use crate::residency::Access;
 use crate::stats::{DriftVerdict, median};
 use crate::verify::{WrongBytes, verify};
@@ -32,29 +33,29 @@ mod turns;
 pub use turns::run;
 
 /// Something that can be timed on operands.
-pub trait Contestant {
+pub trait Candidate {
     /// What results call it.
     fn name(&self) -> &str;
 
     /// One call on the operands given.
     fn call(&mut self, place: &Place);
 
-    /// One call per place, back to back. The default is compiled for each contestant, so that
-    /// [`call`](Contestant::call) is inlined and only what it calls is timed; leave it alone.
+    /// One call per place, back to back. The default is compiled for each candidate, so that
+    /// [`call`](Candidate::call) is inlined and only what it calls is timed; leave it alone.
     fn call_all(&mut self, places: &[Place]) {
         for place in places {
             self.call(place);
         }
     }
 
-    /// Puts in place what this contestant needs beyond the operands' state: called untimed before
+    /// Puts in place what this candidate needs beyond the operands' state: called untimed before
     /// each of its samples, after the operands were prepared, with the places of the calls to come.
     fn arrange(&mut self, places: &[Place]) {
         let _ = places;
     }
 
     /// The kernel behind it. Where given, its bytes are checked on the buffers it is timed on,
-    /// before it is timed; a contestant that is no such function has to be checked by its owner.
+    /// before it is timed; a candidate that is no such function has to be checked by its owner.
     fn function(&self) -> Option<Function> {
         None
     }
@@ -92,7 +93,7 @@ pub trait Contestant {
         false
     }
 
-    /// Only contestants of one league drop each other in screening.
+    /// Only candidates of one league drop each other in screening.
     fn league(&self) -> u8 {
         0
     }
@@ -210,10 +211,10 @@ impl<'a> Cell<'a> {
 pub struct Plan {
     /// Rounds in all, [`MIN_ROUNDS`] at least.
     pub rounds: usize,
-    /// After this many rounds slow contestants are dropped; 0 drops none.
+    /// After this many rounds slow candidates are dropped; 0 drops none.
     pub screening_rounds: usize,
-    /// A contestant whose whole cost is more than this many times the best one's of its
-    /// [league](Contestant::league) is dropped.
+    /// A candidate whose whole cost is more than this many times the best one's of its
+    /// [league](Candidate::league) is dropped.
     pub drop_ratio: f64,
     /// Decides the order of every round.
     pub seed: u64,
@@ -263,10 +264,10 @@ pub struct Progress<'a> {
     pub rounds: usize,
     /// Samples taken so far.
     pub samples: usize,
-    /// Contestants still in.
-    pub contestants: usize,
+    /// Candidates still in.
+    pub candidates: usize,
     /// Who was sampled last.
-    pub contestant: &'a str,
+    pub candidate: &'a str,
 }
 
 /// Who watches a run: told of progress, asked whether to stop. Never called inside a timed
@@ -292,24 +293,24 @@ impl Watch for Unwatched {}
 /// A cell's samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellResult {
-    /// In the order the contestants were given.
-    pub contestants: Vec<Samples>,
+    /// In the order the candidates were given.
+    pub candidates: Vec<Samples>,
     /// Calls per sample, the same for all.
     pub calls_per_sample: u32,
     /// The shortest median sample's operation part over the cost of one clock reading: what
     /// [`Plan::min_sample_timer_costs`] asks for, as reached.
     pub timer_costs: f64,
     /// How often a sample meets the same slot: above 1, later calls meet what earlier ones of the
-    /// same contestant left behind.
+    /// same candidate left behind.
     pub visits_per_slot: f64,
     /// Whether times changed over the rounds.
     pub drift: DriftVerdict,
     /// Of the source and of the destination: the worst of a proof before the first round and one
-    /// after each contestant's sample in it. A probe that fails is repeated, the operand prepared
-    /// anew, up to twice: what an interrupt did passes, what a contestant did stays. `None` for a
+    /// after each candidate's sample in it. A probe that fails is repeated, the operand prepared
+    /// anew, up to twice: what an interrupt did passes, what a candidate did stays. `None` for a
     /// missing and for a reused operand.
     pub proofs: (Option<Proof>, Option<Proof>),
-    /// Rounds finished; every contestant not dropped has one sample for each.
+    /// Rounds finished; every candidate not dropped has one sample for each.
     pub rounds: usize,
     /// Whether the watch stopped it before all rounds were done.
     pub interrupted: bool,
@@ -317,7 +318,7 @@ pub struct CellResult {
     pub out_of_time: bool,
 }
 
-/// One contestant's samples, nanoseconds per call, by round.
+/// One candidate's samples, nanoseconds per call, by round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     /// Its name.
@@ -347,11 +348,7 @@ impl Samples {
     /// Operation, reader and bystander together, by round.
     #[must_use]
     pub fn total_ns(&self) -> Vec<f64> {
-        let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
-        let whole = |(round, time): (usize, &f64)| {
-            time + part(&self.reader_ns, round) + part(&self.bystander_ns, round)
-        };
-        self.operation_ns.iter().enumerate().map(whole).collect()
+        total_ns(&self.operation_ns, &self.reader_ns, &self.bystander_ns)
     }
 
     fn truncate(&mut self, rounds: usize) {

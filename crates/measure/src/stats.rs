@@ -1,7 +1,7 @@
 //! Is a difference real? Pure functions over samples; every random one takes a seed.
 //!
 //! Times are skewed and have outliers, so everything here rests on order statistics, and outliers
-//! are kept. Comparisons are *paired*: contestant over reference of the same round, because what
+//! are kept. Comparisons are *paired*: candidate over reference of the same round, because what
 //! disturbs a round disturbs both. Figures agree with NumPy and SciPy (`tests/scipy`).
 
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// Contestant's time over the reference's of the same rounds: below 1 is faster.
+/// Candidate's time over the reference's of the same rounds: below 1 is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedRatio {
     /// Median of the rounds' ratios; of [`in_turns`](PairedRatio::in_turns), of the means of pairs.
@@ -87,6 +87,9 @@ pub struct PairedRatio {
     pub rounds: usize,
 }
 
+/// Differences of less than this are of no interest: a verdict needs more.
+pub const MARGIN: f64 = 0.01;
+
 /// Resamples of a bootstrap.
 pub const RESAMPLES: usize = 2000;
 
@@ -94,12 +97,13 @@ pub const RESAMPLES: usize = 2000;
 pub const LEAST_ROUNDS: usize = 6;
 
 impl PairedRatio {
-    /// Compares round by round, over the rounds both have. A round whose reference took no time
-    /// gives no ratio. The interval is a percentile bootstrap (Efron 1979) of [`RESAMPLES`]
+    /// Compares round by round, over the rounds both have. A round in which either took no time, or
+    /// less, gives no ratio, and where these are more than a quarter nothing does: such times cannot
+    /// be compared. The interval is a percentile bootstrap (Efron 1979) of [`RESAMPLES`]
     /// resamples, drawn from `seed`.
     #[must_use]
-    pub fn new(contestant: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
-        let ratios = ratios(contestant, reference);
+    pub fn new(candidate: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
+        let ratios = ratios(candidate, reference);
         let (low, high) = bootstrap_interval(&ratios, seed, median);
         PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
     }
@@ -109,21 +113,21 @@ impl PairedRatio {
     /// the median holds it in 91 to 94 % (normal and log-normal ratios, simulated). See
     /// [`median_interval`].
     #[must_use]
-    pub fn exact(contestant: &[f64], reference: &[f64]) -> PairedRatio {
-        let ratios = ratios(contestant, reference);
+    pub fn exact(candidate: &[f64], reference: &[f64]) -> PairedRatio {
+        let ratios = ratios(candidate, reference);
         let (low, high) = median_interval(&ratios);
         PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
     }
 
-    /// The same for contestants whose order in each round was drawn: then the logarithm of a round's
+    /// The same for candidates whose order in each round was drawn: then the logarithm of a round's
     /// ratio is as likely as its negative where they do not differ, and where they differ by a
     /// factor it is so around that. The estimate is that of Hodges and Lehmann (1963), the median of
     /// the means of all pairs of rounds, and the interval that of the signed-rank test, at least
     /// 95 % (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.2 and 3.3). Of times
     /// with usual noise it is a fifth narrower than that of the median alone.
     #[must_use]
-    pub fn in_turns(contestant: &[f64], reference: &[f64]) -> PairedRatio {
-        let logs: Vec<f64> = ratios(contestant, reference)
+    pub fn in_turns(candidate: &[f64], reference: &[f64]) -> PairedRatio {
+        let logs: Vec<f64> = ratios(candidate, reference)
             .into_iter()
             .map(f64::ln)
             .filter(|log| log.is_finite())
@@ -143,6 +147,12 @@ impl PairedRatio {
         PairedRatio { median, low, high, rounds }
     }
 
+    /// Whether it is a ratio of times with an interval around it: records of schema 1 have others.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.median > 0.0 && self.low > 0.0 && self.low <= self.high
+    }
+
     /// Faster or slower only when the interval excludes 1 *and* the median is further than
     /// `margin` from it (0.02: differences below 2 % are of no interest).
     #[must_use]
@@ -159,10 +169,18 @@ impl PairedRatio {
     }
 }
 
-/// Ours over theirs of the rounds both have; a round whose reference took no time gives none.
-fn ratios(contestant: &[f64], reference: &[f64]) -> Vec<f64> {
-    let pairs = contestant.iter().zip(reference).map(|(ours, theirs)| ours / theirs);
-    pairs.filter(|ratio| ratio.is_finite()).collect()
+/// Ours over theirs of the rounds both have and in which both took some time; none at all where
+/// these are less than three quarters.
+fn ratios(candidate: &[f64], reference: &[f64]) -> Vec<f64> {
+    let rounds = candidate.len().min(reference.len());
+    let ratios: Vec<f64> = candidate
+        .iter()
+        .zip(reference)
+        .filter(|(ours, theirs)| **ours > 0.0 && **theirs > 0.0)
+        .map(|(ours, theirs)| ours / theirs)
+        .filter(|ratio| ratio.is_finite())
+        .collect();
+    if 4 * ratios.len() < 3 * rounds { Vec::new() } else { ratios }
 }
 
 /// The distribution-free interval of a median that covers at least 95 %: from the k-th smallest to
@@ -263,7 +281,7 @@ pub struct GeometricMean {
 }
 
 impl GeometricMean {
-    /// The mean of ratios over cells: the one mean that does not depend on which contestant is
+    /// The mean of ratios over cells: the one mean that does not depend on which candidate is
     /// called the reference (Fleming and Wallace 1986).
     #[must_use]
     pub fn new(values: &[f64], seed: u64) -> GeometricMean {
@@ -394,18 +412,18 @@ pub enum DriftVerdict {
 }
 
 impl DriftVerdict {
-    /// Tests the rounds of several contestants together: a round's value is the mean, over
-    /// contestants, of the logarithm of its time over that contestant's median. Contestants with
+    /// Tests the rounds of several candidates together: a round's value is the mean, over
+    /// candidates, of the logarithm of its time over that candidate's median. Candidates with
     /// fewer rounds than the longest (those dropped early) do not take part.
     #[must_use]
-    pub fn of_rounds(contestants: &[&[f64]]) -> DriftVerdict {
-        let rounds = contestants.iter().map(|times| times.len()).max().unwrap_or(0);
+    pub fn of_rounds(candidates: &[&[f64]]) -> DriftVerdict {
+        let rounds = candidates.iter().map(|times| times.len()).max().unwrap_or(0);
         if rounds < 8 {
             return DriftVerdict::TooFewRounds;
         }
         let mut levels = vec![0.0; rounds];
         let mut members = 0.0;
-        for times in contestants.iter().filter(|times| times.len() == rounds) {
+        for times in candidates.iter().filter(|times| times.len() == rounds) {
             let centre = median(times);
             if !(centre > 0.0 && times.iter().all(|time| *time > 0.0)) {
                 continue;

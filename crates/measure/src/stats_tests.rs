@@ -105,15 +105,20 @@ fn verdicts_need_interval_and_margin() {
 #[test]
 fn one_outlier_moves_no_verdict() {
     let reference = vec![100.0; 15];
-    let mut contestant = vec![80.0; 15];
-    contestant[7] = 100_000.0;
-    let ratio = PairedRatio::new(&contestant, &reference, 1);
+    let mut candidate = vec![80.0; 15];
+    candidate[7] = 100_000.0;
+    let ratio = PairedRatio::new(&candidate, &reference, 1);
     assert_eq!((ratio.median, ratio.verdict(0.05)), (0.8, Verdict::Faster));
 }
 
 #[test]
 fn rounds_without_time_give_no_ratio() {
-    assert_eq!(PairedRatio::new(&[1.0, 2.0, 3.0], &[0.0, 2.0, 3.0], 1).rounds, 2);
+    assert_eq!(PairedRatio::new(&[1.0, 2.0, 3.0, 4.0], &[0.0, 2.0, 3.0, 4.0], 1).rounds, 3);
+    // Noise of less than nothing in more than a quarter of the rounds: nothing can be said.
+    let mut lost = [5.0; 16];
+    lost[..5].fill(-3.0);
+    let none = PairedRatio::new(&lost, &[1.0; 16], 1);
+    assert!(none.rounds == 0 && none.verdict(0.0) == Verdict::CannotTell && !none.is_sound());
 }
 
 #[test]

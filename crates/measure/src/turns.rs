@@ -1,30 +1,30 @@
 //! Who runs when, and how often: whole programs that take turns.
 //!
 //! A [`Plan`](crate::Plan) has rounds of milliseconds and shuffles each. Whole programs have some
-//! ten, where a shuffle alone would let one contestant go first most of the time; so places are
+//! ten, where a shuffle alone would let one candidate go first most of the time; so places are
 //! balanced as well. How many rounds there will be is settled before the first one counts: whoever
 //! stops when the figures please him has no 95 % interval.
 
 use std::time::Duration;
 
 /// The order of each of so many rounds, drawn from `seed`: within each run of as many rounds as
-/// there are contestants, each contestant is at each place once.
+/// there are candidates, each candidate is at each place once.
 ///
 /// A cyclic Latin square with its names, and the order of its rows, shuffled anew for each such run:
 /// any single round is equally likely to have any order.
 #[must_use]
-pub fn orders(contestants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
+pub fn orders(candidates: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut shuffled = || {
-        let mut numbers: Vec<usize> = (0..contestants).collect();
+        let mut numbers: Vec<usize> = (0..candidates).collect();
         random.shuffle(&mut numbers);
         numbers
     };
     let mut orders = Vec::new();
-    while orders.len() < rounds && contestants > 0 {
+    while orders.len() < rounds && candidates > 0 {
         let (names, rows) = (shuffled(), shuffled());
         let square = rows.iter().map(|row| {
-            (0..contestants).map(|place| names[(place + row) % contestants]).collect::<Vec<_>>()
+            (0..candidates).map(|place| names[(place + row) % candidates]).collect::<Vec<_>>()
         });
         orders.extend(square);
     }
@@ -52,13 +52,13 @@ mod tests {
 
     #[test]
     fn each_is_at_each_place_equally_often() {
-        for contestants in 1..=6 {
-            let orders = orders(contestants, 4 * contestants, 7);
-            for run in orders.chunks(contestants) {
-                for place in 0..contestants {
+        for candidates in 1..=6 {
+            let orders = orders(candidates, 4 * candidates, 7);
+            for run in orders.chunks(candidates) {
+                for place in 0..candidates {
                     let mut there: Vec<_> = run.iter().map(|order| order[place]).collect();
                     there.sort_unstable();
-                    assert_eq!(there, (0..contestants).collect::<Vec<_>>());
+                    assert_eq!(there, (0..candidates).collect::<Vec<_>>());
                 }
             }
         }

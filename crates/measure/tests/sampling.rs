@@ -4,7 +4,7 @@
 
 use cachewise_kernels::{Function, find};
 use cachewise_measure::{
-    Bystander, Cell, CellKey, Clock, Contestant, Delay, Header, Level, Machine, NoiseSnapshot,
+    Bystander, Candidate, Cell, CellKey, Clock, Delay, Header, Level, Machine, NoiseSnapshot,
     Operand, PairedRatio, Place, Plan, Proof, ReaderSpec, Row, Unwatched, Verdict, Writer, record,
     sampler, warnings,
 };
@@ -15,7 +15,7 @@ struct Copy {
     times: usize,
 }
 
-impl Contestant for Copy {
+impl Candidate for Copy {
     fn name(&self) -> &str {
         self.name
     }
@@ -52,10 +52,10 @@ fn from_the_machine_to_a_record() {
     let mut once = Copy { name: "once", times: 1 };
     let mut twice = Copy { name: "twice", times: 2 };
     let mut often = Copy { name: "often", times: 30 };
-    let mut contestants: [&mut dyn Contestant; 3] = [&mut once, &mut twice, &mut often];
+    let mut candidates: [&mut dyn Candidate; 3] = [&mut once, &mut twice, &mut often];
     let plan = Plan { seed: 3, screening_rounds: 0, ..Plan::default() };
     let result =
-        sampler::run(&mut cell, &mut contestants, &plan, &clock, &mut Unwatched).expect("a result");
+        sampler::run(&mut cell, &mut candidates, &plan, &clock, &mut Unwatched).expect("a result");
 
     assert_eq!(result.rounds, 15);
     assert!(!result.interrupted && result.calls_per_sample >= 1);
@@ -64,15 +64,15 @@ fn from_the_machine_to_a_record() {
         (levels(&result.proofs.0), levels(&result.proofs.1)),
         (Some(Level::L1), Some(Level::L2))
     );
-    let reference = &result.contestants[0];
-    for samples in &result.contestants {
+    let reference = &result.candidates[0];
+    for samples in &result.candidates {
         assert_eq!(samples.operation_ns.len(), 15);
         assert_eq!(samples.reader_ns.len(), 15);
         assert_eq!(samples.bystander_ns.len(), 15);
         assert!(samples.operation_ns.iter().all(|time| time.is_finite() && *time >= 0.0));
     }
     let ratio = |index: usize| {
-        PairedRatio::new(&result.contestants[index].operation_ns, &reference.operation_ns, 1)
+        PairedRatio::new(&result.candidates[index].operation_ns, &reference.operation_ns, 1)
     };
     assert_eq!(ratio(2).verdict(0.02), Verdict::Slower, "thirty times the work: {:?}", ratio(2));
     assert!(ratio(2).median > ratio(1).median);
@@ -83,7 +83,7 @@ fn from_the_machine_to_a_record() {
     header.warnings = warnings(&before, &NoiseSnapshot::take(), &machine);
     let mut writer = Writer::create(&path).expect("a writer");
     writer.header(&header).expect("the header");
-    for (index, samples) in result.contestants.iter().enumerate() {
+    for (index, samples) in result.candidates.iter().enumerate() {
         writer
             .row(&Row {
                 experiment: "test".into(),
@@ -97,7 +97,7 @@ fn from_the_machine_to_a_record() {
                     bystander: Some(32 << 10),
                     axes: Default::default(),
                 },
-                contestant: samples.name.clone(),
+                candidate: samples.name.clone(),
                 reference: reference.name.clone(),
                 calls: result.calls_per_sample,
                 operation_ns: samples.operation_ns.clone(),
@@ -119,7 +119,7 @@ fn from_the_machine_to_a_record() {
     assert_eq!(read.rows.len(), 3);
     assert_eq!(read.header.machine, machine);
     let close = |a: f64, b: f64| (a - b).abs() <= 5e-5 * b.abs();
-    assert!(close(read.rows[2].operation_ns[7], result.contestants[2].operation_ns[7]));
+    assert!(close(read.rows[2].operation_ns[7], result.candidates[2].operation_ns[7]));
 }
 
 #[test]
@@ -133,10 +133,9 @@ fn reused_buffers_are_measured_without_proofs() {
     let at = |from| Operand::reused(&arena, from, 100, 24, &machine.caches, 1).expect("fits");
     let mut cell = Cell::new(at(0)).with_source(at(4096));
     let mut once = Copy { name: "once", times: 1 };
-    let mut contestants: [&mut dyn Contestant; 1] = [&mut once];
-    let result =
-        sampler::run(&mut cell, &mut contestants, &Plan::default(), &clock, &mut Unwatched)
-            .expect("a result");
+    let mut candidates: [&mut dyn Candidate; 1] = [&mut once];
+    let result = sampler::run(&mut cell, &mut candidates, &Plan::default(), &clock, &mut Unwatched)
+        .expect("a result");
     assert_eq!(result.proofs, (None, None));
     assert_eq!(result.visits_per_slot, f64::from(result.calls_per_sample));
 }

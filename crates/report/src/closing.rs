@@ -110,12 +110,12 @@ impl fmt::Display for Trust {
 /// library itself was measured, the answer is about the library alone.
 #[must_use]
 pub fn gain_of(rows: &[Row]) -> (Answer, String) {
-    let is_library = |row: &Row| row.contestant.starts_with("cachewise");
+    let is_library = |row: &Row| row.candidate.starts_with("cachewise");
     let about_library = rows.iter().any(is_library);
     let who = if about_library { "the library" } else { "some kernel" };
     let mut cells: Vec<(&Row, Vec<&Row>)> = Vec::new();
     let compared =
-        |row: &&Row| row.contestant != row.reference && (!about_library || is_library(row));
+        |row: &&Row| row.candidate != row.reference && (!about_library || is_library(row));
     for row in rows.iter().filter(compared) {
         let same = |cell: &Row| cell.cell == row.cell && cell.experiment == row.experiment;
         match cells.iter_mut().find(|(first, _)| same(first)) {
@@ -153,7 +153,7 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
                 gain(ratio.median),
                 row.cell.operation,
                 bytes(row.cell.size),
-                row.contestant
+                row.candidate
             ),
         ),
         None if 2 * slower >= all => {

@@ -1,6 +1,6 @@
 //! Two records of the same measurement: what became faster, what slower, what cannot be told.
 //!
-//! Ratios travel, seconds do not: what is compared is each contestant's time over its reference's in
+//! Ratios travel, seconds do not: what is compared is each candidate's time over its reference's in
 //! the same rounds. Rounds of different runs have nothing in common, so the interval of the change
 //! is that of two independent samples. Thousands of rows differ somewhere by chance; the verdict
 //! over all counts only rows that differ after Holm's correction (1979) for how many there are.
@@ -50,7 +50,7 @@ pub struct Change {
     /// Its coordinates.
     pub cell: CellKey,
     /// Who.
-    pub contestant: String,
+    pub candidate: String,
     /// Whom it is compared with.
     pub reference: String,
     /// Its time over the reference's, then.
@@ -151,7 +151,7 @@ fn differing<const N: usize>(pairs: [(&str, String, String); N]) -> Vec<String> 
 fn identity(row: &Row) -> String {
     // What cannot be written as JSON does not come out of a record.
     let cell = serde_json::to_string(&row.cell).unwrap_or_default();
-    format!("{} {} {} {cell}", row.experiment, row.contestant, row.reference)
+    format!("{} {} {} {cell}", row.experiment, row.candidate, row.reference)
 }
 
 /// Ratios to the reference, round by round, of all launches; and a row to name them by.
@@ -162,17 +162,17 @@ struct Sample<'r> {
 }
 
 fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
-    // The n-th launch of a contestant belongs to the n-th launch of its reference.
+    // The n-th launch of a candidate belongs to the n-th launch of its reference.
     let mut references: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
-    for row in record.rows.iter().filter(|row| row.contestant == row.reference) {
+    for row in record.rows.iter().filter(|row| row.candidate == row.reference) {
         references.entry(identity(row)).or_default().push(row);
     }
     let mut launches: BTreeMap<String, usize> = BTreeMap::new();
     let mut found: BTreeMap<String, Sample<'_>> = BTreeMap::new();
-    for row in record.rows.iter().filter(|row| row.contestant != row.reference) {
+    for row in record.rows.iter().filter(|row| row.candidate != row.reference) {
         let key = identity(row);
         let launch = launches.entry(key.clone()).or_default();
-        let of_reference = Row { contestant: row.reference.clone(), ..bare(row) };
+        let of_reference = Row { candidate: row.reference.clone(), ..bare(row) };
         let reference = references.get(&identity(&of_reference)).and_then(|all| all.get(*launch));
         *launch += 1;
         let sample = found.entry(key).or_insert(Sample { row, ratios: Vec::new(), dropped: false });
@@ -192,7 +192,7 @@ fn bare(row: &Row) -> Row {
     Row {
         experiment: row.experiment.clone(),
         cell: row.cell.clone(),
-        contestant: row.contestant.clone(),
+        candidate: row.candidate.clone(),
         reference: row.reference.clone(),
         calls: row.calls,
         operation_ns: Vec::new(),
@@ -240,7 +240,7 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
             experiment: row.experiment.clone(),
             what: cell_caption(&row.cell),
             cell: row.cell.clone(),
-            contestant: row.contestant.clone(),
+            candidate: row.candidate.clone(),
             reference: row.reference.clone(),
             old: cachewise_measure::stats::median(&then.ratios),
             new: cachewise_measure::stats::median(&now.ratios),
@@ -381,7 +381,7 @@ impl Comparison {
             caption,
             &[
                 "what",
-                "contestant",
+                "candidate",
                 ">old ratio",
                 ">new ratio",
                 ">change",
@@ -399,7 +399,7 @@ impl Comparison {
             let likely = matches!(row.outcome, Outcome::Faster | Outcome::Slower) && !row.confirmed;
             table.push(vec![
                 what,
-                row.contestant.clone(),
+                row.candidate.clone(),
                 format!("{:.3}", row.old),
                 format!("{:.3}", row.new),
                 format!("{} %", percent(row.change.median)),
@@ -451,8 +451,8 @@ mod tests {
     fn scaled(factor: impl Fn(usize, &Row) -> f64) -> Record {
         let mut rows = Vec::new();
         for size in [256, 1024, 4096, 16384, 65536, 1 << 20] {
-            for contestant in ["libc", "copy.a", "copy.b"] {
-                rows.push(row("copy", size, "warm", contestant));
+            for candidate in ["libc", "copy.a", "copy.b"] {
+                rows.push(row("copy", size, "warm", candidate));
             }
         }
         for (index, row) in rows.iter_mut().enumerate() {
@@ -486,8 +486,8 @@ mod tests {
         insta::assert_snapshot!(format!("{}\n{}", found.sentence, found.table(false).terminal(None)), @r"
         Slower: 1 of 12 rows by more than 5 %; +2.2 % time in the geometric mean (+0.0 .. +6.8).
         Rows that changed
-        what               contestant  old ratio  new ratio   change   95 % interval  verdict
-        copy, 1 KiB, warm  copy.a          0.501      0.651  +30.0 %  +30.0 .. +30.0  slower
+        what               candidate  old ratio  new ratio   change   95 % interval  verdict
+        copy, 1 KiB, warm  copy.a         0.501      0.651  +30.0 %  +30.0 .. +30.0  slower
           ratio: whole time over libc's in the same rounds; change: new ratio over old, + is slower; `or chance`: one such row among 12 may be luck
         ");
         let back = compare(&one_row, &old, 0.05);
@@ -507,7 +507,7 @@ mod tests {
         let noisy = |seed: u64| {
             let mut random = fastrand::Rng::with_seed(seed);
             let mut record = scaled(|_, _| 1.0);
-            for row in record.rows.iter_mut().filter(|row| row.contestant != "libc") {
+            for row in record.rows.iter_mut().filter(|row| row.candidate != "libc") {
                 row.operation_ns.iter_mut().for_each(|time| *time *= 0.4 + 1.2 * random.f64());
             }
             record
@@ -518,7 +518,7 @@ mod tests {
             record.rows.iter_mut().for_each(|row| row.operation_ns.truncate(3));
         };
         let (mut a, mut b) =
-            (scaled(|_, _| 1.0), scaled(|_, row| if row.contestant == "libc" { 1.0 } else { 2.0 }));
+            (scaled(|_, _| 1.0), scaled(|_, row| if row.candidate == "libc" { 1.0 } else { 2.0 }));
         few(&mut a);
         few(&mut b);
         let found = compare(&a, &b, 0.05);
@@ -531,11 +531,11 @@ mod tests {
     fn sums_below_zero_have_no_ratio() {
         let old = scaled(|_, _| 1.0);
         let mut new = old.clone();
-        for row in new.rows.iter_mut().filter(|row| row.contestant == "copy.a") {
+        for row in new.rows.iter_mut().filter(|row| row.candidate == "copy.a") {
             row.bystander_ns = row.operation_ns.iter().map(|time| -1.5 * time).collect();
         }
         let found = compare(&old, &new, 0.05);
-        assert!(!found.rows.iter().any(|row| row.contestant == "copy.a"));
+        assert!(!found.rows.iter().any(|row| row.candidate == "copy.a"));
         assert_eq!(found.left_out, 6);
     }
 

@@ -5,11 +5,11 @@
 //! 0. What cannot be is not a result: a part that is negative beyond noise, a sum that is not above
 //! 0, an interval that ends before it begins. It is shown as [`NOT_MEASURABLE`] and has no verdict.
 
+pub use cachewise_measure::MARGIN;
+
 use crate::units::time;
 use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 
-/// Differences of less than this are of no interest.
-pub const MARGIN: f64 = 0.01;
 /// A part may be negative by this share of the operation: twice the [`MARGIN`].
 const NOISE: f64 = 2.0 * MARGIN;
 /// In place of a figure that cannot be.
@@ -24,11 +24,7 @@ pub fn median(times: &[f64]) -> f64 {
 /// Operation, reader and bystander together, nanoseconds per call, by round.
 #[must_use]
 pub fn whole(row: &Row) -> Vec<f64> {
-    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
-    let sum = |(round, time): (usize, &f64)| {
-        time + part(&row.reader_ns, round) + part(&row.bystander_ns, round)
-    };
-    row.operation_ns.iter().enumerate().map(sum).collect()
+    row.total_ns()
 }
 
 /// Whether the row's times can be.
@@ -57,7 +53,7 @@ pub fn ratio(row: &Row) -> Option<PairedRatio> {
 /// What that ratio says; `None` for the reference itself, and where nothing can be said.
 #[must_use]
 pub fn verdict(row: &Row) -> Option<Verdict> {
-    let compared = row.contestant != row.reference && !row.dropped;
+    let compared = row.candidate != row.reference && !row.dropped;
     ratio(row).filter(|_| compared).map(|ratio| ratio.verdict(MARGIN))
 }
 
@@ -82,7 +78,7 @@ pub fn total(row: &Row) -> String {
 #[must_use]
 pub fn comparison(row: &Row) -> [String; 3] {
     let told = |text: &str| [String::from("-"), String::new(), text.to_owned()];
-    if row.contestant == row.reference {
+    if row.candidate == row.reference {
         return ["1".to_owned(), String::new(), "reference".to_owned()];
     }
     match ratio(row) {

@@ -1,4 +1,4 @@
-//! Where the fastest changes: per operation and state, ranges of size with the contestant that wins
+//! Where the fastest changes: per operation and state, ranges of size with the candidate that wins
 //! there, and whether it can be told from the reference at all.
 
 use crate::Table;
@@ -6,7 +6,7 @@ use crate::plot::{Quantity, Spread};
 use crate::units::{bytes, gain};
 use cachewise_measure::{CellKey, Record, Row};
 
-/// One contestant's result at one size.
+/// One candidate's result at one size.
 struct Entry<'r> {
     name: &'r str,
     ratio: Spread,
@@ -14,7 +14,7 @@ struct Entry<'r> {
 }
 
 /// A table of ranges, or nothing where no operation was measured at three sizes in the same state.
-/// Contestants that were measured at fewer than half of the sizes do not take part.
+/// Candidates that were measured at fewer than half of the sizes do not take part.
 #[must_use]
 pub fn table(record: &Record) -> Option<Table> {
     let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
@@ -69,9 +69,9 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
     if sizes.len() < 3 {
         return Vec::new();
     }
-    let present = |contestant: &str| {
+    let present = |candidate: &str| {
         let at = sizes.iter().filter(|size| {
-            rows.iter().any(|row| row.cell.size == **size && row.contestant == contestant)
+            rows.iter().any(|row| row.cell.size == **size && row.candidate == candidate)
         });
         2 * at.count() >= sizes.len()
     };
@@ -80,11 +80,9 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
         let mut entries: Vec<(&str, bool, Vec<Spread>)> = Vec::new();
         for row in rows.iter().filter(|row| row.cell.size == size) {
             let Some(ratio) = Quantity::TotalRatio.of(row) else { continue };
-            match entries.iter_mut().find(|(known, ..)| *known == row.contestant) {
+            match entries.iter_mut().find(|(known, ..)| *known == row.candidate) {
                 Some((.., ratios)) => ratios.push(ratio),
-                None => {
-                    entries.push((&row.contestant, row.contestant == row.reference, vec![ratio]))
-                }
+                None => entries.push((&row.candidate, row.candidate == row.reference, vec![ratio])),
             }
         }
         let winner = entries

@@ -72,9 +72,9 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
     let operation = median(&row.operation_ns);
     let rate = row.cell.size as f64 / operation * 1e9;
     let volume = if in_memory { UNCACHED_VOLUME } else { CACHED_VOLUME };
-    let kernel = find(&row.contestant);
+    let kernel = find(&row.candidate);
     let mut cells = vec![
-        row.contestant.clone(),
+        row.candidate.clone(),
         kernel.map_or(String::new(), |kernel| kernel.aliases.join(" ")),
         format!("{rate:.0}"),
         format!("{:.0}", volume / rate * 1e6),
@@ -92,7 +92,7 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
     } else {
         figure("bytes_per_cycle").map_or("-".to_owned(), significant)
     });
-    let other = match row.contestant.as_str() {
+    let other = match row.candidate.as_str() {
         "libc" => "this machine's C library",
         library if library.starts_with("cachewise") => "this library, decisions included",
         _ => "-",
@@ -115,7 +115,7 @@ fn residency(row: &Row) -> Option<String> {
     })
 }
 
-/// Every row as one flat table, for CSV: one line per contestant and cell.
+/// Every row as one flat table, for CSV: one line per candidate and cell.
 #[must_use]
 pub fn flat(rows: &[Row]) -> Table {
     let mut table = Table::new(
@@ -129,7 +129,7 @@ pub fn flat(rows: &[Row]) -> Table {
             "state",
             "reader",
             "bystander_bytes",
-            "contestant",
+            "candidate",
             "reference",
             "calls",
             "rounds",
@@ -160,10 +160,10 @@ pub fn flat(rows: &[Row]) -> Table {
             row.cell.size.to_string(),
             row.cell.source.clone().unwrap_or_default(),
             row.cell.destination.clone().unwrap_or_default(),
-            row.cell.state.clone(),
+            row.cell.state.to_string(),
             optional(row.cell.reader),
             row.cell.bystander.map_or(String::new(), |bytes| bytes.to_string()),
-            row.contestant.clone(),
+            row.candidate.clone(),
             row.reference.clone(),
             row.calls.to_string(),
             row.operation_ns.len().to_string(),

@@ -22,7 +22,7 @@ fn table(operation: &str, rows: &[Row]) -> Table {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.cell.operation == operation).collect();
     let mut peers: Vec<&str> = Vec::new();
     for row in &rows {
-        let name = row.contestant.as_str();
+        let name = row.candidate.as_str();
         if name != LIBRARY && name != row.reference && !peers.contains(&name) {
             peers.push(name);
         }
@@ -32,9 +32,9 @@ fn table(operation: &str, rows: &[Row]) -> Table {
     columns.extend([">library", ">95 % interval", ">of envelope", "best peer"].map(str::to_owned));
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(format!("{operation}: speed as a multiple of libc's"), &columns);
-    for own in rows.iter().filter(|row| row.contestant == LIBRARY) {
+    for own in rows.iter().filter(|row| row.candidate == LIBRARY) {
         let of_cell = |name: &str| {
-            rows.iter().find(|row| row.cell == own.cell && row.contestant == name).copied()
+            rows.iter().find(|row| row.cell == own.cell && row.candidate == name).copied()
         };
         let speed = |row: &Row| row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median);
         let number = |value: f64| {
@@ -44,7 +44,7 @@ fn table(operation: &str, rows: &[Row]) -> Table {
         let libc_ns = reference.map_or(f64::NAN, |row| stats::median(&row.operation_ns));
         let best = rows
             .iter()
-            .filter(|row| row.cell == own.cell && row.contestant != LIBRARY && !row.dropped)
+            .filter(|row| row.cell == own.cell && row.candidate != LIBRARY && !row.dropped)
             .min_by(|a, b| {
                 stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns))
             });
@@ -55,7 +55,7 @@ fn table(operation: &str, rows: &[Row]) -> Table {
             format!("{:.2} .. {:.2}", 1.0 / ratio.high, 1.0 / ratio.low)
         }));
         cells.push(own.extra.get("of_envelope").map_or("-".to_owned(), |of| number(1.0 / of)));
-        cells.push(best.map_or_else(String::new, |row| row.contestant.clone()));
+        cells.push(best.map_or_else(String::new, |row| row.candidate.clone()));
         table.push(cells);
     }
     table
@@ -65,8 +65,6 @@ fn label(row: &Row) -> String {
     match (row.cell.axes.get("span"), row.cell.state.as_str()) {
         (Some(span), state) => format!("{state}, over {}", bytes(*span as u64)),
         (None, "warm") => bytes(row.cell.size),
-        (None, "askew") => format!("{} misaligned", bytes(row.cell.size)),
-        (None, "above") => format!("{} above 2^n", bytes(row.cell.size)),
         (None, state) => format!("{} {state}", bytes(row.cell.size)),
     }
 }
@@ -77,7 +75,7 @@ mod tests {
     use cachewise_measure::{CellKey, PairedRatio};
     use std::collections::BTreeMap;
 
-    fn row(contestant: &str, ns: f64) -> Row {
+    fn row(candidate: &str, ns: f64) -> Row {
         Row {
             experiment: "peers".into(),
             cell: CellKey {
@@ -85,12 +83,12 @@ mod tests {
                 size: 4096,
                 source: None,
                 destination: None,
-                state: "askew".into(),
+                state: "misaligned".into(),
                 reader: None,
                 bystander: None,
                 axes: BTreeMap::new(),
             },
-            contestant: contestant.into(),
+            candidate: candidate.into(),
             reference: "libc".into(),
             calls: 1,
             operation_ns: vec![ns; 15],

@@ -121,12 +121,14 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result
     let sizes = evidence.sizes(args.op);
     let below = sizes.iter().copied().filter(|size| *size <= args.size).max();
     let above = sizes.iter().copied().filter(|size| *size > args.size).min();
-    let states: Vec<&str> = ["warm", "askew", "alike", "fresh", "overlap", "read", "beside"]
-        .into_iter()
-        .filter(|state| {
-            rows.iter().any(|row| row.cell.state == *state && row.cell.operation == args.op.name())
-        })
-        .collect();
+    let states: Vec<&str> =
+        ["warm", "misaligned", "4K-aliased", "fresh", "overlap", "read", "beside"]
+            .into_iter()
+            .filter(|state| {
+                rows.iter()
+                    .any(|row| row.cell.state == *state && row.cell.operation == args.op.name())
+            })
+            .collect();
     let mut text = String::new();
     for size in [below, above].into_iter().flatten() {
         let at = evidence.at(args.op, args.reuse, size);

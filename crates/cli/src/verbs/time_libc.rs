@@ -5,7 +5,7 @@ use crate::args::TimeLibc;
 use crate::progress::Bar;
 use crate::{output, status};
 use cachewise_lab::bench::{Bench, Question, State};
-use cachewise_lab::contestants::libc_reference;
+use cachewise_lab::routines::libc_reference;
 use cachewise_measure::{Plan, stats};
 
 /// Prints one JSON object, sizes to nanoseconds per call.

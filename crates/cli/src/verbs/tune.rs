@@ -415,7 +415,7 @@ fn library_lines(rows: &[Row], reference: &str) -> String {
     for operation in profile::OPERATIONS {
         let ratios: Vec<(u64, f64)> = rows
             .iter()
-            .filter(|row| row.experiment == tune::LIBRARY && row.contestant != row.reference)
+            .filter(|row| row.experiment == tune::LIBRARY && row.candidate != row.reference)
             .filter(|row| row.cell.operation == operation.name())
             .filter_map(|row| row.ratio.map(|ratio| (row.cell.size, ratio.median)))
             .collect();

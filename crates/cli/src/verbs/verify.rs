@@ -13,13 +13,8 @@ pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
     bound(args.memory);
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let mut bar = Bar::new()?;
-    let done = verify::contestants(
-        experiment.operations,
-        args.kernels.as_deref(),
-        &args.size,
-        seed,
-        &mut bar,
-    );
+    let done =
+        verify::kernels(experiment.operations, args.kernels.as_deref(), &args.size, seed, &mut bar);
     bar.clear();
     if experiment.name == "page-fault" {
         let size = args.size.first().copied().unwrap_or(4 << 20);

@@ -6,12 +6,12 @@
 
 use super::{Bench, MARGIN, Samples};
 use crate::LabError;
-use crate::contestants::{FILL_BYTE, Routine};
+use crate::routines::{FILL_BYTE, Routine};
 use crate::watch::{Lookout, Observer};
 use cachewise_kernels::{Function, PAGE_SIZE};
 use cachewise_measure::{
-    Arena, Cell, CellKey, CellResult, Contents, Contestant, Level, Operand, PagePolicy,
-    PairedRatio, Place, Plan, Proof, Row, sampler,
+    Arena, Candidate, Cell, CellKey, CellResult, Contents, Level, Operand, PagePolicy, PairedRatio,
+    Place, Plan, Proof, Row, sampler,
 };
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl<'e> Entrant<'e> {
     }
 }
 
-impl Contestant for Entrant<'_> {
+impl Candidate for Entrant<'_> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -198,10 +198,10 @@ impl Bench {
             reader: None,
             bystander: None,
         };
-        let mut contestants: Vec<&mut dyn Contestant> =
-            contest.entrants.iter_mut().map(|entrant| entrant as &mut dyn Contestant).collect();
+        let mut candidates: Vec<&mut dyn Candidate> =
+            contest.entrants.iter_mut().map(|entrant| entrant as &mut dyn Candidate).collect();
         let mut lookout = Lookout::new(observer);
-        let result = sampler::run(&mut cell, &mut contestants, &plan, &self.clock, &mut lookout)?;
+        let result = sampler::run(&mut cell, &mut candidates, &plan, &self.clock, &mut lookout)?;
         if contest.write_source.is_some() {
             self.forget_contents();
         }
@@ -278,7 +278,7 @@ impl Found {
     /// An entrant's samples.
     #[must_use]
     pub fn samples(&self, index: usize) -> &Samples {
-        &self.result.contestants[index]
+        &self.result.candidates[index]
     }
 
     /// The row of one entrant, compared with another of the same contest. The residency's proofs and
@@ -296,7 +296,7 @@ impl Found {
         Row {
             experiment: experiment.to_owned(),
             cell,
-            contestant: ours.name.clone(),
+            candidate: ours.name.clone(),
             reference: theirs.name.clone(),
             calls: self.result.calls_per_sample,
             operation_ns: ours.operation_ns.clone(),

@@ -3,11 +3,11 @@
 
 use super::{Answer, Bench, Question, State};
 use crate::LabError;
-use crate::contestants::{FILL_BYTE, Routine};
 use crate::distributions::Distribution;
+use crate::routines::{FILL_BYTE, Routine};
 use crate::watch::{Lookout, Observer};
 use cachewise_kernels::{Function, Operation};
-use cachewise_measure::{Cell, Contents, Contestant, Operand, Place, Plan, sampler};
+use cachewise_measure::{Candidate, Cell, Contents, Operand, Place, Plan, sampler};
 use fastrand::Rng;
 
 /// Calls in a script: more than a branch predictor remembers, few enough to be short.
@@ -82,7 +82,7 @@ struct Player<'a> {
     reference: bool,
 }
 
-impl Contestant for Player<'_> {
+impl Candidate for Player<'_> {
     fn name(&self) -> &str {
         &self.routine.name
     }
@@ -117,7 +117,7 @@ impl Contestant for Player<'_> {
 
 impl Bench {
     /// Measures one script; times are per call of the script, the cell's size is the mean one.
-    /// Contestants' bytes are not checked here: ask for fixed sizes first.
+    /// Candidates' bytes are not checked here: ask for fixed sizes first.
     ///
     /// # Errors
     /// The span does not fit the budget.
@@ -143,8 +143,8 @@ impl Bench {
             .enumerate()
             .map(|(index, routine)| Player { routine, steps: &script.steps, reference: index == 0 })
             .collect();
-        let mut contestants: Vec<&mut dyn Contestant> =
-            players.iter_mut().map(|player| player as &mut dyn Contestant).collect();
+        let mut candidates: Vec<&mut dyn Candidate> =
+            players.iter_mut().map(|player| player as &mut dyn Candidate).collect();
         let reads_only = matches!(operation, Operation::Compare | Operation::Equal);
         let mut cell = Cell {
             size: script.span,
@@ -155,7 +155,7 @@ impl Bench {
             bystander: None,
         };
         let mut lookout = Lookout::new(observer);
-        let result = sampler::run(&mut cell, &mut contestants, &plan, &self.clock, &mut lookout)?;
+        let result = sampler::run(&mut cell, &mut candidates, &plan, &self.clock, &mut lookout)?;
         let question = Question {
             experiment,
             operation,
@@ -167,7 +167,7 @@ impl Bench {
         };
         let mut answer = self.answer(&question, &result);
         for row in &mut answer.rows {
-            row.cell.state = format!("calls as {}", script.name);
+            row.cell.state = format!("calls as {}", script.name).into();
             row.cell.axes.insert("span".to_owned(), script.span as f64);
             for time in &mut row.operation_ns {
                 *time /= CALLS as f64;

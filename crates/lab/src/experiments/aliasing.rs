@@ -13,7 +13,7 @@ use super::support::{
 use super::{Experiment, Finish, Setting, default_sizes, short_bytes};
 use crate::LabError;
 use crate::bench::{Contest, Entrant, MARGIN, Spot};
-use crate::contestants::Routine;
+use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
 use cachewise_measure::arena::HUGE_PAGE;
 use cachewise_measure::{
@@ -53,7 +53,7 @@ pub(super) fn figures() -> Vec<Figure> {
         figure(
             "Zeroing on 4 KiB and on 2 MiB pages",
             FigureKind::Bars,
-            "contestant",
+            "candidate",
             "gbps",
             &["destination", PAGE_BYTES],
             "pages",
@@ -237,7 +237,7 @@ impl Work<'_, '_> {
                     first + at(shift),
                     first + reference,
                 );
-                row.contestant.clone_from(&routine.name);
+                row.candidate.clone_from(&routine.name);
                 row.reference = if is_twin {
                     routine.name.clone()
                 } else {
@@ -361,16 +361,16 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
         Some(row) => format!(
             "4 KiB aliasing costs up to {:.2}x here: {} with the destination {} B above the source modulo 4 KiB, {}{}",
             cost(&row),
-            row.contestant,
+            row.candidate,
             axis(row, OFFSET),
             place(row),
             page_text(row),
         ),
     });
-    for (contestant, of_it) in groups(copies.iter().copied(), |row: &Row| row.contestant.clone()) {
+    for (candidate, of_it) in groups(copies.iter().copied(), |row: &Row| row.candidate.clone()) {
         let worst = of_it.iter().copied().filter(slower).max_by(|a, b| cost(a).total_cmp(&cost(b)));
         sentences.push(match worst {
-            None => format!("{contestant}: no offset is told from its twin half a page further on"),
+            None => format!("{candidate}: no offset is told from its twin half a page further on"),
             Some(row) => {
                 let mut many: Vec<f64> =
                     of_it.iter().copied().filter(slower).map(|row| axis(row, OFFSET)).collect();
@@ -378,7 +378,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
                 many.dedup();
                 let many: Vec<String> = many.iter().map(f64::to_string).collect();
                 format!(
-                    "{contestant}: slower at offsets {}; at worst {:.2}x ({}{}, offset {})",
+                    "{candidate}: slower at offsets {}; at worst {:.2}x ({}{}, offset {})",
                     many.join(", "),
                     cost(&row),
                     place(row),
@@ -391,9 +391,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
     let movsb: Vec<&Row> = copies
         .iter()
         .copied()
-        .filter(|row| {
-            row.contestant == "copy.rep.movsb" && (1.0..64.0).contains(&axis(row, OFFSET))
-        })
+        .filter(|row| row.candidate == "copy.rep.movsb" && (1.0..64.0).contains(&axis(row, OFFSET)))
         .collect();
     if !movsb.is_empty() {
         let slow: Vec<&Row> =
@@ -428,8 +426,7 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
     let key = |row: &Row| (row.cell.operation.clone(), row.cell.destination.clone(), row.cell.size);
     for ((operation, level, _), of_cell) in groups(comparable, key) {
         let mut largest: Option<(String, f64, Verdict)> = None;
-        for (contestant, pair) in
-            groups(of_cell.iter().copied(), |row: &Row| row.contestant.clone())
+        for (candidate, pair) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone())
         {
             let on = |bytes: usize| pair.iter().find(|row| axis(row, PAGE_BYTES) == bytes as f64);
             let (Some(small), Some(huge)) = (on(PAGE_SIZE), on(HUGE_PAGE)) else { continue };
@@ -439,14 +436,14 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
             if verdict != Verdict::CannotTell
                 && largest.as_ref().is_none_or(|known| beyond > (known.1 - 1.0).abs())
             {
-                largest = Some((contestant, ratio.median, verdict));
+                largest = Some((candidate, ratio.median, verdict));
             }
         }
         let level = level.unwrap_or_default();
         sentences.push(match largest {
             None => format!("{operation}, {level}: 4 KiB and 2 MiB pages cannot be told apart (measured one after the other)"),
-            Some((contestant, ratio, verdict)) => format!(
-                "{operation}, {level}: 4 KiB pages take {} {} than 2 MiB pages at most ({contestant}; measured one after the other)",
+            Some((candidate, ratio, verdict)) => format!(
+                "{operation}, {level}: 4 KiB pages take {} {} than 2 MiB pages at most ({candidate}; measured one after the other)",
                 percent(ratio),
                 if verdict == Verdict::Slower { "longer" } else { "less" },
             ),
@@ -459,12 +456,12 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
 mod tests {
     use super::super::support::made_up;
     use super::*;
-    use crate::contestants::LIBC;
+    use crate::routines::LIBC;
 
-    fn aliased(contestant: &str, offset: f64, ratio: f64) -> Row {
+    fn aliased(candidate: &str, offset: f64, ratio: f64) -> Row {
         let axes = [(OFFSET, offset), (PAGE_BYTES, 4096.0)];
         let cell = key("copy", 4096, (Some(Level::L1), Some(Level::L1)), "aliased", &axes);
-        let mut row = made_up::row(cell, contestant, "twin", 100.0 * ratio);
+        let mut row = made_up::row(cell, candidate, "twin", 100.0 * ratio);
         let theirs = made_up::row(row.cell.clone(), "twin", "twin", 100.0);
         row.ratio = Some(versus(&row, &theirs));
         row.extra.insert(ALIAS_RATIO.into(), ratio);

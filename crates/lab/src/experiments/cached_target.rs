@@ -9,7 +9,7 @@ use super::common::{self, Measured, named};
 use super::{Experiment, Finish, Setting};
 use crate::LabError;
 use crate::bench::{Question, Scene, State};
-use crate::contestants::{Routine, libc_reference};
+use crate::routines::{Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Kernel, Operation, PAGE_SIZE, Prefetch, find};
 use cachewise_measure::{Delay, Figure, FigureKind, Level, PairedRatio, Row, Verdict, stats};
@@ -68,11 +68,11 @@ pub(super) fn figures() -> Vec<Figure> {
     let bars = |title: &str, state: &str, panels: &[&str]| Figure {
         title: title.to_owned(),
         kind: FigureKind::Bars,
-        x: "contestant".to_owned(),
+        x: "candidate".to_owned(),
         y: None,
         value: "gbps".to_owned(),
         panels: panels.iter().map(|panel| (*panel).to_owned()).collect(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: state.to_owned(),
     };
     vec![
@@ -324,13 +324,13 @@ fn targets(rows: &[Row]) -> Vec<String> {
         let mut by_kind: Vec<(TargetKind, Vec<String>)> = Vec::new();
         for row in read.iter().filter(|row| is_around(row)) {
             let (Some(ours), Some(at_memory)) =
-                (operation(read, &row.contestant), operation(far, &row.contestant))
+                (operation(read, &row.candidate), operation(far, &row.candidate))
             else {
                 continue;
             };
             let over_cached = PairedRatio::new(&row.operation_ns, &fastest.operation_ns, 0);
             let kind = target_kind(over_cached, ours / at_memory);
-            let text = format!("{} {:.2}", row.contestant, over_cached.median);
+            let text = format!("{} {:.2}", row.candidate, over_cached.median);
             match by_kind.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, names)) => names.push(text),
                 None => by_kind.push((kind, vec![text])),
@@ -356,7 +356,7 @@ fn targets(rows: &[Row]) -> Vec<String> {
         texts.push(format!(
             "NT to a cached target of {} (001.4; time over the fastest through the cache, {}): {}",
             super::short_bytes(size as usize),
-            fastest.contestant,
+            fastest.candidate,
             kinds.join("; ")
         ));
         texts.extend(pre_reading(size, read, cell(size, UNREAD, 1.0).map(|(_, rows)| rows)));
@@ -366,7 +366,7 @@ fn targets(rows: &[Row]) -> Vec<String> {
 }
 
 fn is_around(row: &Row) -> bool {
-    find(&row.contestant).is_some_and(Kernel::is_non_temporal)
+    find(&row.candidate).is_some_and(Kernel::is_non_temporal)
 }
 
 /// The fastest of those that store through the cache.
@@ -382,8 +382,8 @@ fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<S
         .iter()
         .filter(|row| is_around(row))
         .filter_map(|row| {
-            let change = operation(read, &row.contestant)? / operation(unread, &row.contestant)?;
-            Some(format!("{} {change:.2}", row.contestant))
+            let change = operation(read, &row.candidate)? / operation(unread, &row.candidate)?;
+            Some(format!("{} {change:.2}", row.candidate))
         })
         .collect();
     (!changes.is_empty()).then(|| {
@@ -407,8 +407,8 @@ fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
         "With the source of {} in memory (001.3), before anybody reads the target: {} against {} is \
          {}, {}",
         super::short_bytes(size as usize),
-        best.contestant,
-        through.contestant,
+        best.candidate,
+        through.candidate,
         common::says(pair),
         common::times(pair)
     ))
@@ -420,13 +420,13 @@ fn prefetching(rows: &[Row]) -> Vec<String> {
     let mut by_pair: Vec<(String, Vec<(String, PairedRatio)>)> = Vec::new();
     for (key, of_cell) in cells.iter().filter(|(key, _)| key.state == PREFETCH) {
         for row in of_cell {
-            let without = find(&row.contestant).and_then(without_prefetch);
+            let without = find(&row.candidate).and_then(without_prefetch);
             let pair =
-                without.and_then(|without| common::versus(of_cell, &row.contestant, without.name));
+                without.and_then(|without| common::versus(of_cell, &row.candidate, without.name));
             let (Some(pair), Some(level)) = (pair, key.source.clone()) else { continue };
-            match by_pair.iter_mut().find(|(name, _)| *name == row.contestant) {
+            match by_pair.iter_mut().find(|(name, _)| *name == row.candidate) {
                 Some((_, levels)) => levels.push((level, pair)),
-                None => by_pair.push((row.contestant.clone(), vec![(level, pair)])),
+                None => by_pair.push((row.candidate.clone(), vec![(level, pair)])),
             }
         }
     }
@@ -471,7 +471,7 @@ fn prefetch_kind(in_l2: Option<Verdict>, in_memory: Option<Verdict>) -> &'static
 mod tests {
     use super::common::made_up::{cell, noisy, row};
     use super::*;
-    use crate::contestants::LIBC;
+    use crate::routines::LIBC;
 
     fn target(state: &str, cached: f64, through: f64, around: f64, noise: f64) -> Vec<Row> {
         let mut key = cell("copy", 8192, state);

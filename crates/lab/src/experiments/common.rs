@@ -1,5 +1,5 @@
 //! What several experiments share: options that mean nothing to them are refused, cells that do
-//! not fit are noted, and contestants of one cell are compared with each other. The comparisons
+//! not fit are noted, and candidates of one cell are compared with each other. The comparisons
 //! are pure.
 
 use super::Setting;
@@ -8,7 +8,7 @@ use crate::bench::{MARGIN, Question};
 use crate::evidence::whole;
 use crate::select;
 use cachewise_kernels::{Features, Kernel, Operation, TABLE, find};
-use cachewise_measure::{CellKey, Contestant, MeasureError, PairedRatio, Row, Verdict};
+use cachewise_measure::{Candidate, CellKey, MeasureError, PairedRatio, Row, Verdict};
 
 /// Refuses `--residency` where the experiment's own loop decides where lines are.
 pub(super) fn refuse_placements(setting: &Setting<'_>, why: &str) -> Result<(), LabError> {
@@ -78,7 +78,7 @@ pub(super) fn widest(
 
 /// How a cell ended.
 pub(super) enum Measured {
-    /// Its rows, one per contestant.
+    /// Its rows, one per candidate.
     Rows(Vec<Row>),
     /// It does not fit this machine; a note says so.
     Skipped,
@@ -86,13 +86,13 @@ pub(super) enum Measured {
     Interrupted,
 }
 
-/// Asks one question of an experiment's own contestants.
+/// Asks one question of an experiment's own candidates.
 pub(super) fn measure(
     setting: &mut Setting<'_>,
     question: &Question<'_>,
-    contestants: &mut [&mut dyn Contestant],
+    candidates: &mut [&mut dyn Candidate],
 ) -> Result<Measured, LabError> {
-    let answered = setting.bench.ask_with(question, contestants, setting.observer);
+    let answered = setting.bench.ask_with(question, candidates, setting.observer);
     sorted_out(setting, question, answered)
 }
 
@@ -136,12 +136,12 @@ pub(super) fn cells(rows: &[Row]) -> Vec<(&CellKey, Vec<&Row>)> {
     cells
 }
 
-/// A contestant of one cell by name.
+/// A candidate of one cell by name.
 pub(super) fn named<'r>(of_cell: &[&'r Row], name: &str) -> Option<&'r Row> {
-    of_cell.iter().copied().find(|row| row.contestant == name)
+    of_cell.iter().copied().find(|row| row.candidate == name)
 }
 
-/// Whole cost of one contestant over another's of the same rounds of one cell.
+/// Whole cost of one candidate over another's of the same rounds of one cell.
 pub(super) fn versus(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<PairedRatio> {
     let (ours, theirs) = (whole(named(of_cell, ours)?), whole(named(of_cell, theirs)?));
     Some(PairedRatio::new(&ours, &theirs, 0))
@@ -189,27 +189,27 @@ pub(super) mod made_up {
             size,
             source: None,
             destination: None,
-            state: state.to_owned(),
+            state: state.into(),
             reader: None,
             bystander: None,
             axes: BTreeMap::new(),
         }
     }
 
-    /// A contestant that takes that long in every round, up to one per mille.
-    pub(crate) fn row(cell: &CellKey, contestant: &str, nanoseconds: f64) -> Row {
-        noisy(cell, contestant, nanoseconds, 0.001)
+    /// A candidate that takes that long in every round, up to one per mille.
+    pub(crate) fn row(cell: &CellKey, candidate: &str, nanoseconds: f64) -> Row {
+        noisy(cell, candidate, nanoseconds, 0.001)
     }
 
     /// One whose rounds differ by that much to either side.
-    pub(crate) fn noisy(cell: &CellKey, contestant: &str, nanoseconds: f64, noise: f64) -> Row {
-        let skew = contestant.len() as u64;
+    pub(crate) fn noisy(cell: &CellKey, candidate: &str, nanoseconds: f64, noise: f64) -> Row {
+        let skew = candidate.len() as u64;
         let mut random = fastrand::Rng::with_seed(skew);
         let mut round = || nanoseconds * (1.0 + noise * (2.0 * random.f64() - 1.0));
         Row {
             experiment: "made-up".to_owned(),
             cell: cell.clone(),
-            contestant: contestant.to_owned(),
+            candidate: candidate.to_owned(),
             reference: "libc".to_owned(),
             calls: 1,
             operation_ns: (0..15).map(|_| round()).collect(),

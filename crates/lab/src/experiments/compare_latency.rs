@@ -12,7 +12,7 @@ use super::vector_state::break_even;
 use super::{Experiment, Finish, Setting, short_bytes};
 use crate::LabError;
 use crate::bench::{Contest, Entrant, MARGIN, Spot};
-use crate::contestants::{LIBC, Routine};
+use crate::routines::{LIBC, Routine};
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass, find};
 use cachewise_measure::{
     Contents, Figure, FigureKind, Histogram, PagePolicy, PairedRatio, Place, Row, Verdict, stats,
@@ -52,11 +52,11 @@ pub(super) fn figures() -> Vec<Figure> {
             &["size"],
             "sweep",
         ),
-        figure("Time per comparison of pages", FigureKind::Bars, "contestant", "ns", &[], "pages"),
+        figure("Time per comparison of pages", FigureKind::Bars, "candidate", "ns", &[], "pages"),
         figure(
             "Single calls up to 1000 ns",
             FigureKind::Histogram,
-            "contestant",
+            "candidate",
             "ns",
             &[LAUNCH],
             "calls to 1000 ns",
@@ -64,7 +64,7 @@ pub(super) fn figures() -> Vec<Figure> {
         figure(
             "Single calls up to 5000 ns",
             FigureKind::Histogram,
-            "contestant",
+            "candidate",
             "ns",
             &[LAUNCH],
             "calls to 5000 ns",
@@ -357,7 +357,7 @@ fn launch_rows(experiment: &str, launch: usize, outcome: &Outcome) -> Vec<Row> {
                     &format!("calls to {cut:.0} ns"),
                     &axes,
                 ),
-                contestant: timed.name.clone(),
+                candidate: timed.name.clone(),
                 reference: reference.name.clone(),
                 calls: u32::try_from(timed.times.calls()).unwrap_or(u32::MAX),
                 operation_ns: timed.mean_ns.clone(),
@@ -407,12 +407,12 @@ fn pre_check(pages: &[&Row]) -> String {
     };
     let mut text = format!(
         "Pages compared as ksmd does: {} is fastest with {:.1} ns a comparison",
-        fastest.contestant,
+        fastest.candidate,
         time(fastest)
     );
     for other in ["compare.gpr64", LIBC] {
         if let Some(row) =
-            pages.iter().find(|row| row.contestant == other && row.contestant != fastest.contestant)
+            pages.iter().find(|row| row.candidate == other && row.candidate != fastest.candidate)
         {
             let ratio = versus(row, fastest);
             text.push_str(&match ratio.verdict(MARGIN) {
@@ -423,7 +423,7 @@ fn pre_check(pages: &[&Row]) -> String {
     }
     let with_family = pages
         .iter()
-        .filter_map(|row| family(&row.contestant).map(|(stem, pre)| (stem.to_owned(), pre, *row)));
+        .filter_map(|row| family(&row.candidate).map(|(stem, pre)| (stem.to_owned(), pre, *row)));
     let members: Vec<(String, usize, &Row)> = with_family.collect();
     for (stem, of_it) in groups(&members, |member| member.0.clone()) {
         let Some(best) = of_it.iter().min_by(|a, b| time(a.2).total_cmp(&time(b.2))) else {
@@ -474,12 +474,12 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
     for ((operation, size), of_size) in cells {
         let integer = format!("{operation}.gpr64");
         let named = |name: &str| {
-            of_size.iter().copied().filter(|row| row.contestant == name).collect::<Vec<_>>()
+            of_size.iter().copied().filter(|row| row.candidate == name).collect::<Vec<_>>()
         };
         let integers = named(&integer);
         let plain: Vec<&str> = of_size
             .iter()
-            .map(|row| row.contestant.as_str())
+            .map(|row| row.candidate.as_str())
             .filter(|name| family(name).is_some_and(|(_, pre)| pre == 0))
             .collect();
         let Some(vector) =
@@ -525,11 +525,11 @@ fn below_100(calls: &[&Row]) -> Option<String> {
     let shares = |name: &str| -> Vec<f64> {
         calls
             .iter()
-            .filter(|row| row.contestant == name)
+            .filter(|row| row.candidate == name)
             .filter_map(|row| row.extra.get(BELOW_100).copied())
             .collect()
     };
-    let names = groups(calls.iter().copied(), |row: &Row| row.contestant.clone());
+    let names = groups(calls.iter().copied(), |row: &Row| row.candidate.clone());
     let checked = names.iter().map(|(name, _)| name).rfind(|name| name.ends_with(".pre64"))?;
     let (integers, vectors) = (shares("compare.gpr64"), shares(checked));
     if integers.is_empty() {
@@ -587,7 +587,7 @@ fn spikes(calls: &[&Row]) -> Option<String> {
         .iter()
         .filter_map(|row| {
             let at = spike(row.histogram.as_ref()?)?;
-            Some(format!("{} at {at:.0} ns in launch {:.0}", row.contestant, axis(row, LAUNCH)))
+            Some(format!("{} at {at:.0} ns in launch {:.0}", row.candidate, axis(row, LAUNCH)))
         })
         .collect();
     Some(if found.is_empty() {

@@ -11,7 +11,7 @@ use super::support::{
 use super::{Experiment, Finish, Setting, short_bytes};
 use crate::LabError;
 use crate::bench::{Contest, Entrant, MARGIN, Spot};
-use crate::contestants::Routine;
+use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass};
 use cachewise_measure::arena::HUGE_PAGE;
 use cachewise_measure::{
@@ -166,7 +166,7 @@ fn cover(
             let cell = key(operation.name(), size, (None, None), "extent", &axes);
             let first = nth * ways.len();
             let mut row = found.row(experiment.name, cell, first + which, first);
-            row.contestant.clone_from(&routine.name);
+            row.candidate.clone_from(&routine.name);
             row.reference = if which == 0 {
                 routine.name.clone()
             } else {
@@ -239,8 +239,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
         else {
             continue;
         };
-        for (contestant, ways) in groups(of_it.iter().copied(), |row: &Row| row.contestant.clone())
-        {
+        for (candidate, ways) in groups(of_it.iter().copied(), |row: &Row| row.candidate.clone()) {
             let Some(one) = ways.iter().find(|row| axis(row, CHUNK) == size as f64) else {
                 continue;
             };
@@ -263,12 +262,12 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
                 })
                 .collect();
             let sentence = format!(
-                "{operation} with {contestant}: one call of {} {:.3} GB/s; by {}",
+                "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",
                 bytes(size as usize),
                 gbps(one),
                 parts.join(", by ")
             );
-            if contestant == best.contestant {
+            if candidate == best.candidate {
                 let pages: Vec<_> =
                     ways.iter().filter(|row| axis(row, CHUNK) == PAGE_SIZE as f64).collect();
                 let slower =

@@ -1,13 +1,13 @@
 //! `hints`: whether the library's reuse hints keep their promise: `Soon` leaves the destination
 //! cached, so that its reader is fast; `Never` leaves the bystander cached, so that it loses little.
 //!
-//! The contestants are the library's own functions under each hint, decisions included, beside libc.
+//! The candidates are the library's own functions under each hint, decisions included, beside libc.
 //! Where two hints lead to the same kernel there is nothing to keep, and the sentence says so.
 
 use super::{Experiment, Finish, Setting, short_bytes};
 use crate::LabError;
 use crate::bench::{Question, State};
-use crate::contestants::{Routine, libc_reference};
+use crate::routines::{Routine, libc_reference};
 use cachewise::{Reuse, raw};
 use cachewise_kernels::{Function, Operation};
 use cachewise_measure::{Figure, FigureKind, MeasureError, Row, stats};
@@ -15,7 +15,7 @@ use cachewise_measure::{Figure, FigureKind, MeasureError, Row, stats};
 /// Operations with a hint of which the destination is all that counts.
 pub(super) const OPERATIONS: &[Operation] = &[Operation::Copy, Operation::Zero];
 
-/// The name of a contestant.
+/// The name of a candidate.
 fn name(reuse: Reuse) -> String {
     format!("cachewise {}", reuse.name())
 }
@@ -32,7 +32,7 @@ macro_rules! hinted {
             unsafe { raw::zero_with(Reuse::$reuse, dst, n) }
         })*
 
-        fn contestants(operation: Operation) -> Vec<Routine> {
+        fn candidates(operation: Operation) -> Vec<Routine> {
             let mut routines = vec![libc_reference(operation)];
             $(routines.push(Routine {
                 name: name(Reuse::$reuse),
@@ -61,7 +61,7 @@ pub(super) fn figures() -> Vec<Figure> {
         y: None,
         value: "total_ratio".to_owned(),
         panels: Vec::new(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: states.to_owned(),
     };
     vec![
@@ -86,7 +86,7 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
     }
     setting.observer.begin("hints", (2 * sizes.len() * operations.len()) as f64);
     for operation in operations {
-        let routines = contestants(operation);
+        let routines = candidates(operation);
         for &size in &sizes {
             let beside = State::Beside { bystander: setting.bench.bystander_bytes(size) };
             let mut both = Vec::new();
@@ -154,7 +154,7 @@ fn promise(less: &[f64], more: &[f64]) -> Promise {
 fn verdict(rows: &[Row], (soon_kernel, never_kernel): &(String, String)) -> Option<String> {
     let row = |state: &str, reuse| {
         let wanted = name(reuse);
-        rows.iter().find(|row| row.cell.state == state && row.contestant == wanted)
+        rows.iter().find(|row| row.cell.state == state && row.candidate == wanted)
     };
     let (read_soon, read_never) = (row("read", Reuse::Soon)?, row("read", Reuse::Never)?);
     let (lost_soon, lost_never) = (row("beside", Reuse::Soon)?, row("beside", Reuse::Never)?);
@@ -205,7 +205,7 @@ mod tests {
                 bystander: None,
                 axes: BTreeMap::new(),
             },
-            contestant: name(reuse),
+            candidate: name(reuse),
             reference: "libc".into(),
             calls: 1,
             operation_ns: vec![1.0; 16],
@@ -253,9 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn every_hint_is_a_contestant_with_right_bytes() {
+    fn every_hint_is_a_candidate_with_right_bytes() {
         for operation in OPERATIONS {
-            let routines = contestants(*operation);
+            let routines = candidates(*operation);
             assert_eq!(routines.len(), 4);
             for routine in &routines {
                 let (source, mut bytes) = (vec![7_u8; 100_000], vec![1_u8; 100_000]);

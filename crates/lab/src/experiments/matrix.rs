@@ -5,7 +5,7 @@ use super::roofline::{self, Ceilings};
 use super::{Experiment, Finish, Setting, placed, short_bytes};
 use crate::LabError;
 use crate::bench::{Question, State};
-use crate::contestants::{Routine, libc_reference};
+use crate::routines::{Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Operation, PAGE_SIZE};
 use cachewise_measure::{Figure, FigureKind, Level, MeasureError};
@@ -36,11 +36,11 @@ pub(super) fn speeds() -> Vec<Figure> {
     vec![Figure {
         title: "Speed of the operation alone".to_owned(),
         kind: FigureKind::Bars,
-        x: "contestant".to_owned(),
+        x: "candidate".to_owned(),
         y: None,
         value: "gbps".to_owned(),
         panels: ["source", "destination", "size"].map(str::to_owned).to_vec(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: String::new(),
     }]
 }
@@ -55,7 +55,7 @@ pub(super) fn costs() -> Vec<Figure> {
         .collect()
 }
 
-/// One operation's contestants: libc, then the chosen kernels.
+/// One operation's candidates: libc, then the chosen kernels.
 type Field = (Operation, Vec<Routine>);
 
 fn run(
@@ -65,10 +65,10 @@ fn run(
 ) -> Result<Finish, LabError> {
     let fields = fields(experiment, setting)?;
     let cells = setting.cells();
-    let contestants: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
+    let candidates: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
     // Every sample takes about as long as the clock demands, unless the operation is longer.
     let work = |size: usize| (size as f64).max(4e5);
-    let total: f64 = cells.iter().map(|&(_, _, size)| work(size) * contestants as f64).sum();
+    let total: f64 = cells.iter().map(|&(_, _, size)| work(size) * candidates as f64).sum();
     setting.observer.begin(experiment.name, total);
 
     let mut ceilings = Ceilings::default();

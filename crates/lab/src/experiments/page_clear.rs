@@ -8,18 +8,18 @@ use super::common::{self, Measured, claim, says, times};
 use super::{Experiment, Finish, Setting};
 use crate::LabError;
 use crate::bench::{Question, State};
-use crate::contestants::{LIBC, Routine, libc_reference};
+use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
 use cachewise_measure::{
-    Caches, Contestant, Figure, FigureKind, Level, Place, Reader, Row, Verdict,
+    Caches, Candidate, Figure, FigureKind, Level, Place, Reader, Row, Verdict,
 };
 
 /// Row figure: loops that one of the seed's five runs has.
 pub const LOOPS: &str = "loops";
-/// Row figure: pages zeroed per loop, as the contestant counted.
+/// Row figure: pages zeroed per loop, as the candidate counted.
 pub const ZEROED: &str = "zeroed_per_loop";
-/// Row figure: pages copied per loop, as the contestant counted.
+/// Row figure: pages copied per loop, as the candidate counted.
 pub const COPIED: &str = "copied_per_loop";
 
 /// Pages that a run of the seed zeroes, whatever its buffer: 200,000 loops of 32k, 20,000 of 320k.
@@ -60,13 +60,13 @@ pub(super) fn figures() -> Vec<Figure> {
         y: None,
         value: "total_ratio".to_owned(),
         panels: Vec::new(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: String::new(),
     };
     let parts = Figure {
         title: "Clearing and touching, and reading afterwards".to_owned(),
         kind: FigureKind::Bars,
-        x: "contestant".to_owned(),
+        x: "candidate".to_owned(),
         value: "cost".to_owned(),
         panels: vec!["size".to_owned()],
         ..whole.clone()
@@ -82,7 +82,7 @@ struct Clearer<'r> {
     zeroed: u64,
 }
 
-impl Contestant for Clearer<'_> {
+impl Candidate for Clearer<'_> {
     fn name(&self) -> &str {
         &self.routine.name
     }
@@ -145,9 +145,9 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
             .enumerate()
             .map(|(at, routine)| Clearer { routine, reference: at == 0, calls: 0, zeroed: 0 })
             .collect();
-        let mut contestants: Vec<&mut dyn Contestant> =
-            clearers.iter_mut().map(|clearer| clearer as &mut dyn Contestant).collect();
-        match common::measure(setting, &question, &mut contestants)? {
+        let mut candidates: Vec<&mut dyn Candidate> =
+            clearers.iter_mut().map(|clearer| clearer as &mut dyn Candidate).collect();
+        match common::measure(setting, &question, &mut candidates)? {
             Measured::Interrupted => {
                 finish = Finish::Interrupted;
                 break;
@@ -155,7 +155,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
             Measured::Skipped => {}
             Measured::Rows(measured) => {
                 for (mut row, clearer) in measured.into_iter().zip(&clearers) {
-                    relation.clone_into(&mut row.cell.state);
+                    row.cell.state = relation.as_str().into();
                     row.extra.insert(LOOPS.into(), loops as f64);
                     row.extra.insert(ZEROED.into(), clearer.zeroed as f64 / clearer.calls as f64);
                     row.extra.insert(COPIED.into(), 0.0);
@@ -292,9 +292,9 @@ pub(super) fn beside_libc(cells: &[(&cachewise_measure::CellKey, Vec<&Row>)]) ->
     for (key, of_cell) in cells {
         let best = of_cell
             .iter()
-            .filter(|row| row.contestant != LIBC && row.contestant != crate::forking::FORK)
+            .filter(|row| row.candidate != LIBC && row.candidate != crate::forking::FORK)
             .filter_map(|row| {
-                Some((row.contestant.as_str(), common::versus(of_cell, &row.contestant, LIBC)?))
+                Some((row.candidate.as_str(), common::versus(of_cell, &row.candidate, LIBC)?))
             })
             .filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster)
             .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));

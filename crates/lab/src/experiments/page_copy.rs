@@ -10,12 +10,12 @@ use super::page_clear::{COPIED, LOOPS, ZEROED, beside_libc};
 use super::{Experiment, Finish, Setting};
 use crate::LabError;
 use crate::bench::{Question, Scene, State};
-use crate::contestants::{LIBC, Routine, libc_reference};
 use crate::forking::{FORK, Forker};
+use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Function, Operation, PAGE_SIZE, find};
 use cachewise_measure::{
-    Caches, Contestant, Figure, FigureKind, Level, Place, Reader, Row, Verdict,
+    Caches, Candidate, Figure, FigureKind, Level, Place, Reader, Row, Verdict,
 };
 
 /// Row figure: page faults per loop of the kernel's row.
@@ -70,16 +70,16 @@ pub(super) fn figures() -> Vec<Figure> {
         y: None,
         value: "ratio".to_owned(),
         panels: Vec::new(),
-        contestants: ROWS.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
+        candidates: ROWS.iter().map(|(name, _, _)| (*name).to_owned()).collect(),
         states: String::new(),
     };
     let beside = Figure {
         title: "Beside the kernel's own fork: time per loop".to_owned(),
         kind: FigureKind::Bars,
-        x: "contestant".to_owned(),
+        x: "candidate".to_owned(),
         value: "ns".to_owned(),
         panels: vec!["size".to_owned()],
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         ..whole.clone()
     };
     vec![whole, beside]
@@ -119,7 +119,7 @@ impl Copier<'_> {
     }
 }
 
-impl Contestant for Copier<'_> {
+impl Candidate for Copier<'_> {
     fn name(&self) -> &str {
         &self.pair.name
     }
@@ -223,10 +223,10 @@ fn one_buffer(
     let mut forker = forker(setting, buffer)?;
     let mut copiers: Vec<Copier<'_>> =
         pairs.iter().map(|pair| Copier { pair, buffer, calls: 0, zeroed: 0, copied: 0 }).collect();
-    let mut contestants: Vec<&mut dyn Contestant> =
-        copiers.iter_mut().map(|copier| copier as &mut dyn Contestant).collect();
-    contestants.extend(forker.iter_mut().map(|forker| forker as &mut dyn Contestant));
-    let mut measured = match common::measure(setting, &question, &mut contestants)? {
+    let mut candidates: Vec<&mut dyn Candidate> =
+        copiers.iter_mut().map(|copier| copier as &mut dyn Candidate).collect();
+    candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
+    let mut measured = match common::measure(setting, &question, &mut candidates)? {
         Measured::Interrupted => return Ok(None),
         Measured::Skipped => return Ok(Some(Vec::new())),
         Measured::Rows(rows) => rows,
@@ -244,7 +244,7 @@ fn one_buffer(
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
         row.extra.insert(LOOPS.into(), loops as f64);
-        if row.contestant == FORK {
+        if row.candidate == FORK {
             row.extra.extend(faults.map(|faults| (FAULTS.to_owned(), faults)));
         }
     }
@@ -438,7 +438,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     texts
 }
 
-/// How a contestant fared against another over all cells.
+/// How a candidate fared against another over all cells.
 struct Tally {
     cells: usize,
     faster: usize,

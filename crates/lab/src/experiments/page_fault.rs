@@ -313,7 +313,7 @@ fn cell_rows(name: &str, cell: &Cell, samples: &[Taken], seed: u64) -> Vec<Row> 
                     (REPS, cell.reps as f64),
                 ],
             ),
-            contestant: arm.name().to_owned(),
+            candidate: arm.name().to_owned(),
             reference: REFERENCE.to_owned(),
             calls: u32::try_from(cell.pages * cell.reps).unwrap_or(u32::MAX),
             operation_ns: wall(of),

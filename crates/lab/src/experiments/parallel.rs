@@ -398,11 +398,11 @@ fn verdicts(rows: &[Row]) -> Vec<String> {
                 "{operation} of {}: {} {:.3} GB/s, {} of one thread's time; {:.2} of the best \
                  kernel on equal parts ({}, {:.3} GB/s)",
                 bytes(largest as usize),
-                pooled.contestant,
+                pooled.candidate,
                 gbps(pooled),
                 format_args!("{:.2}", gain.median),
                 gbps(pooled) / gbps(ceiling),
-                ceiling.contestant,
+                ceiling.candidate,
                 gbps(ceiling),
             ));
         }

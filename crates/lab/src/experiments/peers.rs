@@ -9,15 +9,15 @@ use super::{Experiment, Finish, Setting, short_bytes};
 use crate::LabError;
 use crate::bench::script::Script;
 use crate::bench::{MARGIN, Question, State};
-use crate::contestants::{LIBC, LIBRARY, Routine, libc_reference, library};
 use crate::distributions::Distribution;
 use crate::elsewhere::{TUNED_LIBC, TunedLibc};
+use crate::routines::{LIBC, LIBRARY, Routine, libc_reference, library};
 use cachewise_kernels::Operation;
 use cachewise_measure::{
-    Contestant, Figure, FigureKind, MeasureError, PairedRatio, Plan, Row, stats,
+    Candidate, Figure, FigureKind, MeasureError, PairedRatio, Plan, Row, stats,
 };
 
-/// Name of the extra figure: the contestant's time over the best peer's.
+/// Name of the extra figure: the candidate's time over the best peer's.
 pub const OF_ENVELOPE: &str = "of_envelope";
 
 /// 1 byte to 256 MiB.
@@ -90,13 +90,13 @@ pub(super) fn figures() -> Vec<Figure> {
         y: None,
         value: value.to_owned(),
         panels: Vec::new(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: states.to_owned(),
     };
     vec![
         curve("Speed by size, warm buffers", "gbps", "warm"),
         curve("Time over libc's, warm buffers", "ratio", "warm"),
-        curve("Time over libc's, misaligned buffers", "ratio", "askew"),
+        curve("Time over libc's, misaligned buffers", "ratio", "misaligned"),
     ]
 }
 
@@ -139,7 +139,7 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
 
     let mut judged = Vec::new();
     for operation in operations {
-        let routines = contestants(operation, &peers);
+        let routines = candidates(operation, &peers);
         let mut tuned = tuned_libc(operation, setting)?;
         let mut states: Vec<(State, &[usize])> = Vec::new();
         if fixed {
@@ -165,7 +165,7 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                 // Below, it would be libc once more, and the loop of another process the difference.
                 let concerned = size >= crate::tunables::LEAST_REP;
                 let other =
-                    tuned.as_mut().filter(|_| concerned).map(|tuned| tuned as &mut dyn Contestant);
+                    tuned.as_mut().filter(|_| concerned).map(|tuned| tuned as &mut dyn Candidate);
                 let asked = setting.bench.ask_beside(&question, other, setting.observer);
                 let mut answer = match asked {
                     Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
@@ -178,7 +178,7 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
                     return Ok(Finish::Interrupted);
                 }
                 if let Some(error) = tuned.as_mut().and_then(TunedLibc::take_failure) {
-                    answer.rows.retain(|row| row.contestant != TUNED_LIBC);
+                    answer.rows.retain(|row| row.candidate != TUNED_LIBC);
                     (setting.notes)(format!("{operation}: {TUNED_LIBC} left out: {error}"))?;
                     tuned = None;
                 }
@@ -241,7 +241,7 @@ fn peers(
     Ok(loaded)
 }
 
-fn contestants(operation: Operation, peers: &[(Operation, Routine)]) -> Vec<Routine> {
+fn candidates(operation: Operation, peers: &[(Operation, Routine)]) -> Vec<Routine> {
     let mut routines = vec![libc_reference(operation), library(operation)];
     routines.extend(crate::peers::built_in(operation));
     let those = peers.iter().filter(|(of, _)| *of == operation);
@@ -279,10 +279,10 @@ pub const IN_ITS_PROCESS: &str = "in_its_process_ns";
 /// that its ratio to the library there implies here.
 fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
     let times = |name: &str| {
-        rows.iter().find(|row| row.contestant == name).map(|row| row.operation_ns.clone())
+        rows.iter().find(|row| row.candidate == name).map(|row| row.operation_ns.clone())
     };
     let (Some(library), Some(libc)) = (times(LIBRARY), times(LIBC)) else { return };
-    let Some(row) = rows.iter_mut().find(|row| row.contestant == TUNED_LIBC) else { return };
+    let Some(row) = rows.iter_mut().find(|row| row.candidate == TUNED_LIBC) else { return };
     let rounds = row.operation_ns.len().min(library.len());
     row.extra.insert(IN_ITS_PROCESS.to_owned(), stats::median(&row.operation_ns));
     row.operation_ns = tuned.beside_the_library(&library[..rounds]);
@@ -299,8 +299,8 @@ fn finish(
 ) -> Result<(), LabError> {
     let peers: Vec<(String, Vec<f64>)> = rows
         .iter()
-        .filter(|row| row.contestant != LIBRARY && !row.dropped)
-        .map(|row| (row.contestant.clone(), row.operation_ns.clone()))
+        .filter(|row| row.candidate != LIBRARY && !row.dropped)
+        .map(|row| (row.candidate.clone(), row.operation_ns.clone()))
         .collect();
     let Some((best_peer, envelope_ns)) = envelope(&peers) else { return Ok(()) };
     for row in rows.iter_mut() {
@@ -308,7 +308,7 @@ fn finish(
         row.extra.insert(OF_ENVELOPE.to_owned(), ratio.median);
         row.extra.insert("of_envelope_low".to_owned(), ratio.low);
         row.extra.insert("of_envelope_high".to_owned(), ratio.high);
-        if row.contestant == LIBRARY {
+        if row.candidate == LIBRARY {
             judged.push(Judged {
                 operation: row.cell.operation.clone(),
                 cell: match row.cell.axes.get("span") {

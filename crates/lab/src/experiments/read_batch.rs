@@ -125,8 +125,8 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
             break;
         }
         for mut row in answer.rows {
-            if let Some((family, bytes)) = find(&row.contestant).and_then(member) {
-                row.contestant = family;
+            if let Some((family, bytes)) = find(&row.candidate).and_then(member) {
+                row.candidate = family;
                 row.cell.axes.insert(READ_BYTES.to_owned(), bytes as f64);
             }
             (setting.rows)(&row)?;
@@ -170,13 +170,13 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
     let key = |row: &Row| (place(row), row.cell.size);
     for ((where_, size), of_cell) in groups(with_axis, key) {
         let what = format!("{where_}, {}", bytes(size as usize));
-        let families = groups(of_cell.iter().copied(), |row: &Row| row.contestant.clone());
+        let families = groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone());
         let fastest = of_cell.iter().max_by(|a, b| gbps(a).total_cmp(&gbps(b)));
         for (family, members) in &families {
             if members.len() < 2 {
                 continue;
             }
-            let leads = fastest.is_some_and(|row| row.contestant == *family);
+            let leads = fastest.is_some_and(|row| row.candidate == *family);
             let sentence = match answer(members) {
                 Some(Answer::Matters { best, worst, cost }) => format!(
                     "{what}: {family} is fastest reading {} before writing; reading {} instead takes {} longer ({} .. {})",
@@ -226,7 +226,7 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
     let form = |bytes: f64| {
         of_cell
             .iter()
-            .find(|row| row.contestant == "copy.sse2.movdqa.g*" && axis(row, READ_BYTES) == bytes)
+            .find(|row| row.candidate == "copy.sse2.movdqa.g*" && axis(row, READ_BYTES) == bytes)
     };
     let ratio = versus(form(128.0)?, form(16.0)?);
     let now = match ratio.verdict(MARGIN) {

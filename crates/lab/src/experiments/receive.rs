@@ -12,12 +12,12 @@ use super::common::{self, Measured, says};
 use super::{Experiment, Finish, Setting};
 use crate::LabError;
 use crate::bench::{Question, Scene, State};
-use crate::contestants::{LIBC, libc_reference};
+use crate::routines::{LIBC, libc_reference};
 use crate::select;
 use cachewise_kernels::table::CopyFn;
 use cachewise_kernels::{Function, Kernel, Operation, find};
 use cachewise_measure::{
-    Contestant, Delay, Figure, FigureKind, Level, PairedRatio, Place, Row, Verdict, stats,
+    Candidate, Delay, Figure, FigureKind, Level, PairedRatio, Place, Row, Verdict, stats,
 };
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -96,11 +96,11 @@ pub(super) fn figures() -> Vec<Figure> {
     let bars = |title: &str, value: &str| Figure {
         title: title.to_owned(),
         kind: FigureKind::Bars,
-        x: "contestant".to_owned(),
+        x: "candidate".to_owned(),
         y: None,
         value: value.to_owned(),
         panels: panels.clone(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: String::new(),
     };
     vec![
@@ -140,7 +140,7 @@ impl Copyout<'_> {
     }
 }
 
-impl Contestant for Copyout<'_> {
+impl Candidate for Copyout<'_> {
     fn name(&self) -> &str {
         self.name
     }
@@ -397,16 +397,16 @@ fn one_point(
         Point { state: RECEIVE, other_core: false, .. } => connection(setting, point.size)?,
         _ => None,
     };
-    let mut contestants: Vec<&mut dyn Contestant> =
-        copyouts.iter_mut().map(|copyout| copyout as &mut dyn Contestant).collect();
-    contestants.extend(connection.iter_mut().map(|tcp| tcp as &mut dyn Contestant));
-    let mut rows = match common::measure(setting, &question, &mut contestants)? {
+    let mut candidates: Vec<&mut dyn Candidate> =
+        copyouts.iter_mut().map(|copyout| copyout as &mut dyn Candidate).collect();
+    candidates.extend(connection.iter_mut().map(|tcp| tcp as &mut dyn Candidate));
+    let mut rows = match common::measure(setting, &question, &mut candidates)? {
         Measured::Rows(rows) => rows,
         other => return Ok(other),
     };
     if let Some(error) = connection.as_mut().and_then(tcp::Connection::take_failure) {
         (setting.notes)(format!("left out {TCP}: {error}"))?;
-        rows.retain(|row| row.contestant != TCP);
+        rows.retain(|row| row.candidate != TCP);
     }
     let cpu = connection.as_ref().and_then(tcp::Connection::cpu_ns_per_call);
     let size = point.size as f64;
@@ -414,7 +414,7 @@ fn one_point(
         let whole = stats::median(&crate::evidence::whole(row)).max(f64::MIN_POSITIVE);
         let copy = stats::median(&row.operation_ns);
         // A receive waits for its sender; what counts is what it costs the receiver.
-        let cost = if row.contestant == TCP { cpu.unwrap_or(copy) } else { copy };
+        let cost = if row.candidate == TCP { cpu.unwrap_or(copy) } else { copy };
         let share = |nanoseconds: f64| nanoseconds / size / BYTE_NS_AT_10G;
         row.extra.insert(GBIT.to_owned(), size * 8.0 / whole);
         row.extra.insert(COPY_SHARE.to_owned(), share(cost));

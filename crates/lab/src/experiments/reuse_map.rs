@@ -9,7 +9,7 @@ use super::common::{self, Measured, says, times};
 use super::{Experiment, Finish, Setting};
 use crate::LabError;
 use crate::bench::{Question, Scene, State};
-use crate::contestants::{LIBC, Routine, libc_reference};
+use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Kernel, Operation, find};
 use cachewise_measure::{Caches, Delay, Figure, FigureKind, LINE, Level, Row, Verdict};
@@ -38,7 +38,7 @@ pub(super) fn figures() -> Vec<Figure> {
         y: Some("reader".to_owned()),
         value: "total_ratio".to_owned(),
         panels: ["size", "destination"].map(str::to_owned).to_vec(),
-        contestants: cachewise_kernels::TABLE
+        candidates: cachewise_kernels::TABLE
             .iter()
             .filter(|kernel| is_candidate(kernel))
             .map(|kernel| kernel.name.to_owned())
@@ -276,9 +276,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             .flat_map(|(key, of_cell)| {
                 let around = of_cell
                     .iter()
-                    .filter(|row| row.contestant != row.reference && row.contestant != LIBC);
+                    .filter(|row| row.candidate != row.reference && row.candidate != LIBC);
                 around.filter_map(|row| {
-                    Some((*key, *row, common::versus(of_cell, &row.contestant, &row.reference)?))
+                    Some((*key, *row, common::versus(of_cell, &row.candidate, &row.reference)?))
                 })
             })
             .collect();
@@ -311,7 +311,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             Some((key, row, pair)) if pair.low > CERTAIN => format!(
                 "{question} Yes: {}, {} takes {} as {}; {counts}",
                 place(key),
-                row.contestant,
+                row.candidate,
                 times(*pair),
                 row.reference
             ),
@@ -322,7 +322,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             texts.push(format!(
                 "Around the cache gains most in {operation} {}: {} takes {} as {}",
                 place(key),
-                row.contestant,
+                row.candidate,
                 times(*pair),
                 row.reference
             ));

@@ -7,7 +7,7 @@
 use super::{Experiment, Finish, Setting, default_sizes, placed, short_bytes};
 use crate::LabError;
 use crate::bench::{Bench, Question};
-use crate::contestants::{Routine, libc_reference};
+use crate::routines::{Routine, libc_reference};
 use crate::watch::Observer;
 use cachewise_kernels::{Kernel, Operation, TABLE};
 use cachewise_measure::{Clock, Level, MeasureError, Plan, Row, stats};

@@ -2,7 +2,7 @@
 
 use super::Setting;
 use crate::LabError;
-use crate::contestants::{LIBC, Routine, libc_reference};
+use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE};
 use cachewise_measure::{CellKey, Figure, FigureKind, Level, PairedRatio, Row, stats};
@@ -20,7 +20,7 @@ pub(super) fn key(
         size: size as u64,
         source: levels.0.map(|level| level.to_string()),
         destination: levels.1.map(|level| level.to_string()),
-        state: state.to_owned(),
+        state: state.into(),
         reader: None,
         bystander: None,
         axes: axes.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
@@ -43,7 +43,7 @@ pub(super) fn figure(
         y: None,
         value: value.to_owned(),
         panels: panels.iter().map(|name| (*name).to_owned()).collect(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: states.to_owned(),
     }
 }
@@ -149,7 +149,7 @@ pub(super) fn place(row: &Row) -> String {
     match (&row.cell.source, &row.cell.destination) {
         (Some(source), Some(destination)) => format!("{source} to {destination}"),
         (None, Some(destination)) => destination.clone(),
-        _ => row.cell.state.clone(),
+        _ => row.cell.state.to_string(),
     }
 }
 
@@ -175,14 +175,14 @@ pub(super) mod made_up {
     use super::*;
 
     /// A row whose rounds all take about `ns`, jittering by 0.1 %.
-    pub(crate) fn row(cell: CellKey, contestant: &str, reference: &str, ns: f64) -> Row {
-        jittery(cell, contestant, reference, ns, 0.001)
+    pub(crate) fn row(cell: CellKey, candidate: &str, reference: &str, ns: f64) -> Row {
+        jittery(cell, candidate, reference, ns, 0.001)
     }
 
     /// A row whose rounds jitter by a fraction.
     pub(crate) fn jittery(
         cell: CellKey,
-        contestant: &str,
+        candidate: &str,
         reference: &str,
         ns: f64,
         jitter: f64,
@@ -193,7 +193,7 @@ pub(super) mod made_up {
         Row {
             experiment: "made-up".to_owned(),
             cell,
-            contestant: contestant.to_owned(),
+            candidate: candidate.to_owned(),
             reference: reference.to_owned(),
             calls: 1,
             operation_ns,

@@ -15,7 +15,7 @@ use super::support::{
 use super::{Experiment, Finish, Setting, default_sizes, short_bytes};
 use crate::LabError;
 use crate::bench::{Contest, Entrant, MARGIN, Spot};
-use crate::contestants::{FILL_BYTE, Routine};
+use crate::routines::{FILL_BYTE, Routine};
 use cachewise_kernels::{Function, Kernel, Operation, find};
 use cachewise_measure::{
     Contents, Figure, FigureKind, Level, MeasureError, PagePolicy, Place, Row, Verdict,
@@ -36,7 +36,7 @@ pub(super) fn figures() -> Vec<Figure> {
         figure(
             "Copies by what is copied",
             FigureKind::Bars,
-            "contestant",
+            "candidate",
             "gbps",
             &["destination", "state"],
             "copying",
@@ -44,7 +44,7 @@ pub(super) fn figures() -> Vec<Figure> {
         figure(
             "Fills by what is stored over what",
             FigureKind::Bars,
-            "contestant",
+            "candidate",
             "gbps",
             &["destination", "state"],
             "storing",
@@ -174,7 +174,7 @@ fn copied(
                 &[(VALUE, value as f64)],
             );
             let mut row = found.row(experiment.name, cell, nth * VALUES.len() + value, random);
-            row.contestant.clone_from(&routine.name);
+            row.candidate.clone_from(&routine.name);
             row.reference = if value == 2 {
                 routine.name.clone()
             } else {
@@ -295,7 +295,7 @@ fn stored(
             index,
             reference,
         );
-        row.contestant.clone_from(name);
+        row.candidate.clone_from(name);
         row.reference =
             if reference == index { name.clone() } else { format!("{name} over others") };
         (setting.rows)(&row)?;
@@ -387,10 +387,10 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
         sentences.push(copy_sentence(&where_, &of_cell));
     }
     for (where_, of_level) in groups(by_state("storing"), |row: &Row| place(row)) {
-        for (contestant, of_one) in
-            groups(of_level.iter().copied(), |row: &Row| row.contestant.clone())
+        for (candidate, of_one) in
+            groups(of_level.iter().copied(), |row: &Row| row.candidate.clone())
         {
-            sentences.extend(store_sentence(&where_, &contestant, &of_one));
+            sentences.extend(store_sentence(&where_, &candidate, &of_one));
         }
     }
     sentences
@@ -398,7 +398,7 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// The open question of 002.12, for movntps.
 fn denormals(rows: &[Row]) -> String {
-    let of = |row: &&Row| row.contestant == "copy.sse.nt" && row.cell.operation == "copy";
+    let of = |row: &&Row| row.candidate == "copy.sse.nt" && row.cell.operation == "copy";
     let mut told = Vec::new();
     let cells = groups(rows.iter().filter(of), |row: &Row| (place(row), row.cell.size));
     for ((where_, _), of_cell) in &cells {
@@ -424,8 +424,7 @@ fn denormals(rows: &[Row]) -> String {
 
 fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
     let mut differing = Vec::new();
-    for (contestant, values) in groups(of_cell.iter().copied(), |row: &Row| row.contestant.clone())
-    {
+    for (candidate, values) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
         let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
         for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
             let ratio = versus(row, random);
@@ -433,10 +432,10 @@ fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
             match ratio.verdict(MARGIN) {
                 Verdict::CannotTell => {}
                 Verdict::Faster => {
-                    differing.push(format!("{contestant} {name} {} faster", percent(ratio.median)))
+                    differing.push(format!("{candidate} {name} {} faster", percent(ratio.median)))
                 }
                 Verdict::Slower => {
-                    differing.push(format!("{contestant} {name} {} slower", percent(ratio.median)))
+                    differing.push(format!("{candidate} {name} {} slower", percent(ratio.median)))
                 }
             }
         }
@@ -448,7 +447,7 @@ fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
     }
 }
 
-fn store_sentence(where_: &str, contestant: &str, of_one: &[&Row]) -> Option<String> {
+fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<String> {
     let of = |value: f64, others: f64| {
         of_one.iter().find(|row| axis(row, VALUE) == value && axis(row, OVER_OTHERS) == others)
     };
@@ -471,7 +470,7 @@ fn store_sentence(where_: &str, contestant: &str, of_one: &[&Row]) -> Option<Str
     compare("zeros over others than ones over others", of(0.0, 1.0), of(1.0, 1.0));
     compare("zeros over zeros than zeros over others", of(0.0, 0.0), of(0.0, 1.0));
     compare("ones over ones than ones over others", of(1.0, 0.0), of(1.0, 1.0));
-    (!parts.is_empty()).then(|| format!("{contestant}, {where_}: {}", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("{candidate}, {where_}: {}", parts.join("; ")))
 }
 
 #[cfg(test)]
@@ -479,9 +478,9 @@ mod tests {
     use super::super::support::made_up;
     use super::*;
 
-    fn copy(contestant: &str, value: f64, ns: f64) -> Row {
+    fn copy(candidate: &str, value: f64, ns: f64) -> Row {
         let levels = (Some(Level::Dram), Some(Level::Dram));
-        made_up::row(key("copy", 4096, levels, "copying x", &[(VALUE, value)]), contestant, "r", ns)
+        made_up::row(key("copy", 4096, levels, "copying x", &[(VALUE, value)]), candidate, "r", ns)
     }
 
     fn store(value: f64, others: f64, ns: f64) -> Row {

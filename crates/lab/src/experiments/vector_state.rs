@@ -31,7 +31,7 @@ pub(super) fn figures() -> Vec<Figure> {
         figure(
             "Saving and restoring registers, by component",
             FigureKind::Bars,
-            "contestant",
+            "candidate",
             NET_NS,
             &[COMPONENTS, "state"],
             "registers",
@@ -106,12 +106,11 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut headline = Vec::new();
     let mut details = Vec::new();
     let break_even_rows =
-        rows.iter().filter(|row| row.cell.state == "break-even" && row.contestant != row.reference);
+        rows.iter().filter(|row| row.cell.state == "break-even" && row.candidate != row.reference);
     for (operation, of_it) in groups(break_even_rows, |row: &Row| row.cell.operation.clone()) {
         let mut best: Option<(usize, String)> = None;
-        for (contestant, curve) in groups(of_it.iter().copied(), |row: &Row| row.contestant.clone())
-        {
-            if !contestant.contains(", ") && !contestant.contains("bare") {
+        for (candidate, curve) in groups(of_it.iter().copied(), |row: &Row| row.candidate.clone()) {
+            if !candidate.contains(", ") && !candidate.contains("bare") {
                 continue;
             }
             let mut points: Vec<_> = curve
@@ -123,14 +122,14 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
                 .collect();
             points.sort_by_key(|point| point.0);
             let Some(found) = break_even(&points) else { continue };
-            details.push(format!("{operation}: {contestant} pays {found}"));
-            if contestant.ends_with("dirty") {
+            details.push(format!("{operation}: {candidate} pays {found}"));
+            if candidate.ends_with("dirty") {
                 let at = match found {
                     BreakEven::Always(size) | BreakEven::From(size) => size,
                     BreakEven::Never(_) => usize::MAX,
                 };
                 if best.as_ref().is_none_or(|known| at < known.0) {
-                    let who = if at == usize::MAX { "any of them" } else { &contestant };
+                    let who = if at == usize::MAX { "any of them" } else { &candidate };
                     best = Some((at, format!("{operation} {found} ({who})")));
                 }
             }
@@ -157,9 +156,9 @@ fn costs(rows: &[Row]) -> Vec<String> {
         rows.iter().filter(|row| row.cell.operation == "save-restore").collect();
     let largest = saving.iter().map(|row| axis(row, COMPONENTS)).fold(0.0, f64::max);
     let mut sentences = Vec::new();
-    for (contestant, of_one) in groups(
+    for (candidate, of_one) in groups(
         saving.iter().copied().filter(|row| axis(row, COMPONENTS) == largest),
-        |row: &Row| row.contestant.clone(),
+        |row: &Row| row.candidate.clone(),
     ) {
         let parts: Vec<String> = of_one
             .iter()
@@ -184,7 +183,7 @@ fn costs(rows: &[Row]) -> Vec<String> {
                 Verdict::CannotTell => "; clean and unmodified cannot be told apart".to_owned(),
             }
         });
-        sentences.push(format!("{contestant} of all components: {}{clean}", parts.join(", ")));
+        sentences.push(format!("{candidate} of all components: {}{clean}", parts.join(", ")));
     }
     sentences
 }
@@ -229,10 +228,10 @@ mod tests {
         );
     }
 
-    fn at(size: usize, contestant: &str, ns: f64) -> Row {
+    fn at(size: usize, candidate: &str, ns: f64) -> Row {
         let cell = key("copy", size, (None, None), "break-even", &[]);
         let integer = made_up::row(cell.clone(), "copy.gpr64", "copy.gpr64", 100.0);
-        let mut row = made_up::row(cell, contestant, "copy.gpr64", ns);
+        let mut row = made_up::row(cell, candidate, "copy.gpr64", ns);
         row.ratio = Some(versus(&row, &integer));
         row
     }

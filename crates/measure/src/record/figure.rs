@@ -3,6 +3,7 @@
 //! A report is redrawn from the record alone, so the experiment writes here what its axes are; the
 //! report decides how a curve looks.
 
+use super::State;
 use serde::{Deserialize, Serialize};
 
 /// One picture of an experiment's rows.
@@ -12,7 +13,7 @@ pub struct Figure {
     pub title: String,
     /// How it is drawn.
     pub kind: FigureKind,
-    /// Coordinate along the horizontal axis: `size`, `contestant`, `state`, `reader`, `bystander`,
+    /// Coordinate along the horizontal axis: `size`, `candidate`, `state`, `reader`, `bystander`,
     /// or a name among the cells' `axes`.
     pub x: String,
     /// For a heat map, the coordinate along the vertical axis.
@@ -25,23 +26,70 @@ pub struct Figure {
     /// does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panels: Vec<String>,
-    /// Only these contestants, in this order; empty is all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contestants: Vec<String>,
+    /// Only these candidates, in this order; empty is all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "candidates")]
+    pub candidates: Vec<String>,
     /// Only rows whose state starts with this; empty is all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub states: String,
+}
+
+impl Figure {
+    /// A figure of all candidates in all states, without panels.
+    #[must_use]
+    pub fn new(title: &str, kind: FigureKind, x: &str, value: &str) -> Figure {
+        Figure {
+            title: title.to_owned(),
+            kind,
+            x: x.to_owned(),
+            y: None,
+            value: value.to_owned(),
+            panels: Vec::new(),
+            candidates: Vec::new(),
+            states: String::new(),
+        }
+    }
+
+    /// With a panel for each value of these coordinates.
+    #[must_use]
+    pub fn by(mut self, panels: &[&str]) -> Figure {
+        self.panels = panels.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
+    /// Only of rows whose state starts with this.
+    #[must_use]
+    pub fn of(mut self, states: &str) -> Figure {
+        states.clone_into(&mut self.states);
+        self
+    }
+
+    /// Only of these candidates, in this order.
+    #[must_use]
+    pub fn among<'n>(mut self, candidates: impl IntoIterator<Item = &'n str>) -> Figure {
+        self.candidates = candidates.into_iter().map(str::to_owned).collect();
+        self
+    }
+
+    /// Coordinates and states of records of schema 1 by their names of today.
+    pub(super) fn rename(&mut self) {
+        let places = std::iter::once(&mut self.x).chain(&mut self.y).chain(&mut self.panels);
+        for name in places.filter(|name| name.as_str() == "candidate") {
+            "candidate".clone_into(name);
+        }
+        self.states = State::from(self.states.as_str()).into();
+    }
 }
 
 /// How a [`Figure`] is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// A line with its interval band per contestant.
+    /// A line with its interval band per candidate.
     Curve,
-    /// A bar per contestant, stacked where the value is `cost`.
+    /// A bar per candidate, stacked where the value is `cost`.
     Bars,
-    /// A coloured grid per contestant, with the line where the ratio is one.
+    /// A coloured grid per candidate, with the line where the ratio is one.
     HeatMap,
     /// The rows' histograms, with their running tally.
     Histogram,

@@ -1,6 +1,7 @@
 //! Reading a record, and saying precisely what is wrong with one.
 
-use super::{End, Header, Line, Note, Record, Row, SCHEMA_VERSION};
+use super::{Decisions, End, Figure, Header, Line, Note, Record, Row, SCHEMA_VERSION};
+use crate::PairedRatio;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
@@ -146,10 +147,18 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
             return Err(RecordError::NewerSchema { file: file.to_owned(), line: number, found });
         }
         Some(1..) => {}
-        _ => return Err(at.field("schema", describe(object.get("schema")), "1".to_owned())),
+        _ => {
+            return Err(at.field(
+                "schema",
+                describe(object.get("schema")),
+                format!("1 to {SCHEMA_VERSION}"),
+            ));
+        }
     }
-    let header: Header = at.typed(object)?;
-    let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), end: None };
+    let mut header: Header = at.typed(object)?;
+    header.figures.iter_mut().for_each(Figure::rename);
+    let decisions = Decisions::default();
+    let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None };
     for (number, text) in lines {
         let at = Place { file, line: number };
         let line = match at.line(text) {
@@ -170,10 +179,19 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
                     file: file.to_owned(),
                     line: number,
                     found: "header".to_owned(),
-                    accepted: "row, note, end",
+                    accepted: "row, note, decisions, end",
                 });
             }
-            Line::Row(row) => record.rows.push(row),
+            Line::Row(mut row) => {
+                // Schema 1 wrote down ratios of times below nothing, which say nothing.
+                row.ratio = row.ratio.filter(PairedRatio::is_sound);
+                row.total_ratio = row.total_ratio.filter(PairedRatio::is_sound);
+                record.rows.push(row);
+            }
+            Line::Decisions(made) => {
+                record.decisions.kernels.extend(made.kernels);
+                record.decisions.threads.extend(made.threads);
+            }
             Line::Note(note) => record.notes.push(note),
             Line::End(end) => record.end = Some(end),
         }
@@ -186,6 +204,7 @@ fn kind_of(line: &Line) -> &'static str {
         Line::Header(_) => "header",
         Line::Row(_) => "row",
         Line::Note(_) => "note",
+        Line::Decisions(_) => "decisions",
         Line::End(_) => "end",
     }
 }
@@ -212,7 +231,11 @@ impl Place<'_> {
     fn kind<'v>(&self, object: &'v Value) -> Result<&'v str, RecordError> {
         match object.get("type") {
             Some(Value::String(kind)) => Ok(kind),
-            other => Err(self.field("type", describe(other), "header, row, note, end".to_owned())),
+            other => Err(self.field(
+                "type",
+                describe(other),
+                "header, row, note, decisions, end".to_owned(),
+            )),
         }
     }
 
@@ -222,8 +245,9 @@ impl Place<'_> {
             "header" => Ok(Line::Header(self.typed(object)?)),
             "row" => Ok(Line::Row(self.typed::<Row>(object)?)),
             "note" => Ok(Line::Note(self.typed::<Note>(object)?)),
+            "decisions" => Ok(Line::Decisions(self.typed(object)?)),
             "end" => Ok(Line::End(self.typed::<End>(object)?)),
-            _ => Err(self.misplaced(&object, "header, row, note, end")),
+            _ => Err(self.misplaced(&object, "header, row, note, decisions, end")),
         }
     }
 

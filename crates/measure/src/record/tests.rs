@@ -1,7 +1,7 @@
 //! Records survive writing and reading; damaged ones are refused by file, line and field.
 
 use super::*;
-use crate::{Level, ProofVerdict};
+use crate::{DriftVerdict, Level, Proof, ProofVerdict, Verdict};
 use std::path::Path;
 
 fn header() -> Header {
@@ -23,7 +23,7 @@ fn header() -> Header {
         y: Some("size".into()),
         value: "total_ratio".into(),
         panels: vec!["state".into()],
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: String::new(),
     });
     header.latencies =
@@ -44,7 +44,7 @@ fn row() -> Row {
             bystander: None,
             axes: BTreeMap::from([("delay_ns".to_owned(), 250.0)]),
         },
-        contestant: "copy.bytes".into(),
+        candidate: "copy.bytes".into(),
         reference: "libc".into(),
         calls: 100,
         operation_ns: vec![100.25, 101.5],
@@ -71,6 +71,21 @@ fn row() -> Row {
     }
 }
 
+fn decisions() -> Decisions {
+    Decisions {
+        kernels: vec![Decision {
+            operation: "copy".into(),
+            reuse: "unknown".into(),
+            from: 256,
+            to: None,
+            kernel: "libc".into(),
+            ratio: None,
+            why: Some("nothing was shown to be faster".into()),
+        }],
+        threads: Vec::new(),
+    }
+}
+
 fn written() -> String {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("record.jsonl");
@@ -78,6 +93,7 @@ fn written() -> String {
     writer.header(&header()).expect("header");
     writer.row(&row()).expect("row");
     writer.note("a remark").expect("note");
+    writer.decisions(&decisions()).expect("decisions");
     writer.verdict("it pays");
     assert!(!path.exists(), "no name before it is whole");
     writer.finish(false).expect("end");
@@ -100,6 +116,7 @@ fn a_record_comes_back_as_it_was() {
         Row { reader_ns: Vec::new(), ..expected }
     );
     assert_eq!(record.notes, [Note { text: "a remark".into() }]);
+    assert_eq!(record.decisions, decisions());
     let end = record.end.expect("an end");
     assert_eq!((end.rows, end.interrupted), (1, false));
 }
@@ -154,6 +171,23 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
+fn a_record_of_schema_1_is_read_in_todays_words() {
+    let old = written()
+        .replace("\"schema\":2", "\"schema\":1")
+        .replace("\"candidate\":", "\"candidate\":")
+        .replace("\"x\":\"delay_ns\"", "\"x\":\"candidate\"")
+        .replace("\"panels\":[\"state\"]", "\"panels\":[\"candidate\"],\"states\":\"askew\"")
+        .replace("\"state\":\"cold\"", "\"state\":\"askew\"")
+        .replace("\"low\":1.0", "\"low\":1.5");
+    let record = read_text("r", &old).expect("a record");
+    let (row, figure) = (&record.rows[0], &record.header.figures[0]);
+    assert_eq!((row.candidate.as_str(), &row.cell.state), ("copy.bytes", &State::Misaligned));
+    assert_eq!((figure.x.as_str(), figure.panels[0].as_str()), ("candidate", "candidate"));
+    assert_eq!(figure.states, "misaligned");
+    assert_eq!(row.ratio, None, "an interval from 1.5 to 1.2 is none");
+}
+
+#[test]
 fn damage_is_named() {
     let whole = written();
     let lines: Vec<&str> = whole.lines().collect();
@@ -175,18 +209,18 @@ fn damage_is_named() {
         "r.jsonl:3: truncated: no end line; accepted: a record that closes with its end line"
     );
     assert_eq!(
-        refused(&[lines[0], lines[2], lines[3]].join("\n")),
+        refused(&[lines[0], lines[2], lines[4]].join("\n")),
         "r.jsonl:3: truncated: 0 rows where the end counts 1; accepted: a record that closes with \
          its end line"
     );
-    let newer = whole.replacen("\"schema\":1", "\"schema\":9", 1);
+    let newer = whole.replacen("\"schema\":2", "\"schema\":9", 1);
     assert_eq!(
         refused(&newer),
-        "r.jsonl:1: field \"schema\": 9; accepted: up to 1; a newer cachewise wrote this"
+        "r.jsonl:1: field \"schema\": 9; accepted: up to 2; a newer cachewise wrote this"
     );
     assert_eq!(
-        refused(&whole.replacen("\"schema\":1", "\"schema\":\"x\"", 1)),
-        "r.jsonl:1: field \"schema\": \"x\"; accepted: 1"
+        refused(&whole.replacen("\"schema\":2", "\"schema\":\"x\"", 1)),
+        "r.jsonl:1: field \"schema\": \"x\"; accepted: 1 to 2"
     );
     assert_eq!(
         refused(&whole.replacen("\"calls\":100,", "", 1)),
@@ -208,15 +242,15 @@ fn damage_is_named() {
     );
     assert_eq!(
         refused(&[lines[0], lines[0]].join("\n")),
-        "r.jsonl:2: a line of type \"header\"; accepted here: row, note, end"
+        "r.jsonl:2: a line of type \"header\"; accepted here: row, note, decisions, end"
     );
     assert_eq!(
         refused(&[lines[0], "{\"type\":\"tail\"}"].join("\n")),
-        "r.jsonl:2: a line of type \"tail\"; accepted here: header, row, note, end"
+        "r.jsonl:2: a line of type \"tail\"; accepted here: header, row, note, decisions, end"
     );
     assert_eq!(
         refused(&[lines[0], "{}"].join("\n")),
-        "r.jsonl:2: field \"type\": missing; accepted: header, row, note, end"
+        "r.jsonl:2: field \"type\": missing; accepted: header, row, note, decisions, end"
     );
     assert!(refused(&format!("{whole}{}", lines[2])).contains("nothing, the record has ended"));
 }

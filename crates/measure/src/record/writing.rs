@@ -1,6 +1,6 @@
 //! Writing a record so that a file of its name is always whole.
 
-use super::{End, Header, Line, Note, RecordError, Row};
+use super::{Decisions, End, Header, Line, Note, RecordError, Row};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl Writer {
     /// [`RecordError::Misplaced`] for a second one, [`RecordError::Io`] when writing fails.
     pub fn header(&mut self, header: &Header) -> Result<(), RecordError> {
         if self.has_header {
-            return Err(self.misplaced("header", "row, note, end"));
+            return Err(self.misplaced("header", "row, note, decisions, end"));
         }
         self.has_header = true;
         self.put(&Line::Header(header.clone()))
@@ -92,6 +92,15 @@ impl Writer {
         self.put(&Line::Note(Note { text: text.to_owned() }))
     }
 
+    /// Writes what was decided.
+    ///
+    /// # Errors
+    /// As [`row`](Writer::row).
+    pub fn decisions(&mut self, decisions: &Decisions) -> Result<(), RecordError> {
+        self.expect_header("decisions")?;
+        self.put(&Line::Decisions(decisions.clone()))
+    }
+
     /// Keeps a sentence for the end line: what the rows say. The first is the headline.
     pub fn verdict(&mut self, text: &str) {
         self.verdicts.push(text.to_owned());
@@ -107,7 +116,8 @@ impl Writer {
             Line::Header(header) => self.header(header),
             Line::Row(row) => self.row(row),
             Line::Note(note) => self.note(&note.text),
-            Line::End(_) => Err(self.misplaced("end", "header, row, note")),
+            Line::Decisions(decisions) => self.decisions(decisions),
+            Line::End(_) => Err(self.misplaced("end", "header, row, note, decisions")),
         }
     }
 

@@ -5,14 +5,14 @@ use super::*;
 /// Refuses what contradicts itself.
 pub(super) fn check_request(
     cell: &Cell<'_>,
-    contestants: usize,
+    candidates: usize,
     plan: &Plan,
 ) -> Result<(), MeasureError> {
     let refuse = |what, found: String, accepted: String| {
         Err(MeasureError::BadRequest { what, found, accepted })
     };
-    if contestants == 0 {
-        return refuse("number of contestants", "0".into(), "1 or more".into());
+    if candidates == 0 {
+        return refuse("number of candidates", "0".into(), "1 or more".into());
     }
     if plan.rounds < MIN_ROUNDS {
         let accepted = format!("{MIN_ROUNDS} or more");
@@ -73,19 +73,16 @@ pub(super) fn equalise(cell: &mut Cell<'_>) {
     }
 }
 
-pub(super) fn check_bytes(
-    cell: &Cell<'_>,
-    contestant: &dyn Contestant,
-) -> Result<(), MeasureError> {
+pub(super) fn check_bytes(cell: &Cell<'_>, candidate: &dyn Candidate) -> Result<(), MeasureError> {
     let dst = cell.destination.visit(0);
     let src = cell.source.as_ref().map_or(dst, |source| source.visit(0)).cast_const();
-    for function in contestant.function().into_iter().chain(contestant.companion()) {
+    for function in candidate.function().into_iter().chain(candidate.companion()) {
         // SAFETY: slots of that size in written arenas; an operation with a source gets one of its
         // own, or is refused by its own contract's owner: the laboratory pairs operations and
         // cells.
         let outcome: Result<(), WrongBytes> = unsafe { verify(&function, dst, src, cell.size) };
         outcome.map_err(|wrong| MeasureError::WrongBytes {
-            contestant: contestant.name().to_owned(),
+            candidate: candidate.name().to_owned(),
             wrong,
         })?;
     }

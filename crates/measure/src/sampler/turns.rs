@@ -4,48 +4,48 @@ use super::setup::{check_bytes, check_request, equalise};
 use super::*;
 use crate::ProofVerdict;
 
-/// Samples every contestant on the cell, round by round.
+/// Samples every candidate on the cell, round by round.
 ///
 /// # Errors
 /// [`MeasureError::BadRequest`] for a plan or a cell that contradicts itself,
-/// [`MeasureError::WrongBytes`] when a contestant's [`function`](Contestant::function) fails its
+/// [`MeasureError::WrongBytes`] when a candidate's [`function`](Candidate::function) fails its
 /// check, and [`MeasureError::OverBudget`] or [`MeasureError::Map`] for a reader's delay buffer.
 /// Being stopped by `watch` is no error: what is finished is returned.
 pub fn run(
     cell: &mut Cell<'_>,
-    contestants: &mut [&mut dyn Contestant],
+    candidates: &mut [&mut dyn Candidate],
     plan: &Plan,
     clock: &Clock,
     watch: &mut dyn Watch,
 ) -> Result<CellResult, MeasureError> {
-    check_request(cell, contestants.len(), plan)?;
+    check_request(cell, candidates.len(), plan)?;
     let begun = Instant::now();
     equalise(cell);
-    for contestant in contestants.iter() {
-        check_bytes(cell, &**contestant)?;
+    for candidate in candidates.iter() {
+        check_bytes(cell, &**candidate)?;
     }
     // Checking left its own bytes behind.
     equalise(cell);
 
     let mut table = Table::new(cell, plan, clock)?;
     let mut proofs = Proofs::default();
-    for contestant in contestants.iter_mut() {
+    for candidate in candidates.iter_mut() {
         for _ in 0..2 {
             table.gather(1);
-            contestant.before(&table.places, 1);
+            candidate.before(&table.places, 1);
             table.prepare();
-            contestant.arrange(&table.places);
-            contestant.call_all(&table.places);
+            candidate.arrange(&table.places);
+            candidate.call_all(&table.places);
             table.pass_over(1);
         }
     }
     table.prove(&mut proofs);
-    table.calls = table.trial(contestants, plan);
+    table.calls = table.trial(candidates, plan);
 
     let mut samples: Vec<Samples> =
-        contestants.iter().map(|contestant| Samples::new(contestant.name())).collect();
+        candidates.iter().map(|candidate| Samples::new(candidate.name())).collect();
     let mut random = fastrand::Rng::with_seed(plan.seed);
-    let mut staying: Vec<usize> = (0..contestants.len()).collect();
+    let mut staying: Vec<usize> = (0..candidates.len()).collect();
     let (mut rounds, mut taken) = (0, 0);
     let (mut interrupted, mut out_of_time) = (false, false);
 
@@ -62,7 +62,7 @@ pub fn run(
                 interrupted = true;
                 break 'rounds;
             }
-            let times = table.sample(&mut *contestants[index], warm_walk);
+            let times = table.sample(&mut *candidates[index], warm_walk);
             if rounds == 0 {
                 table.prove(&mut proofs);
             }
@@ -72,16 +72,14 @@ pub fn run(
                 round: rounds,
                 rounds: plan.rounds,
                 samples: taken,
-                contestants: staying.len(),
-                contestant: contestants[index].name(),
+                candidates: staying.len(),
+                candidate: candidates[index].name(),
             });
         }
         rounds += 1;
         if rounds == plan.screening_rounds && rounds < plan.rounds {
-            let stays: Vec<bool> =
-                contestants.iter().map(|contestant| contestant.stays()).collect();
-            let leagues: Vec<u8> =
-                contestants.iter().map(|contestant| contestant.league()).collect();
+            let stays: Vec<bool> = candidates.iter().map(|candidate| candidate.stays()).collect();
+            let leagues: Vec<u8> = candidates.iter().map(|candidate| candidate.league()).collect();
             drop_slow(&mut samples, &mut staying, (&stays, &leagues), plan.drop_ratio, rounds);
         }
     }
@@ -97,7 +95,7 @@ pub fn run(
         visits_per_slot: calls as f64 / table.fewest_slots() as f64,
         drift: DriftVerdict::of_rounds(&times),
         proofs: (Proof::worst(&proofs.source), Proof::worst(&proofs.destination)),
-        contestants: samples,
+        candidates: samples,
         rounds,
         interrupted,
         out_of_time,
@@ -299,9 +297,9 @@ impl<'c, 'b> Table<'c, 'b> {
         last
     }
 
-    /// Sizes the samples by trials, as many for every contestant, long enough to tell how many calls
+    /// Sizes the samples by trials, as many for every candidate, long enough to tell how many calls
     /// the fastest needs, not kept.
-    fn trial(&mut self, contestants: &mut [&mut dyn Contestant], plan: &Plan) -> usize {
+    fn trial(&mut self, candidates: &mut [&mut dyn Candidate], plan: &Plan) -> usize {
         if let Some(calls) = plan.calls {
             return calls.max(1);
         }
@@ -314,9 +312,9 @@ impl<'c, 'b> Table<'c, 'b> {
         self.calls = 1;
         loop {
             let (mut fastest, mut slowest) = (f64::INFINITY, 0.0_f64);
-            for contestant in contestants.iter_mut() {
+            for candidate in candidates.iter_mut() {
                 let begun = self.clock.now();
-                let times = self.sample(&mut **contestant, warm_walk);
+                let times = self.sample(&mut **candidate, warm_walk);
                 let elapsed = self.clock.nanoseconds(begun, self.clock.now());
                 fastest = fastest.min(times.operation);
                 // What a sample takes with all its preparations counts where they grow with calls.
@@ -361,11 +359,11 @@ impl<'c, 'b> Table<'c, 'b> {
         self.clock.nanoseconds(from, to)
     }
 
-    fn sample(&mut self, contestant: &mut dyn Contestant, warm_walk: f64) -> Times {
+    fn sample(&mut self, candidate: &mut dyn Candidate, warm_walk: f64) -> Times {
         if self.is_split() {
-            self.sample_split(contestant, warm_walk)
+            self.sample_split(candidate, warm_walk)
         } else {
-            self.sample_together(contestant)
+            self.sample_together(candidate)
         }
     }
 
@@ -392,22 +390,22 @@ impl<'c, 'b> Table<'c, 'b> {
 
     /// The untimed calls. A placed operand beside a reused one is passed over, so that they leave it
     /// nothing.
-    fn lead_in(&mut self, contestant: &mut dyn Contestant) {
+    fn lead_in(&mut self, candidate: &mut dyn Candidate) {
         for _ in 0..self.untimed_calls() {
             self.gather(1);
-            contestant.before(&self.places, 1);
+            candidate.before(&self.places, 1);
             self.prepare();
-            contestant.arrange(&self.places);
-            contestant.call_all(&self.places);
+            candidate.arrange(&self.places);
+            candidate.call_all(&self.places);
             if let Some(reader) = self.cell.reader {
-                read(contestant, &self.places[0], reader);
+                read(candidate, &self.places[0], reader);
             }
             self.pass_over(1);
         }
     }
 
     /// Calls back to back in one interval.
-    fn sample_together(&mut self, contestant: &mut dyn Contestant) -> Times {
+    fn sample_together(&mut self, candidate: &mut dyn Candidate) -> Times {
         // A list covers every slot, and is gone through again where that is not enough calls; in
         // memory it never has to be (see trial).
         let slots = self.most_slots();
@@ -416,21 +414,21 @@ impl<'c, 'b> Table<'c, 'b> {
             self.calls.min(if self.slots_in_memory().is_some() { MOST_PLACES } else { longest });
         let repeats = self.calls / list;
         let rest = self.calls % list;
-        self.lead_in(contestant);
+        self.lead_in(candidate);
         self.gather(list);
-        contestant.before(&self.places, self.calls);
+        candidate.before(&self.places, self.calls);
         self.prepare();
-        contestant.arrange(&self.places);
-        if let Some(elsewhere) = contestant.timed_elsewhere(&self.places, self.calls) {
+        candidate.arrange(&self.places);
+        if let Some(elsewhere) = candidate.timed_elsewhere(&self.places, self.calls) {
             self.pass_over(list);
             return Times { operation: elsewhere / self.calls as f64, ..Times::default() };
         }
         let from = self.clock.now();
         for _ in 0..repeats {
-            contestant.call_all(&self.places);
+            candidate.call_all(&self.places);
         }
         if rest > 0 {
-            contestant.call_all(&self.places[..rest]);
+            candidate.call_all(&self.places[..rest]);
         }
         let to = self.clock.now();
         self.pass_over(list);
@@ -441,7 +439,7 @@ impl<'c, 'b> Table<'c, 'b> {
     }
 
     /// Each call, its reader and its bystander in intervals of their own.
-    fn sample_split(&mut self, contestant: &mut dyn Contestant, warm_walk: f64) -> Times {
+    fn sample_split(&mut self, candidate: &mut dyn Candidate, warm_walk: f64) -> Times {
         let mut sum = Times::default();
         let clock = self.clock;
         // Without a bystander one preparation serves a whole cycle of slots.
@@ -449,25 +447,25 @@ impl<'c, 'b> Table<'c, 'b> {
         let slots = placed.map(Operand::slots).min().unwrap_or(MOST_PLACES);
         let together = if self.cell.bystander.is_some() { 1 } else { slots.min(MOST_PLACES) };
         let mut left = self.calls;
-        self.lead_in(contestant);
+        self.lead_in(candidate);
         while left > 0 {
             let batch = together.min(left);
             left -= batch;
             self.gather(batch);
-            contestant.before(&self.places, batch);
+            candidate.before(&self.places, batch);
             self.walk_bystander();
             self.prepare();
-            contestant.arrange(&self.places);
+            candidate.arrange(&self.places);
             for index in 0..batch {
                 let place = self.places[index];
                 let from = clock.now();
-                contestant.call(&place);
+                candidate.call(&place);
                 let to = clock.now();
                 sum.operation += clock.nanoseconds(from, to);
                 if let Some(reader) = self.cell.reader {
                     self.pass_time(reader.delay);
                     let from = clock.now();
-                    read(contestant, &place, reader);
+                    read(candidate, &place, reader);
                     let to = clock.now();
                     sum.reader += clock.nanoseconds(from, to);
                 }
@@ -498,9 +496,9 @@ impl<'c, 'b> Table<'c, 'b> {
     }
 }
 
-/// The contestant's own reader, or the cell's.
-fn read(contestant: &mut dyn Contestant, place: &Place, reader: ReaderSpec) {
-    if !contestant.read(place) {
+/// The candidate's own reader, or the cell's.
+fn read(candidate: &mut dyn Candidate, place: &Place, reader: ReaderSpec) {
+    if !candidate.read(place) {
         // SAFETY: the destination's slot, which the operation has just used.
         unsafe { Reader::touch(place.dst, place.n, reader.touched_fraction) };
     }

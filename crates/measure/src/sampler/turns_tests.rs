@@ -1,4 +1,4 @@
-//! What a run does to its contestants, seen from the contestants.
+//! What a run does to its candidates, seen from the candidates.
 
 use super::*;
 use crate::{CacheLevel, Caches};
@@ -34,7 +34,7 @@ struct Spy {
     function: Option<Function>,
 }
 
-impl Contestant for Spy {
+impl Candidate for Spy {
     fn name(&self) -> &str {
         &self.name
     }
@@ -81,9 +81,9 @@ fn start(
     clock: &Clock,
     watch: &mut dyn Watch,
 ) -> Result<CellResult, MeasureError> {
-    let mut contestants: Vec<&mut dyn Contestant> =
-        spies.iter_mut().map(|spy| spy as &mut dyn Contestant).collect();
-    run(cell, &mut contestants, plan, clock, watch)
+    let mut candidates: Vec<&mut dyn Candidate> =
+        spies.iter_mut().map(|spy| spy as &mut dyn Candidate).collect();
+    run(cell, &mut candidates, plan, clock, watch)
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn two_warm_up_calls_then_turns_in_shuffled_order() {
         assert_eq!(members, [0, 1, 2]);
     }
     assert!(rounds.iter().any(|round| *round != rounds[0]), "the order varies");
-    for samples in &result.contestants {
+    for samples in &result.candidates {
         assert_eq!(samples.operation_ns.len(), 15);
         assert!(samples.reader_ns.is_empty() && samples.bystander_ns.is_empty());
         assert!(samples.operation_ns.iter().all(|time| *time > 30_000.0), "{samples:?}");
@@ -167,10 +167,10 @@ fn the_slow_are_dropped_but_the_reference_stays() {
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
     let result = start(&mut cell, &mut three, &plan, &clock, &mut Unwatched).expect("a result");
-    let lengths: Vec<usize> = result.contestants.iter().map(|c| c.operation_ns.len()).collect();
+    let lengths: Vec<usize> = result.candidates.iter().map(|c| c.operation_ns.len()).collect();
     assert_eq!(lengths, [15, 3, 15]);
-    assert_eq!(result.contestants[1].dropped_after, Some(3));
-    assert_eq!(result.contestants[2].dropped_after, None);
+    assert_eq!(result.candidates[1].dropped_after, Some(3));
+    assert_eq!(result.candidates[2].dropped_after, None);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn only_rivals_of_one_league_drop_each_other() {
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
     let result = start(&mut cell, &mut four, &plan, &clock, &mut Unwatched).expect("a result");
-    let dropped: Vec<bool> = result.contestants.iter().map(|c| c.dropped_after.is_some()).collect();
+    let dropped: Vec<bool> = result.candidates.iter().map(|c| c.dropped_after.is_some()).collect();
     assert_eq!(dropped, [false, false, false, true]);
 }
 
@@ -197,7 +197,7 @@ fn readers_and_bystanders_have_parts_of_their_own() {
         .with_reader(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) })
         .with_bystander(&mut bystander);
     let result = start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched).expect("ok");
-    let samples = &result.contestants[0];
+    let samples = &result.candidates[0];
     assert_eq!(samples.reader_ns.len(), 15);
     assert_eq!(samples.bystander_ns.len(), 15);
     assert!(samples.reader_ns.iter().all(|time| *time >= 0.0));
@@ -228,7 +228,7 @@ fn being_stopped_keeps_whole_rounds() {
     let result = start(&mut cell, &mut two, &plan, &clock, &mut StopAfter(9)).expect("a result");
     assert!(result.interrupted && !result.out_of_time);
     assert_eq!(result.rounds, 4);
-    assert!(result.contestants.iter().all(|samples| samples.operation_ns.len() == 4));
+    assert!(result.candidates.iter().all(|samples| samples.operation_ns.len() == 4));
     let plan = Plan { time_limit: Some(Duration::ZERO), ..plan };
     let result = start(&mut cell, &mut two, &plan, &clock, &mut Unwatched).expect("a result");
     assert!(result.out_of_time && result.rounds == 0);
@@ -237,7 +237,7 @@ fn being_stopped_keeps_whole_rounds() {
 #[test]
 fn compared_buffers_are_equal_up_to_where_they_should_be() {
     struct Compare(Option<usize>);
-    impl Contestant for Compare {
+    impl Candidate for Compare {
         fn name(&self) -> &str {
             "compare"
         }
@@ -258,9 +258,9 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
             let mut cell = Cell::new(operand(a, 200, 0.5, 1))
                 .with_source(operand(b, 200, 0.3, 2))
                 .with_contents(contents);
-            let mut contestant = Compare(first);
-            let mut contestants: [&mut dyn Contestant; 1] = [&mut contestant];
-            run(&mut cell, &mut contestants, &Plan::default(), &clock, &mut Unwatched)
+            let mut candidate = Compare(first);
+            let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
+            run(&mut cell, &mut candidates, &Plan::default(), &clock, &mut Unwatched)
                 .expect("a result");
         }
     }
@@ -270,13 +270,13 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
 fn what_contradicts_itself_is_refused() {
     let clock = Clock::calibrate();
     let log = Log::default();
-    let refused = |cell: &mut Cell<'_>, plan: &Plan, contestants: usize| {
-        let mut all = spies(&vec![1.0; contestants], &log, &clock);
+    let refused = |cell: &mut Cell<'_>, plan: &Plan, candidates: usize| {
+        let mut all = spies(&vec![1.0; candidates], &log, &clock);
         start(cell, &mut all, plan, &clock, &mut Unwatched).expect_err("a refusal").to_string()
     };
     let plan = Plan::default();
     let cell = || Cell::new(operand(Level::L1, 64, 1.0, 1));
-    assert_eq!(refused(&mut cell(), &plan, 0), "number of contestants is 0; accepted: 1 or more");
+    assert_eq!(refused(&mut cell(), &plan, 0), "number of candidates is 0; accepted: 1 or more");
     let few = Plan { rounds: 3, ..plan.clone() };
     assert_eq!(refused(&mut cell(), &few, 1), "number of rounds is 3; accepted: 15 or more");
     let mut large = cell();
@@ -306,7 +306,7 @@ fn wrong_bytes_stop_the_run() {
 /// Takes as long as it says.
 struct Elsewhere(Vec<usize>);
 
-impl Contestant for Elsewhere {
+impl Candidate for Elsewhere {
     fn name(&self) -> &str {
         "elsewhere"
     }
@@ -321,14 +321,14 @@ impl Contestant for Elsewhere {
 }
 
 #[test]
-fn a_contestant_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
+fn a_candidate_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
     let clock = Clock::calibrate();
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let mut elsewhere = Elsewhere(Vec::new());
     let plan = Plan { screening_rounds: 0, ..Plan::default() };
     let found =
         run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &mut Unwatched).expect("a result");
-    assert!(found.contestants[0].operation_ns.iter().all(|time| *time == 7.0));
+    assert!(found.candidates[0].operation_ns.iter().all(|time| *time == 7.0));
     let asked = &elsewhere.0[elsewhere.0.len() - found.rounds..];
     assert!(asked.iter().all(|calls| *calls == found.calls_per_sample as usize), "{asked:?}");
 }

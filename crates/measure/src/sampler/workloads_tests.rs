@@ -16,7 +16,7 @@ struct Workload {
     companion: Option<Function>,
 }
 
-impl Contestant for Workload {
+impl Candidate for Workload {
     fn name(&self) -> &str {
         "workload"
     }
@@ -44,8 +44,8 @@ impl Contestant for Workload {
 }
 
 fn run_it(cell: &mut Cell<'_>, workload: &mut Workload, plan: &Plan) -> CellResult {
-    let mut contestants: [&mut dyn Contestant; 1] = [workload];
-    run(cell, &mut contestants, plan, &Clock::calibrate(), &mut Unwatched).expect("a result")
+    let mut candidates: [&mut dyn Candidate; 1] = [workload];
+    run(cell, &mut candidates, plan, &Clock::calibrate(), &mut Unwatched).expect("a result")
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_workload_reads_where_the_cell_has_a_reader() {
         let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1)).with_reader(reader);
         let result = run_it(&mut cell, &mut workload, &plan);
         assert_eq!(workload.read, 15 * 3);
-        assert_eq!(result.contestants[0].reader_ns.len(), 15);
+        assert_eq!(result.candidates[0].reader_ns.len(), 15);
     }
     let mut workload = Workload::default();
     run_it(&mut Cell::new(operand(Level::L1, 64, 1.0, 1)), &mut workload, &plan);
@@ -92,7 +92,7 @@ fn a_workload_reads_where_the_cell_has_a_reader() {
 fn a_lead_in_leaves_a_placed_source_cold() {
     /// Notes which sources it is called on.
     struct Sources(Vec<(usize, *const u8)>, usize);
-    impl Contestant for Sources {
+    impl Candidate for Sources {
         fn name(&self) -> &str {
             "sources"
         }
@@ -107,10 +107,10 @@ fn a_lead_in_leaves_a_placed_source_cold() {
     let reused = Operand::reused(&arena, 0, 4096, 0, &caches(), 1).expect("an operand");
     let mut cell = Cell::new(reused).with_source(operand(Level::Dram, 4096, 1.0, 2));
     let plan = Plan { calls: Some(5), ..Plan::default() };
-    let mut contestant = Sources(Vec::new(), 0);
-    let mut contestants: [&mut dyn Contestant; 1] = [&mut contestant];
-    run(&mut cell, &mut contestants, &plan, &Clock::calibrate(), &mut Unwatched).expect("a result");
-    for pair in contestant.0.windows(2) {
+    let mut candidate = Sources(Vec::new(), 0);
+    let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
+    run(&mut cell, &mut candidates, &plan, &Clock::calibrate(), &mut Unwatched).expect("a result");
+    for pair in candidate.0.windows(2) {
         assert_ne!(pair[0].1, pair[1].1, "no source twice in a row: {pair:?}");
     }
 }
@@ -149,8 +149,8 @@ fn a_second_kernel_is_checked_too() {
     }
     let mut workload = Workload { companion: Some(Function::Zero(nothing)), ..Workload::default() };
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
-    let mut contestants: [&mut dyn Contestant; 1] = [&mut workload];
+    let mut candidates: [&mut dyn Candidate; 1] = [&mut workload];
     let clock = Clock::calibrate();
-    let error = run(&mut cell, &mut contestants, &Plan::default(), &clock, &mut Unwatched);
+    let error = run(&mut cell, &mut candidates, &Plan::default(), &clock, &mut Unwatched);
     assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
 }

@@ -26,7 +26,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     for ((size, cached), of_grid) in grids {
         let source = if cached { "source cached" } else { "source in memory" };
         let caption = format!("repeated to the same {}, {source}", bytes(size));
-        tables.push(grid(&caption, &of_grid, |row| row.cell.state.clone()));
+        tables.push(grid(&caption, &of_grid, |row| row.cell.state.to_string()));
     }
     let prefetching: Vec<Row> = of(true).cloned().collect();
     if !prefetching.is_empty() {
@@ -44,7 +44,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     tables
 }
 
-/// Contestants down, states across; speed and ratio to the reference of the same cell.
+/// Candidates down, states across; speed and ratio to the reference of the same cell.
 fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
     let (mut states, mut names) = (Vec::new(), Vec::new());
     for row in rows {
@@ -52,8 +52,8 @@ fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
         if !states.contains(&state) {
             states.push(state);
         }
-        if !names.contains(&row.contestant) {
-            names.push(row.contestant.clone());
+        if !names.contains(&row.candidate) {
+            names.push(row.candidate.clone());
         }
     }
     let mut heads = vec!["name".to_owned(), "alias".to_owned()];
@@ -66,7 +66,7 @@ fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
         let alias = find(&name).map_or(String::new(), |kernel| kernel.aliases.join(" "));
         let mut cells = vec![name.clone(), alias];
         for wanted in &states {
-            let found = rows.iter().find(|row| row.contestant == name && state(row) == *wanted);
+            let found = rows.iter().find(|row| row.candidate == name && state(row) == *wanted);
             match found.map(|row| (row, median(&row.operation_ns))) {
                 Some((row, time)) => cells.extend([
                     gigabytes_per_second(row.cell.size, time),

@@ -38,10 +38,10 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         tables.push(pages_table(pages));
     }
     let calls = rows.iter().filter(|row| row.histogram.is_some());
-    for ((state, contestant), launches) in
-        groups(calls, |row: &Row| (row.cell.state.clone(), row.contestant.clone()))
+    for ((state, candidate), launches) in
+        groups(calls, |row: &Row| (row.cell.state.clone(), row.candidate.clone()))
     {
-        tables.push(histogram(&state, &contestant, &launches));
+        tables.push(histogram(&state, &candidate, &launches));
     }
     tables
 }
@@ -53,9 +53,9 @@ fn pages_table(mut rows: Vec<&Row>) -> Table {
         &["kernel", ">ns a comparison", ">ratio", ">95 % interval", "verdict"],
     );
     for row in &rows {
-        let mut line = vec![row.contestant.clone(), significant(ns(row))];
+        let mut line = vec![row.candidate.clone(), significant(ns(row))];
         match row.ratio {
-            _ if row.contestant == row.reference => {
+            _ if row.candidate == row.reference => {
                 line.extend(["1".to_owned(), String::new(), "reference".to_owned()])
             }
             Some(ratio) => line.extend([
@@ -72,14 +72,14 @@ fn pages_table(mut rows: Vec<&Row>) -> Table {
 
 /// Bins joined to at most [`LINES`] lines: calls per launch, a bar on a logarithmic scale of all of
 /// them, the running tally.
-fn histogram(state: &str, contestant: &str, launches: &[&Row]) -> Table {
+fn histogram(state: &str, candidate: &str, launches: &[&Row]) -> Table {
     let of = |row: &Row| row.histogram.clone();
     let histograms: Vec<Histogram> = launches.iter().filter_map(|row| of(row)).collect();
     let mut heads = vec![">ns".to_owned()];
     heads.extend(launches.iter().map(|row| format!(">launch {:.0}", axis(row, LAUNCH))));
     heads.extend(["log of all".to_owned(), ">tally".to_owned()]);
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(format!("{contestant}, single {state}"), &heads);
+    let mut table = Table::new(format!("{candidate}, single {state}"), &heads);
     let bins = histograms.iter().map(|histogram| histogram.counts.len()).min().unwrap_or(0);
     let join = bins.div_ceil(LINES).max(1);
     let joined = |histogram: &Histogram, line: usize| -> u64 {

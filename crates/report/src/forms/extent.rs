@@ -33,8 +33,8 @@ fn table(operation: &str, size: u64, rows: &[&Row]) -> Table {
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table =
         Table::new(format!("{operation}, {}: GB/s (time over one call)", bytes(size)), &heads);
-    for (contestant, of_one) in groups(rows.iter().copied(), |row: &Row| row.contestant.clone()) {
-        let mut line = vec![contestant];
+    for (candidate, of_one) in groups(rows.iter().copied(), |row: &Row| row.candidate.clone()) {
+        let mut line = vec![candidate];
         line.extend(ways.iter().map(
             |wanted| match of_one.iter().find(|row| way(row) == *wanted) {
                 None => "-".to_owned(),

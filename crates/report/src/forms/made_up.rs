@@ -10,7 +10,7 @@ pub(super) fn cell(operation: &str, size: u64, state: &str) -> CellKey {
         size,
         source: None,
         destination: None,
-        state: state.to_owned(),
+        state: state.into(),
         reader: None,
         bystander: None,
         axes: BTreeMap::new(),
@@ -18,20 +18,20 @@ pub(super) fn cell(operation: &str, size: u64, state: &str) -> CellKey {
 }
 
 /// Five rounds around a time, and a ratio to 1000 ns.
-pub(super) fn row(cell: &CellKey, contestant: &str, reference: &str, nanoseconds: f64) -> Row {
+pub(super) fn row(cell: &CellKey, candidate: &str, reference: &str, nanoseconds: f64) -> Row {
     let ratio = nanoseconds / 1000.0;
     let ratio = PairedRatio { median: ratio, low: ratio * 0.98, high: ratio * 1.02, rounds: 15 };
     Row {
         experiment: "made-up".to_owned(),
         cell: cell.clone(),
-        contestant: contestant.to_owned(),
+        candidate: candidate.to_owned(),
         reference: reference.to_owned(),
         calls: 100,
         operation_ns: [1.0, 0.99, 1.02, 1.0, 1.1].map(|part| part * nanoseconds).to_vec(),
         reader_ns: Vec::new(),
         bystander_ns: Vec::new(),
         ratio: Some(ratio),
-        verdict: Some(ratio.verdict(0.01)),
+        verdict: Some(ratio.verdict(cachewise_measure::MARGIN)),
         total_ratio: None,
         proofs: Vec::new(),
         drift: None,

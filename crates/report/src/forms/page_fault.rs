@@ -54,7 +54,7 @@ fn faulted(reps: u64, threads: u64, rows: &[&Row]) -> Table {
             format!("{:.3} ({:.3} .. {:.3}){doubt}", ratio.median, ratio.low, ratio.high)
         });
         table.push(vec![
-            row.contestant.clone(),
+            row.candidate.clone(),
             format!("{:.3}", figure(row, "gb")),
             reps.to_string(),
             threads.to_string(),
@@ -84,7 +84,7 @@ fn latencies(rows: &[&Row]) -> Table {
     let heads = ["who", ">p50", ">p99", ">p99.9", ">worst", ">found zeroed", ">scrubbed MiB"];
     let mut table = Table::new("Latency of a zeroed page at hand-out", &heads);
     for row in rows {
-        let mut line = vec![row.contestant.clone()];
+        let mut line = vec![row.candidate.clone()];
         line.extend(
             ["p50_ns", "p99_ns", "p999_ns", "worst_ns"].map(|name| time(figure(row, name))),
         );

@@ -26,11 +26,11 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
         ["name", ">", ">", ">five times", ">", ">", ">zeroed/copied", ">ratio", ">95 % interval"];
     let mut table = Table::new(caption, &[&columns[..], &["verdict", "alias"][..]].concat());
     for row in rows {
-        let mut cells = vec![row.contestant.clone()];
+        let mut cells = vec![row.candidate.clone()];
         cells.extend(five(&whole(row)).map(|time| minutes(time * loops)));
         cells.push(counters(row, loops));
         cells.extend(comparison(row));
-        cells.push(find(&row.contestant).map_or(String::new(), |kernel| kernel.aliases.join(" ")));
+        cells.push(find(&row.candidate).map_or(String::new(), |kernel| kernel.aliases.join(" ")));
         table.push(cells);
     }
     let Some(first) = rows.first() else { return table };

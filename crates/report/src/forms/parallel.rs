@@ -15,7 +15,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn table(operation: &str, rows: &[&Row]) -> Table {
-    let ways: Vec<String> = groups(rows.iter().copied(), |row: &Row| row.contestant.clone())
+    let ways: Vec<String> = groups(rows.iter().copied(), |row: &Row| row.candidate.clone())
         .into_iter()
         .map(|(way, _)| way)
         .collect();
@@ -29,10 +29,10 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
     for (size, of_one) in groups(rows.iter().copied(), |row: &Row| row.cell.size) {
         let mut line = vec![bytes(size)];
         line.extend(ways.iter().map(|way| {
-            let Some(row) = of_one.iter().find(|row| row.contestant == *way) else {
+            let Some(row) = of_one.iter().find(|row| row.candidate == *way) else {
                 return "-".to_owned();
             };
-            if row.contestant == row.reference {
+            if row.candidate == row.reference {
                 return significant(gbps(row));
             }
             let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };

@@ -34,7 +34,7 @@ pub(super) fn gbps(row: &Row) -> f64 {
     row.cell.size as f64 / ns(row)
 }
 
-/// One line per contestant, one column per value of `column` (ascending), `cell` in between. Absent
+/// One line per candidate, one column per value of `column` (ascending), `cell` in between. Absent
 /// combinations are `-`.
 pub(super) fn pivot(
     caption: String,
@@ -51,8 +51,8 @@ pub(super) fn pivot(
     let mut heads = vec![first.to_owned()];
     heads.extend(columns.iter().map(|value| format!(">{}", head(*value))));
     let mut table = Table::new(caption, &heads.iter().map(String::as_str).collect::<Vec<_>>());
-    for (contestant, of_one) in groups(rows.iter().copied(), |row: &Row| row.contestant.clone()) {
-        let mut line = vec![contestant];
+    for (candidate, of_one) in groups(rows.iter().copied(), |row: &Row| row.candidate.clone()) {
+        let mut line = vec![candidate];
         line.extend(columns.iter().map(|value| {
             let found = of_one.iter().find(|row| column(row) == *value);
             found.map_or("-".to_owned(), |row| cell(row))
@@ -83,7 +83,7 @@ pub(super) mod made_up {
         levels: (Option<&str>, Option<&str>),
         state: &str,
         axes: &[(&str, f64)],
-        contestant: &str,
+        candidate: &str,
         ns: f64,
     ) -> Row {
         Row {
@@ -93,12 +93,12 @@ pub(super) mod made_up {
                 size,
                 source: levels.0.map(str::to_owned),
                 destination: levels.1.map(str::to_owned),
-                state: state.to_owned(),
+                state: state.into(),
                 reader: None,
                 bystander: None,
                 axes: axes.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
             },
-            contestant: contestant.to_owned(),
+            candidate: candidate.to_owned(),
             reference: "libc".to_owned(),
             calls: 1,
             operation_ns: vec![ns; 15],

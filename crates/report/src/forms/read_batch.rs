@@ -28,7 +28,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 |row| significant(gbps(row)),
             );
             for row in of_cell.iter().filter(|row| !row.cell.axes.contains_key(READ_BYTES)) {
-                table.remarks.push(format!("{}: {} GB/s", row.contestant, significant(gbps(row))));
+                table.remarks.push(format!("{}: {} GB/s", row.candidate, significant(gbps(row))));
             }
             table.remarks.push(
                 "g*: registers loaded before the first store; block*: bytes touched before they are copied"

@@ -52,7 +52,7 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
         let share =
             |name| figure(name).map_or("-".to_owned(), |part| format!("{:.1} %", part * 100.0));
         let mut cells = vec![
-            row.contestant.clone(),
+            row.candidate.clone(),
             figure("gbit_per_s").map_or("-".to_owned(), significant),
             share("cpu_share_10g"),
             share("cpu_share_copy_10g"),
@@ -68,7 +68,7 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
         "policies that choose alike in a cell differ by noise alone; Gb/s and ratio are of the sum"
             .to_owned(),
     );
-    if rows.iter().any(|row| row.contestant == "tcp loopback") {
+    if rows.iter().any(|row| row.candidate == "tcp loopback") {
         table.remarks.push(
             "tcp loopback: times are by the clock and include waiting for the sender, shares are \
              the receiver's own CPU time"

@@ -1,5 +1,5 @@
-//! `reuse-map` (000.14): per contestant, operation, size and place a grid of touched fraction by
-//! delay. `<` marks cells that the contestant wins, `>` those it loses, `~` those that nobody can
+//! `reuse-map` (000.14): per candidate, operation, size and place a grid of touched fraction by
+//! delay. `<` marks cells that the candidate wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
 use super::cells::residency;
@@ -8,20 +8,20 @@ use crate::cost::{MARGIN, ratio, verdict};
 use crate::units::{bytes, time};
 use cachewise_measure::{CellKey, Row, Verdict};
 
-/// One table per contestant other than the reference, operation, size and place.
+/// One table per candidate other than the reference, operation, size and place.
 #[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut maps: Vec<(String, &str, Vec<&Row>)> = Vec::new();
-    for row in rows.iter().filter(|row| row.contestant != row.reference) {
+    for row in rows.iter().filter(|row| row.candidate != row.reference) {
         let title = title(&row.cell);
-        match maps.iter_mut().find(|(known, who, _)| *known == title && *who == row.contestant) {
+        match maps.iter_mut().find(|(known, who, _)| *known == title && *who == row.candidate) {
             Some((_, _, of_map)) => of_map.push(row),
-            None => maps.push((title, &row.contestant, vec![row])),
+            None => maps.push((title, &row.candidate, vec![row])),
         }
     }
     maps.into_iter()
-        .map(|(title, contestant, of_map)| {
-            let mut table = table(&title, contestant, &of_map);
+        .map(|(title, candidate, of_map)| {
+            let mut table = table(&title, candidate, &of_map);
             let title = |row: &&Row| self::title(&row.cell) == title;
             table.remarks.extend(residency(rows.iter().filter(title)));
             table
@@ -62,7 +62,7 @@ impl Delay {
     }
 }
 
-fn table(title: &str, contestant: &str, rows: &[&Row]) -> Table {
+fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
     let order = |a: &f64, b: &f64| a.total_cmp(b);
     let mut fractions: Vec<f64> = rows.iter().filter_map(|row| row.cell.reader).collect();
     fractions.sort_unstable_by(order);
@@ -75,7 +75,7 @@ fn table(title: &str, contestant: &str, rows: &[&Row]) -> Table {
         .chain(delays.iter().map(|delay| format!(">{}", delay.text())))
         .collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(format!("{contestant} over {reference}, {title}"), &heads);
+    let mut table = Table::new(format!("{candidate} over {reference}, {title}"), &heads);
     for fraction in fractions {
         let mut cells = vec![format!("{:.1} %", fraction * 100.0)];
         for delay in &delays {
@@ -132,7 +132,7 @@ mod tests {
                 rows.push(row(&key, "copy.avx.nt", "copy.avx", nanoseconds));
             }
         }
-        let [table] = &tables(&rows)[..] else { panic!("one contestant, one map") };
+        let [table] = &tables(&rows)[..] else { panic!("one candidate, one map") };
         insta::assert_snapshot!(table.terminal(None));
         assert!(tables(&[]).is_empty());
     }

@@ -16,7 +16,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         .into_iter()
         .map(|((what, source, destination, size), of_cell)| {
             let states: Vec<String> =
-                groups(of_cell.iter().copied(), |row: &Row| row.cell.state.clone()).into_iter().map(|(state, _)| state).collect();
+                groups(of_cell.iter().copied(), |row: &Row| row.cell.state.to_string()).into_iter().map(|(state, _)| state).collect();
             let place = match (source, destination) {
                 (Some(source), Some(destination)) => format!("{source} to {destination}"),
                 (_, destination) => destination.unwrap_or_default(),
@@ -25,10 +25,10 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             heads.extend(states.iter().map(|state| format!(">{}", state.trim_start_matches(&what).trim_start())));
             let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
             let mut table = Table::new(format!("{what}, {}, {place}: GB/s", bytes(size)), &heads);
-            for (contestant, of_one) in groups(of_cell.iter().copied(), |row: &Row| row.contestant.clone()) {
-                let mut line = vec![contestant];
+            for (candidate, of_one) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
+                let mut line = vec![candidate];
                 line.extend(states.iter().map(|state| {
-                    let found = of_one.iter().find(|row| row.cell.state == *state);
+                    let found = of_one.iter().find(|row| row.cell.state == state.as_str());
                     found.map_or("-".to_owned(), |row| significant(gbps(row)))
                 }));
                 table.push(line);

@@ -28,7 +28,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             |row| row.cell.size as f64,
             |size| bytes(size as u64),
             |row| match row.ratio {
-                _ if row.contestant == row.reference => format!("1 ({} ns)", significant(ns(row))),
+                _ if row.candidate == row.reference => format!("1 ({} ns)", significant(ns(row))),
                 Some(ratio) if row.verdict == Some(Verdict::CannotTell) => {
                     format!("{:.2}~", ratio.median)
                 }
@@ -56,11 +56,11 @@ fn costs(rows: &[&Row]) -> Table {
             "held when clean",
         ],
     );
-    let key = |row: &Row| (axis(row, COMPONENTS) as u64, row.cell.size, row.contestant.clone());
-    for ((components, size, contestant), of_one) in groups(rows.iter().copied(), key) {
+    let key = |row: &Row| (axis(row, COMPONENTS) as u64, row.cell.size, row.candidate.clone());
+    for ((components, size, candidate), of_one) in groups(rows.iter().copied(), key) {
         let of =
             |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(&format!(" {state}")));
-        let mut line = vec![names(components), size.to_string(), contestant];
+        let mut line = vec![names(components), size.to_string(), candidate];
         line.extend(states.map(|state| {
             let net = of(state).and_then(|row| row.extra.get(NET_NS));
             net.map_or("-".to_owned(), |net| significant(*net))

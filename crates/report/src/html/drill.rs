@@ -1,4 +1,4 @@
-//! Every row with its rounds: experiments and operations, cells in them, contestants in those.
+//! Every row with its rounds: experiments and operations, cells in them, candidates in those.
 
 use crate::cost::{self, median, whole};
 use crate::plot::cell_caption;
@@ -27,7 +27,7 @@ struct Cell {
 
 #[derive(Serialize)]
 struct Line {
-    contestant: String,
+    candidate: String,
     reference: bool,
     time: String,
     speed: String,
@@ -95,7 +95,7 @@ fn cell(title: String, rows: &[&Row]) -> Cell {
 }
 
 fn line(row: &Row, scale: Scale) -> Line {
-    let reference = row.contestant == row.reference;
+    let reference = row.candidate == row.reference;
     let times = whole(row);
     let [ratio, interval, verdict] = cost::comparison(row);
     let part = |name: &str, times: &[f64]| {
@@ -110,7 +110,7 @@ fn line(row: &Row, scale: Scale) -> Line {
     .flatten()
     .collect();
     Line {
-        contestant: row.contestant.clone(),
+        candidate: row.candidate.clone(),
         reference,
         time: cost::total(row),
         speed: gigabytes_per_second(row.cell.size, median(&row.operation_ns)),

@@ -282,7 +282,7 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
 
 /// A headline for a record that has none.
 fn tally(rows: &[Row]) -> String {
-    let against: Vec<&Row> = rows.iter().filter(|row| row.contestant != row.reference).collect();
+    let against: Vec<&Row> = rows.iter().filter(|row| row.candidate != row.reference).collect();
     let count = |verdict: Verdict| {
         against.iter().filter(|row| crate::cost::verdict(row) == Some(verdict)).count()
     };
@@ -503,7 +503,7 @@ fn curve_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
 fn point_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     let parts = plot.value == plot::Quantity::Cost;
     let x_is_name = panel.x.names.len() == panel.series.len() && panel.y.is_none();
-    let mut columns = vec!["contestant".to_owned()];
+    let mut columns = vec!["candidate".to_owned()];
     if !x_is_name {
         columns.push(format!(">{}", panel.x.title));
     }
@@ -537,7 +537,7 @@ fn point_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
 
 fn histogram_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     let mut table =
-        Table::new(panel.title.clone(), &["contestant", ">from", ">to", ">calls", ">so far"]);
+        Table::new(panel.title.clone(), &["candidate", ">from", ">to", ">calls", ">so far"]);
     for series in &panel.series {
         let Some(histogram) = &series.histogram else { continue };
         let name = &plot.keys[series.key].name;

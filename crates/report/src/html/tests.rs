@@ -37,7 +37,7 @@ fn a_page_needs_nothing_else_and_runs_nothing() {
 fn everything_from_the_record_is_text() {
     let mut hostile = everything();
     let evil = "</style></svg><img src=x onerror=alert(1)>\"'";
-    hostile.rows[1].contestant = evil.into();
+    hostile.rows[1].candidate = evil.into();
     hostile.rows[2].cell.state = evil.into();
     hostile.header.settings.insert(evil.into(), evil.into());
     hostile.header.machine.cpu.model_name = evil.into();
@@ -111,7 +111,7 @@ fn commands_can_be_pasted() {
 }
 
 #[test]
-fn a_contestant_has_one_colour_on_the_whole_page() {
+fn a_candidate_has_one_colour_on_the_whole_page() {
     let mut plots: Vec<Plot> = {
         let record = everything();
         plot::figures(&record).iter().filter_map(|figure| plot::plot(&record, figure)).collect()

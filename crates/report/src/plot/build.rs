@@ -7,7 +7,7 @@ use crate::units::bytes;
 use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
 use std::collections::BTreeSet;
 
-/// So many contestants are drawn before anybody asks, the reference among them.
+/// So many candidates are drawn before anybody asks, the reference among them.
 const SHOWN: usize = 7;
 
 /// The figures of a record: those it names, or for records from before they named any, speed
@@ -24,7 +24,7 @@ pub fn figures(record: &Record) -> Vec<Figure> {
         y: None,
         value: value.to_owned(),
         panels: Vec::new(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: state.to_owned(),
     };
     let mut states: Vec<&str> = Vec::new();
@@ -42,7 +42,7 @@ pub fn figures(record: &Record) -> Vec<Figure> {
         let (kind, x) = if sizes.len() > 2 {
             (FigureKind::Curve, "size")
         } else {
-            (FigureKind::Bars, "contestant")
+            (FigureKind::Bars, "candidate")
         };
         let (title, value) = match (parts, kind) {
             (true, FigureKind::Curve) => ("Whole cost over the reference's by size", "total_ratio"),
@@ -59,7 +59,7 @@ fn has_parts(row: &Row) -> bool {
     !row.reader_ns.is_empty() || !row.bystander_ns.is_empty()
 }
 
-/// The rows a figure is about: of the first experiment in the record that has all the contestants
+/// The rows a figure is about: of the first experiment in the record that has all the candidates
 /// it names (the one in the settings first), in the states it names.
 fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
     let named = record.header.settings.get("experiment").and_then(|name| name.as_str());
@@ -71,14 +71,14 @@ fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
     }
     let fits = |row: &&Row| {
         row.cell.state.starts_with(&figure.states)
-            && (figure.contestants.is_empty() || figure.contestants.contains(&row.contestant))
+            && (figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
             && (figure.kind != FigureKind::Histogram || row.histogram.is_some())
     };
     for experiment in experiments {
         let rows: Vec<&Row> =
             record.rows.iter().filter(|row| row.experiment == experiment).filter(fits).collect();
-        let has = |name: &String| rows.iter().any(|row| row.contestant == *name);
-        if !rows.is_empty() && figure.contestants.iter().all(has) {
+        let has = |name: &String| rows.iter().any(|row| row.candidate == *name);
+        if !rows.is_empty() && figure.candidates.iter().all(has) {
             return rows;
         }
     }
@@ -89,7 +89,7 @@ fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
 const FURTHER: [&str; 6] = ["state", "source", "destination", "size", "reader", "bystander"];
 
 fn same_place(a: &Row, b: &Row, figure: &Figure, panels: &[String]) -> bool {
-    a.contestant == b.contestant
+    a.candidate == b.candidate
         && a.cell.operation == b.cell.operation
         && coordinate(a, &figure.x) == coordinate(b, &figure.x)
         && figure.y.as_deref().is_none_or(|y| coordinate(a, y) == coordinate(b, y))
@@ -101,10 +101,10 @@ fn panels_of(rows: &[&Row], figure: &Figure) -> Vec<String> {
     let mut panels: Vec<String> =
         figure.panels.iter().filter(|name| *name != "operation").cloned().collect();
     let conflict = |panels: &[String]| -> Option<String> {
-        // Rows of one contestant stand near each other; a record's cells are few thousand.
+        // Rows of one candidate stand near each other; a record's cells are few thousand.
         let mut seen: std::collections::BTreeMap<String, &Row> = std::collections::BTreeMap::new();
         for row in rows {
-            let mut place = format!("{} {}", row.contestant, row.cell.operation);
+            let mut place = format!("{} {}", row.candidate, row.cell.operation);
             for name in panels
                 .iter()
                 .map(String::as_str)
@@ -155,7 +155,7 @@ fn panel_title(row: &Row, panels: &[String]) -> String {
             ("bystander", Some(Coordinate::Number(size))) => {
                 format!("beside {}", bytes(size as u64))
             }
-            ("contestant" | "state" | "destination" | "source", Some(Coordinate::Label(text))) => {
+            ("candidate" | "state" | "destination" | "source", Some(Coordinate::Label(text))) => {
                 text
             }
             (_, Some(Coordinate::Number(value))) => {
@@ -226,12 +226,12 @@ fn rules(figure: &Figure, x: &Axis, machine: &Machine) -> Vec<Rule> {
         .collect()
 }
 
-/// A contestant's name in the legend: without its operation where panels say which.
+/// A candidate's name in the legend: without its operation where panels say which.
 fn key_name(row: &Row, several_operations: bool) -> String {
     let prefix = format!("{}.", row.cell.operation);
-    match row.contestant.strip_prefix(&prefix) {
+    match row.candidate.strip_prefix(&prefix) {
         Some(technique) if several_operations => technique.to_owned(),
-        _ => row.contestant.clone(),
+        _ => row.candidate.clone(),
     }
 }
 
@@ -258,15 +258,15 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         if !keys.iter().any(|key| key.name == name) {
             keys.push(Key {
                 name,
-                reference: row.contestant == row.reference,
+                reference: row.candidate == row.reference,
                 shown: true,
                 colour: 0,
             });
         }
     }
-    if !figure.contestants.is_empty() {
+    if !figure.candidates.is_empty() {
         let order = |key: &Key| {
-            figure.contestants.iter().position(|name| {
+            figure.candidates.iter().position(|name| {
                 *name == key.name || name.split_once('.').is_some_and(|(_, rest)| rest == key.name)
             })
         };
@@ -305,7 +305,7 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         return None;
     }
     let mut plot = Plot { title: figure.title.clone(), kind: figure.kind, value, keys, panels };
-    if figure.kind == FigureKind::Curve && figure.contestants.is_empty() {
+    if figure.kind == FigureKind::Curve && figure.candidates.is_empty() {
         choose_shown(&mut plot);
     }
     super::agree_on_colours(std::slice::from_mut(&mut plot));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn many_contestants_are_drawn_when_asked() {
+    fn many_candidates_are_drawn_when_asked() {
         let mut rows = Vec::new();
         for index in 0..12 {
             for size in [1024, 4096] {
@@ -522,6 +522,6 @@ mod tests {
             None
         );
         assert_eq!(plot(&record(rows), &figure(FigureKind::Histogram, "size", "ns")), None);
-        assert_eq!(plot(&record(vec![]), &figure(FigureKind::Bars, "contestant", "ns")), None);
+        assert_eq!(plot(&record(vec![]), &figure(FigureKind::Bars, "candidate", "ns")), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Small records for tests, made in code.
 
 use cachewise_measure::{
-    CacheLevel, Caches, CellKey, ClockFacts, Cpu, End, Figure, FigureKind, Header, Histogram, Libc,
-    Machine, PairedRatio, Record, Row, Warning,
+    CacheLevel, Caches, CellKey, ClockFacts, Cpu, Decisions, End, Figure, FigureKind, Header,
+    Histogram, Libc, Machine, PairedRatio, Record, Row, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -40,11 +40,11 @@ pub(crate) fn machine() -> Machine {
 }
 
 /// Fifteen rounds between 100 and 114 ns per KiB; kernels other than libc take half as long.
-pub(crate) fn row(operation: &str, size: u64, state: &str, contestant: &str) -> Row {
-    let scale = size as f64 / 1024.0 * if contestant == "libc" { 2.0 } else { 1.0 };
+pub(crate) fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
+    let scale = size as f64 / 1024.0 * if candidate == "libc" { 2.0 } else { 1.0 };
     let operation_ns: Vec<f64> =
         (0..15).map(|round| (100.0 + f64::from(round * 7 % 15)) * scale).collect();
-    let median = if contestant == "libc" { 1.0 } else { 0.5 };
+    let median = if candidate == "libc" { 1.0 } else { 0.5 };
     Row {
         experiment: "grid".into(),
         cell: CellKey {
@@ -57,7 +57,7 @@ pub(crate) fn row(operation: &str, size: u64, state: &str, contestant: &str) -> 
             bystander: None,
             axes: BTreeMap::new(),
         },
-        contestant: contestant.into(),
+        candidate: candidate.into(),
         reference: "libc".into(),
         calls: 100,
         operation_ns,
@@ -108,7 +108,7 @@ pub(crate) fn record(rows: Vec<Row>) -> Record {
         }],
         figures: Vec::new(),
     };
-    Record { header, rows, notes: Vec::new(), end: Some(end) }
+    Record { header, rows, notes: Vec::new(), decisions: Decisions::default(), end: Some(end) }
 }
 
 /// A figure with no panels of its own.
@@ -120,7 +120,7 @@ pub(crate) fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
         y: None,
         value: value.into(),
         panels: Vec::new(),
-        contestants: Vec::new(),
+        candidates: Vec::new(),
         states: String::new(),
     }
 }
@@ -129,8 +129,8 @@ pub(crate) fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
 pub(crate) fn everything() -> Record {
     let mut rows = Vec::new();
     for size in [1024_u64, 4096, 16384, 65536, 1 << 20] {
-        for contestant in ["libc", "copy.avx", "copy.avx.nt"] {
-            let mut row = row("copy", size, "warm", contestant);
+        for candidate in ["libc", "copy.avx", "copy.avx.nt"] {
+            let mut row = row("copy", size, "warm", candidate);
             row.reader_ns = row.operation_ns.iter().map(|time| time / 2.0).collect();
             row.bystander_ns = row.operation_ns.iter().map(|time| time / 4.0 - 28.0).collect();
             row.total_ratio = row.ratio;
@@ -140,13 +140,13 @@ pub(crate) fn everything() -> Record {
     }
     for delay in [0.0, 1000.0, 100_000.0] {
         for touched in [0.1, 0.5, 1.0] {
-            for contestant in ["libc", "copy.avx.nt"] {
-                let mut row = row("copy", 4096, "map", contestant);
+            for candidate in ["libc", "copy.avx.nt"] {
+                let mut row = row("copy", 4096, "map", candidate);
                 row.cell.axes = BTreeMap::from([
                     ("delay_ns".to_owned(), delay),
                     ("touched".to_owned(), touched),
                 ]);
-                let median = if contestant == "libc" { 1.0 } else { 0.6 + touched - delay / 3e5 };
+                let median = if candidate == "libc" { 1.0 } else { 0.6 + touched - delay / 3e5 };
                 row.total_ratio = Some(PairedRatio {
                     median,
                     low: median * 0.95,
@@ -170,10 +170,7 @@ pub(crate) fn everything() -> Record {
         with("warm", figure(FigureKind::Curve, "size", "gbps")),
         with(
             "warm",
-            Figure {
-                panels: vec!["size".into()],
-                ..figure(FigureKind::Bars, "contestant", "cost")
-            },
+            Figure { panels: vec!["size".into()], ..figure(FigureKind::Bars, "candidate", "cost") },
         ),
         with(
             "map",

@@ -93,7 +93,7 @@ impl Axis {
     }
 }
 
-/// One contestant in one panel.
+/// One candidate in one panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Index into [`Plot::keys`].

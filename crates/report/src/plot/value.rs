@@ -20,7 +20,7 @@ pub fn coordinate(row: &Row, name: &str) -> Option<Coordinate> {
     let label = |text: &str| Some(Coordinate::Label(text.to_owned()));
     match name {
         "size" => Some(Coordinate::Number(cell.size as f64)),
-        "contestant" => label(&row.contestant),
+        "candidate" => label(&row.candidate),
         "operation" => label(&cell.operation),
         "experiment" => label(&row.experiment),
         "state" => label(&cell.state),
@@ -195,7 +195,7 @@ impl Quantity {
                     Some(ratio) => {
                         Some(Spread { mid: ratio.median, low: ratio.low, high: ratio.high })
                     }
-                    None if row.contestant == row.reference => {
+                    None if row.candidate == row.reference => {
                         Some(Spread { mid: 1.0, low: 1.0, high: 1.0 })
                     }
                     None => None,

@@ -19,21 +19,21 @@ struct Bar<'p> {
     point: &'p Point,
 }
 
-/// The bars of a panel, the best first where the axis is the contestant, the reference always among
+/// The bars of a panel, the best first where the axis is the candidate, the reference always among
 /// them; and how many are left out.
 fn bars<'p>(plot: &Plot, panel: &'p Panel) -> (Vec<Bar<'p>>, usize) {
-    let by_contestant = panel.x.names.len() >= panel.series.len()
+    let by_candidate = panel.x.names.len() >= panel.series.len()
         && panel.series.iter().all(|series| series.points.len() == 1);
     let mut found: Vec<Bar<'_>> = Vec::new();
     for series in &panel.series {
         let who = &plot.keys[series.key].name;
         for point in &series.points {
             let place = panel.x.write(point.x);
-            let name = if by_contestant { who.clone() } else { format!("{place}: {who}") };
+            let name = if by_candidate { who.clone() } else { format!("{place}: {who}") };
             found.push(Bar { key: series.key, name, point });
         }
     }
-    if by_contestant {
+    if by_candidate {
         let better = plot.value.more_is_better().unwrap_or(true);
         found.sort_by(|a, b| {
             let order = a.point.value.mid.total_cmp(&b.point.value.mid);
@@ -46,7 +46,7 @@ fn bars<'p>(plot: &Plot, panel: &'p Panel) -> (Vec<Bar<'p>>, usize) {
     let mut rank = 0;
     found.retain(|bar| {
         rank += 1;
-        rank <= MOST || (by_contestant && plot.keys[bar.key].reference)
+        rank <= MOST || (by_candidate && plot.keys[bar.key].reference)
     });
     let left_out = all - found.len();
     (found, left_out)

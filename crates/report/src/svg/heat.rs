@@ -1,4 +1,4 @@
-//! Grids of colour, one per contestant, with the line where the ratio passes one.
+//! Grids of colour, one per candidate, with the line where the ratio passes one.
 
 use super::{Element, WIDTH, label, line, path, rectangle, title};
 use crate::plot::{Axis, Panel, Plot, Series};
@@ -19,7 +19,7 @@ fn shade(value: f64, ratio: bool, (least, most): (f64, f64)) -> usize {
     (share * 8.0).round().clamp(0.0, 8.0) as usize
 }
 
-/// The picture's height and elements: the contestants under each other.
+/// The picture's height and elements: the candidates under each other.
 pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let mut out = Vec::new();
     let mut top = 0.0;

@@ -10,7 +10,7 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = WIDTH - 36.0;
 const HIGH: f64 = 110.0;
 
-/// The picture's height and elements: the contestants under each other on the same axis.
+/// The picture's height and elements: the candidates under each other on the same axis.
 pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let mut out = Vec::new();
     let mut top = 0.0;

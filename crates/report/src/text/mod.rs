@@ -15,7 +15,7 @@ const NARROWEST: usize = 32;
 const WIDEST: usize = 110;
 /// Rows of a curve.
 const HIGH: usize = 12;
-/// Contestants in one picture, the reference among them.
+/// Candidates in one picture, the reference among them.
 const MOST: usize = 6;
 /// Bars in one picture.
 const MOST_BARS: usize = 16;
@@ -86,7 +86,7 @@ fn pad_left(text: &str, width: usize) -> String {
     format!("{:>width$}", cut(text, width))
 }
 
-/// Letters of the contestants, the reference's first.
+/// Letters of the candidates, the reference's first.
 const LETTERS: [char; MOST] = ['o', 'a', 'b', 'c', 'd', 'e'];
 
 /// Which series are drawn: the reference and the first that stand in the picture anyway.

@@ -3,7 +3,7 @@
 
 use super::pages::{Comparison, PageSet};
 use crate::LabError;
-use crate::contestants::{LIBC, Routine, libc_reference};
+use crate::routines::{LIBC, Routine, libc_reference};
 use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE, find};
 use cachewise_measure::{CallTimes, Clock};
 use serde::{Deserialize, Serialize};

@@ -4,23 +4,23 @@ use super::super::support::made_up;
 use super::*;
 use cachewise_measure::CallTimes;
 
-fn page(contestant: &str, ns: f64) -> Row {
+fn page(candidate: &str, ns: f64) -> Row {
     let mut row =
-        made_up::row(key("compare", 4096, (None, None), "pages", &[]), contestant, LIBC, ns);
+        made_up::row(key("compare", 4096, (None, None), "pages", &[]), candidate, LIBC, ns);
     for (name, part) in WITHIN.iter().zip([0.5, 0.6, 0.7]) {
         row.extra.insert((*name).to_owned(), part);
     }
     row
 }
 
-fn swept(contestant: &str, position: f64, ns: f64) -> Row {
+fn swept(candidate: &str, position: f64, ns: f64) -> Row {
     let cell = key("compare", 4096, (None, None), "sweep", &[(FIRST_DIFFERENCE, position)]);
-    made_up::row(cell, contestant, LIBC, ns)
+    made_up::row(cell, candidate, LIBC, ns)
 }
 
-fn called(contestant: &str, launch: f64, share: f64, times: &CallTimes) -> Row {
+fn called(candidate: &str, launch: f64, share: f64, times: &CallTimes) -> Row {
     let cell = key("compare", 4096, (None, None), "calls to 1000 ns", &[(LAUNCH, launch)]);
-    let mut row = made_up::row(cell, contestant, LIBC, 50.0);
+    let mut row = made_up::row(cell, candidate, LIBC, 50.0);
     row.extra.insert(BELOW_100.into(), share);
     row.histogram = Some(times.histogram(1000.0, 1));
     row

@@ -42,7 +42,7 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_>) -> Result<Vec<Row>, La
     }
     let reference = found[0].by_round.clone();
     let names = [RESTING, SCRUBBING];
-    let rows = found.into_iter().zip(names).map(|(mut found, contestant)| {
+    let rows = found.into_iter().zip(names).map(|(mut found, candidate)| {
         found.all.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| {
             let place = (share * found.all.len() as f64).ceil() as usize;
@@ -52,7 +52,7 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_>) -> Result<Vec<Row>, La
         Row {
             experiment: name.to_owned(),
             cell: key("zero", PAGE_SIZE, (None, None), STATE, &[]),
-            contestant: contestant.to_owned(),
+            candidate: candidate.to_owned(),
             reference: RESTING.to_owned(),
             calls: per_round as u32,
             operation_ns: found.by_round.clone(),

@@ -11,7 +11,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let find = |name: &str, lines: usize, threads: usize, reps: usize| {
         rows.iter().find(|row| {
             row.cell.state == FAULT
-                && row.contestant == name
+                && row.candidate == name
                 && axis(row, LINES) == lines as f64
                 && axis(row, THREADS) == threads as f64
                 && axis(row, REPS) == reps as f64
@@ -52,7 +52,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         let times = rate(Some(support::versus(all, one)));
         texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
     }
-    if let Some(row) = rows.iter().find(|row| row.contestant == latency::SCRUBBING) {
+    if let Some(row) = rows.iter().find(|row| row.candidate == latency::SCRUBBING) {
         let figure = |name: &str| row.extra.get(name).copied().unwrap_or(f64::NAN);
         texts.push(format!(
             "A zeroed page while the scrubber works ({:.0} MiB meanwhile): p50 {:.0} ns, p99 {:.0} ns, \

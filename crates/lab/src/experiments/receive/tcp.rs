@@ -1,10 +1,10 @@
-//! A real TCP receive over loopback, as a contestant: the kernel's own copyout among all the rest.
+//! A real TCP receive over loopback, as a candidate: the kernel's own copyout among all the rest.
 //!
 //! The sender sends what the next calls will take and no more, so that nothing of it runs beside
-//! another contestant. The receiver's cost is its CPU time; its wall time includes waiting for a
+//! another candidate. The receiver's cost is its CPU time; its wall time includes waiting for a
 //! sender that, on one core, has to take turns with it.
 
-use cachewise_measure::{Contestant, Place, clock::thread_cpu_ns};
+use cachewise_measure::{Candidate, Place, clock::thread_cpu_ns};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Sender, channel};
@@ -111,7 +111,7 @@ impl Connection {
     }
 }
 
-impl Contestant for Connection {
+impl Candidate for Connection {
     fn name(&self) -> &str {
         TCP
     }

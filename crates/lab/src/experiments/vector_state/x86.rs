@@ -3,9 +3,9 @@
 use super::{COMPONENTS, HELD, NET_NS, net, verdicts};
 use crate::LabError;
 use crate::bench::{Contest, Entrant, Spot};
-use crate::contestants::Routine;
 use crate::experiments::support::{at_least_one, field, is_plain, key};
 use crate::experiments::{Experiment, Finish, Setting, short_bytes};
+use crate::routines::Routine;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::{Function, Kernel, Operation, RegisterClass, find};
 use cachewise_measure::{Contents, PagePolicy, Place, Row};
@@ -174,10 +174,10 @@ fn save_restore(
         let cell =
             key("save-restore", size, (None, None), &label, &[(COMPONENTS, components as f64)]);
         let mut row = found.row(experiment.name, cell, index, 0);
-        row.contestant = format!("{} + xrstor", save.name());
+        row.candidate = format!("{} + xrstor", save.name());
         row.reference = format!("{} + xrstor", instructions[0].name());
         let ours = &found.samples(index).operation_ns;
-        let alone = found.result.contestants.get(instructions.len());
+        let alone = found.result.candidates.get(instructions.len());
         let zeros = vec![0.0; ours.len()];
         let net = net(ours, alone.map_or(&zeros, |samples| &samples.operation_ns));
         row.extra.insert(NET_NS.into(), net);

@@ -1,0 +1,398 @@
+//! One result: who was measured in which cell, how long it took, and what that says.
+
+use super::Histogram;
+use crate::Proof;
+use crate::stats::{DriftVerdict, MARGIN, PairedRatio, Verdict, median};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One candidate in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The experiment's name.
+    pub experiment: String,
+    /// What was measured.
+    pub cell: CellKey,
+    /// Who did it.
+    #[serde(alias = "candidate")]
+    pub candidate: String,
+    /// Whom it is compared with.
+    pub reference: String,
+    /// Calls per sample.
+    pub calls: u32,
+    /// Nanoseconds per call, by round.
+    #[serde(with = "crate::rounded::list")]
+    pub operation_ns: Vec<f64>,
+    /// Nanoseconds of the reader per call, by round; empty without one.
+    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
+    pub reader_ns: Vec<f64>,
+    /// Nanoseconds the bystander lost per call, by round; empty without one.
+    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
+    pub bystander_ns: Vec<f64>,
+    /// The operation's time over the reference's.
+    pub ratio: Option<PairedRatio>,
+    /// What that ratio says; none where it was withheld, because the operands were not where they
+    /// are said to be.
+    pub verdict: Option<Verdict>,
+    /// Operation, reader and bystander together over the reference's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_ratio: Option<PairedRatio>,
+    /// Where the operands were: source, then destination, as far as there were proofs. Of the whole
+    /// cell, and so on the reference's row alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<Proof>,
+    /// Whether the machine changed meanwhile. Of the whole cell, and so on the reference's row
+    /// alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftVerdict>,
+    /// Whether it was dropped early for its slowness.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropped: bool,
+    /// Figures particular to the experiment.
+    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, f64>,
+    /// The distribution of single calls, where the experiment is about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+}
+
+/// Operation, reader and bystander together, by round; a part that there is not counts nothing.
+#[must_use]
+pub fn total_ns(operation: &[f64], reader: &[f64], bystander: &[f64]) -> Vec<f64> {
+    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+    let sum = |(round, time): (usize, &f64)| time + part(reader, round) + part(bystander, round);
+    operation.iter().enumerate().map(sum).collect()
+}
+
+impl Row {
+    /// A row of these times, compared with nobody yet.
+    #[must_use]
+    pub fn new(
+        experiment: &str,
+        cell: CellKey,
+        candidate: &str,
+        reference: &str,
+        operation_ns: Vec<f64>,
+    ) -> Row {
+        Row {
+            experiment: experiment.to_owned(),
+            cell,
+            candidate: candidate.to_owned(),
+            reference: reference.to_owned(),
+            calls: 1,
+            operation_ns,
+            reader_ns: Vec::new(),
+            bystander_ns: Vec::new(),
+            ratio: None,
+            verdict: None,
+            total_ratio: None,
+            proofs: Vec::new(),
+            drift: None,
+            dropped: false,
+            extra: BTreeMap::new(),
+            histogram: None,
+        }
+    }
+
+    /// With the operation's ratio to the reference's, and what it says.
+    #[must_use]
+    pub fn with_ratio(mut self, ratio: PairedRatio) -> Row {
+        self.verdict = Some(ratio.verdict(MARGIN));
+        self.ratio = Some(ratio);
+        self
+    }
+
+    /// Operation, reader and bystander together, nanoseconds per call, by round.
+    #[must_use]
+    pub fn total_ns(&self) -> Vec<f64> {
+        total_ns(&self.operation_ns, &self.reader_ns, &self.bystander_ns)
+    }
+
+    /// The median of the operation's times; NaN for none.
+    #[must_use]
+    pub fn median_ns(&self) -> f64 {
+        median(&self.operation_ns)
+    }
+
+    /// A further coordinate of the cell; none where it has no such axis.
+    #[must_use]
+    pub fn axis(&self, name: &str) -> Option<f64> {
+        self.cell.axis(name)
+    }
+
+    /// Whether it has that coordinate with that value.
+    #[must_use]
+    pub fn is_at(&self, name: &str, value: f64) -> bool {
+        self.axis(name) == Some(value)
+    }
+
+    /// Decimal gigabytes per second of the operation; NaN where nothing was measured.
+    #[must_use]
+    pub fn gbps(&self) -> f64 {
+        self.cell.size as f64 / self.median_ns()
+    }
+
+    /// Whole cost over another row's of the same rounds.
+    #[must_use]
+    pub fn over(&self, other: &Row) -> PairedRatio {
+        PairedRatio::new(&self.total_ns(), &other.total_ns(), 0)
+    }
+
+    /// The ratio that counts: of the whole cost where there are parts.
+    #[must_use]
+    pub fn whole_ratio(&self) -> Option<PairedRatio> {
+        self.total_ratio.or(self.ratio)
+    }
+
+    /// What that ratio says by the margin of all verdicts.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.whole_ratio().map_or(Verdict::CannotTell, |ratio| ratio.verdict(MARGIN))
+    }
+
+    /// Whether its times are times: what a bystander loses is a difference of two walks, and where
+    /// their noise is larger than all the rest, the sum can come out at nothing or below.
+    #[must_use]
+    pub fn is_measurable(&self) -> bool {
+        !self.operation_ns.is_empty() && median(&self.total_ns()) > 0.0 && self.median_ns() > 0.0
+    }
+}
+
+/// What was measured: the coordinates of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellKey {
+    /// The operation's name.
+    pub operation: String,
+    /// Bytes per call.
+    pub size: u64,
+    /// Level of the source, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Level of the destination, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<String>,
+    /// How the operands lie, what is restored before each sample, or the part of an experiment.
+    pub state: State,
+    /// Fraction of the destination read afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<f64>,
+    /// Bytes of the bystander.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bystander: Option<u64>,
+    /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
+    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub axes: BTreeMap<String, f64>,
+}
+
+impl CellKey {
+    /// A cell without levels, reader, bystander or axes.
+    #[must_use]
+    pub fn new(operation: &str, size: usize, state: impl Into<State>) -> CellKey {
+        CellKey {
+            operation: operation.to_owned(),
+            size: size as u64,
+            source: None,
+            destination: None,
+            state: state.into(),
+            reader: None,
+            bystander: None,
+            axes: BTreeMap::new(),
+        }
+    }
+
+    /// With further coordinates.
+    #[must_use]
+    pub fn with(mut self, axes: &[(&str, f64)]) -> CellKey {
+        self.axes.extend(axes.iter().map(|&(name, value)| (name.to_owned(), value)));
+        self
+    }
+
+    /// A further coordinate; none where it has no such axis.
+    #[must_use]
+    pub fn axis(&self, name: &str) -> Option<f64> {
+        self.axes.get(name).copied()
+    }
+}
+
+/// How a cell's operands lie and what holds before each sample. Records of schema 1 called some of
+/// them otherwise; those names are read as the ones of today.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum State {
+    /// One pair of buffers over and over; the destination is brought into the cache before each
+    /// sample.
+    Warm,
+    /// As warm, but the destination is driven out of every cache before each call.
+    Evicted,
+    /// As warm, both misaligned against each other and to every vector.
+    Misaligned,
+    /// As warm, the destination a little above the source plus a power of two.
+    AbovePower,
+    /// As warm, both at the same place in a page (4 KiB aliasing).
+    Aliased,
+    /// As aliased, the destination's pages never touched before.
+    Fresh,
+    /// Buffers that overlap.
+    Overlap,
+    /// As warm; afterwards the destination is read.
+    Read,
+    /// Operands in memory; afterwards a bystander walks its working set.
+    Beside,
+    /// Operands placed at a level and proved to be there.
+    Placed,
+    /// A part of an experiment, by the name it has there.
+    Named(String),
+}
+
+/// Every state that is not an experiment's own, by name.
+const STATES: [(State, &str); 10] = [
+    (State::Warm, "warm"),
+    (State::Evicted, "evicted"),
+    (State::Misaligned, "misaligned"),
+    (State::AbovePower, "above 2^n"),
+    (State::Aliased, "4K-aliased"),
+    (State::Fresh, "fresh"),
+    (State::Overlap, "overlap"),
+    (State::Read, "read"),
+    (State::Beside, "beside"),
+    (State::Placed, "placed"),
+];
+
+/// What records of schema 1 called them.
+const OLD: [(&str, State); 3] =
+    [("askew", State::Misaligned), ("above", State::AbovePower), ("alike", State::Aliased)];
+
+impl State {
+    /// Its name in records.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            State::Named(name) => name,
+            known => STATES.iter().find(|(state, _)| state == known).map_or("", |(_, name)| name),
+        }
+    }
+}
+
+impl From<&str> for State {
+    fn from(name: &str) -> State {
+        let known = STATES.iter().find(|(_, known)| *known == name).map(|(state, _)| state);
+        let known = known.or_else(|| OLD.iter().find(|(old, _)| *old == name).map(|(_, s)| s));
+        known.cloned().unwrap_or_else(|| State::Named(name.to_owned()))
+    }
+}
+
+impl From<String> for State {
+    fn from(name: String) -> State {
+        State::from(name.as_str())
+    }
+}
+
+impl From<State> for String {
+    fn from(state: State) -> String {
+        state.as_str().to_owned()
+    }
+}
+
+impl std::ops::Deref for State {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq<str> for State {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for State {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Rows by cell, in the order the cells appear.
+#[must_use]
+pub fn by_cell<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<(&'r CellKey, Vec<&'r Row>)> {
+    let mut cells: Vec<(&CellKey, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        match cells.iter_mut().find(|(key, _)| **key == row.cell) {
+            Some((_, of_cell)) => of_cell.push(row),
+            None => cells.push((&row.cell, vec![row])),
+        }
+    }
+    cells
+}
+
+/// Items that agree in a key, in the order of their first appearance.
+pub fn groups<'r, T, K: PartialEq>(
+    items: impl IntoIterator<Item = &'r T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<(K, Vec<&'r T>)> {
+    let mut found: Vec<(K, Vec<&'r T>)> = Vec::new();
+    for item in items {
+        let of = key(item);
+        match found.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, members)) => members.push(item),
+            None => found.push((of, vec![item])),
+        }
+    }
+    found
+}
+
+/// Rows that were never measured, for tests of tables, plots and sentences.
+pub mod made_up {
+    use super::{CellKey, Row};
+
+    /// Fifteen rounds of about `ns` each, up to one per mille.
+    #[must_use]
+    pub fn row(cell: CellKey, candidate: &str, reference: &str, ns: f64) -> Row {
+        noisy(cell, candidate, reference, ns, 0.001)
+    }
+
+    /// Fifteen rounds that differ by that fraction to either side.
+    #[must_use]
+    pub fn noisy(cell: CellKey, candidate: &str, reference: &str, ns: f64, noise: f64) -> Row {
+        let mut random = fastrand::Rng::with_seed(ns.to_bits() ^ candidate.len() as u64);
+        let times = (0..15).map(|_| ns * (1.0 + noise * (2.0 * random.f64() - 1.0))).collect();
+        Row::new("made-up", cell, candidate, reference, times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_names_of_states_are_read_as_todays() {
+        for (old, new) in [("askew", "misaligned"), ("alike", "4K-aliased"), ("above", "above 2^n")]
+        {
+            let state: State = serde_json::from_str(&format!("\"{old}\"")).expect("a state");
+            assert_eq!(state, new);
+            assert_eq!(serde_json::to_string(&state).expect("text"), format!("\"{new}\""));
+        }
+        for name in ["warm", "beside", "calls as memcpy", ""] {
+            assert_eq!(State::from(name).as_str(), name);
+        }
+    }
+
+    #[test]
+    fn a_sum_counts_the_parts_there_are() {
+        let mut row = made_up::row(CellKey::new("copy", 64, State::Warm), "a", "libc", 1.0);
+        row.operation_ns = vec![1.0, 2.0];
+        row.reader_ns = vec![10.0, 20.0];
+        assert_eq!(row.total_ns(), [11.0, 22.0]);
+        row.bystander_ns = vec![-100.0];
+        assert_eq!(row.total_ns(), [-89.0, 22.0]);
+        assert!(!row.is_measurable(), "less than no time");
+        assert_eq!((row.axis("x"), row.is_at("x", f64::NAN)), (None, false));
+    }
+}
