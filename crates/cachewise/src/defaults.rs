@@ -59,6 +59,11 @@ pub(crate) fn fill(decided: u16, identity: &Identity) {
     }
 }
 
+/// The kernel through the cache that an operation has here.
+pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
+    Ways::find(operation, identity).temporal
+}
+
 /// The largest size that still goes through the cache.
 fn last_temporal(reuse: Reuse, caches: &Caches) -> u64 {
     match reuse {

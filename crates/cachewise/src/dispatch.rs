@@ -20,10 +20,12 @@
 //! further than 12.5 % from the edge of its class ([`size_class`]).
 
 use crate::cpu::Identity;
-use crate::profile::{self, ProfileText, ROWS as ROW_COUNT};
+use crate::defaults;
+use crate::profile::{self, Choice, ProfileText, ROWS as ROW_COUNT};
 use crate::reuse::Reuse;
 use crate::small;
 use crate::source;
+use crate::system;
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function, Kernel, Operation, TABLE};
 use core::hint::cold_path;
@@ -273,18 +275,20 @@ const fn count(operation: Operation) -> usize {
         }
         at += 1;
     }
-    assert!(found + 1 < u8::MAX as usize);
+    assert!(found + 2 < u8::MAX as usize);
     found
 }
 
 /// The functions of each operation by slot, and its kernels by slot less one, as places in
 /// [`TABLE`].
 macro_rules! functions {
-    ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident, $last:path;)*) => {$(
-        /// The operation's kernels by slot; the first fills the table, the last hands over.
-        pub static $name: [$type; count(Operation::$operation) + 2] = {
-            let mut functions = [$last as $type; count(Operation::$operation) + 2];
+    ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident, $last:path, $libc:path;)*) => {$(
+        /// The operation's kernels by slot; the first fills the table, the last but one hands over,
+        /// the last is the C library's.
+        pub static $name: [$type; count(Operation::$operation) + 3] = {
+            let mut functions = [$last as $type; count(Operation::$operation) + 3];
             functions[0] = $boot;
+            functions[count(Operation::$operation) + 2] = $libc;
             let (mut at, mut slot) = (0, 1);
             while at < TABLE.len() {
                 if let Function::$operation(function) = TABLE[at].function
@@ -314,19 +318,31 @@ macro_rules! functions {
 }
 
 functions! {
-    COPY: CopyFn, COPY_KERNELS, Copy, boot_copy, last::copy;
-    MOVE: CopyFn, MOVE_KERNELS, Move, boot_move, last::r#move;
-    FILL: FillFn, FILL_KERNELS, Fill, boot_fill, last::fill;
-    ZERO: ZeroFn, ZERO_KERNELS, Zero, boot_zero, last::zero;
-    COMPARE: CompareFn, COMPARE_KERNELS, Compare, boot_compare, boot_compare;
-    EQUAL: CompareFn, EQUAL_KERNELS, Equal, boot_equal, boot_equal;
+    COPY: CopyFn, COPY_KERNELS, Copy, boot_copy, hook::copy, libc::copy;
+    MOVE: CopyFn, MOVE_KERNELS, Move, boot_move, hook::r#move, libc::r#move;
+    FILL: FillFn, FILL_KERNELS, Fill, boot_fill, hook::fill, libc::fill;
+    ZERO: ZeroFn, ZERO_KERNELS, Zero, boot_zero, hook::zero, libc::zero;
+    COMPARE: CompareFn, COMPARE_KERNELS, Compare, boot_compare, boot_compare, libc::compare;
+    EQUAL: CompareFn, EQUAL_KERNELS, Equal, boot_equal, boot_equal, libc::equal;
 }
 
-/// What the last slot holds: `large.rs`.
+/// What the last slot holds: `system.rs`.
+#[cfg(all(feature = "os", target_os = "linux"))]
+use crate::system as libc;
+/// No row ever has that slot.
+#[cfg(not(all(feature = "os", target_os = "linux")))]
+mod libc {
+    pub(super) use super::{
+        boot_compare as compare, boot_copy as copy, boot_equal as equal, boot_fill as fill,
+        boot_move as r#move, boot_zero as zero,
+    };
+}
+
+/// What the last slot but one holds: `large.rs`.
 #[cfg(target_arch = "x86_64")]
-use crate::large::jump as last;
+use crate::large::jump as hook;
 #[cfg(not(target_arch = "x86_64"))]
-mod last {
+mod hook {
     pub(super) use super::{
         boot_copy as copy, boot_fill as fill, boot_move as r#move, boot_zero as zero,
     };
@@ -335,15 +351,25 @@ mod last {
 /// The slot that hands over.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn handed(operation: Operation) -> usize {
-    let functions = match operation {
+    slots(operation) - 2
+}
+
+/// The slot of the C library's routine.
+fn libc_slot(operation: Operation) -> Slot {
+    // `count` asserts that every number fits.
+    Slot((slots(operation) - 1) as u8)
+}
+
+/// How many slots an operation has.
+fn slots(operation: Operation) -> usize {
+    match operation {
         Operation::Copy | Operation::CopyPages => COPY.len(),
         Operation::Move => MOVE.len(),
         Operation::Fill => FILL.len(),
         Operation::Zero | Operation::ZeroPages => ZERO.len(),
         Operation::Compare => COMPARE.len(),
         Operation::Equal => EQUAL.len(),
-    };
-    functions - 1
+    }
 }
 
 /// The function for a size, by a row's number and the functions of its operation.
@@ -351,8 +377,8 @@ pub(crate) fn handed(operation: Operation) -> usize {
 fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
     // SAFETY: every caller passes a row that `profile::row` made, which is below ROW_COUNT.
     let row = unsafe { ROWS.get_unchecked(row) };
-    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what `handed` is
-    // for it: each is one of these functions.
+    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what `handed` or
+    // `libc_slot` is for it: each is one of these functions.
     unsafe { *functions.get_unchecked(row.slot(n)) }
 }
 
@@ -533,11 +559,20 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
 
 /// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
 /// bit each.
-pub(crate) fn follow(profile: &ProfileText<'_>, available: Features) -> u16 {
+pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
     crate::parallel::follow(profile.parallel());
     let mut decided = 0;
     for line in profile.decisions() {
-        if let Some(slot) = line.find_kernel(available).ok().and_then(slot_of) {
+        let slot = match line.choice(identity.features) {
+            Ok(Choice::Kernel(kernel)) => slot_of(kernel),
+            Ok(Choice::Libc { .. }) if system::found() => Some(libc_slot(line.operation)),
+            Ok(Choice::Libc { nearest: Some(kernel) }) => slot_of(kernel),
+            Ok(Choice::Libc { nearest: None }) => {
+                Some(defaults::temporal(line.operation, identity))
+            }
+            Err(_) => None,
+        };
+        if let Some(slot) = slot {
             let row = profile::row(line.operation, line.reuse);
             set(row, line.from, line.to, slot);
             decided |= 1 << row;
@@ -560,8 +595,12 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
     let slot = at(here)?;
     let low = (class(least)..here).rev().take_while(|class| at(*class) == Some(slot)).last();
     let high = (here..=class(most)).take_while(|class| at(*class) == Some(slot)).last();
+    let kernel = match slot == libc_slot(operation).0 {
+        true => None,
+        false => Some(kernels(operation).find(|(Slot(known), _)| *known == slot)?.1),
+    };
     Some(Found {
-        kernel: kernels(operation).find(|(Slot(known), _)| *known == slot)?.1,
+        kernel,
         from: least.max(*class_sizes(low.unwrap_or(here)).start()),
         to: *class_sizes(high.unwrap_or(here)).end(),
     })
@@ -569,7 +608,8 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
 
 /// What [`look_up`] finds.
 pub(crate) struct Found {
-    pub(crate) kernel: &'static Kernel,
+    /// `None`: the C library's routine.
+    pub(crate) kernel: Option<&'static Kernel>,
     pub(crate) from: u64,
     pub(crate) to: u64,
 }

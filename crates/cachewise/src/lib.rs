@@ -76,6 +76,7 @@ mod shipped;
 pub mod site;
 mod small;
 mod source;
+mod system;
 
 pub use dispatch::size_class;
 pub use ops::{

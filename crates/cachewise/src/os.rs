@@ -5,6 +5,9 @@
 //! sequence in [`preserving_errno`].
 
 pub(crate) mod files;
+mod symbols;
+
+pub(crate) use symbols::next_definitions;
 
 use core::ffi::{CStr, c_char, c_int, c_long};
 use core::{fmt, ptr, slice};

@@ -18,14 +18,14 @@
 //! by a baseline kernel. The claim holds the process's id, so that a child forked in the middle of
 //! it does the work anew.
 
-use crate::cpu::{Identity, Signature};
+use crate::cpu::Identity;
 use crate::defaults;
 use crate::dispatch;
 use crate::profile::{ProfileError, ProfileText};
 use crate::reuse::Reuse;
 use crate::shipped::{self, SHIPPED, Shipped};
 use crate::small;
-use cachewise_kernels::{Features, Kernel, Operation};
+use cachewise_kernels::{Kernel, Operation};
 use core::ffi::{CStr, c_char};
 use core::fmt;
 use core::hint;
@@ -136,6 +136,8 @@ pub struct Decided {
     /// The kernel; `None` where the library's own paths serve: up to 128 bytes, and up to 256
     /// without a hint on a CPU with AVX2.
     pub kernel: Option<&'static Kernel>,
+    /// Whether the process's own C library does it, as its profile has it; there is no kernel then.
+    pub libc: bool,
     /// The smallest size around the one asked for that is decided alike.
     pub from: u64,
     /// The largest one.
@@ -145,10 +147,14 @@ pub struct Decided {
 }
 
 impl Decided {
-    /// The kernel's name, or `inlined`.
+    /// The kernel's name, `libc` or `inlined`.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.kernel.map_or("inlined", |kernel| kernel.name)
+        match self.kernel {
+            Some(kernel) => kernel.name,
+            None if self.libc => crate::profile::LIBC,
+            None => "inlined",
+        }
     }
 }
 
@@ -177,7 +183,7 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     };
     if size <= own {
         let (from, to) = (0, own);
-        return Decided { kernel: None, from, to, source: Source::Computed };
+        return Decided { kernel: None, libc: false, from, to, source: Source::Computed };
     }
     let row = crate::profile::row(operation, reuse);
     let in_profile = FROM_PROFILE.load(Ordering::Acquire) >> row & 1 == 1;
@@ -185,10 +191,12 @@ pub fn decision(operation: Operation, reuse: Reuse, size: u64) -> Decided {
     let source = if decided { current() } else { Source::Computed };
     match dispatch::look_up(operation, reuse, size) {
         Some(dispatch::Found { kernel, from, to }) => {
-            Decided { kernel: Some(kernel), from: from.max(own + 1), to, source }
+            Decided { kernel, libc: kernel.is_none(), from: from.max(own + 1), to, source }
         }
         // Only while another thread fills the table.
-        None => Decided { kernel: None, from: size, to: size, source: Source::Computed },
+        None => {
+            Decided { kernel: None, libc: false, from: size, to: size, source: Source::Computed }
+        }
     }
 }
 
@@ -214,7 +222,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     profile.check(&identity.signature, available)?;
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
     dispatch::note_features(&identity);
-    let decided = dispatch::follow(&profile, available);
+    let decided = dispatch::follow(&profile, &identity);
     defaults::fill(decided, &identity);
     dispatch::note_direct(available);
     publish(INSTALLED, decided);
@@ -248,7 +256,7 @@ fn fill() {
     let Some(claim) = Claim::first() else { return };
     let identity = Identity::get();
     dispatch::note_features(&identity);
-    let (kind, decided) = discover(&identity.signature, identity.features);
+    let (kind, decided) = discover(&identity);
     defaults::fill(decided, &identity);
     dispatch::note_direct(identity.features);
     publish(kind, decided);
@@ -259,13 +267,13 @@ fn fill() {
     drop(claim);
 }
 
-fn discover(signature: &Signature, available: Features) -> (u8, u16) {
+fn discover(identity: &Identity) -> (u8, u16) {
     #[cfg(all(feature = "os", target_os = "linux"))]
-    if let Some(found) = files::discover(signature, available) {
+    if let Some(found) = files::discover(identity) {
         return found;
     }
-    match shipped::find(SHIPPED, signature) {
-        Some(found) => match follow_shipped(found, signature, available) {
+    match shipped::find(SHIPPED, &identity.signature) {
+        Some(found) => match follow_shipped(found, identity) {
             Some(decided) => {
                 SHIPPED_NAME.store(ptr::from_ref(&found.name).cast_mut(), Ordering::Release);
                 (SHIPPED_PROFILE, decided)
@@ -277,14 +285,10 @@ fn discover(signature: &Signature, available: Features) -> (u8, u16) {
 }
 
 /// Not the user's doing, so nobody is warned where a hypervisor hides what it needs.
-pub(crate) fn follow_shipped(
-    found: &Shipped,
-    signature: &Signature,
-    available: Features,
-) -> Option<u16> {
+pub(crate) fn follow_shipped(found: &Shipped, identity: &Identity) -> Option<u16> {
     let profile = ProfileText::parse(found.text).ok()?;
-    profile.check(signature, available).ok()?;
-    Some(dispatch::follow(&profile, available))
+    profile.check(&identity.signature, identity.features).ok()?;
+    Some(dispatch::follow(&profile, identity))
 }
 
 const COMPUTED: u8 = 0;
@@ -397,12 +401,11 @@ mod files {
     //! The first three sources: files, and the one warning line.
 
     use super::{ENVIRONMENT, MACHINE, PATH, USER};
-    use crate::cpu::Signature;
+    use crate::cpu::{Identity, Signature};
     use crate::cursor::Cursor;
     use crate::dispatch;
     use crate::os::{self, Errno, File, Scratch};
     use crate::profile::{self, MAX_BYTES, ProfileError, ProfileText};
-    use cachewise_kernels::Features;
     use core::ffi::CStr;
     use core::fmt::{self, Write as _};
     use core::sync::atomic::{AtomicBool, Ordering};
@@ -410,28 +413,28 @@ mod files {
     /// Linux's PATH_MAX, the final NUL included.
     const PATH_BYTES: usize = 4096;
 
-    pub(super) fn discover(signature: &Signature, available: Features) -> Option<(u8, u16)> {
+    pub(super) fn discover(identity: &Identity) -> Option<(u8, u16)> {
         let mut pages = Scratch::new(PATH_BYTES).ok()?;
         if !os::is_secure() {
             if let Some(path) = os::variable(c"CACHEWISE_PROFILE") {
-                match follow(path, signature, available) {
+                match follow(path, identity) {
                     Ok(decided) => return Some((ENVIRONMENT, decided)),
                     Err(problem) => warn(path, &problem),
                 }
             }
-            if let Some(path) = user_path(pages.bytes(), signature)
-                && let Some(decided) = follow_if_there(path, signature, available)
+            if let Some(path) = user_path(pages.bytes(), &identity.signature)
+                && let Some(decided) = follow_if_there(path, identity)
             {
                 return Some((USER, decided));
             }
         }
-        let path = machine_path(pages.bytes(), signature)?;
-        follow_if_there(path, signature, available).map(|decided| (MACHINE, decided))
+        let path = machine_path(pages.bytes(), &identity.signature)?;
+        follow_if_there(path, identity).map(|decided| (MACHINE, decided))
     }
 
     /// Having none is normal; so is a directory that this process may not look into.
-    fn follow_if_there(path: &CStr, signature: &Signature, available: Features) -> Option<u16> {
-        match follow(path, signature, available) {
+    fn follow_if_there(path: &CStr, identity: &Identity) -> Option<u16> {
+        match follow(path, identity) {
             Ok(decided) => return Some(decided),
             Err(Problem::Unreadable(error)) if error.is_missing() || !os::exists(path) => {}
             Err(problem) => warn(path, &problem),
@@ -496,19 +499,19 @@ mod files {
     }
 
     /// Follows a file, and keeps its path if that succeeds.
-    fn follow(path: &CStr, signature: &Signature, available: Features) -> Result<u16, Problem> {
+    fn follow(path: &CStr, identity: &Identity) -> Result<u16, Problem> {
         let file = File::open(path)?;
         // One byte more than is accepted, so that too much is seen.
         let mut pages = Scratch::new(MAX_BYTES + 1)?;
         let length = file.read(pages.bytes().get_mut(..=MAX_BYTES).unwrap_or(&mut []))?;
         let profile = ProfileText::parse(pages.bytes().get(..length).unwrap_or(&[]))?;
-        profile.check(signature, available)?;
+        profile.check(&identity.signature, identity.features)?;
 
         let name = path.to_bytes_with_nul();
         let mut kept = Scratch::new(name.len())?;
         // The pages have room for it.
         let _ = Cursor::new(kept.bytes()).push(name);
-        let decided = dispatch::follow(&profile, available);
+        let decided = dispatch::follow(&profile, identity);
         PATH.store(kept.leak().as_mut_ptr().cast(), Ordering::Release);
         Ok(decided)
     }

@@ -303,7 +303,14 @@ fn profile(first: &str, then: &str, crossover: u64) -> Profile {
         let kernel = |technique: &str| format!("{operation}.{technique}");
         for (from, to, technique) in [(256, crossover - 1, first), (crossover, MAX_SIZE, then)] {
             let kernel = kernel(technique);
-            decisions.push(Decision { operation, reuse: Reuse::Unknown, from, to, kernel });
+            decisions.push(Decision {
+                operation,
+                reuse: Reuse::Unknown,
+                from,
+                to,
+                kernel,
+                nearest: None,
+            });
         }
     }
     Profile {

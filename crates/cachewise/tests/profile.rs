@@ -4,7 +4,7 @@
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{
-    Decision, FIRST_SIZE, MAX_BYTES, MAX_SIZE, OPERATIONS, Parallel, Profile, ProfileError,
+    Decision, FIRST_SIZE, LIBC, MAX_BYTES, MAX_SIZE, OPERATIONS, Parallel, Profile, ProfileError,
     ProfileText, Record, Supply, fnv1a64, hints, user_path,
 };
 use cachewise_kernels::{Features, Operation, TABLE};
@@ -30,7 +30,11 @@ prop_compose! {
         let starts = std::iter::once(FIRST_SIZE).chain(crossovers.iter().copied());
         let ends = crossovers.iter().map(|next| next - 1).chain([MAX_SIZE]);
         let ranges = starts.zip(ends).zip(kernels);
-        ranges.map(|((from, to), kernel)| Decision { operation, reuse, from, to, kernel }).collect()
+        ranges.map(|((from, to), kernel)| {
+            let nearest = (kernel.len() > 15).then(|| kernel.clone());
+            let kernel = if nearest.is_some() { LIBC.to_owned() } else { kernel };
+            Decision { operation, reuse, from, to, kernel, nearest }
+        }).collect()
     }
 }
 
@@ -101,14 +105,14 @@ proptest! {
 #[test]
 fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
     let parse = |text: &str| ProfileText::parse(text.as_bytes()).expect_err(text).to_string();
-    assert_eq!(parse(""), r#"line 1, first line: found "", accepted "cachewise-profile 1""#);
+    assert_eq!(parse(""), r#"line 1, first line: found "", accepted "cachewise-profile 2""#);
     assert_eq!(
         parse("#!/bin/sh\n"),
-        r##"line 1, first line: found "#!/bin/sh", accepted "cachewise-profile 1""##
+        r##"line 1, first line: found "#!/bin/sh", accepted "cachewise-profile 2""##
     );
     assert_eq!(
-        parse("cachewise-profile 2\nanything"),
-        "line 1, version: found 2, accepted 1 (a newer cachewise wrote it)"
+        parse("cachewise-profile 3\nanything"),
+        "line 1, version: found 3, accepted 1 to 2 (a newer cachewise wrote it)"
     );
     assert_eq!(
         parse(HEAD),
@@ -278,6 +282,49 @@ fn parallel_lines_are_read_and_checked() {
     assert!(twice.starts_with("line 5, parallel:"), "{twice}");
 }
 
+/// Version 2 leaves sizes to the C library; what version 1 said, it says still.
+#[test]
+fn libc_is_a_decision_from_version_2_on() {
+    let (here, all) = (Signature::new("AuthenticAMD", 25, 1, 0), Features::detect());
+    let check = |version: u32, decide: &str| {
+        let head = HEAD.replacen('1', &version.to_string(), 1);
+        let text = sealed(&format!("{head}decide copy unknown 256 max {decide}\n"));
+        let profile = ProfileText::parse(&text).map_err(|error| error.to_string())?;
+        profile.check(&here, all).map_err(|error| error.to_string())?;
+        let line = profile.decisions().next().expect("a decision");
+        Ok((line.kernel.to_owned(), line.nearest.map(str::to_owned)))
+    };
+    assert_eq!(check(2, "libc"), Ok(("libc".to_owned(), None)));
+    let beside = Some("copy.bytes".to_owned());
+    assert_eq!(check(2, "libc copy.bytes"), Ok(("libc".to_owned(), beside)));
+    assert_eq!(check(1, "copy.bytes"), Ok(("copy.bytes".to_owned(), None)));
+    for (version, decide, error) in [
+        (
+            1,
+            "libc",
+            "line 4, kernel: found \"libc\", accepted a kernel's name (libc from version 2 on)",
+        ),
+        (
+            2,
+            "libc copy.warp",
+            "line 4, kernel: found \"copy.warp\", accepted a name from `cachewise list kernels`",
+        ),
+        (
+            2,
+            "libc move.bytes",
+            "line 4, kernel: found \"move.bytes\", accepted a kernel whose operation is copy",
+        ),
+        (
+            2,
+            "copy.bytes copy.bytes",
+            "line 4, end of the line: found \"copy.bytes\", accepted nothing more",
+        ),
+        (2, "libc copy.bytes 7", "line 4, end of the line: found \"7\", accepted nothing more"),
+    ] {
+        assert_eq!(check(version, decide), Err(error.to_owned()));
+    }
+}
+
 fn small_profile() -> Profile {
     Profile {
         cpu: Cpu::detect(),
@@ -307,6 +354,7 @@ fn a_profile_is_written_whole_or_not_at_all() {
         from: 300,
         to: MAX_SIZE,
         kernel: "copy.bytes".into(),
+        nearest: None,
     });
     let error = profile.write_atomic(&path).expect_err("a gap");
     assert!(error.to_string().contains("found 300 (gap), accepted 256"), "{error}");
@@ -353,6 +401,7 @@ fn the_example_in_the_documentation_is_a_profile() {
     assert_eq!(profile.decisions.len(), 3);
     let names = |name: &str| TABLE.iter().any(|kernel| kernel.name == name && kernel.deploy);
     if cfg!(target_arch = "x86_64") {
-        assert!(profile.decisions.iter().all(|decision| names(&decision.kernel)));
+        let known = |name: &str| name == LIBC || names(name);
+        assert!(profile.decisions.iter().all(|decision| known(&decision.kernel)));
     }
 }

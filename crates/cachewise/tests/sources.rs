@@ -73,6 +73,7 @@ fn profile_by_bytes() -> Profile {
             from: 256,
             to: MAX_SIZE,
             kernel: "copy.bytes".into(),
+            nearest: None,
         }],
         parallel: vec![],
         notes: vec![],
@@ -122,11 +123,11 @@ fn a_bad_profile_costs_one_line() {
         std::fs::write(&path, text).expect("written");
         path
     };
-    let empty = r#"line 1, first line: found "", accepted "cachewise-profile 1""#;
+    let empty = r#"line 1, first line: found "", accepted "cachewise-profile 2""#;
     let cases: [(&str, Vec<u8>, &str); 8] = [
         ("empty", vec![], empty),
         ("text", b"hello\n".to_vec(), r#"line 1, first line: found "hello", accepted"#),
-        ("newer", good.replace("profile 1", "profile 2").into(), "line 1, version: found 2, acc"),
+        ("newer", good.replace("profile 2", "profile 3").into(), "line 1, version: found 3, acc"),
         ("truncated", good.as_bytes()[..good.len() - 5].into(), "line 5, end: found the end of"),
         ("damaged", good.replace(" by ", " bY ").into(), "line 6, checksum: found fnv1a64:"),
         ("typo", good.replace("max", "12q").into(), r#"line 5, to: found "12q", accepted a who"#),
@@ -221,6 +222,7 @@ fn child_installs() {
         from: 4096,
         to: MAX_SIZE,
         kernel: "copy.sse2".into(),
+        nearest: None,
         ..profile.decisions[0].clone()
     });
     cachewise::load(&profile).expect("installed");
@@ -253,6 +255,41 @@ fn child_installs() {
     cachewise::load(&profile).expect("installed");
     assert_eq!(decided(Operation::Copy, 4096).3, Source::Computed);
     work();
+}
+
+/// Every operation and hint is left to the C library.
+#[test]
+fn child_leaves_all_to_libc() {
+    if !is_child() {
+        return;
+    }
+    let mut profile = profile_by_bytes();
+    let first = profile.decisions.remove(0);
+    for operation in cachewise::profile::OPERATIONS {
+        for &reuse in cachewise::profile::hints(operation) {
+            let nearest = Some(format!("{operation}.bytes"));
+            let kernel = "libc".to_owned();
+            profile.decisions.push(Decision { operation, reuse, kernel, nearest, ..first.clone() });
+        }
+    }
+    work();
+    cachewise::load(&profile).expect("installed");
+    for operation in cachewise::profile::OPERATIONS {
+        let decided = decision(operation, Reuse::Unknown, 5000);
+        assert_eq!((decided.name(), decided.libc, decided.to), ("libc", true, u64::MAX));
+    }
+    work();
+    // And back.
+    cachewise::load(&profile_by_bytes()).expect("installed");
+    assert_eq!(decision(Operation::Copy, Reuse::Unknown, 5000).name(), "copy.bytes");
+    assert!(!decision(Operation::Fill, Reuse::Unknown, 5000).libc);
+    work();
+}
+
+#[test]
+fn a_profile_may_leave_all_to_libc() {
+    let (_, lines) = run(&mut child("child_leaves_all_to_libc"));
+    assert!(lines.is_empty(), "{lines:?}");
 }
 
 #[test]

@@ -281,6 +281,7 @@ pub extern "C" fn cw_decision(operation: c_uint, hint: c_uint, n: usize) -> *con
     };
     let decided = cachewise::decision(operation, reuse(hint), n as u64);
     match decided.kernel {
+        None if decided.libc => c"libc".as_ptr(),
         None => c"inlined".as_ptr(),
         Some(kernel) => names::of(kernel),
     }

@@ -191,6 +191,7 @@ fn profile_text() -> String {
             from: 256,
             to: MAX_SIZE,
             kernel: "copy.gpr64".into(),
+            nearest: None,
         }],
         parallel: vec![],
         notes: vec![],
@@ -218,7 +219,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     let cases = [
         ("damaged", good.replace("copy.gpr64", "copy.gpr46")),
         ("truncated", good[..good.len() / 2].to_owned()),
-        ("newer", good.replacen("cachewise-profile 1", "cachewise-profile 2", 1)),
+        ("newer", good.replacen("cachewise-profile 2", "cachewise-profile 3", 1)),
         ("foreign", resealed(&foreign)),
         ("empty", String::new()),
     ];

@@ -95,6 +95,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
         from,
         to,
         kernel: kernel.into(),
+        nearest: None,
     };
     let text = Profile {
         cpu: cachewise::cpu::Cpu::detect(),

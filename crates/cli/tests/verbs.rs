@@ -222,7 +222,7 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     assert!(explained.contains("->") && explained.contains("Time over libc's"), "{explained}");
 
     for (form, text) in [
-        ("profile", "cachewise-profile 1"),
+        ("profile", "cachewise-profile 2"),
         ("json", "\"decisions\""),
         ("c", "struct cachewise_decision"),
     ] {

@@ -201,7 +201,8 @@ impl fmt::Display for ProfileError {
                 write!(f, "\"{found}\", accepted \"cachewise-profile {}\"", super::VERSION)
             }
             E::NewerVersion { found } => {
-                write!(f, "{found}, accepted {} (a newer cachewise wrote it)", super::VERSION)
+                let (from, to) = (super::OLDEST_VERSION, super::VERSION);
+                write!(f, "{found}, accepted {from} to {to} (a newer cachewise wrote it)")
             }
             E::Truncated { lines } => {
                 write!(f, "the end of the file after {lines} lines, accepted an end line")

@@ -18,8 +18,17 @@ use crate::reuse::Reuse;
 use cachewise_kernels::{Features, Kernel, Operation};
 use core::fmt::{self, Write};
 
-/// The format version this library reads and writes.
-pub const VERSION: u32 = 1;
+/// The format version this library writes, and the newest it reads.
+pub const VERSION: u32 = 2;
+
+/// The oldest it reads.
+const OLDEST_VERSION: u32 = 1;
+
+/// The version that brought [`LIBC`].
+const LIBC_VERSION: u32 = 2;
+
+/// Stands in a decision where a kernel's name would, and leaves the sizes to the C library.
+pub const LIBC: &str = "libc";
 
 /// The largest profile that is read.
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -139,19 +148,41 @@ pub struct DecisionLine<'a> {
     pub from: u64,
     /// The largest size it decides; [`MAX_SIZE`] is written `max`.
     pub to: u64,
-    /// The chosen kernel's canonical name.
+    /// The chosen kernel's canonical name, or [`LIBC`].
     pub kernel: &'a str,
+    /// Beside [`LIBC`]: the kernel for where no routine of a C library can be called.
+    pub nearest: Option<&'a str>,
+}
+
+/// What a decision says to do.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice {
+    /// Use this kernel.
+    Kernel(&'static Kernel),
+    /// Use the C library's routine.
+    Libc {
+        /// The kernel for where there is none; the computed default where the profile names none.
+        nearest: Option<&'static Kernel>,
+    },
 }
 
 impl DecisionLine<'_> {
-    /// The kernel of that name, if the library may use it on a CPU with these features.
+    /// What it says, if the library may do so on a CPU with these features.
     ///
     /// # Errors
     /// No such kernel, or one of another operation, not deployable, or in need of more.
-    pub fn find_kernel(&self, available: Features) -> Result<&'static Kernel, ProfileError> {
+    pub fn choice(&self, available: Features) -> Result<Choice, ProfileError> {
+        if self.kernel != LIBC {
+            return self.find(self.kernel, available).map(Choice::Kernel);
+        }
+        let nearest = self.nearest.map(|name| self.find(name, available)).transpose()?;
+        Ok(Choice::Libc { nearest })
+    }
+
+    fn find(&self, name: &str, available: Features) -> Result<&'static Kernel, ProfileError> {
         let line = self.line;
-        let Some(kernel) = cachewise_kernels::find(self.kernel) else {
-            return Err(ProfileError::UnknownKernel { line, found: Text::new(self.kernel) });
+        let Some(kernel) = cachewise_kernels::find(name) else {
+            return Err(ProfileError::UnknownKernel { line, found: Text::new(name) });
         };
         if kernel.operation() != self.operation {
             let operation = self.operation;
@@ -265,7 +296,7 @@ impl<'a> ProfileText<'a> {
                 accepted: text_of(signature),
             });
         }
-        self.decisions().try_for_each(|decision| decision.find_kernel(available).map(|_| ()))
+        self.decisions().try_for_each(|decision| decision.choice(available).map(|_| ()))
     }
 }
 
@@ -410,8 +441,16 @@ fn decision(line: u32, rest: &[u8]) -> Result<DecisionLine<'_>, ProfileError> {
     let kernel = fields.parse("kernel", "a kernel's name", |text| {
         text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
     })?;
+    let nearest = match fields.rest {
+        Some(_) if kernel == LIBC => {
+            Some(fields.parse("nearest kernel", "a kernel's name", |text| {
+                text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
+            })?)
+        }
+        _ => None,
+    };
     fields.end()?;
-    Ok(DecisionLine { line, operation, reuse, from, to, kernel })
+    Ok(DecisionLine { line, operation, reuse, from, to, kernel, nearest })
 }
 
 fn parallel(line: u32, rest: &[u8]) -> Result<Parallel, ProfileError> {
@@ -434,6 +473,7 @@ fn parallel(line: u32, rest: &[u8]) -> Result<Parallel, ProfileError> {
 struct Parser<'a> {
     bytes: &'a [u8],
     lines: Lines<'a>,
+    version: u32,
     cpu: Option<(u32, Signature, &'a str)>,
     caches: Option<Caches>,
     record: Option<(&'a str, u64)>,
@@ -453,6 +493,7 @@ impl<'a> Parser<'a> {
         Ok(Parser {
             bytes,
             lines: Lines { rest: bytes, number: 0 },
+            version: VERSION,
             cpu: None,
             caches: None,
             record: None,
@@ -503,10 +544,13 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         match version {
-            Some(version) if version == u64::from(VERSION) => Ok(()),
             Some(version) if version > u64::from(VERSION) => {
                 let found = u32::try_from(version).unwrap_or(u32::MAX);
                 Err(ProfileError::NewerVersion { found })
+            }
+            Some(version) if version >= u64::from(OLDEST_VERSION) => {
+                self.version = version as u32;
+                Ok(())
             }
             _ => Err(ProfileError::NotAProfile { found: Text::from_bytes(line) }),
         }
@@ -557,6 +601,10 @@ impl<'a> Parser<'a> {
 
     fn decide(&mut self, line: u32, rest: &'a [u8]) -> Result<(), ProfileError> {
         let decision = decision(line, rest)?;
+        if decision.kernel == LIBC && self.version < LIBC_VERSION {
+            let accepted = "a kernel's name (libc from version 2 on)";
+            return Err(Fields::new(line, rest).error("kernel", LIBC.as_bytes(), accepted));
+        }
         let Some(next) = self.next.get_mut(row(decision.operation, decision.reuse)) else {
             return Ok(());
         };

@@ -29,8 +29,10 @@ pub struct Decision {
     pub from: u64,
     /// The largest size it decides; [`MAX_SIZE`] for every larger one.
     pub to: u64,
-    /// The kernel's canonical name.
+    /// The kernel's canonical name, or [`LIBC`](super::LIBC).
     pub kernel: String,
+    /// Beside `libc`: the kernel for where no routine of a C library can be called.
+    pub nearest: Option<String>,
 }
 
 /// The raw results a profile was decided from.
@@ -61,6 +63,7 @@ pub struct Record {
 ///         from: 256,
 ///         to: MAX_SIZE,
 ///         kernel: "copy.bytes".into(),
+///         nearest: None,
 ///     }],
 ///     parallel: vec![],
 ///     notes: vec![],
@@ -119,7 +122,7 @@ impl Profile {
         Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))
     }
 
-    /// The profile as text, format version 1. Control characters in free text become spaces.
+    /// The profile as text, in the newest format version. Control characters in free text become spaces.
     ///
     /// The decisions are written as they are: [`parse`](Profile::parse) says what is wrong with
     /// them, and [`write_atomic`](Profile::write_atomic) asks it first.
@@ -148,14 +151,18 @@ impl Profile {
         for note in &self.notes {
             writeln!(out, "note {}", line(note))?;
         }
-        for Decision { operation, reuse, from, to, kernel } in &self.decisions {
+        for Decision { operation, reuse, from, to, kernel, nearest } in &self.decisions {
             write!(out, "decide {operation} {reuse} {from} ")?;
             if *to == MAX_SIZE {
                 out.push_str("max")
             } else {
                 write!(out, "{to}")?
             }
-            writeln!(out, " {kernel}")?;
+            write!(out, " {kernel}")?;
+            match nearest {
+                Some(nearest) => writeln!(out, " {nearest}")?,
+                None => out.push('\n'),
+            }
         }
         for Parallel { operation, supply, threads, from } in &self.parallel {
             write!(out, "parallel {operation} {supply} {threads} ")?;
@@ -218,8 +225,9 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 impl From<DecisionLine<'_>> for Decision {
     fn from(line: DecisionLine<'_>) -> Decision {
-        let DecisionLine { operation, reuse, from, to, kernel, .. } = line;
-        Decision { operation, reuse, from, to, kernel: kernel.to_owned() }
+        let DecisionLine { operation, reuse, from, to, kernel, nearest, .. } = line;
+        let nearest = nearest.map(ToOwned::to_owned);
+        Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest }
     }
 }
 

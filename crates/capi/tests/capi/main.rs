@@ -2,5 +2,6 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod header;
+mod libc;
 mod programs;
 mod support;

@@ -287,6 +287,7 @@ fn profile_of(
                 from: decision.range.from as u64,
                 to: decision.range.to.map_or(MAX_SIZE, |to| to as u64),
                 kernel: decision.range.kernel.clone(),
+                nearest: None,
             })
             .collect(),
         parallel: Vec::new(),

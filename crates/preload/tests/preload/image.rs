@@ -22,11 +22,12 @@ const EXPORTED: [&str; 13] = [
 ];
 
 /// What it may call of libc: nothing that allocates, takes a lock on the way of a call, or copies.
-const IMPORTED: [&str; 15] = [
+const IMPORTED: [&str; 16] = [
     "__chk_fail",
     "__errno_location",
     "abort",
     "clock_gettime",
+    "dl_iterate_phdr",
     "dladdr",
     "dlsym",
     "environ",

@@ -5,6 +5,7 @@ mod behaviour;
 mod image;
 mod known;
 mod learning;
+mod libc;
 mod programs;
 mod statistics;
 mod support;

@@ -1,0 +1,244 @@
+//! Names looked up in the objects of this process without a lock of the dynamic linker's that is
+//! held while code of others runs, and without allocating.
+//!
+//! ELF gABI, "Dynamic Section" and "Symbol Table"; the hash table is GNU's (binutils, `--hash-style=
+//! gnu`), the only one that distributions still write everywhere. An object without it is passed over.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::null_mut;
+
+/// The addresses of these functions' next definitions behind the object that `own` lies in; from the
+/// first object on where there is none behind. All or nothing.
+pub(crate) fn next_definitions<const N: usize>(
+    names: [&CStr; N],
+    own: usize,
+) -> Option<[*mut (); N]> {
+    let mut search =
+        Search { names, own, passed: false, before: [null_mut(); N], after: [null_mut(); N] };
+    // SAFETY: `visit` is called with the same pointer while this call lasts, and nobody else has it.
+    unsafe { libc::dl_iterate_phdr(Some(visit::<N>), (&raw mut search).cast()) };
+    let mut found = search.after;
+    for (found, before) in found.iter_mut().zip(search.before) {
+        if found.is_null() {
+            *found = before;
+        }
+    }
+    (search.passed && found.iter().all(|address| !address.is_null())).then_some(found)
+}
+
+struct Search<'n, const N: usize> {
+    names: [&'n CStr; N],
+    own: usize,
+    /// Whether the object of `own` has been seen.
+    passed: bool,
+    /// The first definitions before that object, and behind it.
+    before: [*mut (); N],
+    after: [*mut (); N],
+}
+
+unsafe extern "C" fn visit<const N: usize>(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: `next_definitions` passed its own, and waits.
+    let search = unsafe { &mut *search.cast::<Search<'_, N>>() };
+    // SAFETY: the dynamic linker's promise for the duration of this call.
+    let info = unsafe { &*info };
+    let object = Object::new(info);
+    if object.holds(search.own, 1) {
+        search.passed = true;
+        return 0;
+    }
+    let Some(symbols) = object.symbols() else { return 0 };
+    let found = if search.passed { &mut search.after } else { &mut search.before };
+    for (found, name) in found.iter_mut().zip(search.names) {
+        if found.is_null() {
+            *found = symbols.find(name).unwrap_or(null_mut());
+        }
+    }
+    0
+}
+
+/// What the dynamic linker tells of an object.
+struct Object<'i> {
+    base: usize,
+    headers: &'i [libc::Elf64_Phdr],
+}
+
+impl<'i> Object<'i> {
+    fn new(info: &'i libc::dl_phdr_info) -> Object<'i> {
+        let headers: &[libc::Elf64_Phdr] = if info.dlpi_phdr.is_null() {
+            &[]
+        } else {
+            // SAFETY: that many program headers, for as long as the object is loaded.
+            unsafe {
+                core::slice::from_raw_parts(info.dlpi_phdr.cast(), usize::from(info.dlpi_phnum))
+            }
+        };
+        Object { base: info.dlpi_addr as usize, headers }
+    }
+
+    fn start(&self, header: &libc::Elf64_Phdr) -> usize {
+        self.base.wrapping_add(header.p_vaddr as usize)
+    }
+
+    /// Whether so many bytes from an address on are loaded with this object.
+    fn holds(&self, address: usize, bytes: usize) -> bool {
+        self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).any(|header| {
+            let offset = address.wrapping_sub(self.start(header)) as u64;
+            offset.checked_add(bytes as u64).is_some_and(|end| end <= header.p_memsz)
+        })
+    }
+
+    fn symbols(&self) -> Option<Symbols<'_>> {
+        /// Tags of the dynamic section.
+        const STRTAB: u64 = 5;
+        const SYMTAB: u64 = 6;
+        const GNU_HASH: u64 = 0x6fff_fef5;
+        const VERSYM: u64 = 0x6fff_fff0;
+        let dynamic = self.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        let (mut strings, mut table, mut hash, mut versions) = (0, 0, 0, 0);
+        for at in 0..dynamic.p_memsz as usize / size_of::<[u64; 2]>() {
+            let [tag, value] =
+                self.read::<[u64; 2]>(self.start(dynamic) + at * size_of::<[u64; 2]>())?;
+            // glibc adds the base when it loads an object, musl and the vDSO do not.
+            let value = value as usize;
+            let value = if value < self.base { value + self.base } else { value };
+            match tag {
+                0 => break,
+                STRTAB => strings = value,
+                SYMTAB => table = value,
+                GNU_HASH => hash = value,
+                VERSYM => versions = value,
+                _ => {}
+            }
+        }
+        (strings != 0 && table != 0 && hash != 0).then_some(Symbols {
+            object: self,
+            strings,
+            table,
+            hash,
+            versions,
+        })
+    }
+
+    /// Reads what is loaded with this object, and nothing else.
+    fn read<T: Copy>(&self, address: usize) -> Option<T> {
+        if !self.holds(address, size_of::<T>()) {
+            return None;
+        }
+        // SAFETY: inside a loaded segment; `T` is integers, for which any bytes will do.
+        Some(unsafe { (address as *const T).read_unaligned() })
+    }
+}
+
+/// An object's dynamic symbols.
+struct Symbols<'o> {
+    object: &'o Object<'o>,
+    strings: usize,
+    table: usize,
+    hash: usize,
+    /// 0 where its symbols have no versions.
+    versions: usize,
+}
+
+/// `Elf64_Sym`, as three words: name, info, other and section; value; size.
+type Symbol = [u64; 3];
+
+impl Symbols<'_> {
+    /// The function of that name, of the version that a program gets that is linked today.
+    fn find(&self, name: &CStr) -> Option<*mut ()> {
+        let hash = name
+            .to_bytes()
+            .iter()
+            .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        let [buckets, first, bloom_words, _] = self.object.read::<[u32; 4]>(self.hash)?;
+        let bloom = self.hash + size_of::<[u32; 4]>();
+        let bucket = bloom + bloom_words as usize * size_of::<u64>();
+        let chain = bucket + buckets as usize * size_of::<u32>();
+        let word =
+            |start: usize, at: u32| self.object.read::<u32>(start + at as usize * size_of::<u32>());
+        let mut symbol = word(bucket, hash.checked_rem(buckets)?)?;
+        loop {
+            let found = word(chain, symbol.checked_sub(first)?)?;
+            if found | 1 == hash | 1
+                && let Some(address) = self.function(symbol, name)
+            {
+                return Some(address);
+            }
+            if found & 1 == 1 {
+                return None;
+            }
+            symbol += 1;
+        }
+    }
+
+    fn function(&self, at: u32, name: &CStr) -> Option<*mut ()> {
+        const FUNCTION: u8 = 2;
+        const INDIRECT_FUNCTION: u8 = 10;
+        const GLOBAL: u8 = 1;
+        const WEAK: u8 = 2;
+        let place = self.table + at as usize * size_of::<Symbol>();
+        let [first, value, _] = self.object.read::<Symbol>(place)?;
+        let first = first.to_le_bytes();
+        let [n0, n1, n2, n3, info, _, s0, s1] = if cfg!(target_endian = "little") {
+            first
+        } else {
+            // The four fields stand in this order in memory, whatever the byte order.
+            let mut swapped = first;
+            swapped.reverse();
+            swapped
+        };
+        let (offset, section) =
+            (u32::from_ne_bytes([n0, n1, n2, n3]), u16::from_ne_bytes([s0, s1]));
+        if section == 0 || !matches!(info >> 4, GLOBAL | WEAK) || !self.is_named(offset, name) {
+            return None;
+        }
+        // Bit 15: a version for programs that were linked long ago (symbol versioning, LSB 11.7.2).
+        let version = match self.versions {
+            0 => 1,
+            versions => self.object.read::<u16>(versions + at as usize * size_of::<u16>())?,
+        };
+        if version & 0x8000 != 0 || version == 0 {
+            return None;
+        }
+        let address = self.object.base.wrapping_add(value as usize);
+        if !self.object.holds(address, 1) {
+            return None;
+        }
+        match info & 0xf {
+            FUNCTION => Some(address as *mut ()),
+            // SAFETY: a resolver of an object that is loaded and, `found` having seen to it that the
+            // C library is initialised, relocated.
+            INDIRECT_FUNCTION => Some(unsafe { resolve(address) }),
+            _ => None,
+        }
+    }
+
+    fn is_named(&self, offset: u32, name: &CStr) -> bool {
+        let start = self.strings + offset as usize;
+        let bytes = name.to_bytes_with_nul();
+        bytes.iter().enumerate().all(|(at, byte)| self.object.read::<u8>(start + at) == Some(*byte))
+    }
+}
+
+/// Asks an IFUNC resolver which function it is.
+///
+/// # Safety
+/// `resolver` is the address of one, in an object that has been relocated.
+unsafe fn resolve(resolver: usize) -> *mut () {
+    // What glibc passes: nothing on x86-64, the hardware capabilities elsewhere, with a marked
+    // argument block on Arm (sysdeps/*/dl-irel.h).
+    type Resolver = unsafe extern "C" fn(u64, *const [u64; 3]) -> *mut ();
+    // SAFETY: always callable; reads the auxiliary vector.
+    let first = unsafe { libc::getauxval(libc::AT_HWCAP) };
+    // SAFETY: as above.
+    let second = unsafe { libc::getauxval(libc::AT_HWCAP2) };
+    let marked = if cfg!(target_arch = "aarch64") { first | 1 << 62 } else { first };
+    let arguments = [size_of::<[u64; 3]>() as u64, first, second];
+    // SAFETY: the caller's promise; a function ignores arguments that it does not have.
+    let resolver = unsafe { core::mem::transmute::<usize, Resolver>(resolver) };
+    // SAFETY: as above.
+    unsafe { resolver(marked, &raw const arguments) }
+}

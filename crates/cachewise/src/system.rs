@@ -1,0 +1,115 @@
+//! The process's own C library: its `memcpy`, `memmove`, `memset` and `memcmp`, for the sizes that a
+//! profile leaves to it (`libc` in a `decide` line).
+//!
+//! [`found`] looks them up, once, when a profile that needs them is first followed. The definition
+//! that is taken is the next one behind this library in the order in which the dynamic linker looks
+//! names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for a
+//! library that `dlopen` put at the end, what was there before it. So a library whose own `memcpy`
+//! ends here (the preload library) never finds itself, and two such libraries never find each other
+//! in turn.
+//!
+//! `dlsym` itself may allocate and waits while another thread is in `dlopen`. The look-up here only
+//! reads what `dl_iterate_phdr` shows: no allocation, and a lock that nobody holds while code of
+//! others runs. A program that is linked statically has no such table; nothing is found there, and
+//! the profile's next best stands.
+
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
+
+/// Without an operating system there is no C library.
+#[cfg(not(all(feature = "os", target_os = "linux")))]
+pub(crate) fn found() -> bool {
+    false
+}
+
+#[cfg(all(feature = "os", target_os = "linux"))]
+mod routines {
+    use crate::os::next_definitions;
+    use cachewise_kernels::table::{CompareFn, CopyFn, FillFn};
+    use core::ffi::CStr;
+    use core::mem::transmute;
+    use core::ptr::null_mut;
+    use core::sync::atomic::{AtomicPtr, Ordering};
+
+    const NAMES: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
+
+    /// The routines of [`NAMES`]; all null or all found.
+    static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+
+    /// Looks for the C library's routines; whether [`copy`] and the others may be called. Says no in
+    /// an IFUNC resolver, where the C library may not be ready; it is asked again later.
+    pub(crate) fn found() -> bool {
+        if ROUTINES.iter().all(|routine| !routine.load(Ordering::Acquire).is_null()) {
+            return true;
+        }
+        if !crate::os::has_environment() {
+            return false;
+        }
+        let Some(routines) = next_definitions(NAMES, ROUTINES.as_ptr().addr()) else {
+            return false;
+        };
+        for (place, routine) in ROUTINES.iter().zip(routines) {
+            place.store(routine, Ordering::Release);
+        }
+        true
+    }
+
+    macro_rules! routine {
+        ($at:literal, $type:ty) => {{
+            // The decision table led here, and it does so only after `found` has said yes.
+            let routine = ROUTINES[$at].load(Ordering::Relaxed);
+            // SAFETY: `found` stored the address of the C library's function of that name, whose
+            // C type this is.
+            unsafe { transmute::<*mut (), $type>(routine) }
+        }};
+    }
+
+    /// # Safety
+    /// `memcpy`'s contract, after [`found`] said yes. So all below, with their own contracts.
+    pub(crate) unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        let memcpy = routine!(0, CopyFn);
+        // SAFETY: the caller's promise.
+        unsafe { memcpy(dst, src, n) }
+    }
+
+    /// # Safety
+    /// `memmove`'s contract.
+    pub(crate) unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+        let memmove = routine!(1, CopyFn);
+        // SAFETY: the caller's promise.
+        unsafe { memmove(dst, src, n) }
+    }
+
+    /// # Safety
+    /// `memset`'s contract.
+    pub(crate) unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+        let memset = routine!(2, FillFn);
+        // SAFETY: the caller's promise.
+        unsafe { memset(dst, byte, n) }
+    }
+
+    /// # Safety
+    /// `dst` is writable for `n` bytes.
+    pub(crate) unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
+        let memset = routine!(2, FillFn);
+        // SAFETY: the caller's promise.
+        unsafe { memset(dst, 0, n) }
+    }
+
+    /// # Safety
+    /// `memcmp`'s contract.
+    pub(crate) unsafe extern "C" fn compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+        let memcmp = routine!(3, CompareFn);
+        // SAFETY: the caller's promise.
+        unsafe { memcmp(a, b, n) }
+    }
+
+    /// 1 or 0.
+    ///
+    /// # Safety
+    /// As [`compare`].
+    pub(crate) unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+        // SAFETY: the caller's promise.
+        i32::from(unsafe { compare(a, b, n) } == 0)
+    }
+}

@@ -1,0 +1,87 @@
+//! Sizes that the profile leaves to the C library: its own routines do them, at every moment of a
+//! process, and this library's `memcpy` never ends in itself.
+
+use crate::support::{compile, library, preloaded, run, text};
+use cachewise::cpu::Signature;
+use cachewise::profile::fnv1a64;
+use std::path::{Path, PathBuf};
+
+const CALLS: &[&str] = &["-O1", "-fno-builtin"];
+
+/// A profile for this CPU that leaves everything to the C library.
+fn leave_all(directory: &Path) -> PathBuf {
+    let mut body = format!("cachewise-profile 2\ncpu {}\ncaches 1 2 3\n", Signature::detect());
+    for operation in ["copy", "move", "fill", "zero", "compare", "equal"] {
+        let hints: &[&str] = match operation {
+            "compare" | "equal" => &["unknown"],
+            _ => &["unknown", "soon", "never"],
+        };
+        for hint in hints {
+            body.push_str(&format!("decide {operation} {hint} 256 max libc {operation}.bytes\n"));
+        }
+    }
+    let end = format!("end {} fnv1a64:{:016x}\n", body.lines().count(), fnv1a64(body.as_bytes()));
+    let path = directory.join("libc.profile");
+    std::fs::write(&path, body + &end).expect("written");
+    path
+}
+
+/// The next definition in the order of look-up is the one that is called, and called once per call:
+/// what `next` itself hands on would come back to it for ever if anything led back.
+#[test]
+fn the_next_definition_is_called_and_never_this_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let flags = ["-O1", "-shared", "-fPIC", "-fno-builtin", "-fno-tree-loop-distribute-patterns"];
+    let next = compile(directory.path(), "next", &flags);
+    let program = compile(directory.path(), "calls", CALLS);
+    let both = format!("{}:{}", library().display(), next.display());
+    let profile = leave_all(directory.path());
+    let mut command = preloaded(&program);
+    command.env("LD_PRELOAD", &both).env("CACHEWISE_PROFILE", &profile);
+    let output = run(&mut command);
+    assert_eq!(text(&output.stdout), "every byte right\n");
+    assert_eq!(text(&output.stderr), "next: 10 copies, 10 moves, 20 fills, 20 compares\n");
+    // Without the profile none arrives there.
+    let output = run(preloaded(&program).env("LD_PRELOAD", &both));
+    assert_eq!(text(&output.stderr), "next: 0 copies, 0 moves, 0 fills, 0 compares\n");
+}
+
+#[test]
+fn every_length_alignment_and_overlap_by_libc() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let profile = leave_all(directory.path());
+    let program = compile(directory.path(), "exhaustive", &[CALLS, &["-ldl"]].concat());
+    let counts = directory.path().join("counts");
+    for statistics in [Path::new("0"), &counts] {
+        let mut command = preloaded(&program);
+        command.env("CACHEWISE_PROFILE", &profile).env("CACHEWISE_STATS", statistics);
+        let output = run(command.arg("libcachewise_preload"));
+        assert_eq!(text(&output.stdout), "every byte right\n");
+        assert_eq!(text(&output.stderr), "");
+    }
+    assert!(std::fs::read_to_string(counts).expect("counts").contains("overlap"));
+}
+
+/// In a resolver, before `main`, in signal handlers, in forked children, in threads, at exit; with
+/// statistics and with learning.
+#[test]
+fn libc_at_every_moment_of_a_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let profile = leave_all(directory.path());
+    let program = compile(directory.path(), "moments", &[CALLS, &["-pthread"]].concat());
+    let (counts, section) = (directory.path().join("counts"), directory.path().join("section"));
+    for (name, value) in [
+        ("CACHEWISE_NOTHING", "1"),
+        ("CACHEWISE_STATS", counts.to_str().expect("UTF-8")),
+        ("CACHEWISE_LEARN", "1"),
+    ] {
+        let mut command = preloaded(&program);
+        command.env("CACHEWISE_PROFILE", &profile).env("CACHEWISE_PROGRAM", &section);
+        if name != "CACHEWISE_LEARN" {
+            command.env_remove("CACHEWISE_PROGRAM");
+        }
+        let output = run(command.env(name, value));
+        assert_eq!(text(&output.stdout), "at every moment\n");
+        assert_eq!(text(&output.stderr), "");
+    }
+}
