@@ -398,7 +398,7 @@ fn the_example_in_the_documentation_is_a_profile() {
     let document = include_str!("../../../docs/schema/profile.md");
     let example = document.split("```\n").nth(1).expect("the first block");
     let profile = Profile::parse(example.as_bytes()).expect("well formed");
-    assert_eq!(profile.decisions.len(), 3);
+    assert_eq!(profile.decisions.len(), 4);
     let names = |name: &str| TABLE.iter().any(|kernel| kernel.name == name && kernel.deploy);
     if cfg!(target_arch = "x86_64") {
         let known = |name: &str| name == LIBC || names(name);
