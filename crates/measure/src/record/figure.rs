@@ -27,7 +27,7 @@ pub struct Figure {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panels: Vec<String>,
     /// Only these candidates, in this order; empty is all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "candidates")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "contestants")]
     pub candidates: Vec<String>,
     /// Only rows whose state starts with this; empty is all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -74,7 +74,7 @@ impl Figure {
     /// Coordinates and states of records of schema 1 by their names of today.
     pub(super) fn rename(&mut self) {
         let places = std::iter::once(&mut self.x).chain(&mut self.y).chain(&mut self.panels);
-        for name in places.filter(|name| name.as_str() == "candidate") {
+        for name in places.filter(|name| name.as_str() == "contestant") {
             "candidate".clone_into(name);
         }
         self.states = State::from(self.states.as_str()).into();

@@ -14,7 +14,7 @@ pub struct Row {
     /// What was measured.
     pub cell: CellKey,
     /// Who did it.
-    #[serde(alias = "candidate")]
+    #[serde(alias = "contestant")]
     pub candidate: String,
     /// Whom it is compared with.
     pub reference: String,

@@ -174,9 +174,9 @@ fn refused(text: &str) -> String {
 fn a_record_of_schema_1_is_read_in_todays_words() {
     let old = written()
         .replace("\"schema\":2", "\"schema\":1")
-        .replace("\"candidate\":", "\"candidate\":")
-        .replace("\"x\":\"delay_ns\"", "\"x\":\"candidate\"")
-        .replace("\"panels\":[\"state\"]", "\"panels\":[\"candidate\"],\"states\":\"askew\"")
+        .replace("\"candidate\":", "\"contestant\":")
+        .replace("\"x\":\"delay_ns\"", "\"x\":\"contestant\"")
+        .replace("\"panels\":[\"state\"]", "\"panels\":[\"contestant\"],\"states\":\"askew\"")
         .replace("\"state\":\"cold\"", "\"state\":\"askew\"")
         .replace("\"low\":1.0", "\"low\":1.5");
     let record = read_text("r", &old).expect("a record");
