@@ -3,6 +3,7 @@
  * last, a process that may read, write and exit and nothing else (seccomp's strict mode), in which
  * any other system call is the end. */
 #define _GNU_SOURCE
+#include <linux/auxvec.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -48,8 +50,14 @@ static void ended_with(int child, const char *what) {
 }
 
 int main(void) {
-    size_t least = (size_t)sysconf(_SC_MINSIGSTKSZ) + 512;
-    stack_t stack = {.ss_sp = malloc(least), .ss_size = least};
+    /* What the kernel writes for a signal on this CPU, whose registers it saves, and 512 bytes for the
+     * handler; a page nobody may touch lies below. */
+    size_t least = getauxval(AT_MINSIGSTKSZ), page = (size_t)sysconf(_SC_PAGESIZE);
+    if (least == 0) least = MINSIGSTKSZ;
+    least += 512;
+    char *below = mmap(0, least + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (below == MAP_FAILED || mprotect(below, page, PROT_NONE) != 0) return 1;
+    stack_t stack = {.ss_sp = below + page, .ss_size = least};
     struct sigaction small = {.sa_handler = all_sizes, .sa_flags = SA_ONSTACK};
     if (sigaltstack(&stack, 0) != 0 || sigaction(SIGUSR1, &small, 0) != 0) return 1;
     raise(SIGUSR1);
