@@ -71,6 +71,9 @@ mod os;
 #[doc(hidden)]
 pub mod programs;
 mod reuse;
+#[cfg(all(feature = "os", target_os = "linux"))]
+#[doc(hidden)]
+pub mod saving;
 mod shipped;
 #[doc(hidden)]
 pub mod site;

@@ -96,7 +96,8 @@ pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
-fn checked(result: c_long) -> Result<usize, Errno> {
+/// A system call's result, or the `errno` it left.
+pub(crate) fn checked(result: c_long) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| {
         // SAFETY: always callable.
         let place = unsafe { libc::__errno_location() };
@@ -105,17 +106,57 @@ fn checked(result: c_long) -> Result<usize, Errno> {
     })
 }
 
-/// A file opened for reading.
-pub(crate) struct File(usize);
+/// A file that is open.
+pub(crate) struct File(c_int);
 
 impl File {
+    /// Opens a file for reading.
     pub(crate) fn open(path: &CStr) -> Result<File, Errno> {
         // Non-blocking, so that a pipe under the profile's name does not stop the program.
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+        File::open_with(libc::AT_FDCWD, path, flags, 0)
+    }
+
+    /// Opens a file of an opened directory as `openat` does.
+    pub(crate) fn open_with(
+        directory: c_int,
+        path: &CStr,
+        flags: c_int,
+        mode: c_int,
+    ) -> Result<File, Errno> {
         // SAFETY: the path ends in NUL; the call reads nothing else of ours.
         let opened =
-            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) };
-        checked(opened).map(File)
+            unsafe { libc::syscall(libc::SYS_openat, directory, path.as_ptr(), flags, mode) };
+        checked(opened).map(|file| File(file as c_int))
+    }
+
+    /// Its descriptor.
+    pub(crate) fn number(&self) -> c_int {
+        self.0
+    }
+
+    /// Writes some of the bytes; how many.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
+        // SAFETY: `bytes` is readable for its length.
+        checked(unsafe { libc::syscall(libc::SYS_write, self.0, bytes.as_ptr(), bytes.len()) })
+    }
+
+    /// Waits until it would be there after a crash.
+    pub(crate) fn sync(&self) -> Result<(), Errno> {
+        // SAFETY: no memory of ours.
+        checked(unsafe { libc::syscall(libc::SYS_fsync, self.0) }).map(|_| ())
+    }
+
+    /// Its device and number.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: `status` is writable for a stat.
+        if unsafe { libc::fstat(self.0, status.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        // SAFETY: all zero is a stat, and fstat succeeded.
+        let status = unsafe { status.assume_init() };
+        Some((status.st_dev, status.st_ino))
     }
 
     /// Reads until the file ends or `into` is full; returns the number of bytes.

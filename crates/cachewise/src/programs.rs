@@ -4,7 +4,9 @@
 //!
 //! Several processes may share a file. Each holds `FILE.lock` while it reads what others have saved
 //! meanwhile, keeps of every site what has seen more calls, and puts a new file in place of the old
-//! one. A file that cannot be read is left alone, and so is one of another CPU.
+//! one (`saving.rs`). What is no section, or another CPU's, or a later version's, is refused by name and
+//! left alone. A section that is cut short or damaged, or an earlier version's, is set aside as
+//! `FILE.damaged` by the first process that meets it, and everything begins anew; an empty file is none.
 
 use crate::cpu::Signature;
 use crate::cursor::Cursor;
@@ -14,6 +16,8 @@ use crate::os::files::{self, List};
 pub use crate::os::files::{absolute, program};
 use crate::os::{self, Errno, Scratch};
 use crate::profile;
+use crate::saving::{self, Lock};
+use crate::source;
 use cachewise_learn::Way;
 use cachewise_learn::section::{
     MAX_BYTES, Module, Section, SectionError, Site, VERSION, write_end,
@@ -25,7 +29,7 @@ use core::fmt::{self, Write as _};
 
 /// Linux's PATH_MAX.
 const PATH_BYTES: usize = 4096;
-/// Milliseconds to wait for others that save at the same moment, ten at a time.
+/// Milliseconds to wait for others that save at the same moment, where a damaged file is to go.
 const PATIENCE: u32 = 500;
 /// Modules are numbered from here on.
 const FIRST_MODULE: u32 = 0x1000;
@@ -42,6 +46,16 @@ pub trait Modules {
     fn is(&self, number: u32, module: &Module<'_>) -> bool {
         self.id(number) == Some(module.id)
     }
+}
+
+/// What an earlier process, or another one, has left in the file.
+fn there(bytes: &[u8]) -> Result<Option<Section<'_>>, Problem> {
+    // Nothing in it, as a crash may leave a file whose length was kept and whose content was not.
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
+    let section = Section::sealed(bytes).map_err(Problem::Section)?;
+    if is_this_cpu(&section) { Ok(Some(section)) } else { Err(Problem::ForeignCpu) }
 }
 
 /// Why a file cannot be used, or was not written.
@@ -63,9 +77,57 @@ pub enum Problem {
     TooMuch,
 }
 
+/// A file that is not used, and why; no path where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The file.
+    pub path: Option<&'static CStr>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// A path in a line for people: what does not print is shown as `?`.
+pub struct Named<'a>(pub &'a CStr);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Printable(self.0.to_bytes()).fmt(f)
+    }
+}
+
+/// Bytes that others chose, in a line for people: what does not print is shown as `?`.
+pub struct Printable<'a>(pub &'a [u8]);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        source::write_path(f, self.0)
+    }
+}
+
+/// What is said once of a file that was damaged.
+pub struct SetAside(pub Problem);
+
+impl fmt::Display for SetAside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; now FILE.damaged, and nothing is known of the program", self.0)
+    }
+}
+
 /// What the system said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemError(Errno);
+
+impl Problem {
+    /// Whether the file is a section that nobody can use any more.
+    fn is_damage(self) -> bool {
+        match self {
+            Problem::Section(SectionError::OtherVersion(version)) => version < VERSION,
+            Problem::Section(SectionError::NotASection | SectionError::TooLarge) => false,
+            Problem::Section(_) => true,
+            _ => false,
+        }
+    }
+}
 
 impl From<Errno> for Problem {
     fn from(error: Errno) -> Problem {
@@ -78,10 +140,10 @@ impl fmt::Display for Problem {
         match self {
             Problem::NoPlace => f.write_str("found no name of a file and no HOME"),
             Problem::System(SystemError(why)) => write!(f, "found {why}, accepted a usable file"),
-            Problem::Section(why) => why.fmt(f),
+            Problem::Section(why) => fmt::Display::fmt(why, f),
             Problem::ForeignCpu => f.write_str("line cpu: found another CPU than this one"),
             Problem::Privileged => f.write_str("this program has more privilege than its caller"),
-            Problem::Busy => f.write_str("locked by other processes for half a second"),
+            Problem::Busy => f.write_str("locked by other processes all the while"),
             Problem::TooMuch => write!(f, "more than {MAX_BYTES} bytes to be written"),
         }
     }
@@ -95,6 +157,8 @@ pub struct Store {
     users: bool,
     section: Option<Section<'static>>,
     sites: &'static [Site],
+    /// What was wrong with the file that was set aside.
+    set_aside: Option<Problem>,
 }
 
 impl Store {
@@ -104,13 +168,20 @@ impl Store {
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub fn open(named: Option<&CStr>, learning: bool) -> Result<Store, Problem> {
-        let buffer = Scratch::new(PATH_BYTES)?.leak();
+    pub fn open(named: Option<&CStr>, learning: bool) -> Result<Store, Refused> {
+        let nowhere = |problem| Refused { path: None, problem };
+        let buffer = Scratch::new(PATH_BYTES).map_err(|why| nowhere(why.into()))?.leak();
         let path = match named {
-            Some(path) => files::absolute(path, buffer).ok_or(Problem::NoPlace)?,
-            None => user_path(buffer).ok_or(Problem::NoPlace)?,
+            Some(path) => files::absolute(path, buffer),
+            None => user_path(buffer),
         };
-        let mut store = Store { path, users: named.is_none(), section: None, sites: &[] };
+        let path = path.ok_or(nowhere(Problem::NoPlace))?;
+        Store::read(path, named.is_none(), learning)
+            .map_err(|problem| Refused { path: Some(path), problem })
+    }
+
+    fn read(path: &'static CStr, users: bool, learning: bool) -> Result<Store, Problem> {
+        let mut store = Store { path, users, section: None, sites: &[], set_aside: None };
         let text = Scratch::new(MAX_BYTES + 1)?.leak();
         let length = match files::read_file(path, text) {
             Ok(length) => length,
@@ -118,17 +189,45 @@ impl Store {
             Err(why) => return Err(why.into()),
         };
         let text: &'static [u8] = text;
-        let section =
-            Section::sealed(text.get(..length).unwrap_or(&[])).map_err(Problem::Section)?;
-        if !is_this_cpu(&section) {
-            return Err(Problem::ForeignCpu);
+        match there(text.get(..length).unwrap_or(&[])) {
+            Ok(section) => store.section = section,
+            Err(why) if why.is_damage() => {
+                store.set_aside()?;
+                store.set_aside = Some(why);
+            }
+            Err(why) => return Err(why),
         }
-        store.section = Some(section);
+        let Some(section) = &store.section else { return Ok(store) };
         store.sites = match learning {
-            true => listed(&section, section.sites())?.leak(),
-            false => listed(&section, section.outcomes())?.leak(),
+            true => listed(section, section.sites())?.leak(),
+            false => listed(section, section.outcomes())?.leak(),
         };
         Ok(store)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &'static CStr {
+        self.path
+    }
+
+    /// What was wrong with the file that was there, and is now `FILE.damaged`.
+    #[must_use]
+    pub fn was_damaged(&self) -> Option<Problem> {
+        self.set_aside
+    }
+
+    /// Puts a damaged file out of the way, unless another process has done so meanwhile.
+    fn set_aside(&self) -> Result<(), Problem> {
+        let _held = lock(self.path, PATIENCE)?;
+        let mut text = Scratch::new(MAX_BYTES + 1)?;
+        let length = files::read_file(self.path, text.bytes()).unwrap_or(0);
+        if there(text.bytes().get(..length).unwrap_or(&[])).is_err_and(Problem::is_damage) {
+            let mut name = Scratch::new(PATH_BYTES + 32)?;
+            let aside = beside(self.path, ".damaged", name.bytes()).ok_or(Problem::NoPlace)?;
+            saving::set_aside(self.path, aside)?;
+        }
+        Ok(())
     }
 
     /// Whether there is any site to follow: one that was decided for a way that the profile in force
@@ -161,24 +260,27 @@ impl Store {
         })
     }
 
-    /// Merges what this process knows into the file.
+    /// Merges what this process knows into the file, after waiting for so many milliseconds at most
+    /// where others do the same.
     ///
     /// # Errors
     /// Why that was not possible; the file is as it was then.
-    pub fn save(&self, sites: &Sites, epoch: u32, modules: &dyn Modules) -> Result<(), Problem> {
+    pub fn save(
+        &self,
+        sites: &Sites,
+        epoch: u32,
+        modules: &dyn Modules,
+        patience: u32,
+    ) -> Result<(), Problem> {
         if sites.slots().all(|slot| slot.key().is_none()) {
             // Not even a lock: the first who makes one owns it.
             return Ok(());
         }
-        let mut name = Scratch::new(PATH_BYTES + 32)?;
         if self.users {
-            self.make_directories(name.bytes());
+            self.make_directories(Scratch::new(PATH_BYTES)?.bytes());
         }
-        let lock = beside(self.path, ".lock", name.bytes()).ok_or(Problem::NoPlace)?;
-        let Some(lock) = files::lock(lock, PATIENCE)? else { return Err(Problem::Busy) };
-        let merged = self.merge(sites, epoch, modules);
-        drop(lock);
-        merged
+        let held = lock(self.path, patience)?;
+        self.merge(&held, sites, epoch, modules)
     }
 
     /// The user's configuration, the profile's directory, and that of the programs in it; failure is
@@ -197,20 +299,24 @@ impl Store {
         }
     }
 
-    fn merge(&self, sites: &Sites, epoch: u32, modules: &dyn Modules) -> Result<(), Problem> {
+    fn merge(
+        &self,
+        held: &Lock,
+        sites: &Sites,
+        epoch: u32,
+        modules: &dyn Modules,
+    ) -> Result<(), Problem> {
         let mut read = Scratch::new(MAX_BYTES + 1)?;
         let length = match files::read_file(self.path, read.bytes()) {
             Ok(length) => length,
             Err(why) if why.is_missing() => 0,
             Err(why) => return Err(why.into()),
         };
-        let section = match read.bytes().get(..length).unwrap_or(&[]) {
-            [] => None,
-            text => Some(Section::parse(text).map_err(Problem::Section)?),
+        let section = match there(read.bytes().get(..length).unwrap_or(&[])) {
+            // Damaged since the start: what this process has met is better than nothing.
+            Err(why) if why.is_damage() => None,
+            read => read?,
         };
-        if !section.as_ref().is_none_or(is_this_cpu) {
-            return Err(Problem::ForeignCpu);
-        }
         let there = section.as_ref().map(|section| listed(section, section.sites())).transpose()?;
         let there = there.as_ref().map_or(&[][..], List::items);
         let numbers = Numbers::new(section.as_ref(), modules);
@@ -243,10 +349,35 @@ impl Store {
         if text.written().len() > MAX_BYTES {
             return Err(Problem::TooMuch);
         }
-        let mut name = Scratch::new(PATH_BYTES + 32)?;
-        let new = beside(self.path, ".new", name.bytes()).ok_or(Problem::NoPlace)?;
-        Ok(files::replace(self.path, new, text.written())?)
+        Ok(saving::replace(held, self.path, text.written())?)
     }
+}
+
+/// The lock of a program's file.
+fn lock(path: &CStr, patience: u32) -> Result<Lock, Problem> {
+    let mut name = Scratch::new(PATH_BYTES + 32)?;
+    let name = beside(path, ".lock", name.bytes()).ok_or(Problem::NoPlace)?;
+    Lock::take(name, patience)?.ok_or(Problem::Busy)
+}
+
+/// Takes a program's file away, with its lock and what was set aside, unless somebody saves all the
+/// while.
+///
+/// # Errors
+/// Why that was not possible.
+pub fn forget(path: &CStr) -> Result<(), Problem> {
+    let held = lock(path, PATIENCE)?;
+    let mut name = Scratch::new(PATH_BYTES + 32)?;
+    let damaged = beside(path, ".damaged", name.bytes()).ok_or(Problem::NoPlace)?;
+    for file in [path, damaged] {
+        match files::remove(file) {
+            Err(why) if !why.is_missing() => return Err(why.into()),
+            _ => {}
+        }
+    }
+    let name = beside(path, ".lock", name.bytes()).ok_or(Problem::NoPlace)?;
+    held.remove(name);
+    Ok(())
 }
 
 /// The numbers of this process's modules in the file: those they have there, or new ones.
@@ -293,8 +424,11 @@ fn write(
     let same = |a: &Site, b: &Site| a.module == b.module && a.same_calls(b);
     writeln!(text, "cachewise-program {VERSION}")?;
     let mut path = [0; 1024];
-    let program = core::str::from_utf8(files::program(&mut path)).unwrap_or("?");
-    writeln!(text, "program {}", section.map_or(program, |section| section.text("program")))?;
+    let program = files::program(&mut path);
+    match section {
+        Some(section) => writeln!(text, "program {}", section.text("program"))?,
+        None => writeln!(text, "program {}", Printable(program))?,
+    }
     writeln!(text, "cpu {}", Signature::detect())?;
     writeln!(text, "written {}", files::seconds_since_1970())?;
     for module in section.into_iter().flat_map(Section::modules) {
@@ -370,9 +504,31 @@ fn user_path(into: &mut [u8]) -> Option<&CStr> {
     profile::write_file_name(&mut file, &Signature::detect()).ok()?;
     text.push(file.written().strip_suffix(b".profile")?).ok()?;
     text.push(b".programs/").ok()?;
-    let mut path = [0; 1024];
-    let program = files::program(&mut path);
-    text.push(program.rsplit(|byte| *byte == b'/').next()?).ok()?;
+    let mut path = Scratch::new(PATH_BYTES).ok()?;
+    write_name(&mut text, files::executed(path.bytes())).ok()?;
     text.push(b".program\0").ok()?;
     CStr::from_bytes_until_nul(into).ok()
+}
+
+/// The name that what is learned of a program goes by: that of the file that was executed, behind all
+/// links, in which what does not print is `_`, and so is a leading dot. Of a script it is the script's: the
+/// kernel executes its interpreter, but was asked for the script.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_name(out: &mut dyn fmt::Write, path: &[u8]) -> fmt::Result {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(b"");
+    let mut first = true;
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let shown = !character.is_control() && !(first && character == '.');
+            out.write_char(if shown { character } else { '_' })?;
+            first = false;
+        }
+        if !chunk.invalid().is_empty() {
+            out.write_char('_')?;
+            first = false;
+        }
+    }
+    Ok(())
 }

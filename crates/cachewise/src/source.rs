@@ -90,7 +90,7 @@ impl fmt::Display for ProfilePath {
     }
 }
 
-fn write_path(out: &mut dyn fmt::Write, path: &[u8]) -> fmt::Result {
+pub(crate) fn write_path(out: &mut dyn fmt::Write, path: &[u8]) -> fmt::Result {
     for chunk in path.utf8_chunks() {
         for character in chunk.valid().chars() {
             out.write_char(if character.is_control() { '?' } else { character })?;

@@ -211,15 +211,39 @@ fn a_user_without_a_directory_gets_one_and_only_when_something_is_saved() {
     assert_eq!(saved(&programs.join(own + ".program")).len(), 1);
 }
 
+/// A section cut short, one with a byte changed, one of an earlier version, nothing at all: what nobody
+/// can use any more is told once and does not keep the program from learning.
 #[test]
-fn the_rest_of_a_saver_that_was_killed_is_replaced() {
+fn a_damaged_section_is_set_aside_and_learning_goes_on() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("p.program");
-    let rest = directory.path().join("p.program.new");
-    std::fs::write(&rest, "cachewise-program 2\nprogram hal").expect("written");
+    let aside = directory.path().join("p.program.damaged");
+    let learned = [("first name".to_owned(), "copy", 23, 3)];
     run(&mut copies(&file, "3"));
-    assert_eq!(saved(&file), [("first name".to_owned(), "copy", 23, 3)]);
-    assert!(!rest.exists(), "nothing is left beside it");
+    let whole = std::fs::read_to_string(&file).expect("saved");
+    let shown = file.display();
+    let end = "; now FILE.damaged, and nothing is known of the program (CACHEWISE_QUIET=1 silences \
+               this)\n";
+    for (content, why) in [
+        (whole[..whole.len() / 2].to_owned(), "found no end line: cut short"),
+        (whole.replace("first name", "furst name"), "end: the checksum is another: damaged"),
+        ("cachewise-program 1\n".to_owned(), "line 1: found version 1, accepted 2: learned anew"),
+    ] {
+        for learn in ["1", "0"] {
+            std::fs::write(&file, &content).expect("written");
+            let told = run(copies(&file, "3").env("CACHEWISE_LEARN", learn));
+            assert_eq!(told, format!("cachewise: {shown}: {why}{end}"), "once, and by name");
+            assert_eq!(std::fs::read_to_string(&aside).expect("kept"), content);
+            assert_eq!(run(copies(&file, "3").env("CACHEWISE_LEARN", "0")), "", "not again");
+        }
+        assert_eq!(run(&mut copies(&file, "3")), "");
+        assert_eq!(saved(&file), learned);
+    }
+    for nothing in ["", "\0\0\0\0"] {
+        std::fs::write(&file, nothing).expect("written");
+        assert_eq!(run(&mut copies(&file, "3")), "");
+        assert_eq!(saved(&file), learned);
+    }
 }
 
 #[test]
@@ -232,12 +256,13 @@ fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
         assert_eq!(std::fs::read_to_string(&file).expect("there"), content, "left alone");
         told
     };
-    let damaged = "line 1: accepted \"cachewise-program 2\"";
+    let foreign = "line 1: accepted \"cachewise-program 2\"";
+    let shown = file.display();
     assert_eq!(
         told("1", "something else\n"),
         format!(
-            "cachewise: CACHEWISE_PROGRAM: {damaged} (CACHEWISE_QUIET=1 silences this)\n\
-             sites not saved: {damaged}\n"
+            "cachewise: {shown}: {foreign} (CACHEWISE_QUIET=1 silences this)\n\
+             sites not saved: {foreign}\n"
         )
     );
     assert_eq!(

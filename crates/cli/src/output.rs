@@ -3,7 +3,6 @@
 use anyhow::Context;
 use cachewise_measure::Writer;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Writes to stdout.
@@ -66,27 +65,14 @@ pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
     Ok(Writer::create(path)?)
 }
 
-/// Writes a file through a temporary one in the same directory, so that nothing partial ever
-/// stands under the final name.
+/// Writes a file, so that nothing partial ever stands under its name.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if is_special(path) {
         return std::fs::write(path, bytes)
             .with_context(|| format!("{}: not written", path.display()));
     }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let write = || -> std::io::Result<()> {
-        // As any file one makes; temporary ones are their owner's alone otherwise.
-        let mode = std::fs::Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new().permissions(mode).tempfile_in(directory)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().with_context(|| format!("{}: not written", path.display()))
+    cachewise::saving::replace_file(path, bytes)
+        .with_context(|| format!("{}: not written", path.display()))
 }
 
 /// Refuses a destination that cannot be written before anything is measured for it.

@@ -76,10 +76,7 @@ impl fmt::Display for SectionError {
                 write!(f, "line 1: accepted \"cachewise-program {VERSION}\"")
             }
             SectionError::OtherVersion(found) if *found < VERSION => {
-                write!(
-                    f,
-                    "line 1: found version {found}, accepted {VERSION}: forget it, and learn again"
-                )
+                write!(f, "line 1: found version {found}, accepted {VERSION}: learned anew")
             }
             SectionError::OtherVersion(found) => {
                 write!(f, "line 1: found version {found}, accepted {VERSION}")

@@ -246,6 +246,38 @@ impl Guarded {
     }
 }
 
+/// Numbers for processes that were forked from each other: one for each, whichever of its threads asks
+/// first.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    /// The last number taken, here and before the fork.
+    taken: AtomicU32,
+}
+
+impl Epochs {
+    /// None was taken yet.
+    #[must_use]
+    pub const fn new() -> Epochs {
+        Epochs { taken: AtomicU32::new(0) }
+    }
+
+    /// This process's number. `here` is 0 at first, and lies in memory that a forked child finds zeroed.
+    ///
+    /// Threads of one process agree, because the number that counts is the one that is in `here`. It is
+    /// no ancestor's: each has taken its number before it was in its `here`, and what was taken before
+    /// the fork is taken in the child.
+    pub fn of(&self, here: &AtomicU32) -> u32 {
+        loop {
+            let number = here.load(Ordering::Relaxed);
+            if number != 0 {
+                return number;
+            }
+            let next = self.taken.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+            let _ = here.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
 /// What [`Sites::call`] needs to know beyond the call itself.
 pub struct Rules<'a> {
     /// What a trial may cost.
@@ -494,6 +526,44 @@ mod tests {
         let child = Rules { budget: &Budget::TRIAL_RUN, epoch: 2 };
         sites.call(&child, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
         assert_eq!(slot.state(2).map(|state| state.bytes), Some(2 << 22));
+    }
+
+    /// Two threads that are the first of a forked child once had an epoch each, and both were let
+    /// through the gate.
+    #[test]
+    fn the_first_threads_of_a_child_agree_on_its_epoch() {
+        use std::collections::BTreeSet;
+        use std::sync::{Barrier, Mutex};
+        const THREADS: usize = 4;
+        let (epochs, here) = (Epochs::new(), AtomicU32::new(0));
+        let inside = AtomicU32::new(0);
+        let slot = Slot::new();
+        let (barrier, seen) = (Barrier::new(THREADS), Mutex::new(BTreeSet::new()));
+        for child in 0..2000 {
+            // As a child finds it.
+            here.store(0, Ordering::Relaxed);
+            let found = Mutex::new(BTreeSet::new());
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        let epoch = epochs.of(&here);
+                        found.lock().expect("whole").insert(epoch);
+                        slot.with(epoch, |_| {
+                            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
+                            thread::yield_now();
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                        });
+                    });
+                }
+            });
+            let found = found.into_inner().expect("whole");
+            assert_eq!(found.len(), 1, "one process: {found:?}");
+            assert!(
+                seen.lock().expect("whole").insert(found),
+                "child {child}: an ancestor's number"
+            );
+        }
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn damage_is_told() {
     let error = |text: &str| Section::parse(text.as_bytes()).expect_err("refused");
     assert_eq!(error(""), SectionError::NotASection);
     assert_eq!(error("cachewise-program 9\n"), SectionError::OtherVersion(9));
-    assert!(error("cachewise-program 1\n").to_string().ends_with("forget it, and learn again"));
+    assert!(error("cachewise-program 1\n").to_string().ends_with("learned anew"));
     assert_eq!(error(&text[..text.len() - 40]), SectionError::Truncated);
     assert_eq!(error(&text.replace("12345", "12346")), SectionError::Damaged);
     assert_eq!(

@@ -20,13 +20,13 @@ mod thread;
 use crate::{observed::LARGE, os};
 use cachewise::cpu::Caches;
 use cachewise::large::{self, Takers};
-use cachewise::programs::Store;
+use cachewise::programs::{Named, Refused, SetAside, Store};
 use cachewise_learn::Way;
-use cachewise_learn::sites::{Key, Operation, Place, Rules, Sites, State};
+use cachewise_learn::sites::{Epochs, Key, Operation, Place, Rules, Sites, State};
 use cachewise_learn::trial::Budget;
 use core::ffi::CStr;
-use core::fmt::Write as _;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::fmt::{Display, Write as _};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// What this process does about its call sites; made once, before calls arrive.
 struct Learner {
@@ -39,10 +39,9 @@ struct Learner {
     save_every: u64,
     /// When it was saved last, or started.
     saved: AtomicU64,
-    saving: AtomicBool,
-    /// 0 in a page that a forked child finds zeroed.
-    alive: &'static AtomicU32,
-    epoch: AtomicU32,
+    epochs: Epochs,
+    /// This process's, in a page that a forked child finds zeroed.
+    here: &'static AtomicU32,
 }
 
 static LEARNER: AtomicPtr<Learner> = AtomicPtr::new(core::ptr::null_mut());
@@ -71,25 +70,29 @@ pub(crate) fn start() {
         None => None,
         Some(b"1") => Some(Budget::IN_SERVICE),
         Some(b"trial") => Some(Budget::TRIAL_RUN),
-        Some(_) => return complain("CACHEWISE_LEARN", "accepted 0, 1 or trial"),
+        Some(_) => return complain(&"CACHEWISE_LEARN", "accepted 0, 1 or trial"),
     };
     let seconds = match os::variable(c"CACHEWISE_LEARN_SAVE").map(CStr::to_str) {
         None => 300,
         Some(text) => match text.ok().and_then(|text| text.parse::<u32>().ok()) {
             Some(seconds) => seconds,
-            None => return complain("CACHEWISE_LEARN_SAVE", "accepted a number of seconds"),
+            None => return complain(&"CACHEWISE_LEARN_SAVE", "accepted a number of seconds"),
         },
     };
     let budget = budget.map(|budget| budget.with_cache(Caches::detect().llc));
     let store = match Store::open(program, budget.is_some()) {
         Ok(store) => store,
-        Err(why) => return complain("CACHEWISE_PROGRAM", why),
+        Err(Refused { path: Some(path), problem }) => return complain(&Named(path), problem),
+        Err(Refused { path: None, problem }) => return complain(&"CACHEWISE_PROGRAM", problem),
     };
+    if let Some(why) = store.was_damaged() {
+        tell(&Named(store.path()), SetAside(why), b"\n");
+    }
     if budget.is_none() && !store.decides() {
         return;
     }
     if begin(budget, store, u64::from(seconds) * 1_000_000_000).is_none() {
-        complain("CACHEWISE_LEARN", "found no memory, or an unsuitable system");
+        complain(&"CACHEWISE_LEARN", "found no memory, or an unsuitable system");
     }
 }
 
@@ -97,10 +100,9 @@ fn begin(budget: Option<Budget>, store: Store, save_every: u64) -> Option<()> {
     let sites = os::pages(size_of::<Sites>())?.cast::<Sites>();
     // SAFETY: fresh pages of that size, all zero, which is an empty table, for the process's life.
     let sites = unsafe { &*sites };
-    let alive = os::pages_of_each_process(size_of::<AtomicU32>())?.cast::<AtomicU32>();
+    let here = os::pages_of_each_process(size_of::<AtomicU32>())?.cast::<AtomicU32>();
     // SAFETY: fresh pages, all zero, which is an AtomicU32, for the process's life.
-    let alive = unsafe { &*alive };
-    alive.store(1, Ordering::Relaxed);
+    let here = unsafe { &*here };
     let place = os::pages(size_of::<Learner>())?.cast::<Learner>();
     let learner = Learner {
         budget,
@@ -109,9 +111,8 @@ fn begin(budget: Option<Budget>, store: Store, save_every: u64) -> Option<()> {
         modules: modules::Modules::new()?,
         save_every,
         saved: AtomicU64::new(hook::now()),
-        saving: AtomicBool::new(false),
-        alive,
-        epoch: AtomicU32::new(1),
+        epochs: Epochs::new(),
+        here,
     };
     // SAFETY: fresh pages of that size, which nobody else has.
     unsafe { place.write(learner) };
@@ -130,36 +131,38 @@ fn begin(budget: Option<Budget>, store: Store, save_every: u64) -> Option<()> {
 /// Saves what was learned.
 pub(crate) fn finish() {
     if let Some(learner) = learner() {
-        learner.save();
+        learner.save(PATIENCE);
     }
 }
 
+/// Milliseconds that the end of a program waits for others that save at the same moment.
+const PATIENCE: u32 = 500;
+
 /// One line that says what is wrong; the program runs on without.
-fn complain(name: &str, problem: impl core::fmt::Display) {
+fn complain(name: &dyn Display, problem: impl Display) {
+    tell(name, problem, b"; call sites are not learned\n");
+}
+
+fn tell(name: &dyn Display, problem: impl Display, end: &[u8]) {
     if os::variable(c"CACHEWISE_QUIET").is_some() {
         return;
     }
     let mut line = [0; 512];
     let mut line = crate::statistics::Text::new(&mut line);
     let _ = write!(line, "cachewise: {name}: {problem}");
-    line.end_with(b"; call sites are not learned\n");
+    line.end_with(end);
     os::write(libc::STDERR_FILENO, line.written());
 }
 
 impl Learner {
     /// The way for a call.
     fn way(&self, operation: Operation, n: usize, address: usize) -> Option<Way> {
-        if self.alive.load(Ordering::Relaxed) == 0 {
-            // The first call of a forked child: nobody is at any site.
-            self.epoch.fetch_add(1, Ordering::Relaxed);
-            self.alive.store(1, Ordering::Relaxed);
-        }
         if self.modules.is_own(address) {
             // A forwarding function of this library: the program's place is further up.
             return None;
         }
         let budget = self.budget.as_ref().unwrap_or(&Budget::IN_SERVICE);
-        let rules = Rules { budget, epoch: self.epoch.load(Ordering::Relaxed) };
+        let rules = Rules { budget, epoch: self.epochs.of(self.here) };
         let key = Key::new(address, operation, n);
         let mut time = None;
         let way = thread::with_clocks(|clocks| {
@@ -183,8 +186,11 @@ impl Learner {
                 true => Way::NonTemporal,
                 false => Way::Temporal,
             };
-            let seed = hook::now() ^ (key.address() as u64) << 20;
-            state = Some(State::met(place, known, usual, self.budget.is_some(), seed));
+            let learning = self.budget.is_some();
+            // Who only follows asks for no time: where the kernel's clock is not one that can be read
+            // by a program itself, that would be a system call.
+            let seed = if learning { hook::now() ^ (key.address() as u64) << 20 } else { 0 };
+            state = Some(State::met(place, known, usual, learning, seed));
         });
         state.unwrap_or(State::met(None::<Place>, None, Way::Temporal, false, 0))
     }
@@ -194,19 +200,19 @@ impl Learner {
         if now.saturating_sub(saved) >= self.save_every
             && self.saved.compare_exchange(saved, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            self.save();
+            // A call waits for nobody: whoever has the lock now leaves the next time to this process.
+            self.save(0);
         }
     }
 
-    fn save(&self) {
-        if self.budget.is_none() || self.saving.swap(true, Ordering::Acquire) {
+    fn save(&self, patience: u32) {
+        if self.budget.is_none() {
             return;
         }
         os::preserving_errno(|| {
-            let epoch = self.epoch.load(Ordering::Relaxed);
+            let epoch = self.epochs.of(self.here);
             // There is nobody to tell in the middle of a program; what is undone is not in the file.
-            let _ = self.store.save(self.sites, epoch, &self.modules);
+            let _ = self.store.save(self.sites, epoch, &self.modules, patience);
         });
-        self.saving.store(false, Ordering::Release);
     }
 }

@@ -1,8 +1,9 @@
-//! Files that are read whole, locked and replaced, and lists in pages: what keeping a program's
-//! section asks of Linux.
+//! Files that are read whole, paths, clocks, and lists in pages: what keeping a program's section asks
+//! of Linux beside `saving.rs`.
 
 use super::{Errno, File, Scratch, checked};
-use core::ffi::{CStr, c_int};
+use core::ffi::CStr;
+use core::fmt::Write as _;
 use core::{mem, slice};
 
 /// A list that does not grow beyond what it was made for.
@@ -48,71 +49,18 @@ pub(crate) fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, Errno> {
     File::open(path)?.read(into)
 }
 
-/// Opens a file to be written at its end, made where there is none; with `O_EXCL`, only there.
-fn open_to_append(path: &CStr, exclusive: c_int) -> Result<File, Errno> {
-    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-    let flags = flags | libc::O_NOCTTY | libc::O_NONBLOCK | exclusive;
-    // SAFETY: the path ends in NUL; the call reads nothing else of ours.
-    let opened =
-        unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644) };
-    checked(opened).map(File)
+/// Does nothing for so many nanoseconds, or until a signal comes.
+pub(crate) fn pause(nanoseconds: i64) {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    // SAFETY: `pause` is readable; what is left of it is not asked for.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &pause, 0) };
 }
 
-/// A file's lock, made where there is none, after waiting for so many milliseconds at most; dropping
-/// it gives it back.
-pub(crate) fn lock(path: &CStr, patience: u32) -> Result<Option<File>, Errno> {
-    let file = open_to_append(path, 0)?;
-    for _ in 0..=patience / 10 {
-        // SAFETY: no memory of ours.
-        let locked =
-            unsafe { libc::syscall(libc::SYS_flock, file.0, libc::LOCK_EX | libc::LOCK_NB) };
-        if locked == 0 {
-            return Ok(Some(file));
-        }
-        let pause = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-        // SAFETY: `pause` is readable; what is left of it is not asked for.
-        unsafe { libc::syscall(libc::SYS_nanosleep, &pause, 0) };
-    }
-    Ok(None)
-}
-
-/// Writes a file under a new name and puts it in place of the old one; nothing is changed where any
-/// step fails. What has the new name already is the rest of somebody who was killed meanwhile, and
-/// goes; the caller holds a lock, so nobody is about to write it.
-pub(crate) fn replace(path: &CStr, new: &CStr, content: &[u8]) -> Result<(), Errno> {
-    // SAFETY: the path ends in NUL; that there is nothing to remove is no failure.
-    let remove = || unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, new.as_ptr(), 0) };
-    remove();
-    let done = write_new(new, content).and_then(|()| rename(new, path));
-    if done.is_err() {
-        remove();
-    }
-    done
-}
-
-fn write_new(path: &CStr, content: &[u8]) -> Result<(), Errno> {
-    let file = open_to_append(path, libc::O_EXCL)?;
-    let mut rest = content;
-    while !rest.is_empty() {
-        // SAFETY: `rest` is readable for its length.
-        let written = unsafe { libc::syscall(libc::SYS_write, file.0, rest.as_ptr(), rest.len()) };
-        match checked(written) {
-            Ok(0) => return Err(Errno(libc::EIO)),
-            Ok(bytes) => rest = rest.get(bytes..).unwrap_or(&[]),
-            Err(Errno(libc::EINTR)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn rename(from: &CStr, to: &CStr) -> Result<(), Errno> {
-    let (here, flags): (c_int, c_int) = (libc::AT_FDCWD, 0);
-    // SAFETY: both paths end in NUL.
-    let renamed = unsafe {
-        libc::syscall(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags)
-    };
-    checked(renamed).map(|_| ())
+/// Takes a file away.
+pub(crate) fn remove(path: &CStr) -> Result<(), Errno> {
+    // SAFETY: the path ends in NUL.
+    let removed = unsafe { libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path.as_ptr(), 0) };
+    checked(removed).map(|_| ())
 }
 
 /// Makes a directory of the first `length` bytes of a path; it may be there.
@@ -143,12 +91,43 @@ pub fn absolute<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a CStr> {
 
 /// The path of the program; empty where it cannot be had.
 pub fn program(into: &mut [u8]) -> &[u8] {
+    let path = link(c"/proc/self/exe", into);
+    // A file that was replaced meanwhile, by a new version mostly.
+    path.strip_suffix(b" (deleted)").unwrap_or(path)
+}
+
+/// The path of the file that was executed, behind all links: the script where there was one, else the
+/// program. To be asked early: a relative path means another file once the program has gone elsewhere.
+pub(crate) fn executed(into: &mut [u8]) -> &[u8] {
+    // SAFETY: always callable; reads the auxiliary vector.
+    let name = unsafe { libc::getauxval(libc::AT_EXECFN) } as *const core::ffi::c_char;
+    if !name.is_null() {
+        // SAFETY: the kernel's promise: a string that ends in NUL, for the process's life.
+        let name = unsafe { CStr::from_ptr(name) };
+        let flags = libc::O_PATH | libc::O_CLOEXEC;
+        if let Ok(file) = File::open_with(libc::AT_FDCWD, name, flags, 0) {
+            let mut path = [0; 32];
+            let mut path = crate::cursor::Cursor::new(&mut path);
+            // 26 bytes at most, and zeros behind them.
+            let _ = write!(path, "/proc/self/fd/{}\0", file.number());
+            if let Ok(path) = CStr::from_bytes_with_nul(path.written())
+                && link(path, &mut into[..]).starts_with(b"/")
+            {
+                return link(path, into);
+            }
+        }
+    }
+    program(into)
+}
+
+/// Where a link leads.
+fn link<'a>(path: &CStr, into: &'a mut [u8]) -> &'a [u8] {
     // SAFETY: the path ends in NUL, and `into` is writable for its length.
     let length = unsafe {
         libc::syscall(
             libc::SYS_readlinkat,
             libc::AT_FDCWD,
-            c"/proc/self/exe".as_ptr(),
+            path.as_ptr(),
             into.as_mut_ptr(),
             into.len(),
         )

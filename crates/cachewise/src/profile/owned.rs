@@ -13,7 +13,7 @@ use core::fmt::{self, Write as _};
 use std::borrow::ToOwned;
 use std::boxed::Box;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::string::String;
 use std::vec::Vec;
@@ -175,11 +175,12 @@ impl Profile {
     }
 
     /// Writes the profile so that the name holds the old file or the whole new one, never a part:
-    /// a temporary file in the same directory, synced, then renamed. A missing directory is made.
+    /// `saving.rs` says how. A missing directory is made.
     ///
     /// # Errors
     /// The decisions are not a valid profile (nothing is written then), or the file system
     /// refuses; the error names the path.
+    #[cfg(target_os = "linux")]
     pub fn write_atomic(&self, path: &Path) -> Result<(), WriteError> {
         let text = self.to_text();
         let of = |path: &Path, cause| WriteError { path: path.to_owned(), cause };
@@ -190,37 +191,17 @@ impl Profile {
             let path = path.to_owned();
             move |error| WriteError { path, cause: WriteCause::Io { doing, error } }
         };
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             let error = io::Error::from(io::ErrorKind::InvalidInput);
             return Err(io(path, "name")(error));
-        };
+        }
         let directory = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
         fs::create_dir_all(directory).map_err(io(directory, "create"))?;
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(name);
-        temporary.push(std::format!(".{}.tmp", std::process::id()));
-        let temporary = directory.join(temporary);
-
-        let written = write_synced(&temporary, text.as_bytes())
-            .map_err(io(&temporary, "write"))
-            .and_then(|()| fs::rename(&temporary, path).map_err(io(path, "rename a new file to")));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        } else if let Ok(directory) = fs::File::open(directory) {
-            // The rename is done; a file system that cannot sync a directory is no failure.
-            let _ = directory.sync_all();
-        }
-        written
+        crate::saving::replace_file(path, text.as_bytes()).map_err(io(path, "write"))
     }
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 impl From<DecisionLine<'_>> for Decision {

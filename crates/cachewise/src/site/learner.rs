@@ -9,11 +9,11 @@ use super::{LARGE, MAX_NAME, Name, SiteOutcome, SiteState};
 use crate::cpu::Caches;
 use crate::large::{self, OPERATIONS};
 use crate::os::{self, files};
-use crate::programs::{Modules, Problem, Store};
+use crate::programs::{self, Modules, Problem, Refused, Store};
 use cachewise_kernels as kernels;
 use cachewise_learn::Way;
 use cachewise_learn::section::Module;
-use cachewise_learn::sites::{Clocks, Key, Operation, Place, Rules, SITES, Sites, State};
+use cachewise_learn::sites::{Clocks, Epochs, Key, Operation, Place, Rules, SITES, Sites, State};
 use cachewise_learn::trial::{Budget, Outcome, Why};
 use core::cell::UnsafeCell;
 use core::fmt::Write as _;
@@ -30,9 +30,9 @@ struct Learner {
     budget: Option<Budget>,
     /// Where they are kept, or why they cannot be.
     store: Result<Store, Problem>,
-    /// 0 in a page that a forked child finds zeroed.
-    alive: &'static AtomicU32,
-    epoch: AtomicU32,
+    epochs: Epochs,
+    /// This process's, in a page that a forked child finds zeroed.
+    here: &'static AtomicU32,
 }
 
 static LEARNER: AtomicPtr<Learner> = AtomicPtr::new(core::ptr::null_mut());
@@ -77,26 +77,32 @@ fn prepare() -> Option<()> {
         Some(b"trial") => Some(Budget::TRIAL_RUN),
         Some(b"0") => None,
         Some(_) => {
-            complain("CACHEWISE_LEARN", &"accepted 0, 1 or trial; sites do as the profile says");
+            complain(&"CACHEWISE_LEARN", &"accepted 0, 1 or trial; sites do as the profile says");
             None
         }
     };
     let budget = budget.map(|budget| budget.with_cache(Caches::detect().llc));
     let store = match (secure, variable(c"CACHEWISE_PROGRAM")) {
-        (true, _) => Err(Problem::Privileged),
+        (true, _) => Err(Refused { path: None, problem: Problem::Privileged }),
         (false, Some(named)) if named != c"0" => Store::open(Some(named), budget.is_some()),
         (false, _) => Store::open(None, budget.is_some()),
     };
-    if let Err(problem @ (Problem::Section(_) | Problem::ForeignCpu | Problem::System(_))) = &store
-    {
-        complain("CACHEWISE_PROGRAM", problem);
+    match &store {
+        Ok(store) => {
+            if let Some(why) = store.was_damaged() {
+                complain(&programs::Named(store.path()), &programs::SetAside(why));
+            }
+        }
+        Err(Refused { path: Some(path), problem }) => complain(&programs::Named(path), problem),
+        // No place for it, or more privilege than the caller: nobody asked for a file.
+        Err(Refused { path: None, .. }) => {}
     }
-    let alive = files::pages_of_each_process(size_of::<AtomicU32>()).ok()?.cast::<AtomicU32>();
+    let store = store.map_err(|refused| refused.problem);
+    let here = files::pages_of_each_process(size_of::<AtomicU32>()).ok()?.cast::<AtomicU32>();
     // SAFETY: fresh pages, all zero, which is an AtomicU32, for the process's life.
-    let alive = unsafe { &*alive };
-    alive.store(1, Ordering::Relaxed);
+    let here = unsafe { &*here };
     let place = os::Scratch::new(size_of::<Learner>()).ok()?.leak().as_mut_ptr().cast::<Learner>();
-    let learner = Learner { budget, store, alive, epoch: AtomicU32::new(1) };
+    let learner = Learner { budget, store, epochs: Epochs::new(), here };
     // SAFETY: fresh pages of that size, which nobody else has.
     unsafe { place.write(learner) };
     LEARNER.store(place, Ordering::Release);
@@ -104,7 +110,7 @@ fn prepare() -> Option<()> {
 }
 
 /// One line that says what is wrong; sites start from nothing then.
-fn complain(name: &str, problem: &dyn core::fmt::Display) {
+fn complain(name: &dyn core::fmt::Display, problem: &dyn core::fmt::Display) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     let quiet = os::variable(c"CACHEWISE_QUIET").is_some_and(|value| value != c"0");
     if quiet || TOLD.swap(true, Ordering::Relaxed) {
@@ -119,12 +125,7 @@ fn complain(name: &str, problem: &dyn core::fmt::Display) {
 
 impl Learner {
     fn epoch(&self) -> u32 {
-        if self.alive.load(Ordering::Relaxed) == 0 {
-            // The first call of a forked child: nobody is at any site.
-            self.epoch.fetch_add(1, Ordering::Relaxed);
-            self.alive.store(1, Ordering::Relaxed);
-        }
-        self.epoch.load(Ordering::Relaxed)
+        self.epochs.of(self.here)
     }
 
     fn way(&self, name: Name<'_>, operation: Operation, n: usize, usual: Way) -> Option<Way> {
@@ -142,8 +143,9 @@ impl Learner {
         let place = NAMES.keep(name).map(|module| Place { module, offset: 0 });
         let known = place.zip(self.store.as_ref().ok());
         let known = known.and_then(|(place, store)| store.known(&NAMES, place.module, key, 0));
-        let seed = files::monotonic() ^ name.number;
-        State::met(place, known, usual, self.budget.is_some(), seed)
+        let learning = self.budget.is_some();
+        let seed = if learning { files::monotonic() ^ name.number } else { 0 };
+        State::met(place, known, usual, learning, seed)
     }
 }
 
@@ -207,6 +209,9 @@ fn decided(way: Way) -> SiteOutcome {
     }
 }
 
+/// Milliseconds to wait for others that save at the same moment.
+const PATIENCE: u32 = 500;
+
 /// See [`super::save_sites`].
 pub(super) fn save() -> Result<(), Problem> {
     // Without a learner no site was called; then there is nothing to save.
@@ -219,7 +224,8 @@ pub(super) fn save() -> Result<(), Problem> {
     }
     let mut saved = Ok(());
     os::preserving_errno(|| {
-        saved = learner.store.and_then(|store| store.save(&TABLE, learner.epoch(), &NAMES));
+        saved =
+            learner.store.and_then(|store| store.save(&TABLE, learner.epoch(), &NAMES, PATIENCE));
     });
     saved
 }

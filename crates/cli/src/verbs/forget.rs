@@ -3,8 +3,8 @@
 use super::learned;
 use crate::args::Forget;
 use crate::{output, status};
-use anyhow::Context as _;
-use std::fs;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Deletes one program's section, or all.
 pub fn run(args: &Forget) -> anyhow::Result<u8> {
@@ -14,13 +14,10 @@ pub fn run(args: &Forget) -> anyhow::Result<u8> {
     };
     for name in &names {
         let place = learned::existing(name, None)?;
-        fs::remove_file(&place).with_context(|| place.display().to_string())?;
-        // Its lock may be there or not, and what a saver left that was killed.
-        for suffix in [".lock", ".new"] {
-            let mut beside = place.clone().into_os_string();
-            beside.push(suffix);
-            let _ = fs::remove_file(beside);
-        }
+        let path = CString::new(place.as_os_str().as_bytes())?;
+        // Under its lock: a program that saves at this moment does so before or after.
+        cachewise::programs::forget(&path)
+            .map_err(|why| anyhow::anyhow!("{}: {why}", place.display()))?;
         output::print(&format!("forgotten: {name}\n"))?;
     }
     if names.is_empty() {

@@ -224,6 +224,62 @@ fn a_service_saves_to_the_users_directory_and_before_it_ends() {
     assert_eq!(sites(&file).len(), 1);
 }
 
+/// Once an empty file, or one cut short, was the end of learning, with a line from every process.
+#[test]
+fn a_damaged_section_is_set_aside_by_the_first_process_that_meets_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = program(directory.path());
+    let file = directory.path().join("sites.program");
+    let aside = directory.path().join("sites.program.damaged");
+    right(&mut learning(&program, &file, ["c", "3", "16384"]));
+    let whole = std::fs::read_to_string(&file).expect("saved");
+    let half = &whole[..whole.len() / 2];
+    for follow in [false, true] {
+        std::fs::write(&file, half).expect("written");
+        let mut command = learning(&program, &file, ["c", "3", "16384"]);
+        if follow {
+            command.env_remove("CACHEWISE_LEARN");
+        }
+        let output = run(&mut command);
+        assert_eq!(
+            text(&output.stderr),
+            format!(
+                "cachewise: {}: found no end line: cut short; now FILE.damaged, and nothing is \
+                 known of the program\n",
+                file.display()
+            )
+        );
+        assert_eq!(std::fs::read_to_string(&aside).expect("kept"), half);
+        right(&mut command);
+        right(&mut learning(&program, &file, ["c", "3", "16384"]));
+        assert_eq!(sites(&file).len(), 1);
+    }
+    std::fs::write(&file, "").expect("written");
+    right(&mut learning(&program, &file, ["c", "3", "16384"]));
+    assert_eq!(sites(&file).len(), 1, "nothing in it, and nothing lost");
+}
+
+/// A name that no file of a person's has: what is written stays text, one line a thing.
+#[test]
+fn a_program_with_a_newline_in_its_path_is_learned_as_others_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let odd = directory.path().join("two\nlines");
+    std::fs::create_dir(&odd).expect("made");
+    let program = odd.join("si\ntes");
+    std::fs::copy(self::program(directory.path()), &program).expect("copied");
+    let mut command = preloaded(&program);
+    command.env("CACHEWISE_LEARN", "1").env("HOME", directory.path());
+    right(command.args(["c", "50", "4096"]));
+    right(&mut command);
+    let programs = std::fs::read_dir(directory.path().join(".config/cachewise"));
+    let programs = programs.expect("made").next().expect("a directory").expect("an entry").path();
+    let file = programs.join("si_tes.program");
+    assert_eq!(sites(&file), [(Operation::Copy, 22, 100)]);
+    let section = std::fs::read(&file).expect("saved");
+    let section = Section::parse(&section).expect("a section");
+    assert!(section.text("program").ends_with("/two?lines/si?tes"), "{}", section.text("program"));
+}
+
 #[test]
 fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -250,14 +306,14 @@ fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
     );
     assert_eq!(
         told("1", "1", "something else\n"),
-        format!("cachewise: CACHEWISE_PROGRAM: line 1: accepted \"cachewise-program 2\"{end}")
+        format!("cachewise: {}: line 1: accepted \"cachewise-program 2\"{end}", file.display())
     );
     let mut foreign = String::from("cachewise-program 2\ncpu GenuineIntel 1 1 1\n");
     let body = foreign.clone();
     write_end(&mut foreign, body.as_bytes()).expect("written");
     assert_eq!(
         told("1", "1", &foreign),
-        format!("cachewise: CACHEWISE_PROGRAM: line cpu: found another CPU than this one{end}")
+        format!("cachewise: {}: line cpu: found another CPU than this one{end}", file.display())
     );
     // And a program that does not ask is not touched by any of it.
     right(plain(&program).args(["c", "3", "4096"]));
