@@ -201,11 +201,35 @@ pub(crate) fn note_direct(available: Features) {
 /// The same after the table has changed, without asking the CPU again.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn note_direct_again() {
-    let direct = is_direct(Operation::Copy, Reuse::Unknown, small::DIRECT_LIMIT);
-    #[cfg(target_feature = "sse2")]
-    note_direct(if direct { cachewise_kernels::direct::REQUIRES } else { Features::NONE });
-    #[cfg(not(target_feature = "sse2"))]
-    let _ = direct;
+    note_direct(noted());
+}
+
+/// What the CPU was found to have of what the plain loops require, when the table was filled.
+fn noted() -> Features {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if is_direct(Operation::Copy, Reuse::Unknown, small::DIRECT_LIMIT) {
+        return cachewise_kernels::direct::REQUIRES;
+    }
+    Features::NONE
+}
+
+/// Has every call of a kernel's operation that the table decides done by this kernel, for those who
+/// measure it as the library would call it; a profile that is installed ends that. Whether the library
+/// may use it.
+#[doc(hidden)]
+#[cold]
+pub fn use_only(kernel: &Kernel) -> bool {
+    source::init();
+    let Some(slot) = slot_of(kernel) else { return false };
+    let operation = kernel.operation();
+    for reuse in profile::hints(operation) {
+        let row = profile::row(operation, *reuse);
+        set(row, profile::FIRST_SIZE, profile::MAX_SIZE, slot);
+        if let Some(limit) = DIRECT.get(row) {
+            limit.store(direct_limit(operation, row, noted()), Ordering::Relaxed);
+        }
+    }
+    true
 }
 
 /// Whether BMI2 is there beside what the plain loops require: `bzhi`, for short comparisons. No

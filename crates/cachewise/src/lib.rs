@@ -82,6 +82,8 @@ mod source;
 mod system;
 
 pub use dispatch::size_class;
+#[doc(hidden)]
+pub use dispatch::use_only;
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,

@@ -5,6 +5,7 @@
 //! they imply. So a record can be decided from again, and several launches can be decided from
 //! together.
 
+pub mod hardware;
 pub mod seam;
 pub mod tuning;
 

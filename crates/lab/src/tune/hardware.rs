@@ -1,0 +1,451 @@
+//! The real machine behind the tuner's seam.
+//!
+//! A visit places operands anew, by its draw; restores their state before every sample; calls a kernel
+//! through the library's own entry, with a table that names this kernel alone; and leaves out samples
+//! during which the thread did not run. What the seam asks for is in `seam.rs`; this file keeps it.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `operands` | where operands lie, what they hold, and how a state is restored |
+//! | `calls` | calls as they are timed, and as their bytes are checked |
+//! | `script` | small calls as programs make them |
+//! | `calibrate` | what the machine is |
+
+mod calibrate;
+mod calls;
+mod operands;
+mod script;
+
+use super::seam::{
+    After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Sample, Script, Stage,
+    Visit,
+};
+use crate::LabError;
+use crate::distributions::Distribution;
+use crate::experiments::parallel::Pool;
+use crate::routines::{libc_reference, library};
+use crate::select::candidates;
+use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
+use cachewise_kernels::{Features, Kernel, Operation};
+use cachewise_measure::{
+    Arena, Bystander, Clock, Header, Latencies, Machine, MemoryBudget, NoiseSnapshot, PagePolicy,
+    Warning, warnings,
+};
+use calls::{Caller, call_all, check, play};
+use fastrand::Rng;
+use operands::{Operands, differences, flush, overwrite, read, room};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Instant;
+
+/// The largest operation that is measured where nothing asks for more: with both operands beyond any
+/// cache but the largest.
+const TOP: usize = 64 << 20;
+
+/// A sample shorter than this is over before anybody else runs; the clocks of the thread cost more.
+const WATCHED_NS: f64 = 20_000.0;
+
+/// A sample is disturbed when the thread did not run for more than this part of it.
+const STOLEN: f64 = 0.05;
+
+/// Asked between samples whether to stop.
+pub type Stop<'h> = &'h dyn Fn() -> bool;
+
+/// Told what is being done, and how far the whole is (0 to 1).
+pub type Progress<'h> = &'h mut dyn FnMut(Stage, f64);
+
+/// How a tuning meets the machine.
+pub struct Setup<'h> {
+    /// When the tuning began: what the user has waited since.
+    pub begun: Instant,
+    /// Bytes of memory at most, where the user says so.
+    pub memory: Option<usize>,
+    /// Seconds of the whole tuning: a longer one has larger operations.
+    pub budget: f64,
+    /// The sizes of small calls, instead of what is built in for each libc function.
+    pub distribution: Option<Distribution>,
+    /// Asked between samples.
+    pub stop: Stop<'h>,
+    /// Told of progress.
+    pub progress: Progress<'h>,
+}
+
+/// The machine that this process runs on.
+pub struct Hardware<'h> {
+    /// What it says of itself.
+    pub machine: Machine,
+    setup: Setup<'h>,
+    clock: Clock,
+    latencies: Option<Latencies>,
+    noise: NoiseSnapshot,
+    facts: Facts,
+    arena: Arena,
+    kernels: BTreeMap<Operation, Vec<&'static Kernel>>,
+    distributions: BTreeMap<Operation, Distribution>,
+    bystanders: BTreeMap<usize, Bystander>,
+    pool: Option<Pool>,
+    /// The profile that [`Arm::Library`] follows, as text.
+    followed: Vec<u8>,
+    table: Table,
+    /// Who was seen to do right, by operation and every second octave of sizes.
+    checked: BTreeSet<(Arm, Operation, u32, bool)>,
+}
+
+/// What the library's decision table holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Table {
+    Unknown,
+    Only(Operation, usize),
+    Followed,
+}
+
+impl<'h> Hardware<'h> {
+    /// Describes and measures the machine: about two seconds.
+    ///
+    /// # Errors
+    /// An emulated CPU; no memory for operands of a few MiB.
+    pub fn new(setup: Setup<'h>) -> Result<Hardware<'h>, LabError> {
+        let noise = NoiseSnapshot::take();
+        let machine = Machine::describe();
+        crate::bench::refuse_emulation(&machine)?;
+        let limit = calibrate::limit_memory(setup.memory);
+        let clock = Clock::calibrate();
+        // Needs memory of its own, which is given back before the operands' is taken.
+        let latencies = Latencies::shared(&clock, &machine.caches).ok();
+        let wanted = if setup.budget < 120.0 { TOP } else { TOP.max(2 * machine.caches.llc.bytes) };
+        // A quarter is for bystanders and for what else is needed.
+        let most = (limit / 4 * 3 / 2).saturating_sub(operands::MARGIN).min(wanted);
+        let arena = Arena::within(&MemoryBudget::process(), room(most), PagePolicy::Huge, 1)?;
+        let facts = calibrate::facts(&machine, &clock, &arena, latencies.as_ref(), most);
+        let features = Features::detect();
+        let kernels = OPERATIONS.map(|operation| (operation, preferred(operation, features)));
+        let distribution = |operation| {
+            let built_in = || Distribution::built_in(script::function(operation));
+            setup.distribution.clone().or_else(built_in).map(|found| (operation, found))
+        };
+        let distributions = OPERATIONS.into_iter().filter_map(distribution).collect();
+        Ok(Hardware {
+            machine,
+            clock,
+            latencies,
+            noise,
+            facts,
+            arena,
+            kernels: kernels.into_iter().collect(),
+            distributions,
+            bystanders: BTreeMap::new(),
+            pool: None,
+            followed: Vec::new(),
+            table: Table::Unknown,
+            checked: BTreeSet::new(),
+            setup,
+        })
+    }
+
+    /// What has disturbed the tuning so far.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
+    }
+
+    /// The record's first line.
+    #[must_use]
+    pub fn header(&self, seed: u64) -> Header {
+        let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
+        let mut header = Header::now(tool, self.machine.clone(), self.clock.facts(), seed);
+        header.latencies = self.latencies;
+        header.warnings = self.warnings();
+        header
+    }
+
+    /// What a caller of an arm calls, once the library's table says so.
+    fn function(&mut self, cell: &Cell, arm: Arm) -> Result<cachewise_kernels::Function, LabError> {
+        let wanted = match arm {
+            Arm::LIBC => return Ok(libc_reference(cell.operation).function),
+            Arm::Kernel(number) => Table::Only(cell.operation, number),
+            Arm::Entry(_) | Arm::Library => Table::Followed,
+        };
+        if self.table != wanted {
+            self.table = Table::Unknown;
+            let done = match wanted {
+                Table::Only(operation, number) => {
+                    let known = self.kernels.get(&operation).and_then(|all| all.get(number - 1));
+                    known.is_some_and(|kernel| cachewise::use_only(kernel))
+                }
+                _ => cachewise::install(&self.followed).is_ok(),
+            };
+            if !done {
+                let why = format!("the library refuses what is to be measured ({arm:?})");
+                return Err(LabError::Nothing { why });
+            }
+            self.table = wanted;
+        }
+        Ok(library(cell.operation).function)
+    }
+
+    /// The name of an arm, for messages.
+    fn name(&self, operation: Operation, arm: Arm) -> &'static str {
+        match arm {
+            Arm::LIBC => "libc",
+            Arm::Kernel(number) => self
+                .kernels
+                .get(&operation)
+                .and_then(|all| all.get(number - 1))
+                .map_or("a kernel", |kernel| kernel.name),
+            Arm::Entry(_) | Arm::Library => "cachewise",
+        }
+    }
+
+    /// Times what `body` does; `None` where the thread did not run all the time.
+    fn timed(clock: &Clock, watched: bool, body: impl FnOnce() -> [f64; 2]) -> Option<[f64; 2]> {
+        if !watched {
+            return Some(body());
+        }
+        let (wall, own) = (clock.now(), thread_ns());
+        let parts = body();
+        let (own, wall) = (thread_ns() - own, clock.elapsed_ns(wall, clock.now()));
+        // The thread's clock counts in steps of its own, and stands still in a hypervisor's debt only
+        // where the kernel is told.
+        (wall - own <= STOLEN * wall + 2_000.0).then_some(parts)
+    }
+
+    fn visit_operands(&mut self, ask: &Ask) -> Result<Visit, LabError> {
+        let cell = ask.cell;
+        let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
+        let function = self.function(&cell, ask.arm)?;
+        if cell.threads.count > 1 && self.pool.is_none() {
+            self.pool = Some(Pool::new(self.facts.cpus)?);
+        }
+        let caller = match (&self.pool, cell.threads.count) {
+            (Some(pool), 2..) => {
+                let (count, supply) = (cell.threads.count, cell.threads.supply);
+                Caller::Several { count, supply, pool }
+            }
+            _ => Caller::One(function),
+        };
+        if cell.size > self.facts.largest {
+            let budget = MemoryBudget::process().limit();
+            return Err(LabError::TooLarge { found: cell.size, most: self.facts.largest, budget });
+        }
+        if let After::Bystander(bytes) = cell.after
+            && !self.bystanders.contains_key(&bytes)
+        {
+            // One at a time: they come in few sizes, and large.
+            self.bystanders.clear();
+            let bystander = Bystander::new(bytes, 0xB157)?;
+            self.bystanders.insert(bytes, bystander);
+        }
+        let bystander = match cell.after {
+            After::Bystander(bytes) => self.bystanders.get(&bytes),
+            _ => None,
+        };
+        let operands = Operands::place(&self.arena, &cell, self.facts.l1, &mut random);
+        if operands.reads_only() {
+            operands.equalise();
+        }
+        let several = cell.threads.count > 1;
+        let key = (ask.arm, cell.operation, cell.size.ilog2() / 2, several);
+        if !self.checked.contains(&key) {
+            let places = differences(&cell, operands.calls, &mut random.clone());
+            operands.flip(&places);
+            operands.restore(cell.destination, ask.draw);
+            check(caller, &operands, &places, self.name(cell.operation, ask.arm))?;
+            operands.flip(&places);
+            self.checked.insert(key);
+        } else if cell.size < 1 << 16 {
+            // Code that has not run for a while is not what is to be timed.
+            operands.restore(cell.destination, ask.draw);
+            call_all(caller, &operands);
+        }
+        let mut visit = Visit::default();
+        // What this sample would take at the least: the clocks of the thread are worth it above that.
+        let watched = !several && cell.size * operands.calls > (WATCHED_NS * 10.0) as usize;
+        for sample in 0..ask.samples {
+            if (self.setup.stop)() {
+                return Err(LabError::Interrupted);
+            }
+            let places = differences(&cell, operands.calls, &mut random);
+            operands.flip(&places);
+            operands.restore(cell.destination, ask.draw.wrapping_add(sample as u64));
+            let before = bystander.map(|bystander| {
+                bystander.walk();
+                let from = self.clock.now();
+                bystander.walk();
+                self.clock.nanoseconds(from, self.clock.now())
+            });
+            let clock = &self.clock;
+            let parts = Self::timed(clock, watched, || {
+                let begun = clock.now();
+                call_all(caller, &operands);
+                let called = clock.now();
+                match (cell.after, bystander) {
+                    (After::Nothing, _) => return [clock.nanoseconds(begun, called), 0.0],
+                    (_, Some(bystander)) => bystander.walk(),
+                    _ => {
+                        for call in 0..operands.calls {
+                            read(operands.at(call).0, operands.n);
+                        }
+                    }
+                }
+                [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
+            });
+            operands.flip(&places);
+            let Some([operation, after]) = parts else {
+                visit.disturbed += 1;
+                continue;
+            };
+            let each = operands.calls as f64;
+            // A call of no time at all is below what the clock can tell.
+            let operation = operation.max(clock.resolution_ns()) / each;
+            visit.samples.push(match before {
+                Some(before) => {
+                    Sample { operation, bystander: (after - before) / each, ..Sample::default() }
+                }
+                None => Sample { operation, reader: after / each, ..Sample::default() },
+            });
+        }
+        Ok(visit)
+    }
+
+    fn visit_script(&mut self, ask: &Ask, script: Script) -> Result<Visit, LabError> {
+        let cell = ask.cell;
+        let function = self.function(&cell, ask.arm)?;
+        let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
+        let Some(distribution) = self.distributions.get(&cell.operation) else {
+            return Ok(Visit::default());
+        };
+        // Two buffers share what everything touches.
+        let span = (cell.size / 2).clamp(4096, self.arena.len() / 2);
+        let dst = self.arena.as_mut_ptr();
+        let src = dst.wrapping_add(self.arena.len() / 2);
+        let unequal = cell.contents == Contents::Unequal;
+        let mut visit = Visit::default();
+        for sample in 0..ask.samples {
+            if (self.setup.stop)() {
+                return Err(LabError::Interrupted);
+            }
+            let steps = script::draw(distribution, cell.operation, span, unequal, &mut random);
+            let compares = matches!(cell.operation, Operation::Compare | Operation::Equal);
+            for step in &steps {
+                let (to, from) = (dst.wrapping_add(step.to), src.wrapping_add(step.from));
+                if compares && !unequal {
+                    // The same bytes in both, whatever ran before.
+                    overwrite(to, step.n, step.to as u64);
+                    overwrite(from, step.n, step.from as u64);
+                }
+            }
+            for step in &steps {
+                let (to, from) = (dst.wrapping_add(step.to), src.wrapping_add(step.from));
+                if script.hot && cell.destination == Destination::Cached {
+                    read(to, step.n);
+                    read(from, step.n);
+                } else {
+                    flush(to, step.n);
+                    flush(from, step.n);
+                }
+            }
+            if sample == 0 {
+                // Code that has not run for a while is not what is to be timed.
+                play(function, &steps[..1], dst, src);
+            }
+            let clock = &self.clock;
+            let parts = Self::timed(clock, true, || {
+                let begun = clock.now();
+                play(function, &steps, dst, src);
+                [clock.nanoseconds(begun, clock.now()), 0.0]
+            });
+            match parts {
+                Some([operation, _]) => visit.samples.push(Sample {
+                    operation: operation / steps.len() as f64,
+                    ..Sample::default()
+                }),
+                None => visit.disturbed += 1,
+            }
+        }
+        Ok(visit)
+    }
+}
+
+impl super::seam::Machine for Hardware<'_> {
+    fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    fn arms(&self, operation: Operation) -> Vec<Competitor> {
+        let libc = Competitor { name: cachewise::profile::LIBC.to_owned(), class: Class::Libc };
+        let kernels = self.kernels.get(&operation).into_iter().flatten();
+        let competitor =
+            |kernel: &&Kernel| Competitor { name: kernel.name.to_owned(), class: class(kernel) };
+        std::iter::once(libc).chain(kernels.map(competitor)).collect()
+    }
+
+    fn now(&self) -> f64 {
+        self.setup.begun.elapsed().as_secs_f64()
+    }
+
+    fn visit(&mut self, ask: &Ask) -> Result<Visit, LabError> {
+        match ask.cell.script {
+            Some(script) => self.visit_script(ask, script),
+            None => self.visit_operands(ask),
+        }
+    }
+
+    fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError> {
+        let profile = Profile {
+            cpu: cachewise::cpu::Cpu::detect(),
+            caches: cachewise::cpu::Caches::detect(),
+            record: None,
+            written: String::new(),
+            decisions: decisions.to_vec(),
+            parallel: parallel.to_vec(),
+            notes: Vec::new(),
+        };
+        self.followed = profile.to_text().into_bytes();
+        self.table = Table::Unknown;
+        cachewise::install(&self.followed).map_err(|error| LabError::Nothing {
+            why: format!("the library refuses these decisions: {error}"),
+        })?;
+        self.table = Table::Followed;
+        Ok(())
+    }
+
+    fn progress(&mut self, stage: Stage, share: f64) {
+        (self.setup.progress)(stage, share);
+    }
+}
+
+/// The kernels that compete, in order of preference among equals: what the library does without its
+/// table first, then through the cache, by string instructions, around it; simple before elaborate.
+fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
+    let mut kernels = candidates(operation, usize::MAX, features);
+    kernels.sort_by_key(|kernel| {
+        (
+            class(kernel) as u8,
+            kernel.technique().matches('.').count(),
+            !kernel.technique().starts_with("avx2"),
+        )
+    });
+    kernels
+}
+
+fn class(kernel: &Kernel) -> Class {
+    if kernel.is_non_temporal() {
+        Class::NonTemporal
+    } else if kernel.technique().starts_with("rep") {
+        Class::Rep
+    } else {
+        Class::Temporal
+    }
+}
+
+/// Nanoseconds that this thread ran.
+fn thread_ns() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+fn hash(cell: &Cell) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    cell.hash(&mut hasher);
+    hasher.finish()
+}

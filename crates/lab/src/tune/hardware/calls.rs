@@ -1,0 +1,156 @@
+//! Calls, as they are timed and as their bytes are checked.
+
+use super::operands::Operands;
+use super::script::Step;
+use crate::LabError;
+use crate::experiments::parallel::Pool;
+use crate::routines::FILL_BYTE;
+use cachewise::Reuse;
+use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
+use cachewise::profile::Supply;
+use cachewise_kernels::{Function, Operation};
+use std::hint::black_box;
+
+/// Who does a call.
+#[derive(Clone, Copy)]
+pub(super) enum Caller<'p> {
+    /// A function, on this thread.
+    One(Function),
+    /// The library, by several threads.
+    Several { count: usize, supply: Supply, pool: &'p Pool },
+}
+
+/// One call for each pair of operands, back to back.
+pub(super) fn call_all(caller: Caller<'_>, operands: &Operands) {
+    let n = operands.n;
+    macro_rules! calls {
+        ($dst:ident, $src:ident => $call:expr) => {
+            for call in 0..operands.calls {
+                let ($dst, $src) = operands.at(call);
+                // SAFETY: both are in the arena for n bytes, apart unless the operation is a move,
+                // and whoever chose the function saw to it that this CPU runs it.
+                black_box(unsafe { $call });
+            }
+        };
+    }
+    match caller {
+        Caller::One(Function::Copy(f) | Function::Move(f)) => calls!(dst, src => f(dst, src, n)),
+        Caller::One(Function::Fill(f)) => calls!(dst, _src => f(dst, i32::from(FILL_BYTE), n)),
+        Caller::One(Function::Zero(f)) => calls!(dst, _src => f(dst, n)),
+        Caller::One(Function::Compare(f) | Function::Equal(f)) => {
+            calls!(dst, src => f(dst, src, n));
+        }
+        // Page operations are decided as their byte operations.
+        Caller::One(Function::CopyPages(_) | Function::ZeroPages(_)) => {}
+        Caller::Several { count, supply: Supply::Pooled, pool } => {
+            by_threads(operands, count, pool);
+        }
+        Caller::Several { count, supply: Supply::Spawned, .. } => {
+            by_threads(operands, count, &Threads::new(count));
+        }
+    }
+}
+
+fn by_threads(operands: &Operands, count: usize, workers: &impl Workers) {
+    let n = operands.n;
+    for call in 0..operands.calls {
+        let (dst, src) = operands.at(call);
+        if operands.operation == Operation::Copy {
+            // SAFETY: both are in the arena for n bytes, apart, and nobody else uses them.
+            unsafe { copy_by(count, Reuse::Unknown, workers, dst, src, n) };
+        } else {
+            // SAFETY: as above.
+            unsafe { zero_by(count, Reuse::Unknown, workers, dst, n) };
+        }
+    }
+}
+
+/// The calls of a script.
+pub(super) fn play(function: Function, steps: &[Step], dst: *mut u8, src: *const u8) {
+    macro_rules! calls {
+        ($step:ident, $to:ident, $from:ident => $call:expr) => {
+            for $step in steps {
+                let $to = dst.wrapping_add($step.to);
+                let base = if $step.overlaps { dst.cast_const() } else { src };
+                let $from = base.wrapping_add($step.from);
+                // SAFETY: a script's places are inside its span, which both buffers have, and apart
+                // unless the operation is a move; this CPU runs the function.
+                black_box(unsafe { $call });
+            }
+        };
+    }
+    match function {
+        Function::Copy(f) | Function::Move(f) => calls!(step, to, from => f(to, from, step.n)),
+        Function::Fill(f) => calls!(step, to, _from => f(to, i32::from(FILL_BYTE), step.n)),
+        Function::Zero(f) => calls!(step, to, _from => f(to, step.n)),
+        Function::Compare(f) | Function::Equal(f) => {
+            calls!(step, to, from => f(to, from, step.n));
+        }
+        Function::CopyPages(_) | Function::ZeroPages(_) => {}
+    }
+}
+
+/// Makes the calls of a sample once, untimed, and looks at every byte. `differences` has the places
+/// where compared operands differ, one for each call, or nothing.
+///
+/// # Errors
+/// [`LabError::WrongBytes`], with `who` in it.
+pub(super) fn check(
+    caller: Caller<'_>,
+    operands: &Operands,
+    differences: &[usize],
+    who: &str,
+) -> Result<(), LabError> {
+    let wrong = |call: usize, what: String| LabError::WrongBytes {
+        what: format!("{who}, {} of {} bytes, call {call}: {what}", operands.operation, operands.n),
+    };
+    let bytes = |start: *const u8| {
+        // SAFETY: n bytes of the arena; nobody writes them while the slice is there.
+        unsafe { std::slice::from_raw_parts(start, operands.n) }
+    };
+    if let Caller::One(Function::Compare(f) | Function::Equal(f)) = caller {
+        for call in 0..operands.calls {
+            let (a, b) = operands.at(call);
+            // SAFETY: as in `call_all`.
+            let found = unsafe { f(a, b, operands.n) };
+            let expected = match differences.get(call) {
+                None => 0,
+                Some(place) => bytes(a)[*place].cmp(&bytes(b)[*place]) as i32,
+            };
+            let right = match operands.operation {
+                Operation::Equal => found == i32::from(expected == 0),
+                _ => found.signum() == expected,
+            };
+            if !right {
+                return Err(wrong(call, format!("returned {found}")));
+            }
+        }
+        return Ok(());
+    }
+    // What an overlapping source held is gone afterwards.
+    let kept: Vec<Vec<u8>> = if operands.overlaps() {
+        (0..operands.calls).map(|call| bytes(operands.at(call).1).to_vec()).collect()
+    } else {
+        Vec::new()
+    };
+    call_all(caller, operands);
+    for call in 0..operands.calls {
+        let (dst, src) = operands.at(call);
+        let found = bytes(dst);
+        let at = match (operands.operation, kept.get(call)) {
+            (Operation::Fill, _) => found.iter().position(|byte| *byte != FILL_BYTE),
+            (Operation::Zero, _) => found.iter().position(|byte| *byte != 0),
+            (_, Some(kept)) => unlike(found, kept),
+            (_, None) => unlike(found, bytes(src)),
+        };
+        if let Some(at) = at {
+            return Err(wrong(call, format!("byte {at} is {:#04x}", found[at])));
+        }
+    }
+    Ok(())
+}
+
+/// The first place where they differ.
+fn unlike(found: &[u8], expected: &[u8]) -> Option<usize> {
+    found.iter().zip(expected).position(|(found, expected)| found != expected)
+}

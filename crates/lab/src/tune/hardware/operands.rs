@@ -1,0 +1,377 @@
+//! Where the operands of a visit lie, what they hold, and how their state is restored before every
+//! sample.
+
+use super::super::seam::{Cell, Contents, Destination, Layout};
+use cachewise_kernels::Operation;
+use cachewise_measure::{Arena, LINE, Reader};
+use fastrand::Rng;
+
+/// Bytes of a page, in which low address bits alias.
+const PAGE: usize = 4096;
+
+/// Calls of one sample at most.
+const MOST_CALLS: usize = 32;
+
+/// Equal operands side by side, one pair for each call of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operands {
+    pub operation: Operation,
+    /// Bytes of an operand.
+    pub n: usize,
+    /// Calls of a sample, each on operands of its own.
+    pub calls: usize,
+    dst: *mut u8,
+    src: *const u8,
+    /// From one call's operands to the next one's.
+    stride: usize,
+    /// Whether both lie in one buffer.
+    overlap: bool,
+}
+
+/// Bytes on either side of operands that offsets may take.
+pub(super) const MARGIN: usize = 4 * PAGE;
+
+/// Bytes that both operands of one call of `n` bytes need of an arena.
+pub(super) fn room(n: usize) -> usize {
+    2 * (n + MARGIN)
+}
+
+impl Operands {
+    /// Places for a cell, drawn: the same for whoever draws from the same state. `l1` is what the
+    /// operands of all calls of a sample share.
+    pub(super) fn place(arena: &Arena, cell: &Cell, l1: usize, random: &mut Rng) -> Operands {
+        let n = cell.size;
+        let two = !matches!(cell.operation, Operation::Fill | Operation::Zero);
+        let overlap = matches!(cell.layout, Layout::OverlapUp | Layout::OverlapDown);
+        // Half of the way between a line and half of the operand, by octaves.
+        let distance = if overlap { log_uniform(16, (n / 2).max(17), random) } else { 0 };
+        let stride = (n + distance + 2 * LINE).next_multiple_of(LINE);
+        let each = stride * if two && !overlap { 2 } else { 1 };
+        let calls = (l1 / 4 * 3 / each).clamp(1, MOST_CALLS);
+        // Somewhere in its half of the arena, on a line.
+        let half = arena.len() / 2;
+        let part = if overlap { arena.len() } else { half };
+        let free = part.saturating_sub(calls * stride + MARGIN) / PAGE;
+        let mut somewhere = || random.usize(0..=free) * PAGE;
+        let (to, from) = (somewhere(), half + somewhere());
+        let line = |random: &mut Rng| random.usize(8..56) * LINE;
+        let low = random.usize(0..64) * LINE;
+        // Apart in the low twelve bits by 8 to 55 lines of 64.
+        let apart = line(random);
+        let odd = |random: &mut Rng| 2 * random.usize(0..LINE / 2) + 1;
+        let (dst_low, src_low) = match cell.layout {
+            Layout::Aligned => (low, (low + apart) % PAGE),
+            Layout::Misaligned => (low + odd(random), (low + apart) % PAGE + odd(random)),
+            Layout::Aliased => (low + random.usize(1..LINE), low),
+            Layout::OverlapUp => (low + distance, low),
+            Layout::OverlapDown => (low, low + distance),
+        };
+        let base = arena.as_mut_ptr();
+        let from = if overlap { to } else { from };
+        Operands {
+            operation: cell.operation,
+            n,
+            calls,
+            dst: base.wrapping_add(to + dst_low),
+            src: base.wrapping_add(from + src_low),
+            stride,
+            overlap,
+        }
+    }
+
+    /// The operands of one call.
+    pub(super) fn at(&self, call: usize) -> (*mut u8, *const u8) {
+        let offset = call * self.stride;
+        (self.dst.wrapping_add(offset), self.src.wrapping_add(offset))
+    }
+
+    pub(super) fn reads_only(&self) -> bool {
+        matches!(self.operation, Operation::Compare | Operation::Equal)
+    }
+
+    pub(super) fn overlaps(&self) -> bool {
+        self.overlap
+    }
+
+    /// Makes compared operands equal; once for a visit, since comparisons write nothing.
+    pub(super) fn equalise(&self) {
+        for call in 0..self.calls {
+            let (dst, src) = self.at(call);
+            copy_words(dst, src, self.n);
+        }
+    }
+
+    /// Lets each pair of compared operands differ in one byte, at the place that `place` has for a
+    /// call; doing it again makes them equal again.
+    pub(super) fn flip(&self, places: &[usize]) {
+        for (call, place) in places.iter().enumerate() {
+            let byte = self.at(call).0.wrapping_add(*place);
+            // SAFETY: the place is below n, so the byte is in the arena, which nobody else uses.
+            let old = unsafe { byte.read() };
+            // SAFETY: as above.
+            unsafe { byte.write(old ^ 0x10) };
+        }
+    }
+
+    /// Restores the state in which a sample begins: other bytes in the destination, which is then in
+    /// the caches, the source after it; or in no cache.
+    pub(super) fn restore(&self, destination: Destination, seed: u64) {
+        for call in 0..self.calls {
+            let (dst, _) = self.at(call);
+            match (self.reads_only(), destination) {
+                (true, Destination::Cached) => read(dst, self.n),
+                (true, Destination::Evicted) => flush(dst, self.n),
+                (false, Destination::Cached) => {
+                    overwrite(dst, self.n, seed.wrapping_add(call as u64));
+                    read(dst, self.n);
+                }
+                (false, Destination::Evicted) => {
+                    overwrite_in_memory(dst, self.n, seed.wrapping_add(call as u64));
+                    flush(dst, self.n);
+                }
+            }
+        }
+        if matches!(self.operation, Operation::Fill | Operation::Zero) {
+            return;
+        }
+        for call in 0..self.calls {
+            let (_, src) = self.at(call);
+            match (self.reads_only(), destination) {
+                (true, Destination::Evicted) => flush(src, self.n),
+                _ => read(src, self.n),
+            }
+        }
+    }
+}
+
+/// For every call of a sample the place of the first difference, where there is one.
+pub(super) fn differences(cell: &Cell, calls: usize, random: &mut Rng) -> Vec<usize> {
+    match cell.contents {
+        Contents::Equal => Vec::new(),
+        Contents::Unequal => {
+            (0..calls).map(|_| log_uniform(1, cell.size.max(1) + 1, random) - 1).collect()
+        }
+    }
+}
+
+/// A whole number from `low` to below `high` whose logarithm is uniform.
+fn log_uniform(low: usize, high: usize, random: &mut Rng) -> usize {
+    let ratio = high as f64 / low as f64;
+    ((low as f64 * ratio.powf(random.f64())) as usize).clamp(low, high - 1)
+}
+
+/// 2^64 divided by the golden ratio: the step of a Weyl sequence.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Other bytes than any before, none of them zero, through the cache.
+pub(super) fn overwrite(dst: *mut u8, n: usize, seed: u64) {
+    let first = seed.wrapping_mul(GOLDEN);
+    for word in 0..n / 8 {
+        let value = first.wrapping_add((word as u64).wrapping_mul(GOLDEN)) | 0x0101_0101_0101_0101;
+        // SAFETY: within n bytes of the arena; no alignment is assumed.
+        unsafe { dst.wrapping_add(8 * word).cast::<u64>().write_unaligned(value) };
+    }
+    for byte in n / 8 * 8..n {
+        // SAFETY: as above.
+        unsafe { dst.wrapping_add(byte).write_volatile(first as u8 | 1) };
+    }
+}
+
+/// The same around the cache, where there is such a store; the ends of it through the cache.
+fn overwrite_in_memory(dst: *mut u8, n: usize, seed: u64) {
+    let head = dst.align_offset(8).min(n);
+    let words = (n - head) / 8;
+    overwrite(dst, head, seed);
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_mm_sfence, _mm_stream_si64};
+        let first = seed.wrapping_mul(GOLDEN) | 0x0101_0101_0101_0101;
+        let place = dst.wrapping_add(head).cast::<i64>();
+        for word in 0..words {
+            let value = (word as u64).wrapping_mul(GOLDEN) ^ first | 0x0101_0101_0101_0101;
+            // SAFETY: aligned, within n bytes of the arena, and fenced before anybody reads.
+            unsafe { _mm_stream_si64(place.wrapping_add(word), value as i64) };
+        }
+        // SAFETY: every x86-64 CPU has SSE.
+        unsafe { _mm_sfence() };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    overwrite(dst.wrapping_add(head), 8 * words, seed);
+    let done = head + 8 * words;
+    overwrite(dst.wrapping_add(done), n - done, seed);
+}
+
+/// Makes `n` bytes the same, by no function that is being measured.
+fn copy_words(dst: *mut u8, src: *const u8, n: usize) {
+    for word in 0..n / 8 {
+        // SAFETY: within n bytes of the arena; no alignment is assumed.
+        let value = unsafe { src.wrapping_add(8 * word).cast::<u64>().read_unaligned() };
+        // SAFETY: as above.
+        unsafe { dst.wrapping_add(8 * word).cast::<u64>().write_unaligned(value) };
+    }
+    for byte in n / 8 * 8..n {
+        // SAFETY: as above.
+        let value = unsafe { src.wrapping_add(byte).read_volatile() };
+        // SAFETY: as above.
+        unsafe { dst.wrapping_add(byte).write_volatile(value) };
+    }
+}
+
+/// Reads every line.
+pub(super) fn read(start: *const u8, n: usize) {
+    // SAFETY: callers pass n bytes of an arena, mapped and written.
+    unsafe { Reader::touch(start, n, 1.0) };
+}
+
+/// Drives every line out of every cache (Intel SDM volume 2A and AMD APM volume 3, CLFLUSH and
+/// CLFLUSHOPT; Arm ARM, DC CIVAC; Power ISA, dcbf). Where there is no such instruction the lines stay.
+pub(super) fn flush(start: *const u8, n: usize) {
+    let first = start as usize / LINE * LINE;
+    #[cfg(target_arch = "x86_64")]
+    let optimised = has_clflushopt();
+    for line in (first..start as usize + n).step_by(LINE) {
+        #[cfg(target_arch = "x86_64")]
+        if optimised {
+            // SAFETY: an address of the arena; the instruction changes no memory.
+            unsafe { core::arch::asm!("clflushopt [{}]", in(reg) line, options(nostack)) };
+        } else {
+            // SAFETY: as above; every x86-64 CPU has it.
+            unsafe { core::arch::asm!("clflush [{}]", in(reg) line, options(nostack)) };
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: an address of the arena; Linux allows it, the instruction changes no memory.
+        unsafe {
+            core::arch::asm!("dc civac, {}", in(reg) line, options(nostack))
+        };
+        #[cfg(target_arch = "powerpc64")]
+        // SAFETY: an address of the arena; the instruction changes no memory.
+        unsafe {
+            core::arch::asm!("dcbf 0, {}", in(reg_nonzero) line, options(nostack))
+        };
+        #[cfg(not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            target_arch = "powerpc64"
+        )))]
+        std::hint::black_box(line);
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 CPU has SSE2.
+    unsafe {
+        core::arch::x86_64::_mm_mfence()
+    };
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_clflushopt() -> bool {
+    static FOUND: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    // Intel SDM volume 2A, CPUID: leaf 7, EBX bit 23.
+    *FOUND.get_or_init(|| core::arch::x86_64::__cpuid_count(7, 0).ebx >> 23 & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_measure::{MemoryBudget, PagePolicy};
+
+    fn cells() -> impl Iterator<Item = Cell> {
+        let layouts = [
+            Layout::Aligned,
+            Layout::Misaligned,
+            Layout::Aliased,
+            Layout::OverlapUp,
+            Layout::OverlapDown,
+        ];
+        layouts.into_iter().flat_map(|layout| {
+            [300, 512, 5000, 100_000, 1 << 20].map(|size| {
+                let of = Cell::new(Operation::Move, size, Destination::Cached);
+                Cell { layout, ..of }
+            })
+        })
+    }
+
+    #[test]
+    fn operands_lie_inside_the_arena_apart_as_their_layout_says() {
+        let budget = MemoryBudget::new(16 << 20);
+        let arena = Arena::within(&budget, room(1 << 20), PagePolicy::Default, 1).expect("room");
+        let (low, high) = (arena.as_mut_ptr() as usize, arena.as_mut_ptr() as usize + arena.len());
+        for cell in cells() {
+            for draw in 0..200 {
+                let drawn = || Operands::place(&arena, &cell, 32 << 10, &mut Rng::with_seed(draw));
+                let operands = drawn();
+                assert!(operands.calls >= 1 && operands.at(0) == drawn().at(0), "paired draws");
+                for call in 0..operands.calls {
+                    let (dst, src) = operands.at(call);
+                    let (dst, src) = (dst as usize, src as usize);
+                    let end = dst.max(src) + cell.size;
+                    assert!(low <= dst.min(src) && end <= high, "{cell:?}");
+                    let apart = dst.wrapping_sub(src) % PAGE;
+                    match cell.layout {
+                        Layout::Aligned => {
+                            assert_eq!((dst % LINE, src % LINE), (0, 0));
+                            assert!((8 * LINE..=56 * LINE).contains(&apart), "{apart}");
+                        }
+                        Layout::Misaligned => assert_eq!((dst % 2, src % 2), (1, 1)),
+                        Layout::Aliased => assert!((1..LINE).contains(&apart), "{apart}"),
+                        Layout::OverlapUp => assert!(src < dst && dst < src + cell.size),
+                        Layout::OverlapDown => assert!(dst < src && src < dst + cell.size),
+                    }
+                    assert_eq!(operands.overlaps(), dst.abs_diff(src) < cell.size);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_every_time_and_differences_that_come_and_go() {
+        let budget = MemoryBudget::new(16 << 20);
+        let arena = Arena::within(&budget, room(4096), PagePolicy::Default, 1).expect("room");
+        let bytes = |at: *const u8, n: usize| {
+            // SAFETY: callers pass operands in the arena, and nobody writes meanwhile.
+            unsafe { std::slice::from_raw_parts(at, n) }.to_vec()
+        };
+        for destination in [Destination::Cached, Destination::Evicted] {
+            let cell = Cell {
+                layout: Layout::Misaligned,
+                ..Cell::new(Operation::Copy, 1001, destination)
+            };
+            let operands = Operands::place(&arena, &cell, 0, &mut Rng::with_seed(3));
+            let (dst, src) = operands.at(0);
+            let source = bytes(src, cell.size);
+            operands.restore(destination, 1);
+            let first = bytes(dst, cell.size);
+            operands.restore(destination, 2);
+            let second = bytes(dst, cell.size);
+            assert!(first.iter().chain(&second).all(|byte| *byte != 0));
+            assert!(first.chunks(64).zip(second.chunks(64)).all(|(a, b)| a != b));
+            assert_eq!(bytes(src, cell.size), source, "the source stays");
+
+            let cell = Cell { contents: Contents::Unequal, operation: Operation::Compare, ..cell };
+            let operands = Operands::place(&arena, &cell, 0, &mut Rng::with_seed(3));
+            let (a, b) = operands.at(0);
+            operands.equalise();
+            assert_eq!(bytes(a, cell.size), bytes(b, cell.size));
+            let places = differences(&cell, 1, &mut Rng::with_seed(4));
+            operands.flip(&places);
+            operands.restore(destination, 1);
+            let differs = |(a, b): (&u8, &u8)| a != b;
+            let found = bytes(a, cell.size).iter().zip(&bytes(b, cell.size)).position(differs);
+            assert_eq!(found, Some(places[0]));
+            operands.flip(&places);
+            assert_eq!(bytes(a, cell.size), bytes(b, cell.size));
+        }
+    }
+
+    /// Half of the differences in the first square root of the size, as the seam has it.
+    #[test]
+    fn differences_are_where_their_distribution_says() {
+        let of = Cell::new(Operation::Compare, 1 << 20, Destination::Cached);
+        let cell = Cell { contents: Contents::Unequal, ..of };
+        let places = differences(&cell, 4000, &mut Rng::with_seed(5));
+        let early = places.iter().filter(|place| **place < 1 << 10).count();
+        assert!((1800..2200).contains(&early), "{early}");
+        assert!(places.iter().all(|place| *place < cell.size));
+        assert!(differences(&of, 10, &mut Rng::with_seed(5)).is_empty());
+    }
+}
