@@ -521,8 +521,8 @@ pub fn write_name(out: &mut dyn fmt::Write, path: &[u8]) -> fmt::Result {
     let mut first = true;
     for chunk in name.utf8_chunks() {
         for character in chunk.valid().chars() {
-            let shown = !character.is_control() && !(first && character == '.');
-            out.write_char(if shown { character } else { '_' })?;
+            let hidden = character.is_control() || first && character == '.';
+            out.write_char(if hidden { '_' } else { character })?;
             first = false;
         }
         if !chunk.invalid().is_empty() {

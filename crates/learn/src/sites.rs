@@ -236,9 +236,9 @@ impl Guarded {
         Some(unsafe { self.state.assume_init_mut() })
     }
 
-    fn get_or_meet(&mut self, meet: impl FnOnce() -> State) -> &mut State {
+    fn get_or_meet(&mut self, meet: impl FnOnce(&mut State)) -> &mut State {
         if !self.met {
-            self.state.write(meet());
+            meet(self.state.write(State::BLANK));
             self.met = true;
         }
         // SAFETY: `met` is set behind the writing of the state only.
@@ -307,14 +307,14 @@ impl Sites {
     }
 
     /// The way for a call, `None` being the profile's own choice. `meet` is asked once per site, at
-    /// its first call, for what is known of it.
+    /// its first call, for what is known of it, and is given a blank state to change.
     pub fn call(
         &self,
         rules: &Rules<'_>,
         key: Key,
         n: usize,
         clocks: &mut Clocks,
-        meet: impl FnOnce(Key) -> State,
+        meet: impl FnOnce(Key, &mut State),
         now: impl FnOnce() -> u64,
     ) -> Option<Way> {
         let call = Call { n, before: clocks.bytes };
@@ -324,7 +324,7 @@ impl Sites {
             return None;
         };
         let passed = slot.with(rules.epoch, |state| {
-            let state = state.get_or_meet(|| meet(key));
+            let state = state.get_or_meet(|state| meet(key, state));
             state.bytes = state.bytes.saturating_add(n as u64);
             let way = match &mut state.trial {
                 Some(trial) => trial.call(rules.budget, clocks.of(at), &call, now),
@@ -376,25 +376,39 @@ fn places(key: Key) -> impl Iterator<Item = usize> {
 }
 
 impl State {
-    /// A site's state at its first call, from what an earlier run left: to learn on, or to follow.
-    #[must_use]
-    pub fn met(
+    /// Nothing is known, and nothing is tried.
+    pub const BLANK: State =
+        State { place: None, trial: None, fixed: None, usual: Way::Temporal, bytes: 0 };
+
+    /// Nothing is known, and a trial is about to begin.
+    const LEARNING: State = State { trial: Some(Trial::BLANK), ..State::BLANK };
+
+    /// Makes a blank state that of a site at its first call, from what an earlier run left: to learn on,
+    /// or to follow. Where it lies: it is larger than what may be left of a signal handler's stack.
+    pub fn meet(
+        &mut self,
         place: Option<Place>,
         known: Option<&Known>,
         usual: Way,
         learning: bool,
         seed: u64,
-    ) -> State {
-        let trial = match known {
-            _ if !learning => None,
-            Some(known) => Some(Trial::resume(usual, seed, &known.left)),
-            None => Some(Trial::new(usual, seed)),
-        };
-        let fixed = known.and_then(|known| match known.left.outcome {
+    ) {
+        if learning {
+            self.clone_from(&State::LEARNING);
+        }
+        if let Some(trial) = &mut self.trial {
+            trial.begin(usual, seed);
+            if let Some(known) = known {
+                trial.go_on_from(&known.left);
+            }
+        }
+        self.place = place;
+        self.fixed = known.and_then(|known| match known.left.outcome {
             crate::trial::Outcome::Decided(way) => Some(way),
             crate::trial::Outcome::CannotTell(_) => None,
         });
-        State { place, trial, fixed, usual, bytes: known.map_or(0, |known| known.bytes) }
+        self.usual = usual;
+        self.bytes = known.map_or(0, |known| known.bytes);
     }
 }
 
@@ -413,8 +427,8 @@ mod tests {
 
     const RULES: Rules<'static> = Rules { budget: &Budget::TRIAL_RUN, epoch: 1 };
 
-    fn met(_: Key) -> State {
-        State::met(None, None, Way::Temporal, true, 3)
+    fn met(_: Key, state: &mut State) {
+        state.meet(None, None, Way::Temporal, true, 3);
     }
 
     #[test]
@@ -515,16 +529,16 @@ mod tests {
             usual: Way::Temporal,
             left,
         };
-        let follow = |_| State::met(None, Some(&known), Way::Temporal, false, 1);
+        let follow = |_, state: &mut State| state.meet(None, Some(&known), Way::Temporal, false, 1);
         let way = sites.call(&RULES, key, 1 << 22, &mut clocks, follow, || 0);
         assert_eq!(way, Some(Way::NonTemporal));
         let slot = sites.slots().find(|slot| slot.key() == Some(key)).expect("a place");
         // As left by a thread that the fork did not copy.
         slot.gate.store(1, Ordering::Relaxed);
-        let way = sites.call(&RULES, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
+        let way = sites.call(&RULES, key, 1 << 22, &mut clocks, |_, _| unreachable!(), || 0);
         assert_eq!((way, slot.state(1).is_none()), (Some(Way::NonTemporal), true));
         let child = Rules { budget: &Budget::TRIAL_RUN, epoch: 2 };
-        sites.call(&child, key, 1 << 22, &mut clocks, |_| unreachable!(), || 0);
+        sites.call(&child, key, 1 << 22, &mut clocks, |_, _| unreachable!(), || 0);
         assert_eq!(slot.state(2).map(|state| state.bytes), Some(2 << 22));
     }
 

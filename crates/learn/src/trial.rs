@@ -202,6 +202,8 @@ struct Work {
 }
 
 impl Work {
+    const NONE: Work = Work { count: 0.0, bytes: 0.0, time: 0.0, squares: 0.0, products: 0.0 };
+
     fn add(&mut self, bytes: f64, time: f64) {
         if self.count >= WORK_KNOWN && time * self.count > WORK_OUTLIER * self.time {
             return;
@@ -306,77 +308,92 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// One that has not [begun](Trial::begin).
+    pub const BLANK: Trial = Trial {
+        random: 1,
+        usual: Way::Temporal,
+        stage: Stage::Screening,
+        why: Why::TooFew,
+        decided: None,
+        block: 0,
+        running: None,
+        first: None,
+        gap: 0,
+        target: 0,
+        skipped: 0,
+        length: 0,
+        drawn: None,
+        sum: 0,
+        sum_bytes: 0,
+        counted: 0,
+        block_calls: 0,
+        bytes: 0.0,
+        work: Work::NONE,
+        screening: Evidence::NONE,
+        confirming: Evidence::NONE,
+        watching: Evidence::NONE,
+        all: Evidence::NONE,
+        cost: 0.0,
+        cost_count: 0,
+        decided_cost: None,
+        drifting: 0,
+        calls: 0,
+        timed: 0.0,
+        time: 0.0,
+        passed: 0.0,
+        settling: LATE,
+        otherwise: 0,
+        explored: 0,
+        explored_ever: 0,
+        lost: 0.0,
+        reopened: 0,
+    };
+
     /// A site nothing is known of. `usual` is the way the profile goes.
     #[must_use]
     pub fn new(usual: Way, seed: u64) -> Trial {
-        let mut trial = Trial {
-            random: seed | 1,
-            usual,
-            stage: Stage::Screening,
-            why: Why::TooFew,
-            decided: None,
-            block: 0,
-            running: None,
-            first: None,
-            gap: 0,
-            target: 0,
-            skipped: 0,
-            length: 0,
-            drawn: None,
-            sum: 0,
-            sum_bytes: 0,
-            counted: 0,
-            block_calls: 0,
-            bytes: 0.0,
-            work: Work::default(),
-            screening: Evidence::NONE,
-            confirming: Evidence::NONE,
-            watching: Evidence::NONE,
-            all: Evidence::NONE,
-            cost: 0.0,
-            cost_count: 0,
-            decided_cost: None,
-            drifting: 0,
-            calls: 0,
-            timed: 0.0,
-            time: 0.0,
-            passed: 0.0,
-            settling: LATE,
-            otherwise: 0,
-            explored: 0,
-            explored_ever: 0,
-            lost: 0.0,
-            reopened: 0,
-        };
-        // The first calls find cold caches and pages that fault.
-        trial.gap = 2 + trial.below(4);
+        let mut trial = Trial::BLANK;
+        trial.begin(usual, seed);
         trial
+    }
+
+    /// Begins a blank one, where it lies: a signal handler's stack may have no room for another.
+    pub fn begin(&mut self, usual: Way, seed: u64) {
+        self.random = seed | 1;
+        self.usual = usual;
+        // The first calls find cold caches and pages that fault.
+        self.gap = 2 + self.below(4);
     }
 
     /// A site that an earlier run has left like this.
     #[must_use]
     pub fn resume(usual: Way, seed: u64, left: &Left) -> Trial {
         let mut trial = Trial::new(usual, seed);
-        trial.calls = left.calls;
-        trial.explored_ever = left.explored;
-        trial.reopened = left.reopened;
-        trial.all = left.evidence;
-        trial.screening = left.screening;
-        trial.confirming = left.confirming;
+        trial.go_on_from(left);
+        trial
+    }
+
+    /// Goes on where an earlier run has left it.
+    pub fn go_on_from(&mut self, left: &Left) {
+        self.calls = left.calls;
+        self.explored_ever = left.explored;
+        self.reopened = left.reopened;
+        self.all = left.evidence;
+        self.screening = left.screening;
+        self.confirming = left.confirming;
         match left.outcome {
             Outcome::Decided(way) => {
-                trial.stage = Stage::Decided;
-                trial.decided = Some(way);
-                trial.gap = UNDRAWN;
+                self.stage = Stage::Decided;
+                self.decided = Some(way);
+                self.gap = UNDRAWN;
             }
             Outcome::CannotTell(why) => {
-                trial.why = why;
+                self.why = why;
                 if left.confirming.pairs() > 0 {
-                    trial.stage = Stage::Confirming;
+                    self.stage = Stage::Confirming;
                 }
             }
         }
-        trial
     }
 
     /// Begins a call: closes the thread's interval, and says which way to go; `None` is the

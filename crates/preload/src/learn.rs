@@ -22,7 +22,7 @@ use cachewise::cpu::Caches;
 use cachewise::large::{self, Takers};
 use cachewise::programs::{Named, Refused, SetAside, Store};
 use cachewise_learn::Way;
-use cachewise_learn::sites::{Epochs, Key, Operation, Place, Rules, Sites, State};
+use cachewise_learn::sites::{Epochs, Key, Operation, Rules, Sites, State};
 use cachewise_learn::trial::Budget;
 use core::ffi::CStr;
 use core::fmt::{Display, Write as _};
@@ -72,7 +72,7 @@ pub(crate) fn start() {
         Some(b"trial") => Some(Budget::TRIAL_RUN),
         Some(_) => return complain(&"CACHEWISE_LEARN", "accepted 0, 1 or trial"),
     };
-    let seconds = match os::variable(c"CACHEWISE_LEARN_SAVE").map(CStr::to_str) {
+    let seconds = match os::number(c"CACHEWISE_LEARN_SAVE").map(CStr::to_str) {
         None => 300,
         Some(text) => match text.ok().and_then(|text| text.parse::<u32>().ok()) {
             Some(seconds) => seconds,
@@ -167,7 +167,7 @@ impl Learner {
         let mut time = None;
         let way = thread::with_clocks(|clocks| {
             let now = || *time.insert(hook::now());
-            self.sites.call(&rules, key, n, clocks, |key| self.meet(key, n), now)
+            self.sites.call(&rules, key, n, clocks, |key, state| self.meet(key, n, state), now)
         })?;
         if let Some(now) = time {
             self.save_if_due(now);
@@ -176,8 +176,9 @@ impl Learner {
     }
 
     /// A site's first call.
-    fn meet(&self, key: Key, n: usize) -> State {
-        let mut state = None;
+    #[cold]
+    #[inline(never)]
+    fn meet(&self, key: Key, n: usize, state: &mut State) {
         os::preserving_errno(|| {
             let place = self.modules.place(key.address());
             let known = place
@@ -190,21 +191,31 @@ impl Learner {
             // Who only follows asks for no time: where the kernel's clock is not one that can be read
             // by a program itself, that would be a system call.
             let seed = if learning { hook::now() ^ (key.address() as u64) << 20 } else { 0 };
-            state = Some(State::met(place, known, usual, learning, seed));
+            state.meet(place, known, usual, learning, seed);
         });
-        state.unwrap_or(State::met(None::<Place>, None, Way::Temporal, false, 0))
     }
 
     fn save_if_due(&self, now: u64) {
         let saved = self.saved.load(Ordering::Relaxed);
-        if now.saturating_sub(saved) >= self.save_every
-            && self.saved.compare_exchange(saved, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        if now.saturating_sub(saved) < self.save_every
+            || self
+                .saved
+                .compare_exchange(saved, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_err()
         {
-            // A call waits for nobody: whoever has the lock now leaves the next time to this process.
-            self.save(0);
+            return;
         }
+        if os::is_on_signal_stack() {
+            // Which may be a small one: the next call will do.
+            self.saved.store(saved, Ordering::Relaxed);
+            return;
+        }
+        // A call waits for nobody: whoever has the lock now leaves the next time to this process.
+        self.save(0);
     }
 
+    #[cold]
+    #[inline(never)]
     fn save(&self, patience: u32) {
         if self.budget.is_none() {
             return;

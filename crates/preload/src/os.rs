@@ -19,6 +19,11 @@ pub(crate) fn is_secure() -> bool {
 
 /// An environment variable that is set, not empty, and not `0`.
 pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
+    number(name).filter(|value| *value != c"0")
+}
+
+/// An environment variable that is set and not empty.
+pub(crate) fn number(name: &CStr) -> Option<&'static CStr> {
     if is_secure() {
         return None;
     }
@@ -29,7 +34,7 @@ pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
     }
     // SAFETY: getenv's promise: a string that ends in NUL.
     let value = unsafe { CStr::from_ptr(value) };
-    (!value.is_empty() && value != c"0").then_some(value)
+    (!value.is_empty()).then_some(value)
 }
 
 /// Writes in one call, so that lines of several processes stay apart; nothing can be done about
@@ -158,6 +163,20 @@ mod statistics {
     pub(crate) fn buffer(length: usize) -> Option<&'static mut [u8]> {
         // SAFETY: `pages` gave that many zeroed bytes, and nobody else has them.
         pages(length).map(|start| unsafe { slice::from_raw_parts_mut(start, length) })
+    }
+
+    /// Whether this is a signal handler on a stack of its own.
+    pub(crate) fn is_on_signal_stack() -> bool {
+        let mut stack = core::mem::MaybeUninit::<libc::stack_t>::zeroed();
+        let none = ptr::null::<libc::stack_t>();
+        let mut asked = false;
+        super::preserving_errno(|| {
+            // SAFETY: `stack` is writable for a stack_t; nothing is changed.
+            let call = unsafe { libc::syscall(libc::SYS_sigaltstack, none, stack.as_mut_ptr()) };
+            asked = call == 0;
+        });
+        // SAFETY: all zero is a stack_t.
+        asked && unsafe { stack.assume_init() }.ss_flags & libc::SS_ONSTACK != 0
     }
 
     /// What may be done with pages.

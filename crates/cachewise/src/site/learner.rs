@@ -133,19 +133,21 @@ impl Learner {
         let rules = Rules { budget: self.budget.as_ref().unwrap_or(&Budget::IN_SERVICE), epoch };
         let key = key(name, operation, n);
         with_clocks(epoch, |clocks| {
-            let meet = |key| self.meet(name, key, usual);
+            let meet = |key, state: &mut State| self.meet(name, key, usual, state);
             TABLE.call(&rules, key, n, clocks, meet, files::monotonic)
         })
     }
 
     /// A site's first call.
-    fn meet(&self, name: Name<'_>, key: Key, usual: Way) -> State {
+    #[cold]
+    #[inline(never)]
+    fn meet(&self, name: Name<'_>, key: Key, usual: Way, state: &mut State) {
         let place = NAMES.keep(name).map(|module| Place { module, offset: 0 });
         let known = place.zip(self.store.as_ref().ok());
         let known = known.and_then(|(place, store)| store.known(&NAMES, place.module, key, 0));
         let learning = self.budget.is_some();
         let seed = if learning { files::monotonic() ^ name.number } else { 0 };
-        State::met(place, known, usual, learning, seed)
+        state.meet(place, known, usual, learning, seed);
     }
 }
 

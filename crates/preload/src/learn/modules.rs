@@ -5,11 +5,10 @@
 //! may be called anywhere; where a C library has none, sites are learned but not kept.
 
 use crate::os;
-use cachewise_learn::section::fnv1a64;
+use cachewise_learn::section::{self, fnv1a64};
 use cachewise_learn::sites::Place;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::fmt::Write as _;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Modules that have a number; sites of further ones are not kept.
@@ -59,6 +58,9 @@ unsafe impl Sync for Module {}
 /// All modules that a site was met in.
 pub(super) struct Modules {
     find: Option<FindObject>,
+    /// The program's own path: it has none in the dynamic linker's list, and in its middle the system is
+    /// not to be asked.
+    program: &'static [u8],
     own: (usize, usize),
     list: &'static [Module; MODULES],
     taken: AtomicUsize,
@@ -74,7 +76,8 @@ impl Modules {
         let list = os::pages(size_of::<[Module; MODULES]>())?.cast::<[Module; MODULES]>();
         // SAFETY: fresh pages of that size, all zero, which are modules that are not ready.
         let list = unsafe { &*list };
-        let mut modules = Modules { find, own: (0, 0), list, taken: AtomicUsize::new(0) };
+        let program = os::program(os::buffer(PATH_BYTES)?);
+        let mut modules = Modules { find, program, own: (0, 0), list, taken: AtomicUsize::new(0) };
         if let Some(own) = modules.find(Modules::new as *const () as usize) {
             modules.own = (own.start.addr(), own.end.addr());
         }
@@ -101,22 +104,28 @@ impl Modules {
         let found = self.find(address)?;
         // SAFETY: null, or the dynamic linker's for a module that is loaded: it is being executed.
         let map = unsafe { found.link_map.as_ref() }?;
+        let mut id = [0; ID_BYTES];
+        let length = identify(&found, &mut id)?;
+        let id = id.get(..length)?;
         let start = found.start.addr();
+        // One that was unloaded may have left its place to another: what is in it decides.
         let known = self.list.iter().position(|module| {
             module.ready.load(Ordering::Acquire)
                 && module.start.load(Ordering::Relaxed) == start
                 && module.address.load(Ordering::Relaxed) == map.address
+                // SAFETY: written before `ready`, and never again.
+                && unsafe { &*module.text.get() }.id() == id
         });
         let number = match known {
             Some(number) => number,
-            None => self.meet(&found, map)?,
+            None => self.meet(id, start, map)?,
         };
         let offset = (address as u64).wrapping_sub(map.address as u64);
         Some(Place { module: number as u32, offset })
     }
 
     /// Two threads may both give a module a number; it is saved once, by its id.
-    fn meet(&self, found: &FoundObject, map: &LinkMap) -> Option<usize> {
+    fn meet(&self, id: &[u8], start: usize, map: &LinkMap) -> Option<usize> {
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
         let module = self.list.get(number).or_else(|| {
             self.taken.store(MODULES, Ordering::Relaxed);
@@ -124,12 +133,13 @@ impl Modules {
         })?;
         // SAFETY: this thread took the number, and nobody reads before `ready`.
         let text = unsafe { &mut *module.text.get() };
-        text.id_length = identify(found, &mut text.id)?;
+        for (place, byte) in text.id.iter_mut().zip(id) {
+            *place = *byte;
+            text.id_length += 1;
+        }
         // SAFETY: the dynamic linker's promise: a string that ends in NUL.
         let name = unsafe { CStr::from_ptr(map.name) }.to_bytes();
-        // The program itself has no name there.
-        let mut path = [0; 1024];
-        let name = if name.is_empty() { os::program(&mut path) } else { name };
+        let name = if name.is_empty() { self.program } else { name };
         for byte in name.iter().take(PATH_BYTES) {
             let shown = if byte.is_ascii_graphic() || *byte == b' ' { *byte } else { b'?' };
             if let Some(place) = text.path.get_mut(text.path_length) {
@@ -137,7 +147,7 @@ impl Modules {
                 text.path_length += 1;
             }
         }
-        module.start.store(found.start.addr(), Ordering::Relaxed);
+        module.start.store(start, Ordering::Relaxed);
         module.address.store(map.address, Ordering::Relaxed);
         module.ready.store(true, Ordering::Release);
         Some(number)
@@ -153,14 +163,34 @@ impl Modules {
     }
 }
 
+impl Text {
+    fn id(&self) -> &[u8] {
+        self.id.get(..self.id_length).unwrap_or(&[])
+    }
+}
+
 impl cachewise::programs::Modules for Modules {
     fn count(&self) -> u32 {
         self.taken.load(Ordering::Relaxed).min(MODULES) as u32
     }
 
     fn id(&self, number: u32) -> Option<&str> {
-        let text = self.text(number)?;
-        core::str::from_utf8(text.id.get(..text.id_length)?).ok()
+        let id = self.text(number)?.id();
+        // Another module has its place now, and what was called last from there: of which of the two that
+        // is known, nobody can say.
+        let start = self.list.get(number as usize)?.start.load(Ordering::Relaxed);
+        if let Some(found) = self.find(start) {
+            let mut there = [0; ID_BYTES];
+            let length = identify(&found, &mut there).unwrap_or(0);
+            if there.get(..length) != Some(id) {
+                return None;
+            }
+        }
+        core::str::from_utf8(id).ok()
+    }
+
+    fn is(&self, number: u32, module: &section::Module<'_>) -> bool {
+        self.text(number).is_some_and(|text| text.id() == module.id.as_bytes())
     }
 
     fn path(&self, number: u32) -> &str {
@@ -179,7 +209,6 @@ fn identify(found: &FoundObject, into: &mut [u8; ID_BYTES]) -> Option<usize> {
         return None;
     }
     let (table, size, count) = (image.word(32)? as usize, image.half(54)?, image.half(56)?);
-    let mut text = crate::statistics::Text::new(into);
     let header = |entry: usize| table + entry * size;
     // Addresses in the file count from the first loaded page's.
     let base = (0..count)
@@ -196,17 +225,23 @@ fn identify(found: &FoundObject, into: &mut [u8; ID_BYTES]) -> Option<usize> {
             let kind = image.int(note + 8)?;
             let content = note + 12 + name.next_multiple_of(4);
             if kind == 3 && image.bytes(note + 12, 4) == Some(b"GNU\0") {
-                for byte in image.bytes(content, data.min(ID_BYTES / 2))? {
-                    let _ = write!(text, "{byte:02x}");
-                }
-                return Some(text.written().len());
+                return Some(digits(image.bytes(content, data.min(ID_BYTES / 2))?, into));
             }
             note = content + data.next_multiple_of(4);
         }
     }
     let headers = image.bytes(0, header(count))?;
-    let _ = write!(text, "x{:016x}", fnv1a64(headers));
-    Some(text.written().len())
+    let (x, rest) = into.split_first_mut()?;
+    *x = b'x';
+    Some(1 + digits(&fnv1a64(headers).to_be_bytes(), rest))
+}
+
+/// Hexadecimal digits of bytes, as many as fit; how many. By hand: what formats numbers takes more of a
+/// stack than a signal handler may have.
+fn digits(bytes: &[u8], into: &mut [u8]) -> usize {
+    let digit = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
+    let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    into.iter_mut().zip(halves).map(|(place, half)| *place = digit(half)).count()
 }
 
 /// A module as it lies in memory.

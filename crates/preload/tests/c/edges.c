@@ -1,6 +1,7 @@
-/* Where there is least room: a signal handler on the smallest stack there may be, calls that fault
+/* edges ROOM [strict]
+ * Where there is least room: a signal handler on the smallest stack there may be, calls that fault
  * half-way and are left by siglongjmp, an address space shared with a parent (vfork, clone), and,
- * last, a process that may read, write and exit and nothing else (seccomp's strict mode), in which
+ * last and where that is asked for, a process that may read, write and exit and nothing else (seccomp's strict mode), in which
  * any other system call is the end. */
 #define _GNU_SOURCE
 #include <linux/auxvec.h>
@@ -49,12 +50,13 @@ static void ended_with(int child, const char *what) {
     printf("%s %d %d\n", what, WEXITSTATUS(status), to[LARGE / 3]);
 }
 
-int main(void) {
-    /* What the kernel writes for a signal on this CPU, whose registers it saves, and 512 bytes for the
+int main(int count, char **arguments) {
+    if (count < 2) return 2;
+    /* What the kernel writes for a signal on this CPU, whose registers it saves, and ROOM bytes for the
      * handler; a page nobody may touch lies below. */
     size_t least = getauxval(AT_MINSIGSTKSZ), page = (size_t)sysconf(_SC_PAGESIZE);
     if (least == 0) least = MINSIGSTKSZ;
-    least += 512;
+    least += (size_t)atol(arguments[1]);
     char *below = mmap(0, least + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (below == MAP_FAILED || mprotect(below, page, PROT_NONE) != 0) return 1;
     stack_t stack = {.ss_sp = below + page, .ss_size = least};
@@ -102,6 +104,7 @@ int main(void) {
     ended_with(child, "vfork");
     fflush(stdout);
 
+    if (count == 2) return 0;
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) {
         puts("strict: not in this kernel");
         return 0;

@@ -2,7 +2,7 @@
 //! try stays within its bound, and their site is found by name. Whether the answer is right depends on
 //! a quiet machine and is no test's: `cargo run -p xtask -- learn-known`.
 
-use crate::support::{compile, plain, preloaded, run, text};
+use crate::support::{compile, plain, preloaded_two_ways, run, text};
 use cachewise_learn::section::Section;
 use cachewise_learn::trial::Budget;
 use object::{Object as _, ObjectSymbol as _};
@@ -48,10 +48,14 @@ fn programs_with_known_answers_stay_right_and_within_bounds() {
     let file = compile(directory.path(), "known", &["-O1", "-fno-builtin", "-pthread"]);
     for program in PROGRAMS {
         let expected = output(&mut plain(&file), program);
-        assert_eq!(output(&mut preloaded(&file), program), expected, "{program}, not learned");
+        assert_eq!(
+            output(&mut preloaded_two_ways(&file), program),
+            expected,
+            "{program}, not learned"
+        );
         for (learn, budget) in [("trial", Budget::TRIAL_RUN), ("1", Budget::IN_SERVICE)] {
             let kept = directory.path().join(format!("{program}-{learn}"));
-            let mut command = preloaded(&file);
+            let mut command = preloaded_two_ways(&file);
             command.env("CACHEWISE_LEARN", learn).env("CACHEWISE_PROGRAM", &kept);
             assert_eq!(output(&mut command, program), expected, "{program}, {learn}");
             let bytes = std::fs::read(&kept).expect("a section was saved");

@@ -6,6 +6,7 @@ mod image;
 mod known;
 mod learning;
 mod libc;
+mod middle;
 mod programs;
 mod statistics;
 mod support;

@@ -61,6 +61,37 @@ pub fn plain(program: &Path) -> Command {
     command
 }
 
+/// A profile with two ways: for data that nobody reads from 256 KiB on, and by itself from 8 MiB on. What
+/// is computed from the caches has them only for sizes that depend on the machine.
+pub fn two_ways() -> &'static Path {
+    static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
+    WRITTEN.get_or_init(|| {
+        let cpu = cachewise::cpu::Signature::detect();
+        let mut body = format!("cachewise-profile 1\ncpu {cpu}\ncaches 32768 1048576 16777216\n");
+        for operation in ["copy", "move", "fill", "zero"] {
+            for (hint, around) in
+                [("unknown", 8_u32 << 20), ("soon", 8 << 20), ("never", 256 << 10)]
+            {
+                let last = around - 1;
+                body += &format!("decide {operation} {hint} 256 {last} {operation}.sse2\n");
+                body += &format!("decide {operation} {hint} {around} max {operation}.sse2.nt\n");
+            }
+        }
+        let sum = cachewise::profile::fnv1a64(body.as_bytes());
+        let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("two-ways.profile");
+        std::fs::write(&path, body + &end).expect("written");
+        path
+    })
+}
+
+/// A command under the library and that profile.
+pub fn preloaded_two_ways(program: &Path) -> Command {
+    let mut command = preloaded(program);
+    command.env("CACHEWISE_PROFILE", two_ways());
+    command
+}
+
 /// Runs a command that has to succeed.
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().expect("the program starts");
