@@ -334,7 +334,7 @@ pub struct Man {
 /// `cachewise exec`
 #[derive(Debug, Args)]
 pub struct Exec {
-    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
+    /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
     /// The profile to follow [default: the library's own order of trust]
@@ -343,7 +343,7 @@ pub struct Exec {
     /// Serve its large blocks from a pool of prezeroed pages of this size at most
     #[arg(long, value_name = "SIZE", value_parser = parse_pool)]
     pub pool: Option<usize>,
-    /// The pool's preload library [default: libcachewise_pool_preload.so beside this program or in ../lib]
+    /// The pool's preload library [default: libcachewise_pool_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE", requires = "pool")]
     pub pool_library: Option<PathBuf>,
     /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
@@ -382,7 +382,7 @@ fn parse_pool(text: &str) -> Result<usize, String> {
 /// `cachewise learn`
 #[derive(Debug, Args)]
 pub struct Learn {
-    /// The preload library [default: libcachewise_preload.so beside this program or in ../lib]
+    /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
     /// The profile to start from [default: the library's own order of trust]

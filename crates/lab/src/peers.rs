@@ -10,6 +10,15 @@ use cachewise_kernels::{Function, Operation};
 use std::ffi::CString;
 use std::path::PathBuf;
 
+/// What a build without StringZilla says, so that nobody takes the rest for all there is.
+#[must_use]
+pub fn left_out() -> Option<&'static str> {
+    (!cfg!(feature = "stringzilla")).then_some(
+        "StringZilla is not in this build; with it: \
+         cargo run --release --features stringzilla -- run peers",
+    )
+}
+
 /// The peers that come with the laboratory, for an operation.
 #[must_use]
 pub fn built_in(operation: Operation) -> Vec<Routine> {
@@ -22,9 +31,12 @@ pub fn built_in(operation: Operation) -> Vec<Routine> {
         Operation::Equal => Some(Function::Equal(memx_equal)),
         Operation::Move | Operation::CopyPages | Operation::ZeroPages => None,
     };
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
     let stringzilla = stringzilla_c::function(operation);
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(not(all(
+        feature = "stringzilla",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )))]
     let stringzilla = None;
     [("stringzilla", stringzilla), ("memx", memx)]
         .into_iter()
@@ -32,7 +44,7 @@ pub fn built_in(operation: Operation) -> Vec<Routine> {
         .collect()
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(all(feature = "stringzilla", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod stringzilla_c {
     //! StringZilla's C functions, with its own run-time dispatch.
 

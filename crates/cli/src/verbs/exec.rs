@@ -132,6 +132,9 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
     match places.iter().find(|place| place.is_file()) {
         Some(found) => Ok(fs::canonicalize(found)?),
         None => {
+            if let Some(written_out) = crate::libraries::written_out(library)? {
+                return Ok(written_out);
+            }
             let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
             let package = library.trim_start_matches("lib").trim_end_matches(".so");
             bail!(

@@ -131,6 +131,9 @@ pub(super) fn run(_: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, L
     };
     // All of them before anything is measured.
     let peers = peers(&operations, setting)?;
+    if let Some(left_out) = crate::peers::left_out() {
+        (setting.notes)(left_out.to_owned())?;
+    }
     // Where a distribution was asked for and no sizes, only it is measured.
     let fixed = from_file.is_none() || !setting.options.sizes.is_empty();
     let cells = if fixed { sizes.len() + 2 * askew.len() } else { 0 }

@@ -1,0 +1,59 @@
+//! Builds the preload libraries, each by itself, for a release build of whoever carries them.
+//!
+//! A debug build carries none: its command finds those of `target/release`. Nor does a build whose
+//! target has no `LD_PRELOAD`, or from sources without the libraries' own.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LIBRARIES: [(&str, &str); 2] = [
+    ("cachewise-preload", "libcachewise_preload.so"),
+    ("cachewise-pool-preload", "libcachewise_pool_preload.so"),
+];
+
+/// The folders of `crates/` that the libraries are made of.
+const SOURCES: [&str; 6] = ["cachewise", "kernels", "learn", "pages", "pool-preload", "preload"];
+
+fn main() {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    println!("cargo:rerun-if-changed=build.rs");
+    let glibc =
+        variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ENV") == "gnu";
+    let mut table = String::from("&[");
+    if variable("PROFILE") == "release" && glibc && root.join("crates/preload").is_dir() {
+        for crate_of in SOURCES {
+            for part in ["src", "Cargo.toml"] {
+                let part = root.join("crates").join(crate_of).join(part);
+                println!("cargo:rerun-if-changed={}", part.display());
+            }
+        }
+        for (package, file) in LIBRARIES {
+            let built = build(package, file, &root, &out, &variable("TARGET"));
+            let copy = out.join(file);
+            fs::copy(&built, &copy).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+            let _ = write!(table, "(\"{file}\", include_bytes!({copy:?})),");
+        }
+    }
+    table.push(']');
+    fs::write(out.join("embedded.rs"), table).expect("OUT_DIR can be written");
+}
+
+/// Cargo within Cargo: in a target folder of its own, since the outer one is locked, and with the
+/// outer one's job slots, which it inherits.
+fn build(package: &str, file: &str, root: &Path, out: &Path, target: &str) -> PathBuf {
+    let folder = out.join("build");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("Cargo sets CARGO"));
+    cargo.args(["build", "--release", "--quiet", "--package", package, "--target", target]);
+    cargo.arg("--manifest-path").arg(root.join("Cargo.toml")).arg("--target-dir").arg(&folder);
+    // Under `cargo clippy` it would be Clippy that compiles.
+    cargo.env_remove("RUSTC_WORKSPACE_WRAPPER");
+    cargo.args(["--config", "profile.release.strip=\"debuginfo\""]);
+    let status = cargo.status().expect("Cargo runs again");
+    assert!(status.success(), "{package}: {status}");
+    folder.join(target).join("release").join(file)
+}
