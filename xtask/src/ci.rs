@@ -30,6 +30,12 @@ const STAGES: &[Stage] = &[
     // All interleavings of allocate, free, scrub and trim.
     ("loom", loom),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
+    ("matrix", matrix),
+    ("conformance", conformance),
+    ("install", || {
+        cargo(&["test", "-p", "xtask", "--features", "installation", "--test", "install"])
+    }),
+    ("checklist", || crate::checklist::run().map(|()| Ended::Passed)),
     ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
@@ -39,13 +45,8 @@ const STAGES: &[Stage] = &[
     ("avx512-emulated", avx512),
 ];
 
-/// Stages that take minutes and say nothing about the machine at hand: the first to be left out where
-/// time is short.
-const LONG: &[&str] = &["powerpc64le-emulated", "aarch64-emulated", "avx512-emulated"];
-
-/// Runs the stages named, or all. After `minutes`, long ones are not begun any more, and told so.
-pub fn run(names: &[String], minutes: Option<u64>) -> Result<()> {
-    let started = Instant::now();
+/// Runs the stages named, or all. One that lacks something fails, unless skips are allowed.
+pub fn run(names: &[String], allow_skips: bool) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !STAGES.iter().any(|(stage, _)| stage == name))
     {
         let known: Vec<_> = STAGES.iter().map(|(stage, _)| *stage).collect();
@@ -56,20 +57,14 @@ pub fn run(names: &[String], minutes: Option<u64>) -> Result<()> {
         if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
             continue;
         }
-        let over = minutes.filter(|minutes| started.elapsed().as_secs() >= 60 * minutes);
-        if let Some(minutes) = over.filter(|_| LONG.contains(name)) {
-            told.push(format!(
-                "{name}: SKIPPED, {minutes} minutes were over; alone: cargo run -p xtask -- ci {name}"
-            ));
-            continue;
-        }
         println!("=== {name}");
         let begun = Instant::now();
         let ended = stage()?;
         let seconds = begun.elapsed().as_secs();
         told.push(match ended {
             Ended::Passed => format!("{name}: passed in {seconds} s"),
-            Ended::Skipped(why) => format!("{name}: SKIPPED, {why}"),
+            Ended::Skipped(why) if allow_skips => format!("{name}: SKIPPED, {why}"),
+            Ended::Skipped(why) => bail!("{name} cannot run: {why}"),
         });
     }
     println!("=== stages");
@@ -106,6 +101,26 @@ fn loom() -> Result<Ended> {
     if !status.success() {
         bail!("the model checker ended with {status}");
     }
+    Ok(Ended::Passed)
+}
+
+/// Every exported function of the preload libraries from every place that callers come from.
+fn matrix() -> Result<Ended> {
+    let counts = crate::matrix::run()?;
+    println!(
+        "matrix: {} situations, {} functions, {} calls, all right",
+        counts.situations, counts.functions, counts.calls
+    );
+    Ok(Ended::Passed)
+}
+
+/// Other people's tests under the preload libraries.
+fn conformance() -> Result<Ended> {
+    let counts = crate::conformance::run(None)?;
+    println!(
+        "conformance: {} tests passed in {} runs, {} left out for the reasons above",
+        counts.tests, counts.runs, counts.left_out
+    );
     Ok(Ended::Passed)
 }
 

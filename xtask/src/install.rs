@@ -1,5 +1,5 @@
-//! `xtask install`: the C library, its header and pkg-config file, and the preload library, built
-//! for release and put where a system expects them.
+//! `xtask install`: the command with its manual, the C libraries with headers and pkg-config files, and
+//! the preload libraries, built for release and put where a system expects them.
 
 use anyhow::{Context as _, Result, bail};
 use std::fs;
@@ -36,8 +36,10 @@ pub fn run(args: &Install) -> Result<()> {
         None => path.to_path_buf(),
     };
     let (libraries, headers) = (staged(&libdir), staged(&args.prefix.join("include")));
+    let (programs, manual) =
+        (staged(&args.prefix.join("bin")), staged(&args.prefix.join("share/man/man1")));
     let pkgconfig = libraries.join("pkgconfig");
-    for directory in [&libraries, &headers, &pkgconfig] {
+    for directory in [&libraries, &headers, &pkgconfig, &programs, &manual] {
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
     let version = env!("CARGO_PKG_VERSION");
@@ -69,6 +71,17 @@ pub fn run(args: &Install) -> Result<()> {
         let text = package_file(name, about, &args.prefix, &libdir);
         write(&pkgconfig.join(format!("{name}.pc")), &text)?;
     }
+    let command = release.join("cachewise");
+    place(&command, &programs.join("cachewise"), 0o755)?;
+    let pages = release.join("man");
+    let status = Command::new(&command).args(["man", "--to"]).arg(&pages).status()?;
+    if !status.success() {
+        bail!("cachewise man: {status}");
+    }
+    for page in fs::read_dir(&pages)? {
+        let page = page?;
+        place(&page.path(), &manual.join(page.file_name()), 0o644)?;
+    }
     Ok(())
 }
 
@@ -76,9 +89,10 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
 }
 
-/// Builds each library by itself, so that none is built with another package's features; returns
-/// the directory they are in.
+/// Builds the command, and each library by itself, so that none is built with another package's
+/// features; returns the directory they are in.
 pub(crate) fn build() -> Result<PathBuf> {
+    built("cachewise-cli")?;
     built("cachewise-pool-capi")?;
     built("cachewise-pool-preload")?;
     built("cachewise-capi")?;

@@ -6,6 +6,7 @@ mod bare_metal;
 mod browser;
 mod checklist;
 mod ci;
+mod conformance;
 mod emulate;
 mod emulate_arch;
 mod install;
@@ -13,6 +14,7 @@ mod interrupt;
 mod learn_known;
 mod learn_programs;
 mod markdown;
+mod matrix;
 mod programs;
 mod scripts;
 mod soak;
@@ -32,14 +34,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// What CI runs, stage by stage; skipped stages are named with the reason.
+    /// What CI runs, stage by stage; a stage that cannot run fails.
     Ci {
         /// Only these stages, by name.
         stages: Vec<String>,
-        /// After so many minutes begin no further emulated CPU, which takes minutes each.
+        /// Name a stage that lacks something on this machine and go on; without this it fails.
         #[arg(long)]
-        minutes: Option<u64>,
+        allow_skips: bool,
     },
+    /// glibc's and jemalloc's own tests under the preload libraries; minutes.
+    Conformance {
+        /// Only tests whose names contain this.
+        only: Option<String>,
+    },
+    /// Every exported function of the preload libraries, called from every place callers come from.
+    Matrix,
     /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
     /// cost differs by at most 5 % in either record. Octaves only.
     Agree {
@@ -110,7 +119,13 @@ enum Chore {
 
 fn main() -> Result<()> {
     match Arguments::parse().chore {
-        Chore::Ci { stages, minutes } => ci::run(&stages, minutes)?,
+        Chore::Ci { stages, allow_skips } => ci::run(&stages, allow_skips)?,
+        Chore::Conformance { only } => {
+            conformance::run(only.as_deref())?;
+        }
+        Chore::Matrix => {
+            matrix::run()?;
+        }
         Chore::Agree { first, second } => agree::run(&first, &second)?,
         Chore::Checklist => checklist::run()?,
         Chore::Soak { minutes, threads, mebibytes, seed } => {

@@ -44,6 +44,9 @@ fn an_installed_library_is_found_and_works() {
         "pkgconfig/cachewise_pool.pc",
         "../include/cachewise_pool.h",
         "../include/cachewise.h",
+        "../bin/cachewise",
+        "../share/man/man1/cachewise.1",
+        "../share/man/man1/cachewise-exec.1",
     ] {
         assert!(libraries.join(name).exists(), "{name}: {told}");
     }
@@ -62,10 +65,7 @@ fn an_installed_library_is_found_and_works() {
     let flags = match flags {
         Ok(output) if output.status.success() => text(output),
         Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => {
-            eprintln!("pkg-config: SKIPPED, {error}");
-            format!("-I{0}/include -L{0}/lib64 -lcachewise", root.join("opt/cw").display())
-        }
+        Err(error) => panic!("pkg-config: {error}"),
     };
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/capi/examples/log_ring.c");
     let program = directory.path().join("log_ring");
@@ -105,6 +105,53 @@ fn an_installed_library_is_found_and_works() {
     program.arg("/").env("LD_PRELOAD", libraries.join("libcachewise_preload.so"));
     let output = run(&mut program);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// What maps of memory `exec` gives a program, and what it says, with the user's directory here.
+fn executed(command: &Path, home: &Path, options: &[&str]) -> (String, String) {
+    let mut exec = Command::new(command);
+    exec.arg("exec").args(options).args(["--", "/bin/cat", "/proc/self/maps"]);
+    exec.env("HOME", home).env_remove("XDG_DATA_HOME").env_remove("LD_PRELOAD");
+    let output = run(&mut exec);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    (text(output), told)
+}
+
+/// `cargo install` installs programs and nothing else: the command carries what `exec` preloads.
+#[test]
+fn a_command_that_cargo_installed_runs_programs_on_the_library() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (root, home) = (directory.path().join("root"), directory.path().join("home"));
+    std::fs::create_dir(&home).expect("a directory");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    let mut install = Command::new(env!("CARGO"));
+    install.args(["install", "--locked", "--path", "crates/cli", "--root"]).arg(&root);
+    install.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    run(install.env("CARGO_TARGET_DIR", target));
+    let command = root.join("bin/cachewise");
+    assert_eq!(std::fs::read_dir(root.join("bin")).expect("read").count(), 1);
+
+    let (maps, told) = executed(&command, &home, &[]);
+    let place = home.join(".local/share/cachewise/lib").display().to_string();
+    assert!(maps.contains(&place) && maps.contains("libcachewise_preload.so"), "{maps}");
+    assert_eq!(told, "");
+    let (maps, _) = executed(&command, &home, &["--pool", "16M"]);
+    assert!(maps.contains("libcachewise_pool_preload.so"), "{maps}");
+    // A damaged file is replaced.
+    let file = maps.lines().find_map(|line| line.find(&place).map(|at| line[at..].to_owned()));
+    let file = file.expect("a library of the user's");
+    std::fs::write(&file, "half").expect("damaged");
+    let (maps, told) = executed(&command, &home, &["--pool", "16M"]);
+    assert!(maps.contains(&file), "{maps}");
+    assert_eq!(told, "");
+
+    // Without a place for it, that is what it says.
+    let mut homeless = Command::new(&command);
+    homeless.args(["exec", "--", "/bin/true"]).env_clear();
+    let output = homeless.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("neither HOME nor XDG_DATA_HOME"), "{told}");
 }
 
 #[test]

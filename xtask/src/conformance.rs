@@ -1,0 +1,300 @@
+//! `xtask conformance`: other people's tests of memory functions and allocators, under the preload
+//! libraries: glibc's (Debian package `glibc-source`) and jemalloc's (crate `tikv-jemalloc-sys`).
+//!
+//! Every test of a suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
+//! fails. A test that does not pass without our libraries says nothing of them, and fails too.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// Tests that are not run, by the beginning of their names: nothing of ours could fail in them.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("test-memccpy", "not a function that we export"),
+    ("test-memchr", "not a function that we export"),
+    ("test-memmem", "not a function that we export"),
+    ("test-memrchr", "not a function that we export"),
+    ("tst-alloc_buffer", "glibc's inner interface, which it does not export"),
+    ("tst-compathooks", "hooks that glibc keeps for programs linked before 2.34"),
+    ("tst-dynarray", "glibc's inner interface, which it does not export"),
+    ("tst-interpose", "the program brings a malloc of its own, which comes before ours"),
+    ("tst-malloc-usable", "tests libc_malloc_debug.so under its variables"),
+    ("tst-mallocstate", "hooks that glibc keeps for programs linked before 2.34"),
+    ("tst-safe-linking", "damages glibc's own heap and expects glibc's own words"),
+    ("tst-scratch_buffer", "glibc's inner interface, which it does not export"),
+    ("MALLOCX_ARENA", "jemalloc's own interface"),
+    ("aligned_alloc", "expects EINVAL for an alignment that glibc accepts"),
+    ("allocated", "jemalloc's own interface"),
+    ("extent", "jemalloc's own interface"),
+    ("mallocx", "jemalloc's own interface"),
+    ("rallocx", "jemalloc's own interface"),
+    ("sdallocx", "jemalloc's own interface"),
+    ("slab_sizes", "jemalloc's own interface"),
+    ("smallocx", "jemalloc's own interface"),
+    ("thread_arena", "jemalloc's own interface"),
+    ("thread_tcache_enabled", "jemalloc's own interface"),
+    ("xallocx", "jemalloc's own interface"),
+];
+
+/// glibc's support library, as far as the tests above need it; and all of `support/x*.c`.
+const SUPPORT: &[&str] = &[
+    "blob_repeat",
+    "check",
+    "delayed_exit",
+    "ignore_stderr",
+    "next_to_fault",
+    "oom_error",
+    "support_isolate_in_subprocess",
+    "support_quote_blob",
+    "support_quote_string",
+    "support_record_failure",
+    "support_set_small_thread_stack_size",
+    "support_shared_allocate",
+    "support_subprocess",
+    "support_test_compare_blob",
+    "support_test_compare_failure",
+    "support_test_compare_string",
+    "support_test_main",
+    "support_test_verify_impl",
+    "temp_file",
+    "timespec",
+    "write_message",
+];
+
+/// Of `support/x*.c`, what takes more of glibc's inner headers than the tests need.
+const NOT_SUPPORT: &[&str] = &["xclone", "xreadlink"];
+
+/// Headers that glibc's tests include and no system has.
+const INNER_HEADERS: &[&str] = &[
+    "include/array_length.h",
+    "include/intprops.h",
+    "include/libc-diag.h",
+    "include/libc-pointer-arith.h",
+    "sysdeps/generic/malloc-alignment.h",
+    "sysdeps/generic/malloc-size.h",
+];
+
+/// Longest that one test may take, on a slow machine beside others.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A test's program.
+struct Built {
+    name: String,
+    program: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Memory functions.
+    Memory,
+    /// Allocators.
+    Allocator,
+}
+
+/// What a test runs under: a name, the libraries, the pool's size.
+type Setting = (&'static str, &'static [&'static str], Option<&'static str>);
+
+const PLAIN: Setting = ("plain", &[], None);
+const MEMORY: &[Setting] = &[("preload", &["libcachewise_preload.so"], None)];
+const ALLOCATOR: &[Setting] = &[
+    ("pool of 64M", &["libcachewise_pool_preload.so"], Some("64M")),
+    ("no pool", &["libcachewise_pool_preload.so"], None),
+    ("both", &["libcachewise_preload.so", "libcachewise_pool_preload.so"], Some("64M")),
+];
+
+/// How many tests ran, under how many settings in all, and how many were left out.
+pub struct Counts {
+    pub tests: usize,
+    pub runs: usize,
+    pub left_out: usize,
+}
+
+/// Runs the suites; those tests alone whose names contain `only`.
+pub fn run(only: Option<&str>) -> Result<Counts> {
+    let release = crate::install::built("cachewise-pool-preload")?;
+    crate::install::built("cachewise-preload")?;
+    let scratch = tempfile::tempdir()?;
+    let mut counts = Counts { tests: 0, runs: 0, left_out: 0 };
+    let mut failed = Vec::new();
+    for built in glibc(scratch.path(), only, &mut counts)?.into_iter().chain(jemalloc(
+        scratch.path(),
+        only,
+        &mut counts,
+    )?) {
+        counts.tests += 1;
+        let settings = if built.kind == Kind::Memory { MEMORY } else { ALLOCATOR };
+        for setting in std::iter::once(&PLAIN).chain(settings) {
+            let begun = Instant::now();
+            let output = under(&built.program, setting, &release, scratch.path())?;
+            let seconds = begun.elapsed().as_secs_f64();
+            counts.runs += 1;
+            if output.status.success() {
+                println!("{}, {}: passed in {seconds:.1} s", built.name, setting.0);
+                continue;
+            }
+            let told = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            println!("{}, {}: FAILED, {}\n{told}{errors}", built.name, setting.0, output.status);
+            failed.push(format!("{}, {}: {}", built.name, setting.0, output.status));
+        }
+    }
+    ensure!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), failed.join("\n"));
+    ensure!(counts.tests > 0, "no test has such a name");
+    Ok(counts)
+}
+
+/// Whether a test is run; says so where it is not.
+fn chosen(name: &str, only: Option<&str>, counts: &mut Counts) -> bool {
+    if only.is_some_and(|only| !name.contains(only)) {
+        return false;
+    }
+    let reason = LEFT_OUT.iter().find(|(beginning, _)| name.starts_with(beginning));
+    if let Some((_, reason)) = reason {
+        println!("{name}: left out: {reason}");
+        counts.left_out += 1;
+    }
+    reason.is_none()
+}
+
+fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> Result<Output> {
+    let (_, libraries, pool) = setting;
+    // A test that hangs has failed.
+    let mut command = Command::new("timeout");
+    command.arg("-k").arg("5").arg(LIMIT.as_secs().to_string()).arg("env");
+    if !libraries.is_empty() {
+        let paths: Vec<_> =
+            libraries.iter().map(|library| release.join(library).display().to_string()).collect();
+        command.arg(format!("LD_PRELOAD={}", paths.join(":")));
+    }
+    if let Some(pool) = pool {
+        command.arg(format!("CACHEWISE_POOL={pool}"));
+    }
+    command.arg(program).current_dir(scratch).env("HOME", "/nonexistent").env("TMPDIR", scratch);
+    command.env_remove("CACHEWISE_PROFILE");
+    command.output().context("timeout(1) could not be started")
+}
+
+/// glibc's tests of its memory functions and its malloc, built against the system's own.
+fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<Built>> {
+    let archive = sources()?;
+    let status = Command::new("tar").arg("xf").arg(&archive).arg("-C").arg(scratch).status()?;
+    ensure!(status.success(), "tar xf {}: {status}", archive.display());
+    let name = archive.file_name().and_then(|name| name.to_str()).context("an archive's name")?;
+    let source = scratch.join(name.trim_end_matches(".tar.xz"));
+    let shims = scratch.join("glibc-shims");
+    fs::create_dir(&shims)?;
+    for file in INNER_HEADERS {
+        let from = source.join(file);
+        let name = from.file_name().context("a header's name")?;
+        fs::copy(&from, shims.join(name)).with_context(|| from.display().to_string())?;
+    }
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/glibc");
+    let compile = |arguments: &[&Path], output: &Path| -> Result<()> {
+        let mut command = Command::new("cc");
+        command.args(["-std=gnu11", "-O2", "-w", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=4"]);
+        command.args(["-include", "limits.h", "-I"]).arg(&ours).arg("-I").arg(&shims);
+        // After the system's own: what is left to find are the tests' headers.
+        command.arg("-idirafter").arg(&source).arg("-idirafter").arg(source.join("support"));
+        command.args(arguments).arg("-o").arg(output).args(["-lpthread", "-ldl"]);
+        finished(&mut command)
+    };
+    let mut support: Vec<PathBuf> =
+        SUPPORT.iter().map(|name| source.join(format!("support/{name}.c"))).collect();
+    support.extend(files(&source.join("support"), "x")?.into_iter().filter(|file| {
+        !NOT_SUPPORT.iter().any(|name| file.file_stem().is_some_and(|stem| stem == *name))
+    }));
+    support.push(ours.join("paths.c"));
+    let mut objects = Vec::new();
+    for file in support {
+        let object = shims.join(file.file_name().context("a source's name")?).with_extension("o");
+        compile(&[Path::new("-c"), &file], &object)?;
+        objects.push(object);
+    }
+    let library = shims.join("libsupport.a");
+    finished(Command::new("ar").arg("rcs").arg(&library).args(&objects))?;
+
+    let mut built = Vec::new();
+    for (folder, beginning, kind) in [
+        ("string", "test-mem", Kind::Memory),
+        ("string", "test-bcopy", Kind::Memory),
+        ("string", "test-bzero", Kind::Memory),
+        ("malloc", "tst-", Kind::Allocator),
+    ] {
+        for file in files(&source.join(folder), beginning)? {
+            let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
+            if chosen(name, only, counts) {
+                let program = scratch.join(name);
+                compile(&[&file, &library], &program)?;
+                built.push(Built { name: format!("glibc {name}"), program, kind });
+            }
+        }
+    }
+    Ok(built)
+}
+
+/// The sources of the C library, as Debian has them.
+fn sources() -> Result<PathBuf> {
+    let folder = Path::new("/usr/src/glibc");
+    let archives = files(folder, "glibc-").unwrap_or_default();
+    let archive = archives.into_iter().find(|file| file.extension().is_some_and(|e| e == "xz"));
+    archive.context("/usr/src/glibc: no sources; install the Debian package glibc-source")
+}
+
+/// jemalloc's integration tests, with C's own functions behind them.
+fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<Built>> {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--manifest-path"]);
+    let output = cargo.arg(ours.join("sources/Cargo.toml")).output()?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata: {told}");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let packages = metadata["packages"].as_array().context("packages")?;
+    let package = packages.iter().find(|package| package["name"] == "tikv-jemalloc-sys");
+    let manifest = package.and_then(|package| package["manifest_path"].as_str());
+    let folder = Path::new(manifest.context("tikv-jemalloc-sys")?)
+        .parent()
+        .context("a folder")?
+        .join("jemalloc/test/integration");
+    let mut built = Vec::new();
+    for file in files(&folder, "")? {
+        let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
+        let source = file.extension().is_some_and(|kind| kind == "c");
+        if source && chosen(name, only, counts) {
+            let program = scratch.join(format!("jemalloc-{name}"));
+            let mut command = Command::new("cc");
+            // Without builtins the compiler does not think away what is allocated and freed.
+            command.args(["-std=gnu11", "-O1", "-w", "-fno-builtin", "-I"]);
+            command.arg(ours.join("jemalloc")).arg(&file).arg("-o").arg(&program);
+            finished(&mut command)?;
+            built.push(Built { name: format!("jemalloc {name}"), program, kind: Kind::Allocator });
+        }
+    }
+    Ok(built)
+}
+
+fn finished(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}
+
+/// The files of a folder whose names begin so, in order.
+fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(beginning) && path.is_file() && !name.ends_with(".h") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

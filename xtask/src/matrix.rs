@@ -1,0 +1,143 @@
+//! `xtask matrix`: every function that the preload libraries export, called from every place that
+//! callers come from (`conformance/matrix/matrix.c`), and with no `/proc` at all.
+//!
+//! The functions are those that the built libraries export: one that `matrix.c` does not know fails.
+
+use anyhow::{Context as _, Result, ensure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Which libraries, and the pool's size.
+const SETTINGS: &[(&str, &[usize], &str)] = &[
+    ("plain", &[], "0"),
+    ("preload", &[0], "0"),
+    ("no pool", &[1], "0"),
+    ("pool of 64M", &[1], "64M"),
+    ("both", &[0, 1], "64M"),
+];
+
+/// The situation that needs another root: a process that never saw `/proc`.
+const NO_PROC: &str = "no-proc";
+
+/// How many situations, functions and calls in all.
+pub struct Counts {
+    pub situations: usize,
+    pub functions: usize,
+    pub calls: usize,
+}
+
+/// Builds the libraries and the program, and calls everything from everywhere.
+pub fn run() -> Result<Counts> {
+    let scratch = tempfile::tempdir()?;
+    let scratch = scratch.path();
+    let mut libraries = Vec::new();
+    let mut exported = BTreeSet::new();
+    for package in ["cachewise-preload", "cachewise-pool-preload"] {
+        let file = format!("lib{}.so", package.replace('-', "_"));
+        let library = scratch.join(&file);
+        fs::copy(crate::install::built(package)?.join(&file), &library)?;
+        exported.extend(exports(&library)?);
+        libraries.push(library);
+    }
+    let (program, constructor) = programs(scratch)?;
+    let names = |what: &str| -> Result<Vec<String>> {
+        let output = Command::new(&program).arg(what).output()?;
+        Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    };
+    let (functions, mut situations) = (names("functions")?, names("situations")?);
+    let known: BTreeSet<String> = functions.iter().cloned().collect();
+    let unknown: Vec<_> = exported.difference(&known).collect();
+    ensure!(unknown.is_empty(), "exported, and not in matrix.c: {unknown:?}");
+    let gone: Vec<_> = known.difference(&exported).collect();
+    ensure!(gone.is_empty(), "in matrix.c, and not exported any more: {gone:?}");
+
+    let root = another_root(scratch, &[&program, &constructor], &libraries)?;
+    situations.push(NO_PROC.to_owned());
+    let mut counts = Counts { situations: situations.len(), functions: functions.len(), calls: 0 };
+    let mut failed = Vec::new();
+    for (setting, which, pool) in SETTINGS {
+        let preload: Vec<_> =
+            which.iter().map(|which| libraries[*which].display().to_string()).collect();
+        for situation in &situations {
+            for function in &functions {
+                let mut command = Command::new("timeout");
+                command.args(["-k", "1", "30"]);
+                if situation == NO_PROC {
+                    // The files are at the same paths there.
+                    command.arg("chroot").arg(&root).arg(&program).args(["main-thread", function]);
+                } else {
+                    command.arg(&program).args([situation, function]);
+                }
+                command.env("LD_PRELOAD", preload.join(":")).env("CACHEWISE_POOL", pool);
+                command.env("MATRIX_CONSTRUCTOR", &constructor).env("HOME", "/nonexistent");
+                let output = command.output().context("timeout(1) could not be started")?;
+                counts.calls += 1;
+                if let Some(why) = wrong(&output) {
+                    let line = format!("{function} from {situation}, {setting}: {why}");
+                    println!("{line}");
+                    failed.push(line);
+                }
+            }
+        }
+    }
+    ensure!(failed.is_empty(), "{} of {} calls failed", failed.len(), counts.calls);
+    Ok(counts)
+}
+
+/// Anything but silence and status 0: a library that is not loaded says so on stderr.
+fn wrong(output: &Output) -> Option<String> {
+    let told = String::from_utf8_lossy(&output.stderr);
+    (!output.status.success() || !told.is_empty())
+        .then(|| format!("{} {}", output.status, told.trim()))
+}
+
+fn programs(scratch: &Path) -> Result<(PathBuf, PathBuf)> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/matrix");
+    let (program, constructor) = (scratch.join("matrix"), scratch.join("constructor.so"));
+    for (source, output, flags) in [
+        ("matrix.c", &program, &["-fno-builtin", "-rdynamic", "-pthread"] as &[&str]),
+        ("constructor.c", &constructor, &["-shared", "-fPIC"]),
+    ] {
+        let mut command = Command::new("cc");
+        command.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
+        command.arg("-o").arg(output).arg(sources.join(source));
+        let output = command.output().context("a C compiler: Rust links with it")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok((program, constructor))
+}
+
+/// The names of the functions that a shared library exports.
+fn exports(library: &Path) -> Result<Vec<String>> {
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output()?;
+    ensure!(output.status.success(), "nm {}", library.display());
+    let text = String::from_utf8(output.stdout)?;
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace().skip(1);
+        let (Some(kind), Some(name)) = (words.next(), words.next()) else { continue };
+        if matches!(kind, "T" | "W" | "i") {
+            names.push(name.split('@').next().unwrap_or(name).to_owned());
+        }
+    }
+    ensure!(!names.is_empty(), "{} exports nothing", library.display());
+    Ok(names)
+}
+
+/// A root directory with these files and what they are linked with, at the paths they have here.
+fn another_root(scratch: &Path, programs: &[&PathBuf], libraries: &[PathBuf]) -> Result<PathBuf> {
+    let root = scratch.join("root");
+    for file in programs.iter().copied().chain(libraries) {
+        let output = Command::new("ldd").arg(file).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        let paths = text.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
+        for path in paths.chain([file.as_path()]) {
+            let to = root.join(path.strip_prefix("/")?);
+            fs::create_dir_all(to.parent().context("a folder")?)?;
+            fs::copy(path, &to).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(root)
+}
