@@ -201,6 +201,7 @@ impl Frame {
     ///
     /// # Errors
     /// The tag found, if it is not that of a block allocated with this order by this owner.
+    #[inline(always)]
     pub fn cache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
         let to = Tag::new(cached(zero), order, owner);
         self.swap(Tag::new(Use::Allocated, order, owner), to)
@@ -220,6 +221,14 @@ impl Frame {
         Ok(())
     }
 
+    /// [`uncache`](Frame::uncache) of a block that the caller knows to be cached so: one store.
+    #[inline(always)]
+    pub fn hand_out(&self, order: u32, owner: u16) {
+        debug_assert!(matches!(self.tag().used(), Some(Use::CachedZero | Use::CachedDirty)));
+        self.set_tag(Tag::new(Use::Allocated, order, owner));
+    }
+
+    #[inline(always)]
     fn swap(&self, from: Tag, to: Tag) -> Result<(), Tag> {
         self.tag
             .compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)
@@ -459,13 +468,14 @@ pub fn split_cached(
     if filled > blocks.len() {
         return 0;
     }
-    let tag = Tag::new(Use::CachedZero, order, owner);
     let mut end = filled;
     // From behind: each piece makes at least one block, so no piece is overwritten that is still to
     // be cut.
     for piece in (0..pieces).rev() {
         let first = blocks[piece];
         let count = size(first);
+        let found = frames.get(first as usize).and_then(|frame| frame.tag().used());
+        let tag = Tag::new(cached(found != Some(Use::CachedDirty)), order, owner);
         let begin = end.saturating_sub(count);
         for place in (0..end - begin).rev() {
             let block = first + ((place as u32) << order);
@@ -479,16 +489,18 @@ pub fn split_cached(
     filled
 }
 
-/// Halves a zeroed cached block. Returns the first frame of its upper half, and the order of both; nothing for
+/// Halves a cached block. Returns the first frame of its upper half, and the order of both; nothing for
 /// a block of one frame and for one that is not cached so. Without the lock, by the thread whose cache
 /// it is in.
 pub fn halve_cached(frames: &[Frame], index: u32, owner: u16) -> Option<(u32, u32)> {
-    let order = frames.get(index as usize)?.tag().order().checked_sub(1)?;
-    if frames[index as usize].tag() != Tag::new(Use::CachedZero, order + 1, owner) {
+    let whole = frames.get(index as usize)?.tag();
+    let order = whole.order().checked_sub(1)?;
+    let used = whole.used().filter(|used| matches!(used, Use::CachedZero | Use::CachedDirty))?;
+    if whole.owner() != owner {
         return None;
     }
     let upper = index + (1 << order);
-    let tag = Tag::new(Use::CachedZero, order, owner);
+    let tag = Tag::new(used, order, owner);
     frames.get(upper as usize)?.set_tag(tag);
     frames[index as usize].set_tag(tag);
     Some((upper, order))
@@ -567,14 +579,31 @@ impl<'a> Buddy<'a> {
     /// pieces as can be and no more than `pieces` has places; [`split_cached`] and [`halve_cached`]
     /// make blocks of them. Returns how many pieces there are.
     pub fn take_cached(&mut self, order: u32, most: u32, owner: u16, pieces: &mut [u32]) -> usize {
-        let state = State::ZeroResident;
+        self.take_cached_of(State::ZeroResident, order, most, owner, pieces)
+    }
+
+    /// [`take_cached`](Buddy::take_cached) of dirty memory, too: never of absent memory, of which a cache
+    /// could not say that it is there.
+    pub fn take_cached_of(
+        &mut self,
+        state: State,
+        order: u32,
+        most: u32,
+        owner: u16,
+        pieces: &mut [u32],
+    ) -> usize {
+        let used = match state {
+            State::Dirty => Use::CachedDirty,
+            State::ZeroResident => Use::CachedZero,
+            State::ZeroAbsent => return 0,
+        };
         let (mut found, mut left) = (0, most);
         while left > 0 && found < pieces.len() {
             let Some((index, free)) = self.newest(order, state) else { break };
             let part = free.min(order + left.ilog2());
             self.unlink(index);
             self.carve(index, free, part, state);
-            self.become_used(index, part, state, Use::CachedZero, owner);
+            self.become_used(index, part, state, used, owner);
             pieces[found] = index;
             found += 1;
             left -= 1 << (part - order);
@@ -731,6 +760,55 @@ impl<'a> Buddy<'a> {
         Ok(())
     }
 
+    /// Gives the end of an absent block back, of which the first `resident` frames were made to be there:
+    /// a run of `frames` frames is left, what follows it of those is zero and resident, and the rest
+    /// absent as before.
+    ///
+    /// # Errors
+    /// As [`shrink`](Buddy::shrink).
+    pub fn shrink_resident(
+        &mut self,
+        index: u32,
+        order: u32,
+        (frames, resident): (u32, u32),
+        owner: u16,
+        now: u32,
+    ) -> Result<(), FreeError> {
+        self.owned(index, order, owner)?;
+        if frames == 0 || frames > resident || resident > 1 << order {
+            return Err(FreeError::WrongOrder { actual: order });
+        }
+        let (keep, there) = (index + frames, index + resident);
+        let mut left = [(0u32, 0u32); ORDERS + 1];
+        (left[0], left[1]) = ((index, order), (0, 0));
+        let mut depth = 1usize;
+        while let Some(top) = depth.checked_sub(1) {
+            let (at, order) = left[top];
+            let end = at + (1 << order);
+            depth = top;
+            if end <= keep {
+                continue;
+            }
+            let state = match () {
+                () if at >= there => State::ZeroAbsent,
+                () if at >= keep && end <= there => State::ZeroResident,
+                () => {
+                    // A border lies inside: the upper half is tagged first, as in `carve`.
+                    let half = order - 1;
+                    let upper = at + (1 << half);
+                    let tag = Tag::new(Use::Allocated, half, owner);
+                    self.frames[upper as usize].set_tag(tag);
+                    self.frames[at as usize].set_tag(tag);
+                    (left[depth], left[depth + 1]) = ((at, half), (upper, half));
+                    depth += 2;
+                    continue;
+                }
+            };
+            self.release(at, order, Use::Allocated, state, now);
+        }
+        Ok(())
+    }
+
     /// Takes a block back. Returns the order of the free block that it became part of.
     ///
     /// # Errors
@@ -743,8 +821,19 @@ impl<'a> Buddy<'a> {
         owner: u16,
         now: u32,
     ) -> Result<u32, FreeError> {
-        self.owned(index, order, owner)?;
+        self.claim(index, order, owner)?;
         Ok(self.release(index, order, Use::Allocated, state, now))
+    }
+
+    /// Takes an allocated block out of its owner's hands, in one exchange: whoever frees it at the same
+    /// moment without the lock ([`Frame::cache`]) finds it gone, or this one does. Its frames still count
+    /// as handed out.
+    fn claim(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
+        self.owned(index, order, owner)?;
+        let gone = Tag::new(Use::InFlight, order, owner);
+        let swapped =
+            self.frames[index as usize].swap(Tag::new(Use::Allocated, order, owner), gone);
+        swapped.map_err(|_| FreeError::DoubleFree)
     }
 
     /// Takes a run back that [`shrink`](Buddy::shrink) made. Returns the order of the largest free
@@ -764,8 +853,13 @@ impl<'a> Buddy<'a> {
         if frames == 0 || whole > self.core.max_order || index & ((1 << whole) - 1) != 0 {
             return Err(FreeError::Misaligned);
         }
-        for (offset, order) in run_parts(frames) {
-            self.owned(index + offset, order, owner)?;
+        for (claimed, (offset, order)) in run_parts(frames).enumerate() {
+            let Err(why) = self.claim(index + offset, order, owner) else { continue };
+            for (offset, order) in run_parts(frames).take(claimed) {
+                let tag = Tag::new(Use::Allocated, order, owner);
+                self.frames[(index + offset) as usize].set_tag(tag);
+            }
+            return Err(why);
         }
         let mut largest = 0;
         for (offset, order) in run_parts(frames) {
@@ -997,7 +1091,7 @@ impl<'a> Buddy<'a> {
         order: u32,
         owner: u16,
     ) -> Result<(), FreeError> {
-        self.owned(index, order, owner)?;
+        self.claim(index, order, owner)?;
         self.core.counts.out -= 1 << order;
         self.core.counts.quarantined += 1 << order;
         self.frames[index as usize].set_tag(Tag::new(Use::Quarantined, order, owner));

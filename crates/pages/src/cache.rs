@@ -1,31 +1,26 @@
-//! Per-thread caches: a few free blocks of the small orders that their thread hands out and takes
-//! back without the lock.
+//! Per-thread caches: free blocks of the small orders that their thread hands out and takes back
+//! without the lock.
 //!
-//! A block in a cache is tagged so by compare-and-swap, so a block freed twice is noticed here too.
-//! A cache goes back to its pool when its thread ends. One that was filled before a fork means
-//! nothing in the child: the child's pool takes all cached blocks back by itself.
+//! A cache is found through the thread's own storage (`thread.rs`) and is memory of its pool: getting
+//! one allocates nothing. What it hands out is a number from a stack and one tag; what comes back is one
+//! tag, changed by compare-and-swap, so that a block freed twice is noticed here too. Stacks are filled
+//! from a *reserve* of pieces, blocks as large as there were, which the cache cuts up by itself, and the
+//! reserve is filled, and dirty blocks go back, many at a time under the lock (`docs/decisions/pool-caches.md`).
+//!
+//! A cache goes back to its pool when its thread ends. In a forked child all caches are empty: the
+//! child's pool takes cached blocks back by itself.
+//!
+//! `busy` is set while a cache is being changed: a signal handler of the same thread that finds it so
+//! goes past the cache.
 
-use crate::buddy::{ORDERS, halve_cached, split_cached};
+use crate::buddy::{ORDERS, State, halve_cached, split_cached};
 use crate::fork;
 use crate::inner::{CACHE_BLOCKS, CACHED_ORDERS, Inner, PIECES, now};
-use crate::os::Backing;
-use crate::stats::{Stats, add};
-use std::boxed::Box;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::vec::Vec;
-
-/// What one cache did and holds; written by its thread alone, read by `stats`. Cache lines of its own:
-/// two threads that count in one line would wait for each other at every block.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Counters {
-    hits: [AtomicU64; CACHED_ORDERS],
-    dirty: AtomicU64,
-    frees: AtomicU64,
-    frames: AtomicU64,
-}
+use crate::os::{self, Backing, Mapping};
+use crate::stats::Stats;
+use crate::thread::{self, Entry, Thread};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 /// Blocks fetched together at first.
 const FIRST_BATCH: u32 = 8;
@@ -33,27 +28,12 @@ const FIRST_BATCH: u32 = 8;
 const CUT: usize = 32;
 /// How often a piece can be halved at most: until the largest is a block of one frame.
 const HALVINGS: usize = CACHE_BLOCKS.ilog2() as usize;
+/// Dirty blocks that are zeroed at hand-out before the pool is asked for zeroed ones again.
+const PATIENCE: u32 = 64;
 
-fn bump(counter: &AtomicU64, by: u64) {
-    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
-}
-
-impl Counters {
-    pub(crate) fn add_to(&self, stats: &mut Stats, frame_shift: u32) {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        for order in 0..CACHED_ORDERS {
-            stats.orders[order].zero_hits += get(&self.hits[order]);
-        }
-        stats.dirty_allocations += get(&self.dirty);
-        stats.frees += get(&self.frees);
-        stats.cached += get(&self.frames) << frame_shift;
-    }
-
-    /// The cache belonged to a thread of another process.
-    pub(crate) fn forget(&self) {
-        self.frames.store(0, Ordering::Relaxed);
-    }
-}
+/// Which stack: contents unknown, or zero.
+const DIRTY: usize = 0;
+const ZERO: usize = 1;
 
 /// How many blocks of an order a cache of so many single pages holds: of larger ones a quarter of the
 /// bytes.
@@ -69,73 +49,121 @@ const fn first_place(order: usize) -> usize {
     CACHE_BLOCKS + CACHE_BLOCKS / 4 - 2 * share(CACHE_BLOCKS, order)
 }
 
-/// Blocks of one kind, a stack for each order.
-struct Stacks {
-    lengths: [usize; CACHED_ORDERS],
-    blocks: [u32; first_place(CACHED_ORDERS)],
+/// What a cache holds, told to whoever asks for figures; written by its thread alone.
+#[derive(Debug)]
+struct Shown {
+    lengths: [[AtomicU32; CACHED_ORDERS]; 2],
+    /// Frames in the reserves.
+    reserved: AtomicU32,
+    hits: [AtomicU64; CACHED_ORDERS],
+    misses: [AtomicU64; CACHED_ORDERS],
+    hot_zeroed: AtomicU64,
+    dirty: AtomicU64,
+    frees: AtomicU64,
 }
 
-impl Stacks {
-    const EMPTY: Stacks =
-        Stacks { lengths: [0; CACHED_ORDERS], blocks: [0; first_place(CACHED_ORDERS)] };
-
-    fn of(&mut self, order: usize) -> &mut [u32] {
-        let first = first_place(order);
-        &mut self.blocks[first..first + self.lengths[order]]
-    }
-
-    #[inline]
-    fn pop(&mut self, order: usize) -> Option<u32> {
-        let left = self.lengths[order].checked_sub(1)?;
-        self.lengths[order] = left;
-        Some(self.blocks[first_place(order) + left])
-    }
-
-    /// As many of the blocks as there are places for. Returns how many those were.
-    fn push(&mut self, order: usize, blocks: &[u32]) -> usize {
-        let length = self.lengths[order];
-        let fitting = blocks.len().min(share(CACHE_BLOCKS, order) - length);
-        let first = first_place(order) + length;
-        self.blocks[first..first + fitting].copy_from_slice(&blocks[..fitting]);
-        self.lengths[order] = length + fitting;
-        fitting
-    }
-
-    /// Forgets the oldest.
-    fn drop_oldest(&mut self, order: usize, gone: usize) {
-        self.of(order).copy_within(gone.., 0);
-        self.lengths[order] -= gone;
-    }
+/// A thread's cache of one pool. Zero is an empty one.
+#[repr(C, align(128))]
+pub(crate) struct Magazine {
+    busy: AtomicU32,
+    /// Whether a thread has it. Only under the pool's lock.
+    used: AtomicU32,
+    shown: Shown,
+    _own_line: [Line; 0],
+    own: UnsafeCell<Own>,
+    /// The pool's next one. Only under its lock.
+    next: AtomicPtr<Magazine>,
+    /// Whether its pool is shared.
+    shared: AtomicU32,
 }
 
-struct Magazine {
-    pool: u64,
-    generation: u32,
-    inner: Weak<Inner>,
-    counters: Arc<Counters>,
-    /// Dirty, then zeroed.
-    stacks: [Stacks; 2],
-    /// Zeroed memory not yet cut into blocks, for each order.
-    reserves: [Reserve; CACHED_ORDERS],
+#[repr(align(128))]
+struct Line;
+
+struct Own {
+    blocks: [[u32; first_place(CACHED_ORDERS)]; 2],
+    /// Memory not yet cut into blocks.
+    reserves: [[Reserve; CACHED_ORDERS]; 2],
+    /// Hand-outs before the pool is asked for zeroed blocks again.
+    patience: u32,
 }
 
-/// Pieces of zeroed memory, each at least as large as the blocks that are cut from it.
+/// Pieces of memory, each at least as large as the blocks that are cut from it.
 #[derive(Clone, Copy)]
 struct Reserve {
     pieces: [u32; PIECES + HALVINGS],
     length: usize,
-    /// How many blocks to fetch together the next time.
+    /// How many blocks to fetch together the next time, less [`FIRST_BATCH`].
     batch: u32,
 }
 
-impl Reserve {
-    const EMPTY: Reserve =
-        Reserve { pieces: [0; PIECES + HALVINGS], length: 0, batch: FIRST_BATCH };
+fn bump(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
 
-    /// Cuts up to [`CUT`] blocks off, and puts them into the order's stack, which is empty. They are
-    /// taken from there in order of their addresses.
-    fn cut(&mut self, inner: &Inner, order: u32, stacks: &mut Stacks) {
-        let Some(left) = self.length.checked_sub(1) else { return };
+/// A cache that is being changed.
+struct Busy<'a>(&'a Magazine);
+
+impl Drop for Busy<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.busy.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Busy<'_> {
+    #[inline(always)]
+    fn own(&mut self) -> &mut Own {
+        // SAFETY: the cache is this thread's, and `busy` says that nobody else in it is at work there.
+        unsafe { &mut *self.0.own.get() }
+    }
+
+    #[inline(always)]
+    fn length(&self, kind: usize, order: usize) -> usize {
+        self.0.shown.lengths[kind][order].load(Ordering::Relaxed) as usize
+    }
+
+    #[inline(always)]
+    fn set_length(&self, kind: usize, order: usize, length: usize) {
+        self.0.shown.lengths[kind][order].store(length as u32, Ordering::Relaxed);
+    }
+
+    /// The block put in last.
+    #[inline(always)]
+    fn pop(&mut self, inner: &Inner, order: usize, kind: usize) -> Option<u32> {
+        let left = self.length(kind, order).checked_sub(1)?;
+        self.set_length(kind, order, left);
+        let index = *self.own().blocks[kind].get(first_place(order) + left)?;
+        inner.frames()[index as usize].hand_out(order as u32, inner.owner());
+        Some(index)
+    }
+
+    /// Puts blocks in that are tagged as cached. Returns how many there was room for.
+    #[inline(always)]
+    fn push(&mut self, order: usize, kind: usize, blocks: &[u32]) -> usize {
+        let length = self.length(kind, order);
+        let fitting = blocks.len().min(share(CACHE_BLOCKS, order) - length);
+        let first = first_place(order) + length;
+        self.own().blocks[kind][first..first + fitting].copy_from_slice(&blocks[..fitting]);
+        self.set_length(kind, order, length + fitting);
+        fitting
+    }
+
+    fn reserved(&self, inner: &Inner, pieces: &[u32], gone: bool) {
+        let frames: u32 =
+            pieces.iter().map(|index| 1 << inner.frames()[*index as usize].tag().order()).sum();
+        let reserved = &self.0.shown.reserved;
+        let before = reserved.load(Ordering::Relaxed);
+        let after = if gone { before.wrapping_sub(frames) } else { before.wrapping_add(frames) };
+        reserved.store(after, Ordering::Relaxed);
+    }
+
+    /// Cuts up to [`CUT`] blocks off the reserve into the stack, which is empty. They are taken from
+    /// there in order of their addresses.
+    fn cut(&mut self, inner: &Inner, order: usize, kind: usize) {
+        let reserve = &mut self.own().reserves[kind][order];
+        let Some(left) = reserve.length.checked_sub(1) else { return };
         // Whoever shares the pool may die holding the lock, and then tags are read without their
         // owners' knowledge (`Buddy::rebuild`).
         let guard = match inner.backing {
@@ -146,106 +174,189 @@ impl Reserve {
             },
         };
         let (frames, owner) = (inner.frames(), inner.owner());
-        let index = self.pieces[left];
-        while frames[index as usize].tag().order() > order + CUT.ilog2()
-            && self.length < self.pieces.len()
+        let index = reserve.pieces[left];
+        while frames[index as usize].tag().order() > order as u32 + CUT.ilog2()
+            && reserve.length < reserve.pieces.len()
             && let Some((upper, _)) = halve_cached(frames, index, owner)
         {
-            self.pieces[self.length - 1] = upper;
-            self.pieces[self.length] = index;
-            self.length += 1;
+            reserve.pieces[reserve.length - 1] = upper;
+            reserve.pieces[reserve.length] = index;
+            reserve.length += 1;
         }
-        self.length -= 1;
+        reserve.length -= 1;
+        self.reserved(inner, &[index], true);
         let mut blocks = [index; CUT];
-        let filled = split_cached(frames, order, owner, &mut blocks, 1);
+        let filled = split_cached(frames, order as u32, owner, &mut blocks, 1);
         drop(guard);
         blocks[..filled].reverse();
-        stacks.push(order as usize, &blocks[..filled]);
-    }
-}
-
-/// A thread's caches, one per pool that it used; they go back when it ends.
-#[allow(clippy::vec_box, reason = "a cache is large and the list is searched and shuffled")]
-struct Magazines(Vec<Box<Magazine>>);
-
-std::thread_local! {
-    static MAGAZINES: RefCell<Magazines> = const { RefCell::new(Magazines(Vec::new())) };
-}
-
-impl Drop for Magazines {
-    fn drop(&mut self) {
-        for magazine in &mut self.0 {
-            magazine.retire();
-        }
-    }
-}
-
-impl Magazine {
-    fn new(inner: &Arc<Inner>) -> Magazine {
-        Magazine {
-            pool: inner.id,
-            generation: fork::generation(),
-            inner: Arc::downgrade(inner),
-            counters: Arc::default(),
-            stacks: [Stacks::EMPTY, Stacks::EMPTY],
-            reserves: [Reserve::EMPTY; CACHED_ORDERS],
-        }
+        self.push(order, kind, &blocks[..filled]);
     }
 
-    /// Brings all blocks back and forgets the counters.
-    fn retire(&mut self) {
-        let Some(inner) = self.inner.upgrade() else { return };
-        if self.generation != fork::generation() {
-            return;
-        }
-        self.flush(&inner);
-        let events = &inner.control().events;
-        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
-        let Ok(mut guard) = inner.lock() else { return };
-        for order in 0..CACHED_ORDERS.min(ORDERS) {
-            add(&events.zero_hits[order], take(&self.counters.hits[order]));
-        }
-        add(&events.dirty_allocations, take(&self.counters.dirty));
-        add(&events.frees, take(&self.counters.frees));
-        guard.unregister(&self.counters);
-    }
-
-    /// Brings everything back.
-    fn flush(&mut self, inner: &Inner) {
-        for zero in [false, true] {
-            for order in 0..CACHED_ORDERS {
-                self.give_back(inner, order, zero, 0);
-            }
-        }
-        for reserve in &mut self.reserves {
-            let pieces = &reserve.pieces[..reserve.length];
-            let gone = frames_of(inner, pieces);
-            if gone == 0 || hand_in(inner, pieces) {
-                *reserve = Reserve::EMPTY;
-                bump(&self.counters.frames, gone.wrapping_neg());
-            }
-        }
+    /// Fetches memory of one kind from the pool into the reserve, which is empty. False if there is none.
+    fn refill(&mut self, inner: &Inner, order: usize, kind: usize, room: usize) -> bool {
+        let reserve = &mut self.own().reserves[kind][order];
+        let batch = (FIRST_BATCH + reserve.batch).min(room as u32);
+        let state = if kind == ZERO { State::ZeroResident } else { State::Dirty };
+        let Ok(mut guard) = inner.lock_to_take() else { return false };
+        let pieces = &mut reserve.pieces[..PIECES];
+        let found = guard.buddy().take_cached_of(state, order as u32, batch, inner.owner(), pieces);
+        inner.wanted(if kind == ZERO { u64::from(batch) << order } else { 0 });
+        drop(guard);
+        reserve.length = found;
+        // Who comes again takes more.
+        reserve.batch = (batch * 2).saturating_sub(FIRST_BATCH).min(CACHE_BLOCKS as u32);
+        let pieces = reserve.pieces;
+        self.reserved(inner, &pieces[..found], false);
+        found != 0
     }
 
     /// Brings blocks of one kind back, oldest first, until that many are left.
-    fn give_back(&mut self, inner: &Inner, order: usize, zero: bool, keep: usize) {
-        let stacks = &mut self.stacks[usize::from(zero)];
-        let blocks = stacks.of(order);
-        let gone = blocks.len().saturating_sub(keep);
+    fn give_back(&mut self, inner: &Inner, order: usize, kind: usize, keep: usize) {
+        let length = self.length(kind, order);
+        let gone = length.saturating_sub(keep);
         if gone == 0 {
             return;
         }
+        let first = first_place(order);
+        let blocks = &mut self.own().blocks[kind][first..first + length];
         // Neighbours are merged before they meet the lists, and for that they are sorted: here, and
         // not under the lock.
         blocks[..gone].sort_unstable();
         let Ok(mut guard) = inner.lock() else { return };
         let (largest, refused) =
-            guard.buddy().free_cached_all(&mut blocks[..gone], order as u32, zero, now());
+            guard.buddy().free_cached_all(&mut blocks[..gone], order as u32, kind == ZERO, now());
         drop(guard);
         debug_assert_eq!(refused, 0, "blocks in a cache are tagged so");
         wake(inner, largest);
-        stacks.drop_oldest(order, gone);
-        bump(&self.counters.frames, ((gone as u64) << order).wrapping_neg());
+        self.own().blocks[kind][first..first + length].copy_within(gone.., 0);
+        self.set_length(kind, order, keep);
+    }
+
+    /// Brings everything back.
+    fn flush(&mut self, inner: &Inner) {
+        for kind in [DIRTY, ZERO] {
+            for order in 0..CACHED_ORDERS.min(ORDERS) {
+                self.give_back(inner, order, kind, 0);
+                let reserve = self.own().reserves[kind][order];
+                let pieces = &reserve.pieces[..reserve.length];
+                if pieces.is_empty() {
+                    continue;
+                }
+                let Ok(mut guard) = inner.lock() else { continue };
+                self.reserved(inner, pieces, true);
+                self.own().reserves[kind][order].length = 0;
+                let (mut largest, now) = (0, now());
+                for &index in pieces {
+                    let order = inner.frames()[index as usize].tag().order();
+                    let merged = guard.buddy().free_cached(index, order, kind == ZERO, now);
+                    debug_assert!(merged.is_ok(), "what a cache holds is tagged so: {merged:?}");
+                    largest = largest.max(merged.unwrap_or(0));
+                }
+                drop(guard);
+                wake(inner, largest);
+            }
+        }
+    }
+}
+
+impl Magazine {
+    #[inline(always)]
+    fn change(&self) -> Option<Busy<'_>> {
+        if self.busy.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Some(Busy(self))
+    }
+
+    /// Adds what it did and holds.
+    pub(crate) fn add_to(&self, stats: &mut Stats, frame_shift: u32) {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let shown = &self.shown;
+        for order in 0..CACHED_ORDERS {
+            stats.orders[order].zero_hits += get(&shown.hits[order]);
+            stats.orders[order].zero_misses += get(&shown.misses[order]);
+            let held = [DIRTY, ZERO].map(|kind| shown.lengths[kind][order].load(Ordering::Relaxed));
+            stats.cached += u64::from(held[0] + held[1]) << (order as u32 + frame_shift);
+        }
+        stats.cached += u64::from(shown.reserved.load(Ordering::Relaxed)) << frame_shift;
+        stats.hot_zeroed += get(&shown.hot_zeroed);
+        stats.dirty_allocations += get(&shown.dirty);
+        stats.frees += get(&shown.frees);
+    }
+
+    /// Makes a new one.
+    fn map(shared: bool) -> Option<&'static Magazine> {
+        let mapping = Mapping::private(size_of::<Magazine>(), os::page_size()).ok()?;
+        let place = mapping.start().cast::<Magazine>();
+        std::mem::forget(mapping);
+        // SAFETY: mapped, long enough, aligned to a page, and zero, which is an empty cache.
+        let magazine = unsafe { &*place };
+        magazine.shared.store(u32::from(shared), Ordering::Relaxed);
+        Some(magazine)
+    }
+}
+
+/// A pool's caches, one for each thread that used it; those of threads that ended wait for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Magazines(AtomicPtr<Magazine>);
+
+impl Magazines {
+    /// All of them. Only under the pool's lock, or when nobody else has the pool.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Magazine> {
+        let mut next = &self.0;
+        std::iter::from_fn(move || {
+            // SAFETY: null, or a cache, which stays mapped as long as this list.
+            let magazine = unsafe { next.load(Ordering::Acquire).as_ref() }?;
+            next = &magazine.next;
+            Some(magazine)
+        })
+    }
+
+    /// One that nobody has. Only under the pool's lock.
+    fn enter(&self, shared: bool) -> Option<&Magazine> {
+        let free = self.all().find(|magazine| magazine.used.load(Ordering::Relaxed) == 0);
+        let magazine = match free {
+            Some(free) => free,
+            None => {
+                let new = Magazine::map(shared)?;
+                new.next.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
+                self.0.store(std::ptr::from_ref(new).cast_mut(), Ordering::Release);
+                new
+            }
+        };
+        magazine.used.store(1, Ordering::Relaxed);
+        Some(magazine)
+    }
+
+    /// In a forked child: forgets what all of them hold. Only under the pool's lock.
+    pub(crate) fn forget(&self, mine: Option<*mut Magazine>) {
+        for magazine in self.all() {
+            magazine.shown.lengths.iter().flatten().for_each(|length| {
+                length.store(0, Ordering::Relaxed);
+            });
+            magazine.shown.reserved.store(0, Ordering::Relaxed);
+            magazine.busy.store(0, Ordering::Relaxed);
+            let kept = mine.is_some_and(|mine| std::ptr::eq(mine, magazine));
+            magazine.used.store(u32::from(kept), Ordering::Relaxed);
+            // SAFETY: its thread is not in this process, or is this one, and not at work there.
+            let own = unsafe { &mut *magazine.own.get() };
+            own.reserves.iter_mut().flatten().for_each(|reserve| reserve.length = 0);
+        }
+    }
+}
+
+impl Drop for Magazines {
+    fn drop(&mut self) {
+        let mut next = self.0.load(Ordering::Acquire);
+        while !next.is_null() {
+            // SAFETY: mapped by `map`; the pool is going, so nobody uses it.
+            let following = unsafe { (*next).next.load(Ordering::Relaxed) };
+            // SAFETY: as above; its length and alignment are those that `map` had.
+            unsafe { Mapping::unmap(next.cast(), size_of::<Magazine>()) };
+            next = following;
+        }
     }
 }
 
@@ -255,159 +366,261 @@ fn wake(inner: &Inner, largest: u32) {
     }
 }
 
-/// Frames of zeroed pieces in a cache.
-fn frames_of(inner: &Inner, pieces: &[u32]) -> u64 {
-    pieces.iter().map(|index| 1 << inner.frames()[*index as usize].tag().order()).sum()
-}
-
-/// Gives zeroed pieces that are tagged as cached by this thread to the pool, unless the lock is not to be
-/// had.
-fn hand_in(inner: &Inner, pieces: &[u32]) -> bool {
-    let Ok(mut guard) = inner.lock() else { return false };
-    let now = now();
-    let mut largest = 0;
-    for &index in pieces {
-        let order = inner.frames()[index as usize].tag().order();
-        let merged = guard.buddy().free_cached(index, order, true, now);
-        debug_assert!(merged.is_ok(), "what a cache holds is tagged so: {merged:?}");
-        largest = largest.max(merged.unwrap_or(0));
-    }
-    drop(guard);
-    wake(inner, largest);
-    true
-}
-
 /// How many blocks of an order a cache holds at most.
 fn room(inner: &Inner, order: u32) -> usize {
     let pages = inner.settings().cache_blocks;
     if order as usize >= CACHED_ORDERS { 0 } else { share(pages, order as usize) }
 }
 
-/// How many zeroed blocks to fetch together now; none where there is no cache for them. Twice as many
-/// each time, up to what the cache holds: a thread that takes many seldom needs the lock, one that
-/// takes few keeps few from the others.
-pub(crate) fn batch(inner: &Inner, order: u32) -> u32 {
-    let most = room(inner, order) as u32;
-    if most == 0 {
-        return 0;
-    }
-    with(inner, |magazine| {
-        let batch = &mut magazine.reserves[order as usize].batch;
-        let now = (*batch).min(most);
-        *batch = now * 2;
-        now
-    })
-    .unwrap_or(0)
-}
-
-/// Calls with this thread's cache of the pool, if it has one that is this process's and not in use
-/// further up the stack (a signal handler), and if the thread is not ending.
-fn with<R>(inner: &Inner, call: impl FnOnce(&mut Magazine) -> R) -> Option<R> {
-    MAGAZINES
-        .try_with(|magazines| {
-            let mut magazines = magazines.try_borrow_mut().ok()?;
-            let magazine = magazines.0.iter_mut().find(|magazine| magazine.pool == inner.id)?;
-            (magazine.generation == fork::generation() && inner.is_current())
-                .then(|| call(magazine))
-        })
-        .ok()
-        .flatten()
-}
-
-/// Makes this thread a cache of the pool, if it has none and may have one. Caches of pools that are
-/// gone are dropped on the way.
-pub(crate) fn ensure(inner: &Arc<Inner>) {
-    if inner.settings().cache_blocks == 0 {
-        return;
-    }
-    let _ = MAGAZINES.try_with(|magazines| {
-        let Ok(mut magazines) = magazines.try_borrow_mut() else { return };
-        let generation = fork::generation();
-        let known = magazines.0.iter().any(|m| m.pool == inner.id && m.generation == generation);
-        if known {
-            return;
-        }
-        magazines.0.retain(|magazine| {
-            magazine.generation == generation && magazine.inner.strong_count() > 0
-        });
-        let magazine = Box::new(Magazine::new(inner));
-        if let Ok(mut guard) = inner.lock() {
-            guard.register(Arc::clone(&magazine.counters));
-            drop(guard);
-            magazines.0.push(magazine);
-        }
-    });
-}
-
-/// A block of that kind. Counted as a request served, if `served`: a zeroed one as a hit.
-#[inline]
-pub(crate) fn take(inner: &Inner, order: u32, zero: bool, served: bool) -> Option<u32> {
-    if order as usize >= CACHED_ORDERS {
+/// This thread's cache of a pool, if it has one and is not at work there.
+#[inline(always)]
+fn mine(inner: &Inner) -> Option<Busy<'_>> {
+    let entry = thread::current().entry(inner.id);
+    if entry.pool.load(Ordering::Relaxed) != inner.id {
         return None;
     }
-    with(inner, |magazine| {
-        let stacks = &mut magazine.stacks[usize::from(zero)];
-        if zero && stacks.lengths[order as usize] == 0 {
-            magazine.reserves[order as usize].cut(inner, order, stacks);
-        }
-        let index = stacks.pop(order as usize)?;
-        let mine = inner.frames()[index as usize].uncache(order, inner.owner(), zero);
-        debug_assert!(mine.is_ok(), "cached block {index}: {mine:?}");
-        let counters = &magazine.counters;
-        bump(&counters.frames, (1u64 << order).wrapping_neg());
-        if served {
-            bump(if zero { &counters.hits[order as usize] } else { &counters.dirty }, 1);
-        }
-        mine.ok().map(|()| index)
-    })
-    .flatten()
+    // SAFETY: a cache of that pool, which is there.
+    let magazine = unsafe { &*entry.magazine.load(Ordering::Relaxed) };
+    magazine.change()
 }
 
-/// Takes a block back into this thread's cache. `None` if there is no cache for it, and then the
-/// pool takes it; otherwise whether it was this owner's block of that order.
-pub(crate) fn put(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()>> {
+/// Whether a signal handler interrupted this thread in its cache of that pool.
+pub(crate) fn interrupted(inner: &Inner) -> bool {
+    let entry = thread::current().entry(inner.id);
+    entry.pool.load(Ordering::Relaxed) == inner.id
+        // SAFETY: a cache of that pool, which is there.
+        && unsafe { &*entry.magazine.load(Ordering::Relaxed) }.busy.load(Ordering::Relaxed) != 0
+}
+
+/// This thread's cache of a pool, for a fork.
+pub(crate) fn place(inner: &Inner) -> Option<*mut Magazine> {
+    let entry = thread::current().entry(inner.id);
+    (entry.pool.load(Ordering::Relaxed) == inner.id).then(|| entry.magazine.load(Ordering::Relaxed))
+}
+
+/// A block of that kind, from the stack alone. Counted as a request served.
+#[inline(always)]
+pub(crate) fn take(inner: &Inner, order: u32, zero: bool) -> Option<u32> {
+    let order = order as usize;
+    if order >= CACHED_ORDERS {
+        return None;
+    }
+    let mut mine = mine(inner)?;
+    let index = mine.pop(inner, order, usize::from(zero))?;
+    let shown = &mine.0.shown;
+    bump(if zero { &shown.hits[order] } else { &shown.dirty }, 1);
+    Some(index)
+}
+
+/// A zeroed block by way of the cache: from its stack, its reserve, the pool, and then a dirty one, which
+/// is to be zeroed, if so it says. `None` if there is neither, or no cache.
+pub(crate) fn take_zeroed(inner: &Inner, order: u32) -> Option<(u32, bool)> {
+    let (at, room) = (order as usize, room(inner, order));
+    if room == 0 {
+        return None;
+    }
+    ensure(inner);
+    let mut mine = mine(inner)?;
+    loop {
+        if let Some(index) = mine.pop(inner, at, ZERO) {
+            bump(&mine.0.shown.hits[at], 1);
+            return Some((index, false));
+        }
+        if mine.own().reserves[ZERO][at].length != 0 {
+            mine.cut(inner, at, ZERO);
+            if mine.length(ZERO, at) == 0 {
+                return None;
+            }
+            continue;
+        }
+        let dirty = mine.length(DIRTY, at) + mine.own().reserves[DIRTY][at].length;
+        if dirty != 0 && mine.own().patience != 0 {
+            mine.own().patience -= 1;
+        } else if mine.refill(inner, at, ZERO, room) {
+            continue;
+        } else {
+            mine.own().patience = PATIENCE;
+            inner.wake_scrubber(false);
+        }
+        let index = dirty_one(&mut mine, inner, at, room)?;
+        let shown = &mine.0.shown;
+        bump(&shown.misses[at], 1);
+        bump(&shown.hot_zeroed, inner.bytes(order) as u64);
+        return Some((index, true));
+    }
+}
+
+fn dirty_one(mine: &mut Busy<'_>, inner: &Inner, at: usize, room: usize) -> Option<u32> {
+    if let Some(index) = mine.pop(inner, at, DIRTY) {
+        return Some(index);
+    }
+    if mine.own().reserves[DIRTY][at].length == 0 && !mine.refill(inner, at, DIRTY, room) {
+        return None;
+    }
+    mine.cut(inner, at, DIRTY);
+    mine.pop(inner, at, DIRTY)
+}
+
+/// A dirty block by way of the cache: from its stack, its reserve, the pool.
+pub(crate) fn take_dirty(inner: &Inner, order: u32) -> Option<u32> {
     let room = room(inner, order);
     if room == 0 {
         return None;
     }
-    with(inner, |magazine| {
-        if inner.frames()[index as usize].cache(order, inner.owner(), false).is_err() {
-            return Err(());
-        }
-        let order = order as usize;
-        if magazine.stacks[0].lengths[order] >= room {
-            magazine.give_back(inner, order, false, room / 2);
-        }
-        let kept = magazine.stacks[0].push(order, &[index]);
-        bump(&magazine.counters.frames, (kept as u64) << order);
-        bump(&magazine.counters.frees, 1);
-        Ok(())
-    })
+    ensure(inner);
+    let mut mine = mine(inner)?;
+    let index = dirty_one(&mut mine, inner, order as usize, room)?;
+    bump(&mine.0.shown.dirty, 1);
+    Some(index)
 }
 
-/// Puts zeroed memory, tagged as cached already, into this thread's cache, whose reserve is used up;
-/// without one it goes back to the pool.
-pub(crate) fn fill(inner: &Inner, order: u32, pieces: &[u32]) {
-    if pieces.is_empty() {
-        return;
+/// Takes a block back into this thread's cache. `None` if there is no cache for it, or no room, and
+/// then see [`put_many`]; otherwise whether it was this owner's block of that order.
+#[inline(always)]
+pub(crate) fn put(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()>> {
+    let at = order as usize;
+    if at >= CACHED_ORDERS {
+        return None;
     }
-    let kept = with(inner, |magazine| {
-        let reserve = &mut magazine.reserves[order as usize];
-        if reserve.length != 0 {
-            return false;
-        }
-        let gained = frames_of(inner, pieces);
-        reserve.pieces[..pieces.len()].copy_from_slice(pieces);
-        reserve.length = pieces.len();
-        bump(&magazine.counters.frames, gained);
-        true
-    });
-    if kept != Some(true) {
-        hand_in(inner, pieces);
+    let mut mine = mine(inner)?;
+    let length = mine.length(DIRTY, at);
+    if length >= inner.rooms[at] as usize {
+        return None;
     }
+    if inner.frames()[index as usize].cache(order, inner.owner(), false).is_err() {
+        return Some(Err(()));
+    }
+    mine.push(at, DIRTY, &[index]);
+    bump(&mine.0.shown.frees, 1);
+    Some(Ok(()))
+}
+
+/// [`put`] where there may be no cache yet, or no room in it: half of it is brought back then.
+pub(crate) fn put_many(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()>> {
+    let room = room(inner, order);
+    if room == 0 {
+        return None;
+    }
+    ensure(inner);
+    let mut full = mine(inner)?;
+    if full.length(DIRTY, order as usize) >= room {
+        full.give_back(inner, order as usize, DIRTY, room / 2);
+    }
+    drop(full);
+    put(inner, index, order)
+}
+
+/// How many blocks of each order a cache of this pool holds at most.
+pub(crate) fn rooms(pages: usize) -> [u32; CACHED_ORDERS] {
+    std::array::from_fn(|order| share(pages, order) as u32)
 }
 
 /// Brings everything in this thread's cache back to the pool.
 pub(crate) fn flush(inner: &Inner) {
-    with(inner, |magazine| magazine.flush(inner));
+    inner.settle();
+    if let Some(mut mine) = mine(inner) {
+        mine.flush(inner);
+    }
+}
+
+/// Sees to it that this thread has a cache of the pool, where it can have one.
+fn ensure(inner: &Inner) {
+    // What a fork left undone is done before the cache is at work.
+    inner.settle();
+    let thread = thread::current();
+    let entry = thread.entry(inner.id);
+    if entry.pool.load(Ordering::Relaxed) == inner.id {
+        return;
+    }
+    if thread.ended.load(Ordering::Relaxed) != 0 || thread.entering.swap(1, Ordering::Relaxed) != 0
+    {
+        return;
+    }
+    retire(entry);
+    if let Ok(_guard) = inner.lock()
+        && let Some(magazine) = inner.magazines.enter(inner.backing == Backing::Shared)
+    {
+        entry.magazine.store(std::ptr::from_ref(magazine).cast_mut(), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        entry.pool.store(inner.id, Ordering::Relaxed);
+    }
+    if thread.known.swap(1, Ordering::Relaxed) == 0 {
+        ending::tell();
+    }
+    thread.entering.store(0, Ordering::Relaxed);
+}
+
+/// Brings back what an entry of this thread's holds, if its pool is still there.
+fn retire(entry: &Entry) {
+    let number = entry.pool.load(Ordering::Relaxed);
+    if number == 0 {
+        return;
+    }
+    if let Some(inner) = fork::pool(number) {
+        inner.settle();
+        // SAFETY: its pool is there, and so it is.
+        let magazine = unsafe { &*entry.magazine.load(Ordering::Relaxed) };
+        let Some(mut mine) = magazine.change() else { return };
+        mine.flush(&inner);
+        drop(mine);
+        entry.pool.store(0, Ordering::Relaxed);
+        if let Ok(_guard) = inner.lock() {
+            magazine.used.store(0, Ordering::Relaxed);
+        }
+    }
+    entry.pool.store(0, Ordering::Relaxed);
+}
+
+/// In a forked child: what this thread had cached of shared pools is the parent's.
+pub(crate) fn forked(thread: &Thread) {
+    for entry in &thread.entries {
+        let number = entry.pool.load(Ordering::Relaxed);
+        // SAFETY: its pool is there, and so it is.
+        let parents = |entry: &Entry| unsafe {
+            (*entry.magazine.load(Ordering::Relaxed)).shared.load(Ordering::Relaxed) != 0
+        };
+        if number != 0 && (!fork::is_there(number) || parents(entry)) {
+            entry.pool.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Tells when a thread ends: by a key of the C library's, since a destructor of thread-local storage
+/// is registered with the loader, under its lock.
+pub(crate) mod ending {
+    use super::{retire, thread};
+    use std::ffi::c_void;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    const NONE: u32 = u32::MAX;
+    static KEY: AtomicU32 = AtomicU32::new(NONE);
+
+    extern "C" fn ends(_: *mut c_void) {
+        let thread = thread::current();
+        thread.ended.store(1, Ordering::Relaxed);
+        thread.entries.iter().for_each(retire);
+    }
+
+    /// Makes the key, once; at the first pool.
+    pub(crate) fn prepare() {
+        if KEY.load(Ordering::Acquire) != NONE {
+            return;
+        }
+        let mut key = 0;
+        // SAFETY: a place for the key, and a function that lives as long as the process.
+        if unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0
+            && KEY.compare_exchange(NONE, key, Ordering::AcqRel, Ordering::Relaxed).is_err()
+        {
+            // SAFETY: made above; another thread was faster.
+            unsafe { libc::pthread_key_delete(key) };
+        }
+    }
+
+    pub(super) fn tell() {
+        let key = KEY.load(Ordering::Acquire);
+        if key != NONE {
+            // SAFETY: a key; any value but null.
+            unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
+        }
+    }
 }

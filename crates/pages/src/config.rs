@@ -114,6 +114,8 @@ pub struct Builder {
     pub(crate) engine_deadline: Duration,
     pub(crate) engine_strikes: u32,
     pub(crate) allow_over_memory: bool,
+    pub(crate) waits: bool,
+    pub(crate) scrub_later: bool,
 }
 
 impl Default for Builder {
@@ -133,6 +135,8 @@ impl Default for Builder {
             engine_deadline: Duration::from_secs(1),
             engine_strikes: 3,
             allow_over_memory: false,
+            waits: true,
+            scrub_later: false,
         }
     }
 }
@@ -222,6 +226,15 @@ impl Builder {
     /// Accepts a capacity above the memory this process may use: for pools that will be sparse.
     pub fn allow_over_memory(mut self) -> Builder {
         self.allow_over_memory = true;
+        self
+    }
+
+    /// For an allocator that has another one behind it. A hand-out waits for nobody: neither for another
+    /// thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The scrubber's
+    /// thread is started when something is first given back, in a forked child too, so that a program
+    /// that makes no use of the pool has no more threads than its own.
+    pub fn stands_in(mut self) -> Builder {
+        (self.waits, self.scrub_later) = (false, true);
         self
     }
 

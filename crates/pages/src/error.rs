@@ -75,6 +75,9 @@ pub enum PoolError {
     /// Called in the middle of the pool's own work by the same thread: from a signal handler.
     #[error("the pool is busy in this very thread (called from a signal handler?)")]
     Reentered,
+    /// Another thread is in the pool, and this one was told to wait for nobody.
+    #[error("the pool is busy in another thread")]
+    Busy,
     /// A block known to be zero was not. It has been withdrawn.
     #[error("a block of {bytes} bytes known to be zero holds {byte:#04x} at {address:#x}")]
     NotZero {

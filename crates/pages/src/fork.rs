@@ -1,91 +1,268 @@
 //! What a fork does to pools.
 //!
 //! Before a fork the locks of all private pools are taken, so that no thread is in the middle of
-//! anything; after it the parent lets go and the child makes its locks anew, since the holder it
-//! inherited is a thread of the parent. Nothing else happens then, so a child that only calls `exec`
-//! pays nothing; the rest is done at the child's first use of a pool (`Inner::lock`).
+//! anything; after it the parent lets go and the child makes its locks anew. Nothing else happens then,
+//! so a child that only calls `exec` pays nothing; the rest is done at the child's first use of a pool
+//! (`Inner::lock`).
 //!
-//! Pools in shared memory need none of this: their lock is known to the system, and the parent goes
-//! on as before.
+//! **A program's own fork handlers may use pools, in whatever order they run.** The handlers here are
+//! registered when the library is loaded, so they run last before a fork and first after it, as the C
+//! library takes malloc's locks after all handlers and for the same reason: a handler that waits for
+//! another thread must not wait for one that waits for a pool. Where a handler is registered still
+//! earlier, it runs while its own thread has all the locks, and finds them open (`Inner::lock`).
+//!
+//! A fork from a signal handler that interrupted the holder of a lock, in the same thread, leaves that
+//! lock to its holder: it goes on in the child too, and lets go there. What the handler itself asks of
+//! that pool is refused.
+//!
+//! Locks lie in slots that are never freed, so that none of this needs a list that could be locked
+//! itself. Pools in shared memory need none of it: their lock is known to the system, and the parent
+//! goes on as before.
 //!
 //! A process made by `clone` or `_Fork` directly runs no fork handlers; it must not use pools that
-//! it inherited.
+//! it inherited. Nor may a child go on with a *shared* pool in a signal handler that interrupted it.
 
 use crate::inner::Inner;
-use crate::os::{Backing, Lock};
+use crate::thread::{self, Thread};
+use rustix::thread::futex;
+use std::boxed::Box;
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-use std::vec::Vec;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// How often the process was forked on the way from the first one that used this library.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
-static POOLS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 
-struct Entry(*const Inner);
+const OPEN: u32 = 0;
+const TAKEN: u32 = 1;
+/// Taken, and somebody may be asleep.
+const AWAITED: u32 = 2;
+/// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is held
+/// for.
+const SPINS: u32 = 200;
 
-// SAFETY: an entry is taken out before its pool goes away, under the list's lock.
-unsafe impl Send for Entry {}
+/// A pool's lock, and who that pool is. Never freed; the next pool takes it over.
+#[repr(align(128))]
+pub(crate) struct Slot {
+    word: AtomicU32,
+    /// Taken by a fork under way, and by the thread that forks.
+    by_fork: AtomicBool,
+    /// The pool's number; 0 where there is none.
+    pool: AtomicU64,
+    used: AtomicBool,
+    /// Only while locked.
+    inner: UnsafeCell<Weak<Inner>>,
+    next: AtomicPtr<Slot>,
+}
 
-/// The list's lock from before a fork to after it.
-struct Held(UnsafeCell<Option<MutexGuard<'static, Vec<Entry>>>>);
+// SAFETY: atomics, and what the lock protects.
+unsafe impl Sync for Slot {}
 
-// SAFETY: only reached by the thread that holds the list's lock.
-unsafe impl Sync for Held {}
+impl Slot {
+    /// Takes the lock. False if it is not to be had at once, and the caller does not wait.
+    pub(crate) fn acquire(&self, wait: bool) -> bool {
+        let take = |from, to| {
+            self.word.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        for _ in 0..SPINS {
+            if self.word.load(Ordering::Relaxed) == OPEN && take(OPEN, TAKEN) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if !wait {
+            return false;
+        }
+        while self.word.swap(AWAITED, Ordering::Acquire) != OPEN {
+            let _ = futex::wait(&self.word, futex::Flags::PRIVATE, AWAITED, None);
+        }
+        true
+    }
 
-static HELD: Held = Held(UnsafeCell::new(None));
+    pub(crate) fn release(&self) {
+        if self.word.swap(OPEN, Ordering::Release) == AWAITED {
+            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, 1);
+        }
+    }
+
+    /// Whether the calling thread has this lock because it is forking.
+    pub(crate) fn is_the_forkers(&self, thread: &Thread) -> bool {
+        thread.forking.load(Ordering::Relaxed) != 0 && self.by_fork.load(Ordering::Relaxed)
+    }
+}
 
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-pub(crate) fn register(inner: &Inner) {
-    static HANDLERS: Once = Once::new();
-    HANDLERS.call_once(|| {
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    let mut next = &SLOTS;
+    std::iter::from_fn(move || {
+        // SAFETY: null, or a slot, which is never freed.
+        let slot = unsafe { next.load(Ordering::Acquire).as_ref() }?;
+        next = &slot.next;
+        Some(slot)
+    })
+}
+
+/// A lock for a new pool.
+pub(crate) fn slot() -> &'static Slot {
+    register();
+    let free = |slot: &&Slot| {
+        slot.used.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    if let Some(slot) = slots().find(free) {
+        return slot;
+    }
+    let slot: &'static Slot = Box::leak(Box::new(Slot {
+        word: AtomicU32::new(OPEN),
+        by_fork: AtomicBool::new(false),
+        pool: AtomicU64::new(0),
+        used: AtomicBool::new(true),
+        inner: UnsafeCell::new(Weak::new()),
+        next: AtomicPtr::new(std::ptr::null_mut()),
+    }));
+    let mut head = SLOTS.load(Ordering::Acquire);
+    loop {
+        slot.next.store(head, Ordering::Relaxed);
+        let new = std::ptr::from_ref(slot).cast_mut();
+        match SLOTS.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return slot,
+            Err(other) => head = other,
+        }
+    }
+}
+
+/// Says whose a slot is.
+pub(crate) fn enter(slot: &'static Slot, inner: &Arc<Inner>) {
+    with(slot, inner.id, |place| *place = Arc::downgrade(inner));
+    slot.pool.store(inner.id, Ordering::Release);
+}
+
+/// Lets a slot go, whose pool is going.
+pub(crate) fn leave(slot: &'static Slot, pool: u64) {
+    slot.pool.store(0, Ordering::Release);
+    with(slot, pool, |place| *place = Weak::new());
+    slot.used.store(false, Ordering::Release);
+}
+
+fn with<T>(slot: &Slot, pool: u64, work: impl FnOnce(&mut Weak<Inner>) -> T) -> Option<T> {
+    let thread = thread::current();
+    if slot.is_the_forkers(thread) {
+        // SAFETY: this thread has the lock.
+        return Some(work(unsafe { &mut *slot.inner.get() }));
+    }
+    if !thread.begin(pool) {
+        return None;
+    }
+    slot.acquire(true);
+    // SAFETY: the lock was taken.
+    let done = work(unsafe { &mut *slot.inner.get() });
+    slot.release();
+    thread.end();
+    Some(done)
+}
+
+/// Whether there is a pool of that number. Only where nobody can end it meanwhile.
+pub(crate) fn is_there(number: u64) -> bool {
+    slots().any(|slot| slot.pool.load(Ordering::Acquire) == number)
+}
+
+/// The pool of that number, if it is still there.
+pub(crate) fn pool(number: u64) -> Option<Arc<Inner>> {
+    let slot = slots().find(|slot| slot.pool.load(Ordering::Acquire) == number)?;
+    let found = with(slot, number, |place| place.upgrade())?;
+    found.filter(|inner| inner.id == number)
+}
+
+/// Runs this library's handlers around every fork from now on. Done when the library is loaded; a
+/// library that stands in for the C library's registration calls it before any other's.
+pub fn register() {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !REGISTERED.swap(true, Ordering::AcqRel) {
         // SAFETY: the handlers are functions that live as long as the process.
         unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-    });
-    POOLS.lock().unwrap_or_else(PoisonError::into_inner).push(Entry(inner));
+    }
 }
 
-pub(crate) fn unregister(inner: &Inner) {
-    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    pools.retain(|entry| !std::ptr::eq(entry.0, inner));
+extern "C" fn loaded() {
+    register();
 }
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn prepare() {
-    let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    for entry in pools.iter() {
-        // SAFETY: entries are of living pools while the list is locked.
-        let inner = unsafe { &*entry.0 };
-        // A fork from a signal handler that interrupted the holder is refused the lock, and goes on:
-        // the child rebuilds the lists from the tags anyway.
-        let _ = inner.control().lock.lock();
+    let thread = thread::current();
+    // A fork in a signal handler that interrupted a fork: all is locked already.
+    if thread.forking.fetch_add(1, Ordering::Relaxed) != 0 {
+        return;
     }
-    let place = HELD.0.get();
-    // SAFETY: the list's lock is held.
-    unsafe { *place = Some(pools) };
+    for slot in slots() {
+        let pool = slot.pool.load(Ordering::Acquire);
+        if pool == 0 || !thread.holds(pool) {
+            slot.acquire(true);
+            slot.by_fork.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 extern "C" fn parent() {
-    let place = HELD.0.get();
-    // SAFETY: the list's lock is held, by this thread, since `prepare`.
-    let Some(pools) = (unsafe { (*place).take() }) else { return };
-    for entry in pools.iter() {
-        // SAFETY: entries are of living pools while the list is locked.
-        unsafe { &*entry.0 }.control().lock.unlock();
+    let thread = thread::current();
+    if thread.forking.load(Ordering::Relaxed) == 1 {
+        for slot in slots() {
+            if slot.by_fork.swap(false, Ordering::Relaxed) {
+                slot.release();
+            }
+        }
     }
+    thread.forking.fetch_sub(1, Ordering::Relaxed);
 }
 
 extern "C" fn child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    let place = HELD.0.get();
-    // SAFETY: the list's lock is held since `prepare`, by the thread that this one is a copy of.
-    let Some(pools) = (unsafe { (*place).take() }) else { return };
-    for entry in pools.iter() {
-        // SAFETY: entries are of living pools while the list is locked.
-        let lock = unsafe { &*entry.0 }.lock_place();
-        // SAFETY: this is the only thread of the process.
-        unsafe { Lock::init(lock, Backing::Private) };
+    let thread = thread::current();
+    for slot in slots() {
+        slot.by_fork.store(false, Ordering::Relaxed);
+        let pool = slot.pool.load(Ordering::Acquire);
+        if pool == 0 || !thread.holds(pool) {
+            slot.word.store(OPEN, Ordering::Relaxed);
+        }
+    }
+    thread.forking.store(0, Ordering::Relaxed);
+    crate::cache::forked(thread);
+}
+
+/// A lock for what is rarely done and takes long: nobody has it in a forked child, whoever had it in
+/// the parent. What it protects must be sound at every moment.
+#[derive(Debug, Default)]
+pub(crate) struct Turn(AtomicU32);
+
+impl Turn {
+    pub(crate) fn take(&self) -> TurnGuard<'_> {
+        loop {
+            let free = generation() << 1;
+            let found = self.0.load(Ordering::Relaxed);
+            if found == free | 1 {
+                let _ = futex::wait(&self.0, futex::Flags::PRIVATE, found, None);
+                continue;
+            }
+            let taken =
+                self.0.compare_exchange(found, free | 1, Ordering::Acquire, Ordering::Relaxed);
+            if taken.is_ok() {
+                return TurnGuard(self);
+            }
+        }
+    }
+}
+
+pub(crate) struct TurnGuard<'a>(&'a Turn);
+
+impl Drop for TurnGuard<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(generation() << 1, Ordering::Release);
+        let _ = futex::wake(&self.0.0, futex::Flags::PRIVATE, 1);
     }
 }

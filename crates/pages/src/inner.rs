@@ -6,17 +6,20 @@
 //! allocated: it can be shared between processes, and a pool can be what an allocator is made of.
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, ORDERS, State, Tag, Use, order_for};
-use crate::cache::{self, Counters};
+use crate::cache::{self, Magazines};
 use crate::config::Verify;
 use crate::engine::{Method, Range};
 use crate::error::{Note, PoolError};
-use crate::fork;
-use crate::os::{self, Backing, Lock, Locked, Mapping};
+use crate::fork::{self, Slot};
+use crate::os::{self, Alive, Backing, Lock, Locked, Mapping};
 use crate::shared;
 use crate::stats::{Events, OrderStats, ScrubberState, Stats, add, get};
+use crate::thread;
+use rustix::fd::OwnedFd;
+use std::boxed::Box;
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -47,23 +50,16 @@ const HOLD_OFF: u32 = 30;
 #[repr(align(128))]
 struct Apart;
 
-/// A process attached to a pool: its number and when it started.
-#[repr(C)]
-pub(crate) struct Process {
-    pub(crate) pid: AtomicU32,
-    pub(crate) start: AtomicU64,
-}
-
 /// The pool's bookkeeping, except for the frames. Its layout is the same in every process that runs
 /// this version; `shared.rs` refuses others.
 #[repr(C)]
 pub(crate) struct Control {
     pub(crate) identity: shared::Identity,
     pub(crate) ready: AtomicU32,
-    pub(crate) closed: AtomicU32,
     /// Every hand-out reads what stands before it; what follows moves from CPU to CPU with the lock.
     _lock_apart: Apart,
-    pub(crate) lock: Lock,
+    /// The lock of a shared pool. A private one's is in its slot (`fork.rs`).
+    lock: Lock,
     /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
     /// written under the lock.
     pub(crate) demand: AtomicU64,
@@ -71,35 +67,56 @@ pub(crate) struct Control {
     _waiting_apart: Apart,
     /// Changes when scrubbers have something to look at; they wait on it.
     wake: AtomicU32,
-    /// Scrubbers that wait for something to be freed. Those that wait for a time are not counted:
-    /// nothing freed meanwhile is old enough sooner, and waking them at each free costs both sides.
+    /// Not 0 while a scrubber may wait for something to be freed or asked for; whoever wakes it says 0,
+    /// so that it is woken once. Those that wait for a time, or were told to rest, do not say so.
     sleepers: AtomicU32,
     /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
     /// a count, so that whoever dies waiting leaves nothing behind.
     hold_off: AtomicU32,
     pub(crate) events: Events,
-    pub(crate) processes: [Process; PROCESSES],
+    /// The processes attached (`shared.rs`).
+    pub(crate) processes: [AtomicU64; PROCESSES],
 }
 
+/// Of [`Inner::gate`]: the pool is closed.
+const CLOSED: u32 = 1;
+/// Of [`Inner::gate`]: what is handed out as zero is read, at times.
+const VERIFIED: u32 = 2;
+
+/// What every hand-out reads comes first, and changes rarely.
+#[repr(C)]
 pub(crate) struct Inner {
+    /// 0 where a hand-out has nothing to look at: not closed, nothing to verify.
+    gate: AtomicU32,
+    owner: AtomicU32,
     pub(crate) id: u64,
-    control: *const Control,
-    frames: *const Frame,
     base: *mut u8,
+    frames: *const Frame,
     pub(crate) frame_shift: u32,
     pub(crate) capacity: u32,
-    owner: AtomicU32,
-    generation: AtomicU32,
+    /// Blocks of each order in a per-thread cache at most.
+    pub(crate) rooms: [u32; CACHED_ORDERS],
     pub(crate) backing: Backing,
+    generation: AtomicU32,
+    control: *const Control,
+    slot: &'static Slot,
     settings: Settings,
-    /// Counters of the per-thread caches. Only under the lock.
-    counters: UnsafeCell<Vec<Arc<Counters>>>,
-    notes: Mutex<Vec<Note>>,
+    pub(crate) magazines: Magazines,
+    notes: AtomicPtr<Noted>,
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
-    pub(crate) local_closed: AtomicBool,
+    /// The file of a shared pool, and what tells it from any other.
+    pub(crate) file: Option<(OwnedFd, (u64, u64))>,
+    /// Says that this process lives. Only under the lock.
+    alive: UnsafeCell<Option<Alive>>,
     /// Nothing reads these; they unmap.
     _mappings: Vec<Mapping>,
+}
+
+/// A note, and those before it. A list that only grows needs no lock, which a fork would have to see to.
+struct Noted {
+    note: Note,
+    before: *mut Noted,
 }
 
 /// What the paths here need of the builder.
@@ -115,6 +132,8 @@ pub(crate) struct Settings {
     /// Bytes that can only be returned to the system together.
     pub(crate) trim_unit: usize,
     pub(crate) method: Method,
+    /// Whether a hand-out waits for others: for the lock, and for blocks in flight.
+    pub(crate) waits: bool,
 }
 
 /// Where the parts of a pool are.
@@ -124,6 +143,7 @@ pub(crate) struct Places {
     pub(crate) base: *mut u8,
     pub(crate) capacity: u32,
     pub(crate) mappings: Vec<Mapping>,
+    pub(crate) file: Option<OwnedFd>,
 }
 
 // SAFETY: the control block and the frames are atomics, a lock, and what the lock protects; the data
@@ -135,11 +155,22 @@ unsafe impl Sync for Inner {}
 /// The lock, held.
 pub(crate) struct Guard<'a> {
     inner: &'a Inner,
+    /// False where this thread has all locks for a fork, and keeps them.
+    taken: bool,
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        self.inner.control().lock.unlock();
+        if !self.taken {
+            return;
+        }
+        match self.inner.backing {
+            Backing::Shared => self.inner.control().lock.unlock(),
+            Backing::Private => {
+                self.inner.slot.release();
+                thread::current().end();
+            }
+        }
     }
 }
 
@@ -149,19 +180,23 @@ impl Guard<'_> {
         let core = unsafe { &mut *self.inner.control().core.get() };
         Buddy::new(core, self.inner.frames())
     }
+}
 
-    fn counters(&mut self) -> &mut Vec<Arc<Counters>> {
-        // SAFETY: the lock is held for as long as the borrow of this guard lasts.
-        unsafe { &mut *self.inner.counters.get() }
+/// A call that has blocks in flight while it has no lock. A child that is forked from a signal handler
+/// in its middle must not take these back before it is over.
+struct Working<'a>(&'a thread::Thread);
+
+impl Working<'_> {
+    fn begin() -> Working<'static> {
+        let thread = thread::current();
+        thread.working.fetch_add(1, Ordering::Relaxed);
+        Working(thread)
     }
+}
 
-    pub(crate) fn register(&mut self, counters: Arc<Counters>) {
-        self.counters().push(counters);
-    }
-
-    /// Forgets a cache's counters, whose events were added to the pool's.
-    pub(crate) fn unregister(&mut self, counters: &Arc<Counters>) {
-        self.counters().retain(|known| !Arc::ptr_eq(known, counters));
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.working.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -188,10 +223,12 @@ pub(crate) fn metadata_bytes(frames: usize) -> Option<usize> {
 /// # Safety
 /// `place` is writable and zero for [`control_bytes`], aligned to 4096, and nobody else uses it.
 pub(crate) unsafe fn init_control(place: *mut Control, max_order: u32, backing: Backing) {
-    // SAFETY: inside the block; the caller's promise.
-    let lock = unsafe { &raw mut (*place).lock };
-    // SAFETY: the caller's promise.
-    unsafe { Lock::init(lock, backing) };
+    if backing == Backing::Shared {
+        // SAFETY: inside the block; the caller's promise.
+        let lock = unsafe { &raw mut (*place).lock };
+        // SAFETY: the caller's promise.
+        unsafe { Lock::init(lock) };
+    }
     // SAFETY: inside the block; the caller's promise.
     let core = unsafe { &raw mut (*place).core };
     // SAFETY: the caller's promise; an UnsafeCell has the layout of what it holds.
@@ -206,30 +243,35 @@ impl Inner {
         notes: Vec<Note>,
     ) -> Arc<Inner> {
         static IDS: AtomicU64 = AtomicU64::new(1);
+        cache::ending::prepare();
+        let identity = places.file.as_ref().and_then(os::file_identity);
         let inner = Arc::new(Inner {
-            id: IDS.fetch_add(1, Ordering::Relaxed),
-            control: places.control,
-            frames: places.frames,
-            base: places.base,
-            frame_shift: os::page_size().trailing_zeros(),
-            capacity: places.capacity,
+            gate: AtomicU32::new(if settings.verify == Verify::Off { 0 } else { VERIFIED }),
             owner: AtomicU32::new(match backing {
                 Backing::Private => u32::from(SOLE_OWNER),
                 Backing::Shared => NO_OWNER,
             }),
-            generation: AtomicU32::new(fork::generation()),
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            base: places.base,
+            frames: places.frames,
+            frame_shift: os::page_size().trailing_zeros(),
+            capacity: places.capacity,
+            rooms: cache::rooms(settings.cache_blocks),
             backing,
+            generation: AtomicU32::new(fork::generation()),
+            control: places.control,
+            slot: fork::slot(),
             settings,
-            counters: UnsafeCell::new(Vec::new()),
-            notes: Mutex::new(notes),
+            magazines: Magazines::default(),
+            notes: AtomicPtr::default(),
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
-            local_closed: AtomicBool::new(false),
+            file: places.file.zip(identity),
+            alive: UnsafeCell::new(None),
             _mappings: places.mappings,
         });
-        if backing == Backing::Private {
-            fork::register(&inner);
-        }
+        fork::enter(inner.slot, &inner);
+        notes.into_iter().for_each(|note| inner.note(note));
         inner
     }
 
@@ -239,12 +281,7 @@ impl Inner {
         unsafe { &*self.control }
     }
 
-    /// The place of the lock, for `fork.rs`.
-    pub(crate) fn lock_place(&self) -> *mut Lock {
-        // SAFETY: inside the control block.
-        unsafe { &raw const (*self.control).lock }.cast_mut()
-    }
-
+    #[inline(always)]
     pub(crate) fn frames(&self) -> &[Frame] {
         // SAFETY: that many frames are mapped, all of them atomics, for as long as this value lives.
         unsafe { std::slice::from_raw_parts(self.frames, self.capacity as usize) }
@@ -254,12 +291,19 @@ impl Inner {
         &self.settings
     }
 
+    #[inline(always)]
     pub(crate) fn owner(&self) -> u16 {
         self.owner.load(Ordering::Relaxed) as u16
     }
 
-    pub(crate) fn set_owner(&self, owner: u16) {
+    /// Enters this process in a shared pool's list. Only under the lock, or when nobody else has the pool.
+    pub(crate) fn enter(&self) -> Result<(), PoolError> {
+        let Some((file, _)) = &self.file else { return Ok(()) };
+        let (owner, alive) = shared::enter(self.control(), file)?;
         self.owner.store(u32::from(owner), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        drop(unsafe { std::mem::replace(&mut *self.alive.get(), alive) });
+        Ok(())
     }
 
     pub(crate) fn base(&self) -> *mut u8 {
@@ -270,11 +314,13 @@ impl Inner {
         1usize << (order + self.frame_shift)
     }
 
+    #[inline(always)]
     pub(crate) fn address(&self, index: u32) -> *mut u8 {
         self.base.wrapping_add((index as usize) << self.frame_shift)
     }
 
     /// The frame at an address.
+    #[inline(always)]
     pub(crate) fn index(&self, address: *const u8) -> Result<u32, FreeError> {
         let offset = (address as usize).wrapping_sub(self.base as usize);
         if offset >= (self.capacity as usize) << self.frame_shift {
@@ -287,16 +333,41 @@ impl Inner {
     }
 
     pub(crate) fn note(&self, note: Note) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        let new = Box::into_raw(Box::new(Noted { note, before: std::ptr::null_mut() }));
+        let mut before = self.notes.load(Ordering::Acquire);
+        loop {
+            // SAFETY: made above, and nobody else's yet.
+            unsafe { (*new).before = before };
+            match self.notes.compare_exchange(before, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(other) => before = other,
+            }
+        }
     }
 
     pub(crate) fn notes(&self) -> Vec<Note> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut found = Vec::new();
+        let mut next = self.notes.load(Ordering::Acquire);
+        // SAFETY: null, or a note, which stays as long as this value.
+        while let Some(noted) = unsafe { next.as_ref() } {
+            found.insert(0, noted.note.clone());
+            next = noted.before;
+        }
+        found
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.local_closed.load(Ordering::Relaxed)
-            || self.control().closed.load(Ordering::Relaxed) != 0
+        self.gate.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    pub(crate) fn close(&self) {
+        self.gate.fetch_or(CLOSED, Ordering::SeqCst);
+    }
+
+    /// Whether a hand-out has nothing to look at.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.gate.load(Ordering::Relaxed) == 0
     }
 
     /// Whether this process is the one that last locked the pool, and not a fork of it.
@@ -305,37 +376,80 @@ impl Inner {
     }
 
     pub(crate) fn lock(&self) -> Result<Guard<'_>, PoolError> {
+        self.lock_for(true)
+    }
+
+    /// [`lock`](Inner::lock) for a hand-out, which may be told to wait for nobody.
+    pub(crate) fn lock_to_take(&self) -> Result<Guard<'_>, PoolError> {
+        self.lock_for(self.settings.waits)
+    }
+
+    fn lock_for(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
+        let mut guard = match self.backing {
+            Backing::Private => self.lock_private(wait)?,
+            Backing::Shared => self.lock_shared()?,
+        };
+        if !self.is_current() {
+            // In a signal handler that interrupted the pool, which goes on after it.
+            let under_way = thread::current().working.load(Ordering::Relaxed) != 0;
+            if under_way || cache::interrupted(self) {
+                return Err(PoolError::Reentered);
+            }
+            self.after_fork(&mut guard)?;
+        }
+        Ok(guard)
+    }
+
+    fn lock_private(&self, wait: bool) -> Result<Guard<'_>, PoolError> {
+        let thread = thread::current();
+        if self.slot.is_the_forkers(thread) {
+            // In a program's fork handler: nobody else is in the pool, and nobody comes.
+            return Ok(Guard { inner: self, taken: false });
+        }
+        if !thread.begin(self.id) {
+            return Err(PoolError::Reentered);
+        }
+        if !self.slot.acquire(wait) {
+            thread.end();
+            return Err(PoolError::Busy);
+        }
+        Ok(Guard { inner: self, taken: true })
+    }
+
+    fn lock_shared(&self) -> Result<Guard<'_>, PoolError> {
         let control = self.control();
         let locked = control.lock.lock().map_err(|errno| match errno {
             rustix::io::Errno::DEADLK => PoolError::Reentered,
             errno => PoolError::System { what: "locking the pool", source: errno.into() },
         })?;
-        let mut guard = Guard { inner: self };
+        let mut guard = Guard { inner: self, taken: true };
         if locked == Locked::OwnerDied {
             guard.buddy().rebuild(now());
             control.lock.repaired();
             self.reap(&mut guard);
         }
-        if !self.is_current() {
-            self.after_fork(&mut guard)?;
-        }
         Ok(guard)
+    }
+
+    /// Does what a fork left to be done, if there was one.
+    pub(crate) fn settle(&self) {
+        if !self.is_current() {
+            drop(self.lock());
+        }
     }
 
     /// First use in a forked child. A private pool is a copy: what belonged to threads that do not
     /// exist here comes back as dirty. A shared pool is the parent's: this process is a new owner
     /// and has no claim on what the parent holds.
     fn after_fork(&self, guard: &mut Guard<'_>) -> Result<(), PoolError> {
-        for counters in guard.counters().iter() {
-            counters.forget();
-        }
+        self.magazines.forget(cache::place(self));
         match self.backing {
             Backing::Private => {
                 let mut buddy = guard.buddy();
                 buddy.rebuild(now());
                 buddy.reclaim(|tag| tag.used() != Some(Use::Allocated), now());
             }
-            Backing::Shared => self.set_owner(shared::enter(self.control())?),
+            Backing::Shared => self.enter()?,
         }
         self.scrubber_state.store(ScrubberState::Off as u8, Ordering::Relaxed);
         self.generation.store(fork::generation(), Ordering::Relaxed);
@@ -344,10 +458,8 @@ impl Inner {
 
     /// Takes back what processes held that no longer exist. Returns the frames gained.
     pub(crate) fn reap(&self, guard: &mut Guard<'_>) -> u64 {
-        if self.backing == Backing::Private {
-            return 0;
-        }
-        let dead = shared::dead(self.control());
+        let Some((file, identity)) = &self.file else { return 0 };
+        let dead = shared::dead(self.control(), file, *identity, self.owner());
         if dead.is_empty() {
             return 0;
         }
@@ -360,7 +472,8 @@ impl Inner {
     /// Lets scrubbers look again.
     pub(crate) fn wake_scrubber(&self, always: bool) {
         let control = self.control();
-        if always || control.sleepers.load(Ordering::SeqCst) != 0 {
+        let sleeps = || control.sleepers.load(Ordering::SeqCst) != 0;
+        if always || (sleeps() && control.sleepers.swap(0, Ordering::SeqCst) != 0) {
             control.wake.fetch_add(1, Ordering::SeqCst);
             let _ = rustix::thread::futex::wake(&control.wake, self.futex_flags(), u32::MAX >> 1);
         }
@@ -379,12 +492,19 @@ impl Inner {
         (1..=HOLD_OFF).contains(&left)
     }
 
-    /// Sleeps until woken, unless `ready` says that there is something to do already.
-    pub(crate) fn sleep(&self, timeout: Option<Duration>, ready: impl FnOnce() -> bool) {
+    /// Sleeps until woken, unless `ready` says that there is something to do already. Frees and requests
+    /// wake it only if `by_use`.
+    pub(crate) fn sleep(
+        &self,
+        timeout: Option<Duration>,
+        by_use: bool,
+        ready: impl FnOnce() -> bool,
+    ) {
         let control = self.control();
         let seen = control.wake.load(Ordering::SeqCst);
-        let counted = u32::from(timeout.is_none());
-        control.sleepers.fetch_add(counted, Ordering::SeqCst);
+        if by_use {
+            control.sleepers.store(1, Ordering::SeqCst);
+        }
         if !ready() {
             let timeout = timeout.map(|timeout| rustix::thread::futex::Timespec {
                 tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -393,67 +513,69 @@ impl Inner {
             let flags = self.futex_flags();
             let _ = rustix::thread::futex::wait(&control.wake, flags, seen, timeout.as_ref());
         }
-        control.sleepers.fetch_sub(counted, Ordering::SeqCst);
+    }
+
+    /// Says that so many frames of zeroed memory were asked for. Only under the lock.
+    pub(crate) fn wanted(&self, frames: u64) {
+        let demand = &self.control().demand;
+        demand.store(get(demand).wrapping_add(frames << self.frame_shift), Ordering::Relaxed);
     }
 
     /// A zeroed run of `frames` frames, past the caches. Returns its first frame.
+    #[cold]
     pub(crate) fn zalloc(&self, frames: u32) -> Result<u32, PoolError> {
         let order = self.order(frames)?;
         let events = &self.control().events;
-        let bytes = u64::from(frames) << self.frame_shift;
-        let batch = if frames == 1 << order { cache::batch(self, order) } else { 0 };
-        let mut pieces = [0; PIECES];
-        let mut guard = self.lock()?;
-        let owner = self.owner();
-        // Only ever written under the lock.
-        let demand = &self.control().demand;
-        demand.store(get(demand).wrapping_add(bytes), Ordering::Relaxed);
-        if batch > 0 {
-            let found = guard.buddy().take_cached(order, batch, owner, &mut pieces);
-            drop(guard);
-            cache::fill(self, order, &pieces[..found]);
-            if let Some(index) = cache::take(self, order, true, true) {
-                self.verify(index, frames)?;
-                return Ok(index);
+        if frames == 1 << order
+            && let Some((index, dirty)) = cache::take_zeroed(self, order)
+        {
+            if dirty {
+                self.hot_zero(index, frames);
             }
-        } else if let Some(index) = guard.buddy().take(order, State::ZeroResident, owner) {
+            self.verify(index, frames)?;
+            return Ok(index);
+        }
+        let mut guard = self.lock_to_take()?;
+        self.wanted(u64::from(frames));
+        if let Some(index) = guard.buddy().take(order, State::ZeroResident, self.owner()) {
             self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
             drop(guard);
             add(&events.zero_hits[order as usize], 1);
             self.verify(index, frames)?;
             return Ok(index);
-        } else {
-            drop(guard);
         }
+        drop(guard);
         add(&events.zero_misses[order as usize], 1);
         self.wake_scrubber(false);
-        if frames == 1 << order
-            && let Some(index) = cache::take(self, order, false, false)
-        {
-            self.hot_zero(index, frames);
-            self.verify(index, frames)?;
-            return Ok(index);
-        }
         let (index, state) = self.take_any(frames, order, &ZERO_WANTED)?;
         match state {
-            State::Dirty => self.hot_zero(index, frames),
-            State::ZeroAbsent => self.populate(index, frames, order)?,
+            State::Dirty => {
+                self.hot_zero(index, frames);
+                add(&events.hot_zeroed, u64::from(frames) << self.frame_shift);
+            }
+            State::ZeroAbsent => self.populate(index, frames)?,
             State::ZeroResident => {}
         }
         self.verify(index, frames)?;
         Ok(index)
     }
 
-    /// A run of `frames` frames with any contents, past the caches. Returns its first frame.
+    /// A run of `frames` frames with any contents, past the caches' stacks. Returns its first frame.
+    #[cold]
     pub(crate) fn alloc(&self, frames: u32) -> Result<u32, PoolError> {
         let order = self.order(frames)?;
         let events = &self.control().events;
+        if frames == 1 << order
+            && let Some(index) = cache::take_dirty(self, order)
+        {
+            return Ok(index);
+        }
         let wanted = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
         let (index, state) = self.take_any(frames, order, &wanted)?;
         match state {
             State::Dirty => {}
             State::ZeroResident => add(&events.wasted, u64::from(frames) << self.frame_shift),
-            State::ZeroAbsent => self.populate(index, frames, order)?,
+            State::ZeroAbsent => self.populate(index, frames)?,
         }
         add(&events.dirty_allocations, 1);
         Ok(index)
@@ -482,7 +604,7 @@ impl Inner {
         let mut deadline = None;
         let mut flushed = false;
         loop {
-            let mut guard = self.lock()?;
+            let mut guard = self.lock_to_take()?;
             let found = self.take_once(&mut guard, order, wanted);
             if let Some((index, state)) = found {
                 // Absent memory is faulted in as a whole first (`populate`).
@@ -503,7 +625,7 @@ impl Inner {
                 continue;
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + LANDING);
-            if in_flight == 0 || Instant::now() >= deadline {
+            if in_flight == 0 || !self.settings.waits || Instant::now() >= deadline {
                 return Err(PoolError::Exhausted {
                     bytes: (frames as usize) << self.frame_shift,
                     capacity: (self.capacity as usize) << self.frame_shift,
@@ -583,34 +705,35 @@ impl Inner {
         // SAFETY: the run was just taken: mapped, and nobody else's.
         let zeroed = unsafe { Method::Through.zero(range) };
         debug_assert!(zeroed.is_ok(), "stores cannot be refused");
-        add(&self.control().events.hot_zeroed, length as u64);
     }
 
-    /// Faults in an absent block just taken, and gives back what the run does not need of it as
-    /// zero and resident.
-    fn populate(&self, index: u32, frames: u32, order: u32) -> Result<(), PoolError> {
+    /// Faults in what a run needs of an absent block just taken, rounded up to what the system brings at
+    /// once anyway, and gives the rest back: what came beyond the run as zero and resident, what did not
+    /// come as absent.
+    fn populate(&self, index: u32, frames: u32) -> Result<(), PoolError> {
         let taken = self.frames()[index as usize].tag().order();
-        let mut length = self.bytes(taken);
+        let around = (self.settings.fault_around >> self.frame_shift).max(1) as u32;
+        let mut there = frames.next_multiple_of(around).min(1 << taken);
         // SAFETY: the block was just taken: mapped, and nobody else's.
-        let mut populated = unsafe { os::populate(self.address(index), length) };
-        if populated.is_err() && taken > order {
-            length = self.bytes(order);
+        let mut populated =
+            unsafe { os::populate(self.address(index), (there as usize) << self.frame_shift) };
+        if populated.is_err() && there > frames {
+            there = frames;
+            let length = (there as usize) << self.frame_shift;
             // SAFETY: as above.
             populated = unsafe { os::populate(self.address(index), length) };
         }
-        let rest =
-            if length == self.bytes(taken) { State::ZeroResident } else { State::ZeroAbsent };
         let mut guard = self.lock()?;
         let (owner, now) = (self.owner(), now());
         let result = match &populated {
-            Ok(()) => guard.buddy().shrink_from(index, taken, frames, rest, owner, now),
+            Ok(()) => guard.buddy().shrink_resident(index, taken, (frames, there), owner, now),
             Err(_) => guard.buddy().free(index, taken, State::ZeroAbsent, owner, now).map(|_| ()),
         };
         drop(guard);
         result.map_err(|why| self.free_error(index, taken, why))?;
         let bytes = (frames as usize) << self.frame_shift;
         populated.map_err(|errno| PoolError::NoMemory { bytes, source: errno.into() })?;
-        add(&self.control().events.populated, length as u64);
+        add(&self.control().events.populated, u64::from(there) << self.frame_shift);
         Ok(())
     }
 
@@ -691,6 +814,7 @@ impl Inner {
             return Err(PoolError::Closed);
         }
         cache::flush(self);
+        let _working = Working::begin();
         let lowest = self.trim_order();
         let mut refused: Vec<(u32, u32)> = Vec::new();
         let mut failure = None;
@@ -740,6 +864,8 @@ impl Inner {
         if self.is_closed() {
             return Err(PoolError::Closed);
         }
+        self.settle();
+        let _working = Working::begin();
         let begun = os::thread_cpu_time();
         let method = self.settings.method;
         let lowest = self.lowest_to_zero(method, 0);
@@ -820,9 +946,7 @@ impl Inner {
                 zero_misses: get(&events.zero_misses[order]),
             };
         }
-        for counters in guard.counters() {
-            counters.add_to(&mut stats, shift);
-        }
+        self.magazines.all().for_each(|magazine| magazine.add_to(&mut stats, shift));
         drop(guard);
         stats.cached = stats.cached.min(counts.out << shift);
         stats.allocated = (counts.out << shift) - stats.cached;
@@ -834,18 +958,19 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        match self.backing {
-            Backing::Private => fork::unregister(self),
-            Backing::Shared => {
-                // A fork that never used the pool holds nothing in it.
-                if self.is_current() {
-                    let owner = self.owner();
-                    if let Ok(mut guard) = self.lock() {
-                        guard.buddy().reclaim(|tag| tag.owner() == owner, now());
-                        shared::leave(self.control(), &[owner]);
-                    }
-                }
+        // A fork that never used the pool holds nothing in a shared one.
+        if self.backing == Backing::Shared && self.is_current() {
+            let owner = self.owner();
+            if let Ok(mut guard) = self.lock() {
+                guard.buddy().reclaim(|tag| tag.owner() == owner, now());
+                shared::leave(self.control(), &[owner]);
             }
+        }
+        fork::leave(self.slot, self.id);
+        let mut next = *self.notes.get_mut();
+        while !next.is_null() {
+            // SAFETY: made by `note`, and in the list once.
+            next = unsafe { Box::from_raw(next) }.before;
         }
     }
 }

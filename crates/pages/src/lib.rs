@@ -50,6 +50,9 @@ mod error;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod fork;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+#[doc(hidden)]
+pub use fork::register as register_fork_handlers;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub mod global;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod inner;

@@ -2,11 +2,11 @@
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
-use std::ffi::c_void;
-use std::os::fd::{AsFd, OwnedFd};
+use std::boxed::Box;
+use std::ffi::{CStr, c_void};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::ptr;
-use std::string::String;
 use std::time::Duration;
 
 type Result<T> = std::result::Result<T, Errno>;
@@ -160,25 +160,77 @@ pub(crate) fn become_idle() {
     }
 }
 
-/// Lets no signal handler of the program run on the calling thread.
-pub(crate) fn block_signals() {
+/// A thread of this library's.
+#[derive(Debug)]
+pub(crate) struct Spawned(libc::pthread_t);
+
+impl Spawned {
+    pub(crate) fn join(self) {
+        // SAFETY: a thread of this process that nobody else joins: a forked child forgets it.
+        unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
+    }
+}
+
+struct Start {
+    name: &'static CStr,
+    body: Box<dyn FnOnce() + Send>,
+}
+
+extern "C" fn begin(start: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `spawn` for this thread alone.
+    let start = unsafe { Box::from_raw(start.cast::<Start>()) };
+    // SAFETY: always callable.
+    let this = unsafe { libc::pthread_self() };
+    // SAFETY: this thread, and a string that ends in NUL.
+    unsafe { libc::pthread_setname_np(this, start.name.as_ptr()) };
+    (start.body)();
+    ptr::null_mut()
+}
+
+/// Bytes of a thread's stack; where the program's own thread-local storage needs more, the default.
+const STACK: usize = 256 << 10;
+
+/// Starts a thread on which no signal handler of the program runs. Not the standard library's: that one
+/// keeps storage of the calling thread with a destructor, for which it takes the loader's lock, and an
+/// allocator calls this.
+pub(crate) fn spawn(
+    name: &'static CStr,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<Spawned> {
+    #[cfg(feature = "testing")]
+    inject::check(inject::Call::Thread)?;
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is writable.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // SAFETY: the set was filled, and no old one is asked for.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut()) };
-}
-
-pub(crate) fn spawn<T: Send + 'static>(
-    name: &str,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> std::io::Result<std::thread::JoinHandle<T>> {
-    #[cfg(feature = "testing")]
-    inject::check(inject::Call::Thread)?;
-    std::thread::Builder::new().name(String::from(name)).stack_size(256 << 10).spawn(move || {
-        block_signals();
-        body()
-    })
+    // SAFETY: the set was filled; the old one is writable. The new thread inherits it.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    let start = Box::into_raw(Box::new(Start { name, body: Box::new(body) }));
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: writable.
+    unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
+    // SAFETY: initialised.
+    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
+    let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
+    let mut create = |attributes: *const libc::pthread_attr_t| {
+        // SAFETY: a place for the thread, valid or no attributes, and `begin` takes what `start` is.
+        unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes, begin, start.cast()) }
+    };
+    let mut refused = create(attributes.as_ptr());
+    if refused == libc::EINVAL {
+        refused = create(ptr::null());
+    }
+    // SAFETY: initialised, not used again.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    // SAFETY: filled in above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    if refused != 0 {
+        // SAFETY: no thread was made, so it is still ours.
+        drop(unsafe { Box::from_raw(start) });
+        return Err(std::io::Error::from_raw_os_error(refused));
+    }
+    // SAFETY: a thread was made.
+    Ok(Spawned(unsafe { thread.assume_init() }))
 }
 
 /// Writes to stderr; nothing can be done about failure.
@@ -255,6 +307,15 @@ impl Mapping {
 
     pub(crate) fn start(&self) -> *mut u8 {
         self.start
+    }
+
+    /// Unmaps what [`private`](Mapping::private) mapped, aligned to a page, and was forgotten.
+    ///
+    /// # Safety
+    /// It was so, with that length, and nobody has a pointer into it.
+    pub(crate) unsafe fn unmap(start: *mut u8, length: usize) {
+        // SAFETY: the caller's promise; where the start needs no moving, the room for that is behind it.
+        let _ = unsafe { rustix::mm::munmap(start.cast(), length + page_size()) };
     }
 
     /// Asks for huge pages, or for none.
@@ -373,27 +434,97 @@ pub(crate) fn shared_file(length: usize) -> Result<OwnedFd> {
     Ok(file)
 }
 
-/// When a process started, in clock ticks since boot: with its number, who it is. `None` if there
-/// is no such process.
-pub(crate) fn process_start(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(std::format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold spaces; start time is the 20th field after it. A zombie no
-    // longer runs code: it counts as gone.
-    let (_, fields) = text.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace();
-    if fields.next()? == "Z" {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
+/// Says, for as long as this process's memory lives, that it does: a lock on one byte of the shared
+/// file, far behind its end.
+///
+/// The lock belongs to an open file of its own, which only a mapping keeps open: so it is there exactly
+/// as long as the address space. No closing of files undoes it, a fork does not inherit it (the mapping
+/// stays behind), `exec` and any death end it, and nobody has to be asked who the process is.
+#[derive(Debug)]
+pub(crate) struct Alive {
+    start: *mut c_void,
+    length: usize,
+    generation: u32,
 }
 
-/// A lock that is data: it can be in memory shared between processes.
+// SAFETY: an address range that this value owns and nobody touches.
+unsafe impl Send for Alive {}
+// SAFETY: as above.
+unsafe impl Sync for Alive {}
+
+/// Where the bytes for locks begin: no file is that long.
+const FAR: i64 = 1 << 60;
+
+fn byte(number: usize) -> libc::flock {
+    // SAFETY: all zero is a valid one.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = FAR + number as i64;
+    lock.l_len = 1;
+    lock
+}
+
+impl Alive {
+    /// Locks that byte. `None` if another living process has it, or this cannot be done here at all (the
+    /// file must be opened once more, which takes `/proc`).
+    pub(crate) fn new(file: impl AsFd, number: usize) -> Option<Alive> {
+        let path = std::format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+        let own = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?;
+        if rustix::fs::fstat(&own).ok()?.st_ino != rustix::fs::fstat(&file).ok()?.st_ino {
+            return None;
+        }
+        let lock = byte(number);
+        // SAFETY: a valid lock.
+        if unsafe { libc::fcntl(own.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) } != 0 {
+            return None;
+        }
+        let length = page_size();
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            rustix::mm::mmap(ptr::null_mut(), length, ProtFlags::empty(), MapFlags::SHARED, &own, 0)
+        };
+        let start = start.ok()?;
+        let alive = Alive { start, length, generation: crate::fork::generation() };
+        // SAFETY: the mapping just made, which nobody reads.
+        unsafe { rustix::mm::madvise(start, length, Advice::LinuxDontFork) }.ok()?;
+        Some(alive)
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        // A forked child has no such mapping, and may have another there.
+        if self.generation == crate::fork::generation() {
+            // SAFETY: the range is exactly what was mapped, and nobody has a pointer into it.
+            let _ = unsafe { rustix::mm::munmap(self.start, self.length) };
+        }
+    }
+}
+
+/// Whether nobody has locked that byte. Where that cannot be found out: somebody has.
+pub(crate) fn is_dead(file: impl AsFd, identity: (u64, u64), number: usize) -> bool {
+    // Whoever closes all files may have closed this one, and another may have its number by now.
+    let is_it = || file_identity(&file) == Some(identity);
+    let mut lock = byte(number);
+    is_it()
+        // SAFETY: a valid lock, writable.
+        && unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) } == 0
+        && lock.l_type == libc::F_UNLCK as libc::c_short
+        && is_it()
+}
+
+/// What tells a file from any other.
+pub(crate) fn file_identity(file: impl AsFd) -> Option<(u64, u64)> {
+    rustix::fs::fstat(file).ok().map(|status| (status.st_dev, status.st_ino))
+}
+
+/// A lock that is data, in memory shared between processes.
 ///
 /// The C library's mutex with error checking, so that a signal handler that interrupts the holder
 /// gets an error and not a deadlock. It is robust: the system marks it when its holder dies, and the
-/// next to lock it is told. Also where only one process has it: a robust mutex is taken by writing
-/// its holder into it in one instruction, whereas glibc's others are taken first and say afterwards
-/// by whom, and a handler that interrupts between the two waits for itself forever.
+/// next to lock it is told.
 pub(crate) struct Lock(std::cell::UnsafeCell<libc::pthread_mutex_t>);
 
 /// Tries before a thread sleeps: about a microsecond, several times what the lock is held for.
@@ -412,7 +543,7 @@ impl Lock {
     ///
     /// # Safety
     /// `place` is writable, aligned, and no thread uses a lock there.
-    pub(crate) unsafe fn init(place: *mut Lock, backing: Backing) {
+    pub(crate) unsafe fn init(place: *mut Lock) {
         let mut attributes = std::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         let attributes = attributes.as_mut_ptr();
         // SAFETY: writable.
@@ -421,10 +552,8 @@ impl Lock {
         unsafe { libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK) };
         // SAFETY: initialised.
         unsafe { libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST) };
-        if backing == Backing::Shared {
-            // SAFETY: initialised.
-            unsafe { libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) };
-        }
+        // SAFETY: initialised.
+        unsafe { libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED) };
         // SAFETY: the caller's promise: `Lock` is that mutex and nothing else.
         unsafe { libc::pthread_mutex_init(place.cast(), attributes) };
         // SAFETY: initialised, not used again.

@@ -6,16 +6,18 @@ use crate::cache;
 use crate::config::{Builder, EngineChoice, PageSize};
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
-use crate::inner::{self, CACHED_ORDERS, Control, Inner, Places, Settings, now};
+use crate::fork::{self, Turn};
+use crate::inner::{self, Control, Inner, Places, Settings, now};
 use crate::os::{self, Backing, Mapping};
 use crate::scrubber::Scrubber;
 use crate::shared;
 use crate::stats::Stats;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::boxed::Box;
 use std::ptr::NonNull;
 use std::string::ToString;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::time::Duration;
 use std::vec::Vec;
 
@@ -27,28 +29,76 @@ const FAULT_AROUND: usize = 64 << 10;
 /// [`zalloc`](Pool::zalloc) borrow the handle, those taken raw are the caller's to answer for.
 ///
 /// Every method may be called from any thread. From a signal handler that interrupts the pool in the
-/// same thread the answer is [`PoolError::Reentered`] at worst, once the thread has called the pool
-/// before: with caches a thread's first call allocates, and must not come from a handler. After a fork, the child has a copy:
-/// same blocks handed out, no scrubber until [`resume_scrubber`](Pool::resume_scrubber); a block being
-/// zeroed at that moment is dirty in the child.
+/// same thread the answer is [`PoolError::Reentered`] at worst. A program's own fork handlers may call it,
+/// in whatever order they run. After a fork, the child has a copy: same blocks handed out, no scrubber
+/// until [`resume_scrubber`](Pool::resume_scrubber); a block being zeroed at that moment is dirty in
+/// the child.
 #[derive(Clone)]
 pub struct Pool {
+    inner: Arc<Inner>,
+    // Goes last, and with it the scrubber, which is stopped before the memory goes away.
     handle: Arc<Handle>,
 }
 
 struct Handle {
-    // Stopped before the memory goes away.
-    scrubber: Mutex<Option<Scrubber>>,
+    /// Whoever starts, stops or orders the scrubber.
+    turn: Turn,
+    /// Null, or a `Box`'s; one word, so that a fork copies it whole.
+    scrubber: AtomicPtr<Scrubber>,
+    /// The generation, plus one, of the process in which it was started or found impossible to start.
+    started: AtomicU32,
     scrub: crate::config::Scrub,
+    scrub_later: bool,
     inner: Arc<Inner>,
-    file: Option<OwnedFd>,
+}
+
+impl Handle {
+    /// The scrubber, if there is one in this process. Only in turn.
+    fn scrubber(&self) -> Option<&Scrubber> {
+        // SAFETY: null, or a scrubber that only `drop` takes down.
+        let scrubber = unsafe { self.scrubber.load(Ordering::Acquire).as_ref() };
+        scrubber.filter(|scrubber| scrubber.is_here())
+    }
+
+    /// Starts the scrubber; one that is a forked parent's is forgotten. Only in turn.
+    fn start(&self, engine: EngineChoice, deadline: Duration, strikes: u32) {
+        self.started.store(fork::generation().wrapping_add(1), Ordering::Relaxed);
+        match Scrubber::start(&self.inner, self.scrub.clone(), engine, deadline, strikes) {
+            Ok(scrubber) => {
+                self.scrubber.store(Box::into_raw(Box::new(scrubber)), Ordering::Release);
+            }
+            Err(error) => self.inner.note(Note::NoScrubber(error.to_string())),
+        }
+    }
+
+    /// Starts a scrubber with a built-in engine unless there is one.
+    fn start_own(&self) {
+        let engine = match self.inner.settings().method {
+            Method::Around => EngineChoice::CpuAround,
+            Method::Through => EngineChoice::CpuThrough,
+            Method::System(_) => EngineChoice::System,
+        };
+        self.start(engine, Duration::from_secs(1), 3);
+    }
+
+    /// After something was given back: starts the scrubber where that was put off until now.
+    fn given_back(&self) {
+        let here = fork::generation().wrapping_add(1);
+        if self.scrub_later && self.started.load(Ordering::Relaxed) != here {
+            let _turn = self.turn.take();
+            if self.started.load(Ordering::Relaxed) != here {
+                self.start_own();
+            }
+        }
+    }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let scrubber = self.scrubber.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(scrubber) = scrubber {
-            scrubber.stop(&self.inner);
+        let scrubber = *self.scrubber.get_mut();
+        if !scrubber.is_null() {
+            // SAFETY: made by `Box::into_raw`, and this is the last handle.
+            unsafe { Box::from_raw(scrubber) }.stop(&self.inner);
         }
     }
 }
@@ -116,8 +166,9 @@ impl Pool {
             base: data.start(),
             capacity: u32::try_from(frames).map_err(|_| too_many())?,
             mappings: std::vec![data, metadata],
+            file: None,
         };
-        Pool::finish(builder, places, Backing::Private, (huge, trim_unit), notes, None)
+        Pool::finish(builder, places, Backing::Private, (huge, trim_unit), notes)
     }
 
     pub(crate) fn make_shared(builder: Builder) -> Result<Pool, PoolError> {
@@ -150,11 +201,16 @@ impl Pool {
             field.store(value, Ordering::Relaxed);
         }
         shown.ready.store(1, Ordering::Release);
-        let places = Pool::shared_places(mapping, frames, data)?;
-        Pool::finish(builder, places, Backing::Shared, (huge, page), Vec::new(), Some(file))
+        let places = Pool::shared_places(mapping, frames, data, file)?;
+        Pool::finish(builder, places, Backing::Shared, (huge, page), Vec::new())
     }
 
-    fn shared_places(mapping: Mapping, frames: usize, data: usize) -> Result<Places, PoolError> {
+    fn shared_places(
+        mapping: Mapping,
+        frames: usize,
+        data: usize,
+        file: OwnedFd,
+    ) -> Result<Places, PoolError> {
         let start = mapping.start();
         Ok(Places {
             control: start.cast::<Control>(),
@@ -166,6 +222,7 @@ impl Pool {
                 accepted: u64::from(u32::MAX),
             })?,
             mappings: std::vec![mapping],
+            file: Some(file),
         })
     }
 
@@ -242,9 +299,9 @@ impl Pool {
         builder.max_order = max_order as u32;
         builder.initial = 0;
         let huge = get(&identity.huge) != 0;
-        let places = Pool::shared_places(mapping, frames as usize, data as usize)?;
+        let places = Pool::shared_places(mapping, frames as usize, data as usize, duplicate)?;
         let page = os::page_size();
-        Pool::finish(builder, places, Backing::Shared, (huge, page), Vec::new(), Some(duplicate))
+        Pool::finish(builder, places, Backing::Shared, (huge, page), Vec::new())
     }
 
     fn finish(
@@ -253,7 +310,6 @@ impl Pool {
         backing: Backing,
         (huge, trim_unit): (bool, usize),
         notes: Vec<Note>,
-        file: Option<OwnedFd>,
     ) -> Result<Pool, PoolError> {
         let method = match &builder.engine {
             EngineChoice::CpuAround | EngineChoice::Custom(_) => Method::Around,
@@ -269,22 +325,27 @@ impl Pool {
             fault_around: if huge { os::huge_page_size() } else { FAULT_AROUND },
             trim_unit,
             method,
+            waits: builder.waits,
         };
         let inner = Inner::new(places, backing, settings, notes);
         if backing == Backing::Shared {
-            inner.set_owner(shared::enter(inner.control())?);
+            inner.enter()?;
         }
         Pool::prefault(&inner, builder.initial, builder.prefault_threads)?;
         let pool = Pool {
+            inner: Arc::clone(&inner),
             handle: Arc::new(Handle {
-                scrubber: Mutex::new(None),
+                turn: Turn::default(),
+                scrubber: AtomicPtr::default(),
+                started: AtomicU32::new(0),
                 scrub: builder.scrub.clone(),
+                scrub_later: builder.scrub_later && builder.scrub.enabled,
                 inner,
-                file,
             }),
         };
-        if builder.scrub.enabled {
-            pool.start_scrubber(builder.engine, builder.engine_deadline, builder.engine_strikes);
+        if builder.scrub.enabled && !builder.scrub_later {
+            let _turn = pool.handle.turn.take();
+            pool.handle.start(builder.engine, builder.engine_deadline, builder.engine_strikes);
         }
         Ok(pool)
     }
@@ -334,18 +395,6 @@ impl Pool {
         Ok(())
     }
 
-    fn start_scrubber(&self, engine: EngineChoice, deadline: Duration, strikes: u32) {
-        let inner = &self.handle.inner;
-        let scrub = self.handle.scrub.clone();
-        match Scrubber::start(inner, scrub, engine, deadline, strikes) {
-            Ok(scrubber) => {
-                let mut place = self.handle.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
-                *place = Some(scrubber);
-            }
-            Err(error) => inner.note(Note::NoScrubber(error.to_string())),
-        }
-    }
-
     /// A block of 2^order pages with any contents.
     ///
     /// # Errors
@@ -393,7 +442,7 @@ impl Pool {
     /// [`PoolError::Exhausted`] if no pool has so many.
     pub fn frames_for(&self, bytes: usize) -> Result<u32, PoolError> {
         let frames = bytes.max(1).div_ceil(self.page_size());
-        let fits = frames <= 1 << self.handle.inner.settings().max_order;
+        let fits = frames <= 1 << self.inner.settings().max_order;
         match u32::try_from(frames) {
             Ok(frames) if fits => Ok(frames),
             _ => Err(PoolError::Exhausted { bytes, capacity: self.capacity() }),
@@ -407,6 +456,11 @@ impl Pool {
     /// As [`alloc`](Pool::alloc).
     #[inline]
     pub fn alloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        if self.inner.is_open()
+            && let Some(index) = cache::take(&self.inner, order, false)
+        {
+            return Ok(self.at(index));
+        }
         self.run(order, None, false)
     }
 
@@ -416,7 +470,18 @@ impl Pool {
     /// As [`zalloc`](Pool::zalloc).
     #[inline]
     pub fn zalloc_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        if self.inner.is_open()
+            && let Some(index) = cache::take(&self.inner, order, true)
+        {
+            return Ok(self.at(index));
+        }
         self.run(order, None, true)
+    }
+
+    #[inline(always)]
+    fn at(&self, index: u32) -> NonNull<u8> {
+        // SAFETY: the pool's base is not null, and the index is inside the pool.
+        unsafe { NonNull::new_unchecked(self.inner.address(index)) }
     }
 
     /// A run of pages with any contents, to be given back with
@@ -436,9 +501,10 @@ impl Pool {
         self.run(order_for(frames), Some(frames.max(1)), true)
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn run(&self, order: u32, frames: Option<u32>, zero: bool) -> Result<NonNull<u8>, PoolError> {
-        let inner = &self.handle.inner;
+        let inner = &self.inner;
         if inner.is_closed() {
             return Err(PoolError::Closed);
         }
@@ -447,20 +513,8 @@ impl Pool {
             return Err(PoolError::Order { order, max_order });
         }
         let frames = frames.unwrap_or(1 << order);
-        let index = 'found: {
-            if frames == 1 << order && (order as usize) < CACHED_ORDERS {
-                if let Some(index) = cache::take(inner, order, zero, true) {
-                    if zero {
-                        inner.verify(index, frames)?;
-                    }
-                    break 'found index;
-                }
-                cache::ensure(inner);
-            }
-            if zero { inner.zalloc(frames)? } else { inner.alloc(frames)? }
-        };
-        // Never null: the pool's base is not, and the index is inside the pool.
-        NonNull::new(inner.address(index)).ok_or(PoolError::Closed)
+        let index = if zero { inner.zalloc(frames)? } else { inner.alloc(frames)? };
+        Ok(self.at(index))
     }
 
     /// Takes a block back.
@@ -473,7 +527,13 @@ impl Pool {
     /// [`PoolError::Free`] with the reason; nothing is changed then.
     #[inline]
     pub unsafe fn free_raw(&self, start: NonNull<u8>, order: u32) -> Result<(), PoolError> {
-        let max_order = self.handle.inner.settings().max_order;
+        if self.inner.is_open()
+            && let Ok(index) = self.inner.index(start.as_ptr())
+            && cache::put(&self.inner, index, order) == Some(Ok(()))
+        {
+            return Ok(());
+        }
+        let max_order = self.inner.settings().max_order;
         if order > max_order {
             return Err(PoolError::Order { order, max_order });
         }
@@ -488,25 +548,21 @@ impl Pool {
     ///
     /// # Errors
     /// As [`free_raw`](Pool::free_raw).
+    #[cold]
     pub unsafe fn free_run_raw(&self, start: NonNull<u8>, frames: u32) -> Result<(), PoolError> {
-        let inner = &self.handle.inner;
+        let inner = &self.inner;
         if inner.is_closed() {
             return Err(PoolError::Closed);
         }
         let order = order_for(frames);
         let index = self.index(start, order)?;
-        if frames == 1 << order {
-            let mut taken = cache::put(inner, index, order);
-            if taken.is_none() && (order as usize) < CACHED_ORDERS {
-                cache::ensure(inner);
-                taken = cache::put(inner, index, order);
-            }
-            if taken == Some(Ok(())) {
-                return Ok(());
-            }
+        if frames == 1 << order && cache::put_many(inner, index, order) == Some(Ok(())) {
+            return Ok(());
         }
         // Also finds out why the cache would not have it.
-        inner.free(index, frames, false)
+        inner.free(index, frames, false)?;
+        self.handle.given_back();
+        Ok(())
     }
 
     /// Takes a run back as zero.
@@ -521,7 +577,7 @@ impl Pool {
         start: NonNull<u8>,
         frames: u32,
     ) -> Result<(), PoolError> {
-        let inner = &self.handle.inner;
+        let inner = &self.inner;
         if inner.is_closed() {
             return Err(PoolError::Closed);
         }
@@ -532,7 +588,7 @@ impl Pool {
     fn index(&self, start: NonNull<u8>, order: u32) -> Result<u32, PoolError> {
         let failed =
             |why: FreeError| PoolError::Free { address: start.as_ptr() as usize, order, why };
-        self.handle.inner.index(start.as_ptr()).map_err(failed)
+        self.inner.index(start.as_ptr()).map_err(failed)
     }
 
     /// Zeroes free dirty blocks now, in this thread, highest order first and whatever their age,
@@ -542,7 +598,7 @@ impl Pool {
     /// # Errors
     /// [`PoolError::Closed`], [`PoolError::Reentered`].
     pub fn scrub_now(&self, budget: usize) -> Result<usize, PoolError> {
-        self.handle.inner.scrub_now(budget)
+        self.inner.scrub_now(budget)
     }
 
     /// Returns all idle memory to the system, this thread's cache included, and remembers that it is
@@ -551,7 +607,7 @@ impl Pool {
     /// # Errors
     /// The system's answer if nothing could be returned; [`PoolError::Closed`].
     pub fn trim(&self) -> Result<usize, PoolError> {
-        self.handle.inner.trim(usize::MAX)
+        self.inner.trim(usize::MAX)
     }
 
     /// [`trim`](Pool::trim), of at most that many bytes or one page more.
@@ -559,12 +615,12 @@ impl Pool {
     /// # Errors
     /// As [`trim`](Pool::trim).
     pub fn trim_at_most(&self, bytes: usize) -> Result<usize, PoolError> {
-        self.handle.inner.trim(bytes)
+        self.inner.trim(bytes)
     }
 
     /// Brings what this thread's cache holds back to the pool.
     pub fn flush_thread_cache(&self) {
-        cache::flush(&self.handle.inner);
+        cache::flush(&self.inner);
     }
 
     /// Figures of this moment. Counters of running threads' caches are included.
@@ -572,7 +628,7 @@ impl Pool {
     /// # Errors
     /// [`PoolError::Reentered`].
     pub fn stats(&self) -> Result<Stats, PoolError> {
-        self.handle.inner.stats()
+        self.inner.stats()
     }
 
     /// Looks through all bookkeeping: that every page is in exactly one state, that the counts add
@@ -581,7 +637,7 @@ impl Pool {
     /// # Errors
     /// [`PoolError::Damaged`] with the first thing that does not hold.
     pub fn check(&self) -> Result<(), PoolError> {
-        let inner = &self.handle.inner;
+        let inner = &self.inner;
         let mut guard = inner.lock()?;
         let buddy = guard.buddy();
         let counts = buddy.check()?;
@@ -596,7 +652,7 @@ impl Pool {
     /// # Errors
     /// [`PoolError::NotZero`] for the first that is not.
     pub fn check_zeros(&self) -> Result<(), PoolError> {
-        let inner = &self.handle.inner;
+        let inner = &self.inner;
         let mut guard = inner.lock()?;
         let buddy = guard.buddy();
         for (index, tag) in buddy.walk() {
@@ -620,7 +676,7 @@ impl Pool {
     /// # Errors
     /// [`PoolError::Reentered`].
     pub fn reap(&self) -> Result<usize, PoolError> {
-        let inner = &self.handle.inner;
+        let inner = &self.inner;
         let mut guard = inner.lock()?;
         let frames = inner.reap(&mut guard);
         drop(guard);
@@ -631,40 +687,25 @@ impl Pool {
     /// Lets the scrubber rest. Returns whether it had stopped within 10 ms; otherwise it stops as soon
     /// as the system lets it run again, or a custom engine lets go. `true` where there is none.
     pub fn pause_scrubber(&self) -> bool {
-        let scrubber = self.handle.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
-        scrubber.as_ref().is_none_or(|scrubber| scrubber.pause(&self.handle.inner))
+        let _turn = self.handle.turn.take();
+        self.handle.scrubber().is_none_or(|scrubber| scrubber.pause(&self.inner))
     }
 
     /// Lets the scrubber go on; in a forked child, starts one of its own, with a built-in engine.
     pub fn resume_scrubber(&self) {
-        let inner = &self.handle.inner;
-        let mut place = self.handle.scrubber.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(scrubber) = place.as_ref()
-            && scrubber.is_here()
-        {
-            scrubber.resume(inner);
-            return;
+        let _turn = self.handle.turn.take();
+        match self.handle.scrubber() {
+            Some(scrubber) => scrubber.resume(&self.inner),
+            None if self.handle.scrub.enabled => self.handle.start_own(),
+            None => {}
         }
-        if !self.handle.scrub.enabled {
-            return;
-        }
-        if let Some(parents) = place.take() {
-            parents.forget();
-        }
-        drop(place);
-        let engine = match inner.settings().method {
-            Method::Around => EngineChoice::CpuAround,
-            Method::Through => EngineChoice::CpuThrough,
-            Method::System(_) => EngineChoice::System,
-        };
-        self.start_scrubber(engine, Duration::from_secs(1), 3);
     }
 
     /// Closes the pool: from now on every call on any handle answers [`PoolError::Closed`], in a
     /// shared pool only those of this process. Memory stays mapped until the last handle is gone, so
     /// that blocks still in use do no harm.
     pub fn close(&self) {
-        self.handle.inner.local_closed.store(true, Ordering::SeqCst);
+        self.inner.close();
         self.pause_scrubber();
     }
 
@@ -672,32 +713,32 @@ impl Pool {
     #[must_use]
     #[inline]
     pub fn contains(&self, address: *const u8) -> bool {
-        self.handle.inner.index(address).is_ok_or_misaligned()
+        self.inner.index(address).is_ok_or_misaligned()
     }
 
     /// The first address of the pool. Blocks are aligned to their size relative to it, and it is
     /// itself aligned to a huge page.
     #[must_use]
     pub fn base(&self) -> *const u8 {
-        self.handle.inner.base()
+        self.inner.base()
     }
 
     /// Bytes the pool may grow to.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        (self.handle.inner.capacity as usize) << self.handle.inner.frame_shift
+        (self.inner.capacity as usize) << self.inner.frame_shift
     }
 
     /// Bytes of a block of order 0: a page of this system.
     #[must_use]
     pub fn page_size(&self) -> usize {
-        1 << self.handle.inner.frame_shift
+        1 << self.inner.frame_shift
     }
 
     /// The highest order of a block.
     #[must_use]
     pub fn max_order(&self) -> u32 {
-        self.handle.inner.settings().max_order
+        self.inner.settings().max_order
     }
 
     /// Bytes of bookkeeping per page of the pool.
@@ -709,7 +750,7 @@ impl Pool {
     /// What was asked for and could not be had.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
-        self.handle.inner.notes()
+        self.inner.notes()
     }
 
     /// Bytes of the pool that are in memory, as the system sees it.
@@ -717,14 +758,14 @@ impl Pool {
     /// # Errors
     /// The system's answer.
     pub fn resident(&self) -> Result<usize, PoolError> {
-        os::resident(self.handle.inner.base(), self.capacity())
+        os::resident(self.inner.base(), self.capacity())
             .map_err(PoolError::system("asking what is in memory"))
     }
 
     /// The file of a shared pool, to be passed to another process ([`Pool::attach`]).
     #[must_use]
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
-        self.handle.file.as_ref().map(AsFd::as_fd)
+        self.inner.file.as_ref().map(|(file, _)| file.as_fd())
     }
 }
 

@@ -19,7 +19,6 @@ use crate::stats::{ScrubberState, add, get};
 use std::boxed::Box;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -63,7 +62,7 @@ impl Orders {
 #[derive(Debug)]
 pub(crate) struct Scrubber {
     orders: Arc<Orders>,
-    thread: JoinHandle<()>,
+    thread: os::Spawned,
     generation: u32,
 }
 
@@ -98,7 +97,7 @@ impl Scrubber {
             awake: false,
             next: Instant::now(),
         };
-        let thread = os::spawn("cw-pool", move || worker.run())?;
+        let thread = os::spawn(c"cw-pool", move || worker.run())?;
         Ok(Scrubber { orders, thread, generation: fork::generation() })
     }
 
@@ -130,7 +129,7 @@ impl Scrubber {
         }
         self.orders.order.store(STOP, Ordering::SeqCst);
         inner.wake_scrubber(true);
-        let _ = self.thread.join();
+        self.thread.join();
     }
 
     /// In a forked child: the threads are the parent's.
@@ -227,7 +226,9 @@ impl Worker {
             _ => false,
         };
         let orders = &self.orders;
-        inner.sleep(timeout, || orders.order.load(Ordering::SeqCst) != order || has_work());
+        let by_use =
+            timeout.is_none() && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
+        inner.sleep(timeout, by_use, || orders.order.load(Ordering::SeqCst) != order || has_work());
     }
 
     fn lowest(&self) -> u32 {

@@ -4,17 +4,20 @@
 //! nothing in it is a pointer. Blocks carry the number of the process that holds them. The lock is the
 //! C library's robust mutex: when a process dies holding it, the next one is told, makes lists and
 //! counts anew from the tags (which are valid at every instant, see `buddy.rs`), and takes back what
-//! the dead one held. Processes that share a pool can write to all of it, the bookkeeping included,
+//! the dead one held. Who is dead is told by a lock that a process has for as long as its memory
+//! lives ([`Alive`]), and by nothing else: a process that could not take one is never taken for dead.
+//! Processes that share a pool can write to all of it, the bookkeeping included,
 //! so they must trust each other.
 
 use crate::error::PoolError;
 use crate::inner::{Control, PROCESSES};
-use crate::os;
+use crate::os::{self, Alive};
+use rustix::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::Vec;
 
 /// What tells a pool's file from any other.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"cw-pool\0");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"cw-pool2");
 
 /// What a process must agree on before it touches the rest.
 #[repr(C)]
@@ -31,31 +34,45 @@ pub(crate) struct Identity {
     pub(crate) huge: AtomicU64,
 }
 
-/// Enters this process in the list. Returns its number as an owner.
-pub(crate) fn enter(control: &Control) -> Result<u16, PoolError> {
-    let pid = std::process::id();
-    let start = os::process_start(pid).unwrap_or(0);
-    for (slot, process) in control.processes.iter().enumerate() {
-        let free = process.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Relaxed);
-        if free.is_ok() {
-            process.start.store(start, Ordering::Release);
-            return Ok(slot as u16 + 1);
+/// Of a process's word in the list: its life can be asked for. The rest is its number, to be read by people.
+const ASKABLE: u64 = 1 << 32;
+
+/// Enters this process in the list. Returns its number as an owner, and what says that it lives.
+pub(crate) fn enter(control: &Control, file: impl AsFd) -> Result<(u16, Option<Alive>), PoolError> {
+    let pid = u64::from(std::process::id());
+    for askable in [true, false] {
+        for (slot, process) in control.processes.iter().enumerate() {
+            if process.load(Ordering::Relaxed) != 0 {
+                continue;
+            }
+            // The lock comes first: who is in the list and askable is alive at every moment.
+            let alive = if askable { Alive::new(&file, slot) } else { None };
+            if askable && alive.is_none() {
+                continue;
+            }
+            let word = if askable { pid | ASKABLE } else { pid };
+            let free = process.compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed);
+            if free.is_ok() {
+                return Ok((slot as u16 + 1, alive));
+            }
         }
     }
     Err(PoolError::TooManyProcesses(PROCESSES))
 }
 
-/// The owners that no longer exist. A number is taken over by a new process sooner or later, so the
-/// time it started is compared too.
-pub(crate) fn dead(control: &Control) -> Vec<u16> {
+/// The owners that no longer exist.
+pub(crate) fn dead(
+    control: &Control,
+    file: impl AsFd,
+    identity: (u64, u64),
+    myself: u16,
+) -> Vec<u16> {
     let mut dead = Vec::new();
     for (slot, process) in control.processes.iter().enumerate() {
-        let pid = process.pid.load(Ordering::Acquire);
-        // Not yet written: the process is entering.
-        let start = process.start.load(Ordering::Acquire);
-        let now = if pid == 0 { Some(0) } else { os::process_start(pid) };
-        if pid != 0 && now.is_none_or(|now| start != 0 && now != start) {
-            dead.push(slot as u16 + 1);
+        let owner = slot as u16 + 1;
+        let askable = process.load(Ordering::Acquire) & ASKABLE != 0;
+        if askable && owner != myself && os::is_dead(&file, identity, slot) {
+            dead.push(owner);
         }
     }
     dead
@@ -65,8 +82,7 @@ pub(crate) fn dead(control: &Control) -> Vec<u16> {
 pub(crate) fn leave(control: &Control, owners: &[u16]) {
     for owner in owners {
         if let Some(process) = control.processes.get(usize::from(*owner).wrapping_sub(1)) {
-            process.start.store(0, Ordering::Release);
-            process.pid.store(0, Ordering::Release);
+            process.store(0, Ordering::Release);
         }
     }
 }

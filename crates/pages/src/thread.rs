@@ -1,4 +1,4 @@
-//! What is kept of each thread.
+//! What a pool keeps of each thread: which of its locks the thread holds, where its caches are.
 //!
 //! An allocator calls this. So finding it must need no lock of the loader's and no memory: it is
 //! initial-exec thread-local storage, which is there from the thread's first instruction on, and
@@ -9,11 +9,37 @@
 //! All fields are written by their own thread alone; they are atomics because a signal handler of that
 //! thread may look in between.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
+
+/// Pools whose caches a thread finds at once; a pool's place is its number modulo this.
+pub(crate) const ENTRIES: usize = 8;
+/// Locks of pools that one thread holds at a time, its signal handlers' included.
+const HELD: usize = 4;
+
+/// One pool's cache of this thread.
+#[repr(C)]
+pub(crate) struct Entry {
+    /// The pool's number; 0 where there is none. Numbers are not used twice.
+    pub(crate) pool: AtomicU64,
+    pub(crate) magazine: AtomicPtr<crate::cache::Magazine>,
+}
 
 /// What is kept of a thread.
 #[repr(C, align(64))]
 pub struct Thread {
+    pub(crate) entries: [Entry; ENTRIES],
+    held: [AtomicU64; HELD],
+    depth: AtomicU32,
+    /// Forks under way: between the handlers before and after them.
+    pub(crate) forking: AtomicU32,
+    /// Calls under way that have blocks in flight while no lock is held.
+    pub(crate) working: AtomicU32,
+    /// Its caches went back: it is ending, and gets no others.
+    pub(crate) ended: AtomicU32,
+    /// Whether its end will be told (`cache.rs`).
+    pub(crate) known: AtomicU32,
+    /// It is getting a cache.
+    pub(crate) entering: AtomicU32,
     /// For the library that this one is part of: it is looking for something that may call it back.
     pub looking: AtomicU32,
 }
@@ -77,11 +103,24 @@ mod place {
 
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 mod place {
-    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
     std::thread_local! {
         static THREAD: super::Thread = const {
             super::Thread {
+                entries: [const {
+                    super::Entry {
+                        pool: AtomicU64::new(0),
+                        magazine: AtomicPtr::new(std::ptr::null_mut()),
+                    }
+                }; super::ENTRIES],
+                held: [const { AtomicU64::new(0) }; super::HELD],
+                depth: AtomicU32::new(0),
+                forking: AtomicU32::new(0),
+                working: AtomicU32::new(0),
+                ended: AtomicU32::new(0),
+                known: AtomicU32::new(0),
+                entering: AtomicU32::new(0),
                 looking: AtomicU32::new(0),
             }
         };
@@ -101,10 +140,43 @@ pub fn current<'t>() -> &'t Thread {
     unsafe { &*place::address() }
 }
 
+impl Thread {
+    #[inline(always)]
+    pub(crate) fn entry(&self, pool: u64) -> &Entry {
+        &self.entries[pool as usize % ENTRIES]
+    }
+
+    /// Says that this thread is about to take a pool's lock. False if it has it already, or is about
+    /// to: the caller is a signal handler that interrupted the pool in this thread.
+    pub(crate) fn begin(&self, pool: u64) -> bool {
+        let depth = self.depth.load(Ordering::Relaxed) as usize;
+        if depth >= HELD || self.holds(pool) {
+            return false;
+        }
+        self.held[depth].store(pool, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.depth.store(depth as u32 + 1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        true
+    }
+
+    /// Says that the lock taken last was let go.
+    pub(crate) fn end(&self) {
+        compiler_fence(Ordering::SeqCst);
+        let depth = self.depth.load(Ordering::Relaxed);
+        self.depth.store(depth.saturating_sub(1), Ordering::Relaxed);
+    }
+
+    /// Whether this thread has a pool's lock, or is about to take it.
+    pub(crate) fn holds(&self, pool: u64) -> bool {
+        let depth = self.depth.load(Ordering::Relaxed) as usize;
+        self.held.iter().take(depth).any(|held| held.load(Ordering::Relaxed) == pool)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::current;
-    use std::sync::atomic::Ordering;
+    use super::*;
 
     #[test]
     fn every_thread_has_its_own_and_it_is_zero_at_first() {
@@ -117,5 +189,19 @@ mod tests {
         assert_ne!(theirs, mine);
         assert_eq!((value, current().looking.load(Ordering::Relaxed)), (0, 7));
         assert_eq!(std::ptr::from_ref(current()).addr(), mine);
+    }
+
+    #[test]
+    fn a_lock_is_begun_once_and_four_at_most() {
+        let thread = current();
+        assert!(thread.begin(11) && !thread.begin(11) && thread.begin(12));
+        assert!(
+            thread.begin(13) && thread.begin(14) && !thread.begin(15),
+            "as many as there are places"
+        );
+        assert!(thread.holds(11) && thread.holds(14) && !thread.holds(15));
+        (0..4).for_each(|_| thread.end());
+        assert!(!thread.holds(11) && thread.begin(11));
+        thread.end();
     }
 }

@@ -191,6 +191,57 @@ fn two_threads_that_free_one_block_are_told_apart() {
     pool.check().expect("sound");
 }
 
+/// One gives it back by way of its cache, without the lock, and the other under the lock, as zero.
+#[test]
+fn a_block_freed_twice_on_two_ways_at_once_is_noticed() {
+    let pool = quiet().capacity(4 << 20).build().expect("a pool");
+    let (turn, done) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+    let block = std::sync::atomic::AtomicUsize::new(0);
+    let freed = std::sync::atomic::AtomicUsize::new(0);
+    let rounds = 20_000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(pool.alloc(0).expect("this thread has a cache"));
+            for _ in 0..rounds {
+                turn.wait();
+                let start = NonNull::new(block.load(Ordering::SeqCst) as *mut u8).expect("a block");
+                freed.fetch_add(usize::from(free(&pool, start, 0).is_ok()), Ordering::SeqCst);
+                done.wait();
+            }
+        });
+        for round in 0..rounds {
+            let start = pool.zalloc_raw(0).expect("a page");
+            block.store(start.as_ptr() as usize, Ordering::SeqCst);
+            turn.wait();
+            // SAFETY: nobody wrote to it; that it is freed once is what is under test.
+            let mine = unsafe { pool.free_zeroed_run_raw(start, 1) }.is_ok();
+            freed.fetch_add(usize::from(mine), Ordering::SeqCst);
+            done.wait();
+            assert_eq!(freed.load(Ordering::SeqCst), round + 1, "exactly one of them had it");
+        }
+    });
+    pool.check().expect("sound");
+}
+
+/// A request just above a power of two takes what it needs of the system's memory.
+#[test]
+fn no_request_commits_an_eighth_more_than_it_asks_for() {
+    for pages in [PageSize::Base, PageSize::Transparent] {
+        for asked in [(16 << 20) + 1, (32 << 20) + 1, (33 << 20) - 5, (48 << 20) + 4097] {
+            let pool = uncached().capacity(256 << 20).page_size(pages).build().expect("a pool");
+            let block = pool.zalloc_bytes(asked).expect("a block");
+            assert!(block.len() - asked < pool.page_size());
+            let resident = pool.resident().expect("an answer");
+            assert!(resident <= asked + asked / 8, "{asked} bytes took {resident}");
+            let stats = pool.stats().expect("figures");
+            assert!(stats.resident <= (asked + asked / 8) as u64, "{stats:?}");
+            drop(block);
+            pool.check().expect("sound");
+            pool.check_zeros().expect("zero");
+        }
+    }
+}
+
 #[test]
 fn a_closed_pool_says_so_on_every_handle() {
     let pool = quiet().capacity(1 << 20).build().expect("a pool");

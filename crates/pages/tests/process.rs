@@ -365,6 +365,268 @@ fn a_fork_of_a_shared_pool_cannot_give_back_what_is_the_parents() {
     assert_eq!(pool.stats().expect("figures").allocated, 0);
 }
 
+/// Who cannot look is told nothing about others, and takes nobody for dead: itself as little as them.
+#[test]
+fn nobody_is_dead_for_want_of_a_file_or_of_a_main_thread() {
+    let name = "nobody_is_dead_for_want_of_a_file_or_of_a_main_thread";
+    if std::env::var_os("NO_FILES").is_none() {
+        // In a process of its own: the limit is the process's.
+        rerun(name, "NO_FILES");
+        return;
+    }
+    let pool = quiet().build_shared().expect("a pool");
+    let file = pool.file().expect("a file");
+    let mine = pool.alloc_raw(3).expect("a block");
+    let (read, write) = std::io::pipe().expect("a pipe");
+    let pid = fork(|| {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let theirs: &Pool = Box::leak(Box::new(Pool::attach(file).expect("the pool")));
+        let held = theirs.alloc_raw(4).expect("a block").as_ptr() as usize;
+        let told = write.as_raw_fd();
+        // Like a daemon: every file but one is closed. And the main thread ends before the others do.
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            for descriptor in 0..1024 {
+                if descriptor != told {
+                    // SAFETY: nothing here uses a file by its number any more.
+                    unsafe { libc::close(descriptor) };
+                }
+            }
+            // SAFETY: the block is held.
+            unsafe { (held as *mut u8).write_bytes(0x5D, theirs.page_size() << 4) };
+            (&write).write_all(b"x").expect("told");
+            std::thread::sleep(Duration::from_secs(60));
+        });
+        // SAFETY: ends this thread, the process's first; nothing in it has a destructor that matters.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+        false
+    });
+    use std::io::Read;
+    let mut told = [0];
+    (&read).read_exact(&mut told).expect("the child holds a block");
+    assert_eq!(pool.reap().expect("an answer"), 0, "its other thread lives");
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 1024 };
+    let mut before = none;
+    // SAFETY: a place for the limits.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut before) };
+    let none = libc::rlimit { rlim_cur: 0, ..before };
+    // SAFETY: valid limits.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
+    assert_eq!(pool.reap().expect("an answer"), 0, "nobody is dead: files cannot be opened");
+    let all: Vec<_> = std::iter::from_fn(|| pool.zalloc_raw(0).ok()).collect();
+    // SAFETY: valid limits.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const before) };
+    let range = |start: NonNull<u8>, pages| {
+        let start = start.as_ptr() as usize;
+        start..start + pages * pool.page_size()
+    };
+    assert!(all.iter().all(|page| !range(mine, 8).contains(&(page.as_ptr() as usize))));
+    assert_eq!(all.len() * pool.page_size(), pool.capacity() - 24 * pool.page_size());
+    // SAFETY: a child of this process.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait(pid);
+    assert_eq!(pool.reap().expect("now it is"), 16 * pool.page_size());
+    pool.check().expect("sound");
+}
+
+/// A fork inherits the files of its parent, and must not seem to be it.
+#[test]
+fn a_dead_process_is_dead_though_its_fork_lives() {
+    let pool = quiet().build_shared().expect("a pool");
+    let file = pool.file().expect("a file");
+    let (read, write) = std::io::pipe().expect("a pipe");
+    let pid = fork(|| {
+        let mine = Pool::attach(file).expect("the pool");
+        mine.alloc_raw(5).expect("a block");
+        let kept = fork(|| {
+            use std::io::Write;
+            (&write).write_all(b"x").expect("told");
+            std::thread::sleep(Duration::from_secs(3));
+            true
+        });
+        assert!(kept > 0);
+        std::thread::sleep(Duration::from_secs(60));
+        false
+    });
+    use std::io::Read;
+    (&read).read_exact(&mut [0]).expect("the fork is there");
+    // SAFETY: a child of this process.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    wait(pid);
+    assert_eq!(pool.reap().expect("an answer"), 32 * pool.page_size());
+    pool.check().expect("sound");
+}
+
+/// Threads of this process with that name.
+fn threads_named(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+    tasks
+        .filter(|task| {
+            let comm = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+            comm.trim() == name
+        })
+        .count()
+}
+
+#[test]
+fn two_who_resume_at_once_in_a_child_get_one_scrubber_and_nobody_hangs() {
+    let pool = quiet().scrub(eager()).build().expect("a pool");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Somebody is in the middle of pausing or resuming when the process forks.
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                pool.pause_scrubber();
+                pool.resume_scrubber();
+            }
+        });
+        for _ in 0..25 {
+            let pid = fork(|| {
+                // SAFETY: the default action, which ends a process that hangs.
+                unsafe { libc::alarm(60) };
+                std::thread::scope(|scope| {
+                    for _ in 0..3 {
+                        scope.spawn(|| pool.resume_scrubber());
+                    }
+                });
+                threads_named("cw-pool") == 1 && pool.check().is_ok()
+            });
+            assert_eq!(wait(pid), 0);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+static CHILD: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+extern "C" fn fork_in_a_handler(_: i32) {
+    if CHILD.load(Ordering::SeqCst) || FORKS.load(Ordering::SeqCst) >= 60 {
+        return;
+    }
+    // SAFETY: a handler may fork; the child goes on where the signal came.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        CHILD.store(true, Ordering::SeqCst);
+        // SAFETY: the default action, which ends a process that hangs.
+        unsafe { libc::alarm(60) };
+        return;
+    }
+    let mut status = 1;
+    // SAFETY: waits for the child made above.
+    unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    if status != 0 {
+        WRONG.fetch_add(1, Ordering::SeqCst);
+    }
+    FORKS.fetch_add(1, Ordering::SeqCst);
+}
+
+/// The handler interrupts the pool anywhere, with its lock held or a cache half changed: parent and child
+/// both go on from there.
+#[test]
+fn a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder() {
+    let name = "a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder";
+    if std::env::var_os("FORKS_IN_HANDLER").is_none() {
+        rerun(name, "FORKS_IN_HANDLER");
+        return;
+    }
+    let pool: &Pool = Box::leak(Box::new(quiet().initial(8 << 20).build().expect("a pool")));
+    // Another thread's cache must come back in the child.
+    let (stop, other) = (std::sync::Arc::new(AtomicUsize::new(0)), pool.clone());
+    let seen = std::sync::Arc::clone(&stop);
+    let busy = std::thread::spawn(move || {
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: the set is writable, filled, and then only read.
+        unsafe { libc::sigfillset(set.as_mut_ptr()) };
+        // SAFETY: filled above.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut()) };
+        while seen.load(Ordering::Relaxed) == 0 {
+            drop(other.zalloc(1));
+        }
+    });
+    // SAFETY: all zero is a valid action without flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = fork_in_a_handler as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: a valid action, no old one wanted.
+    unsafe { libc::sigaction(libc::SIGVTALRM, &raw const action, std::ptr::null_mut()) };
+    let tick = libc::timeval { tv_sec: 0, tv_usec: 1000 };
+    let timer = libc::itimerval { it_interval: tick, it_value: tick };
+    // SAFETY: a valid timer, no old one wanted.
+    unsafe { libc::setitimer(libc::ITIMER_VIRTUAL, &raw const timer, std::ptr::null_mut()) };
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut left = 60;
+    let begun = Instant::now();
+    while FORKS.load(Ordering::SeqCst) < 60 && begun.elapsed() < Duration::from_secs(60) {
+        if CHILD.load(Ordering::SeqCst) {
+            left -= 1;
+            if left == 0 {
+                let well = pool.check().is_ok() && pool.check_zeros().is_ok();
+                // SAFETY: ends this process at once.
+                unsafe { libc::_exit(if well { 0 } else { 1 }) };
+            }
+        }
+        if let Ok(block) = pool.zalloc(random.u32(0..8)) {
+            if !zero(&block[..64]) {
+                WRONG.fetch_add(1, Ordering::SeqCst);
+            }
+            block.into_dirty()[0] = 1;
+        }
+    }
+    let off = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let timer = libc::itimerval { it_interval: off, it_value: off };
+    // SAFETY: as above.
+    unsafe { libc::setitimer(libc::ITIMER_VIRTUAL, &raw const timer, std::ptr::null_mut()) };
+    stop.store(1, Ordering::Relaxed);
+    busy.join().expect("no panic");
+    assert!(FORKS.load(Ordering::SeqCst) > 20, "it did fork in the handler");
+    assert_eq!(WRONG.load(Ordering::SeqCst), 0);
+    pool.check().expect("sound");
+}
+
+static IN_HANDLERS: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn use_the_pool() {
+    // SAFETY: null, or a pool that is never taken down.
+    let Some(pool) = (unsafe { IN_HANDLERS.load(Ordering::SeqCst).as_ref() }) else { return };
+    for order in [0, 3, 7] {
+        match pool.zalloc(order) {
+            Ok(block) if zero(&block) => HANDLED.fetch_add(1, Ordering::SeqCst),
+            _ => WRONG.fetch_add(1, Ordering::SeqCst),
+        };
+    }
+}
+
+#[test]
+fn a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered() {
+    let name = "a_programs_fork_handlers_may_use_a_pool_whenever_they_were_registered";
+    if std::env::var_os("FORK_HANDLERS").is_none() {
+        rerun(name, "FORK_HANDLERS");
+        return;
+    }
+    let handler: unsafe extern "C" fn() = use_the_pool;
+    // SAFETY: the default action, which ends a process that hangs.
+    unsafe { libc::alarm(60) };
+    let register = || {
+        // SAFETY: the function lives as long as the process.
+        unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) };
+    };
+    register();
+    let pool = quiet().initial(4 << 20).build().expect("a pool");
+    IN_HANDLERS.store(Box::into_raw(Box::new(pool.clone())), Ordering::SeqCst);
+    register();
+    for _ in 0..10 {
+        let pid = fork(|| {
+            let seen = HANDLED.load(Ordering::SeqCst);
+            drop(pool.zalloc(2).expect("a block"));
+            pool.check().is_ok() && seen >= 12 && WRONG.load(Ordering::SeqCst) == 0
+        });
+        assert_eq!(wait(pid), 0);
+    }
+    assert_eq!((HANDLED.load(Ordering::SeqCst), WRONG.load(Ordering::SeqCst)), (120, 0));
+}
+
 #[test]
 fn files_that_are_no_pool_are_refused_by_field() {
     let refused = |file: &std::fs::File, words: &str| {

@@ -131,6 +131,53 @@ fn pause_stops_it_and_resume_lets_it_go_on() {
     until("zeroed", || dirty(&pool) == 0);
 }
 
+/// How often threads of that name went to sleep.
+fn sleeps_of(name: &str) -> u64 {
+    let mut sleeps = 0;
+    for task in std::fs::read_dir("/proc/self/task").expect("threads").flatten() {
+        let Ok(text) = std::fs::read_to_string(task.path().join("status")) else { continue };
+        let field = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name));
+            line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or_default().to_owned()
+        };
+        if field("Name:") == name {
+            sleeps += field("voluntary_ctxt_switches:").parse::<u64>().unwrap_or(0);
+        }
+    }
+    sleeps
+}
+
+#[test]
+fn a_paused_scrubber_is_not_woken_by_zeroing_and_freeing() {
+    let name = "a_paused_scrubber_is_not_woken_by_zeroing_and_freeing";
+    if std::env::var_os("PAUSED_SCRUBBER").is_none() {
+        let status = std::process::Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", name, "--test-threads=1"])
+            .env("PAUSED_SCRUBBER", "1")
+            .status()
+            .expect("it runs");
+        assert!(status.success());
+        return;
+    }
+    for blocks in [0, 256] {
+        let pool = builder(eager()).cache_blocks(blocks).build().expect("a pool");
+        drop(pool.alloc(6).expect("a block"));
+        until("quiet", || pool.pause_scrubber() && state(&pool) == ScrubberState::Paused);
+        std::thread::sleep(Duration::from_millis(50));
+        let before = sleeps_of("cw-pool");
+        assert!(before > 0, "the thread is there and sleeps");
+        for order in [0, 5, 7] {
+            for _ in 0..500 {
+                drop(pool.zalloc(order).expect("a block").into_dirty());
+                // Long enough for a woken thread to run.
+                std::thread::yield_now();
+            }
+        }
+        assert!(pool.stats().expect("figures").hot_zeroed > 0);
+        assert_eq!(sleeps_of("cw-pool"), before, "it slept through");
+    }
+}
+
 /// An order that comes while it decides to rest is not slept through.
 #[test]
 fn paused_resumed_and_stopped_at_once_it_always_ends() {

@@ -2,7 +2,7 @@
 //! given to any of them.
 
 use crate::{next, pool};
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 
 /// Alignment of every block (System V ABI).
@@ -169,4 +169,22 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
             None => unsafe { next::malloc_usable_size(block) },
         },
     }
+}
+
+/// What `pthread_atfork` calls. The pool's own handlers are registered before any others, so that they run
+/// last before a fork and first after it: no handler of a program ever finds the pool locked, or waits for
+/// a thread that does.
+///
+/// # Safety
+/// `__register_atfork`'s contract.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __register_atfork(
+    prepare: next::Handler,
+    parent: next::Handler,
+    child: next::Handler,
+    library: *mut c_void,
+) -> c_int {
+    cachewise_pages::register_fork_handlers();
+    // SAFETY: the caller's promise.
+    unsafe { next::register_atfork(prepare, parent, child, library) }
 }

@@ -82,7 +82,15 @@ functions! {
         0
     };
     malloc_usable_size: fn(block: *mut u8) -> usize = c"malloc_usable_size", { let _ = block; 0 };
+    register_atfork: fn(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void) -> c_int
+        = c"__register_atfork", {
+            let _ = (prepare, parent, child, library);
+            libc::ENOMEM
+        };
 }
+
+/// A function to be run around a fork, or none.
+pub(crate) type Handler = Option<unsafe extern "C" fn()>;
 
 /// Looks all functions up, unless this very thread is doing so already.
 #[cold]

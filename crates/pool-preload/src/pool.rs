@@ -47,7 +47,7 @@ fn build() {
     let capacity = CAPACITY.load(Ordering::Acquire);
     // A thread's cache would need storage of the thread with a destructor, which an allocator must
     // not have; blocks this large gain little from one.
-    match Pool::builder().capacity(capacity).cache_blocks(0).build() {
+    match Pool::builder().capacity(capacity).cache_blocks(0).stands_in().build() {
         Ok(pool) => {
             let pages = pool.capacity() / pool.page_size();
             let lengths = (0..pages).map(|_| AtomicU32::new(0)).collect();

@@ -5,7 +5,6 @@ use crate::os::{self, Backing};
 use cachewise::Reuse;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use std::vec::Vec;
 
@@ -83,7 +82,7 @@ impl Shared {
 pub struct CpuEngine {
     method: Method,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<os::Spawned>,
     last: u64,
 }
 
@@ -119,7 +118,7 @@ unsafe impl Engine for CpuEngine {
     unsafe fn submit(&mut self, batch: &[Range]) -> Result<Token, EngineError> {
         if self.thread.is_none() {
             let (shared, method) = (Arc::clone(&self.shared), self.method);
-            let spawned = os::spawn("cw-scrub", move || body(&shared, method));
+            let spawned = os::spawn(c"cw-scrub", move || body(&shared, method));
             let refused = |error: std::io::Error| {
                 EngineError::System(error.raw_os_error().unwrap_or(libc::EAGAIN))
             };
@@ -184,7 +183,7 @@ impl Drop for CpuEngine {
         self.shared.lock().quit = true;
         self.shared.begin.notify_one();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            thread.join();
         }
     }
 }

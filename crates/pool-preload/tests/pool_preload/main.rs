@@ -97,6 +97,36 @@ fn the_first_call_of_every_function_from_many_threads_at_once() {
 }
 
 #[test]
+fn a_programs_own_fork_handlers_may_allocate_and_free() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "fork_handlers.c", &[]);
+    for pool in [None, Some("64M"), Some("2M")] {
+        for _ in 0..3 {
+            let output = under(&program, pool).output().expect("it runs");
+            let (stdout, stderr) = told(&output);
+            assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
+            assert_eq!(stdout, "handlers hold\n", "{pool:?}");
+        }
+    }
+}
+
+/// Storage of a thread with a destructor is registered with the loader, under its lock.
+#[test]
+fn a_library_being_loaded_may_wait_for_threads_that_allocate() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let plugin = compiled_from(directory.path(), "plugin.c", &["-shared", "-fPIC"]);
+    let program = compiled_from(directory.path(), "load_plugin.c", &["-ldl"]);
+    for pool in [None, Some("64M")] {
+        for more in [&[][..], &["before"]] {
+            let output = under(&program, pool).arg(&plugin).args(more).output().expect("it runs");
+            let (stdout, stderr) = told(&output);
+            assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
+            assert_eq!(stdout, "loaded\n", "{pool:?} {more:?}");
+        }
+    }
+}
+
+#[test]
 fn the_standards_words_on_every_function_hold() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compiled_from(directory.path(), "contract.c", &[]);
