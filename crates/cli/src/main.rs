@@ -58,7 +58,7 @@ fn main() -> ExitCode {
                 // Whoever read us has seen enough.
                 return ExitCode::from(status::OK);
             }
-            anstream::eprintln!("cachewise: {error:#}");
+            anstream::eprintln!("cachewise: {}", output::printable(&format!("{error:#}")));
             ExitCode::from(status_of(&error))
         }
     }

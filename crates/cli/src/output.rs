@@ -2,13 +2,38 @@
 
 use anyhow::Context;
 use cachewise_measure::Writer;
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Writes to stdout.
+/// Text for a terminal. Names in records, sections and ELF files are others' words: what would make a
+/// terminal do something is shown as `?`, lines, tabs and colours (`ESC [ .. m`) aside.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let stays = |character: char| !character.is_control() || matches!(character, '\n' | '\t');
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let colour = rest.strip_prefix("\x1b[").and_then(|behind| {
+            let end = behind.find(|digit: char| !digit.is_ascii_digit() && digit != ';')?;
+            behind[end..].starts_with('m').then_some(end + 3)
+        });
+        let length = colour.unwrap_or(character.len_utf8());
+        match colour.is_some() || stays(character) {
+            true => shown.push_str(&rest[..length]),
+            false => shown.push('?'),
+        }
+        rest = &rest[length..];
+    }
+    Cow::Owned(shown)
+}
+
+/// Writes to stdout, [`printable`].
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(printable(text).as_bytes())?;
     stdout.flush()?;
     Ok(())
 }
@@ -98,4 +123,26 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_move_a_terminal_is_not_printed() {
+        for plain in ["", "a table\nof\ttwo lines\n", "gr\u{f6}\u{df}e", "\x1b[1;31mred\x1b[0m"] {
+            assert_eq!(printable(plain), plain);
+        }
+        for (hostile, shown) in [
+            ("\x1b]0;title\x07", "?]0;title?"),
+            ("\x1b[2Jcleared", "?[2Jcleared"),
+            ("one\rother", "one?other"),
+            ("\x1b[1;3", "?[1;3"),
+            ("\x1b", "?"),
+            ("\u{9b}31m\x7f\0", "?31m??"),
+        ] {
+            assert_eq!(printable(hostile), shown);
+        }
+    }
 }

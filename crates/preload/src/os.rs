@@ -201,9 +201,18 @@ mod statistics {
 
     /// What the dynamic linker knows about an address.
     pub(crate) struct Place {
-        pub(crate) module: &'static CStr,
+        /// The module's file; none is the program's own.
+        pub(crate) module: Option<&'static CStr>,
+        /// The address as the file counts, which is what `addr2line` takes.
         pub(crate) offset: usize,
         pub(crate) symbol: Option<(&'static CStr, usize)>,
+    }
+
+    /// The public beginning of `struct link_map`.
+    #[repr(C)]
+    struct LinkMap {
+        address: usize,
+        name: *const c_char,
     }
 
     /// The module and symbol that an address lies in. Takes the dynamic linker's lock: at exit only.
@@ -213,17 +222,34 @@ mod statistics {
             (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
         };
         let mut found = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: `found` is writable for a Dl_info; any address may be asked about.
-        if unsafe { libc::dladdr(address as *const c_void, found.as_mut_ptr()) } == 0 {
-            return None;
-        }
-        // SAFETY: all zero is a Dl_info, and dladdr succeeded.
+        let mut map: *mut c_void = ptr::null_mut();
+        // SAFETY: `found` is writable for a Dl_info and `map` for a pointer; any address may be asked
+        // about.
+        let known = unsafe {
+            dladdr1(address as *const c_void, found.as_mut_ptr(), &mut map, RTLD_DL_LINKMAP)
+        };
+        // SAFETY: null, or the dynamic linker's for a module that is loaded.
+        let map = unsafe { map.cast::<LinkMap>().as_ref() };
+        let map = map.filter(|_| known != 0)?;
+        // SAFETY: all zero is a Dl_info, and dladdr1 succeeded.
         let found = unsafe { found.assume_init() };
         Some(Place {
-            module: text(found.dli_fname)?,
-            offset: address.wrapping_sub(found.dli_fbase as usize),
+            // What it has of the program itself is how it was called, and a server may have changed that.
+            module: text(map.name).filter(|name| !name.is_empty()),
+            offset: address.wrapping_sub(map.address),
             symbol: text(found.dli_sname)
                 .map(|name| (name, address.wrapping_sub(found.dli_saddr as usize))),
         })
+    }
+
+    const RTLD_DL_LINKMAP: c_int = 2;
+
+    unsafe extern "C" {
+        fn dladdr1(
+            address: *const c_void,
+            found: *mut libc::Dl_info,
+            extra: *mut *mut c_void,
+            flags: c_int,
+        ) -> c_int;
     }
 }

@@ -303,7 +303,14 @@ struct At(usize);
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(place) = os::place(self.0) else { return write!(f, "{:#x}", self.0) };
-        write!(f, "{}+{:#x}", Shown(place.module), place.offset)?;
+        match place.module {
+            Some(module) => Shown(module).fmt(f)?,
+            None => {
+                let mut path = [0; 1024];
+                Bytes(os::program(&mut path)).fmt(f)?;
+            }
+        }
+        write!(f, "+{:#x}", place.offset)?;
         if let Some((name, distance)) = place.symbol {
             write!(f, " {}+{distance:#x}", Shown(name))?;
         }

@@ -82,6 +82,9 @@ impl SiteLine {
             Outcome::CannotTell(Why::TooFew) if self.evidence().pairs() == 0 => {
                 "too few calls".to_owned()
             }
+            Outcome::CannotTell(Why::TooFew) => {
+                format!("cannot tell yet: {} pairs of blocks are too few", self.evidence().pairs())
+            }
             Outcome::CannotTell(why) => format!("cannot tell: {}", reason(why)),
         }
     }
@@ -89,7 +92,7 @@ impl SiteLine {
 
 fn reason(why: Why) -> &'static str {
     match why {
-        Why::TooFew => "too few calls yet",
+        Why::TooFew => "too few pairs of blocks",
         Why::NoDifference => "no difference",
         Why::Unconfirmed => "long blocks disagree",
         Why::Reopened => "reopened, it changed",

@@ -4,9 +4,11 @@ use super::learned;
 use crate::args::Exec;
 use crate::status;
 use anyhow::{Context as _, bail};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -54,7 +56,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     if args.unlearned {
         command.env_remove("CACHEWISE_PROGRAM");
     } else if args.name.is_some() || std::env::var_os("CACHEWISE_PROGRAM").is_none() {
-        follow(&mut command, args, name)?;
+        follow(&mut command, args, &program)?;
     }
     if args.stats {
         return with_statistics(command, &program);
@@ -64,11 +66,11 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
 }
 
 /// Lets it start from what was learned of it, if anything was.
-fn follow(command: &mut Command, args: &Exec, program: &std::ffi::OsStr) -> anyhow::Result<()> {
+fn follow(command: &mut Command, args: &Exec, program: &Path) -> anyhow::Result<()> {
     let profile = args.profile.as_deref();
     let place = match &args.name {
-        Some(name) => learned::existing(name, profile)?,
-        None => match learned::place(&learned::name_of(Path::new(program)), profile) {
+        Some(name) => learned::existing(name, profile)?.1,
+        None => match learned::place(&learned::name_of(program), profile) {
             Ok(place) => place,
             // No user's directory, or a program whose name is no file's: then nothing was learned.
             Err(_) => return Ok(()),
@@ -128,7 +130,10 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
         return fs::canonicalize(file).with_context(|| format!("{option} {}", file.display()));
     }
     let own = std::env::current_exe().and_then(fs::canonicalize)?;
-    let places = places(library, own.parent().unwrap_or(Path::new("/")));
+    let paths = |name| std::env::var_os(name).into_iter().flat_map(split).collect::<Vec<_>>();
+    let named = paths("CACHEWISE_LIBRARY");
+    let searched = paths("LD_LIBRARY_PATH");
+    let places = places(library, own.parent().unwrap_or(Path::new("/")), &named, &searched);
     match places.iter().find(|place| place.is_file()) {
         Some(found) => Ok(fs::canonicalize(found)?),
         None => {
@@ -138,9 +143,8 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
             let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
             let package = library.trim_start_matches("lib").trim_end_matches(".so");
             bail!(
-                "{library} not found; looked for {}\n\
-                 build it with: cargo build --release -p {}\n\
-                 or name it with {option} FILE",
+                "{library} not found; looked for {}; name its directory with CACHEWISE_LIBRARY, or \
+                 the file with {option}, or build it: cargo build --release -p {}",
                 looked.join(", "),
                 package.replace('_', "-")
             )
@@ -148,20 +152,32 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
     }
 }
 
-/// Beside the program, in the library directories of the same tree, and in Cargo's release
-/// directory beside the debug one.
-fn places(library: &str, directory: &Path) -> Vec<PathBuf> {
+/// The directories of a list with colons in it.
+fn split(list: OsString) -> Vec<PathBuf> {
+    std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+/// In the directories that `CACHEWISE_LIBRARY` names; beside the program, in the library directories of
+/// the same tree, and in Cargo's release directory beside the debug one; then where the dynamic linker is
+/// told to look.
+fn places(
+    library: &str,
+    directory: &Path,
+    named: &[PathBuf],
+    searched: &[PathBuf],
+) -> Vec<PathBuf> {
     let tree = directory.parent().unwrap_or(directory);
     // A library built for debugging is none to run programs on.
     let beside = if directory.ends_with("debug") { tree.join("release") } else { directory.into() };
     let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
-    let inside = ["lib", "lib64", &multiarch].map(|inside| tree.join(inside));
-    [beside].into_iter().chain(inside).map(|place| place.join(library)).collect()
+    let inside = ["lib", "lib64", "lib/cachewise", &multiarch].map(|inside| tree.join(inside));
+    let own = [beside].into_iter().chain(inside);
+    let all = named.iter().cloned().chain(own).chain(searched.iter().cloned());
+    all.map(|place| place.join(library)).collect()
 }
 
 /// The libraries first, then what was to be preloaded anyway.
 pub(super) fn preload(libraries: &[PathBuf]) -> anyhow::Result<OsString> {
-    use std::os::unix::ffi::OsStrExt as _;
     let mut list = OsString::new();
     for library in libraries {
         if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
@@ -199,15 +215,35 @@ pub(super) fn out_of_reach(program: &Path) -> Option<&'static str> {
     if metadata.permissions().mode() & 0o6000 != 0 {
         return Some("a set-user-id program, into which nothing is preloaded");
     }
-    let bytes = fs::read(program).ok()?;
-    if let Some(line) = bytes.strip_prefix(b"#!") {
+    let mut program = program.to_owned();
+    for _ in 0..=DEEPEST {
+        let bytes = beginning(&program)?;
+        let Some(line) = bytes.strip_prefix(b"#!") else {
+            let alone = is_static(&bytes)?;
+            return alone.then_some("a statically linked program, into which nothing is preloaded");
+        };
+        // A script's interpreter may be a script.
         let line = line.split(|byte| *byte == b'\n').next()?.trim_ascii();
         let interpreter = line.split(|byte| byte.is_ascii_whitespace()).next()?;
-        let interpreter = PathBuf::from(std::str::from_utf8(interpreter).ok()?);
-        // A script's interpreter is no script, but nobody forbids it.
-        return (interpreter != program).then(|| out_of_reach(&interpreter)).flatten();
+        program = PathBuf::from(OsStr::from_bytes(interpreter));
     }
-    is_static(&bytes)?.then_some("a statically linked program, into which nothing is preloaded")
+    // The kernel will say so.
+    None
+}
+
+/// Interpreters of interpreters that Linux goes through (`exec_binprm`).
+const DEEPEST: usize = 5;
+
+/// What a regular file begins with: an interpreter's name, or headers.
+fn beginning(file: &Path) -> Option<Vec<u8>> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(64 << 10).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Whether an ELF file for 64 bits asks for no dynamic linker (System V ABI, program header
@@ -233,11 +269,32 @@ mod tests {
 
     #[test]
     fn a_clones_debug_build_finds_the_release_library() {
-        let found = places(LIBRARY, Path::new("/clone/target/debug"));
+        let found = places(LIBRARY, Path::new("/clone/target/debug"), &[], &[]);
         assert_eq!(found[0], Path::new("/clone/target/release").join(LIBRARY));
-        let found = places(LIBRARY, Path::new("/usr/bin"));
-        assert_eq!(found[0], Path::new("/usr/bin").join(LIBRARY));
-        assert_eq!(found[1], Path::new("/usr/lib").join(LIBRARY));
+        let (named, searched) = (["/mine".into()], ["/opt/lib".into(), "/other".into()]);
+        let found = places(LIBRARY, Path::new("/usr/bin"), &named, &searched);
+        assert_eq!(found[0], Path::new("/mine").join(LIBRARY));
+        assert_eq!(found[1], Path::new("/usr/bin").join(LIBRARY));
+        assert_eq!(found[2], Path::new("/usr/lib").join(LIBRARY));
+        assert_eq!(found.last(), Some(&Path::new("/other").join(LIBRARY)));
+    }
+
+    /// Two scripts that are each other's interpreter were once the end of the stack.
+    #[test]
+    fn a_circle_of_interpreters_and_files_that_are_none_are_left_to_the_kernel() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [one, other, pipe] = ["one", "other", "pipe"].map(|name| directory.path().join(name));
+        fs::write(&one, format!("#!{}\n", other.display())).expect("written");
+        fs::write(&other, format!("#!{}\n", one.display())).expect("written");
+        assert_eq!(out_of_reach(&one), None);
+        let name = std::ffi::CString::new(pipe.as_os_str().as_bytes()).expect("no NUL");
+        // SAFETY: the path ends in NUL.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for endless in [pipe.as_path(), Path::new("/dev/zero")] {
+            assert_eq!(out_of_reach(endless), None);
+            fs::write(&one, format!("#!{}\n", endless.display())).expect("written");
+            assert_eq!(out_of_reach(&one), None);
+        }
     }
 
     #[test]

@@ -32,8 +32,8 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
 
 /// The call sites of a program.
 fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
-    let place = learned::place(name, args.profile.as_deref())?;
-    let program = learned::read(name, &place)?;
+    let (name, place) = learned::existing(name, args.profile.as_deref())?;
+    let program = learned::read(&name, &place)?;
     if let Some(file) = &args.html {
         output::write(file, programs::page(&program).as_bytes())?;
     }

@@ -13,7 +13,7 @@ pub fn run(args: &Forget) -> anyhow::Result<u8> {
         None => learned::names(None)?,
     };
     for name in &names {
-        let place = learned::existing(name, None)?;
+        let (name, place) = learned::existing(name, None)?;
         let path = CString::new(place.as_os_str().as_bytes())?;
         // Under its lock: a program that saves at this moment does so before or after.
         cachewise::programs::forget(&path)

@@ -5,14 +5,17 @@ use super::{exec, learned};
 use crate::args::Learn;
 use crate::{output, status};
 use anyhow::{Context as _, bail};
+use cachewise::Reuse;
+use cachewise::profile::Profile;
+use cachewise_kernels::{Operation, StoreKind};
 use cachewise_measure::stats::{PairedRatio, median};
 use cachewise_measure::{Verdict, children, turns};
-use cachewise_report::units::{gain, time};
+use cachewise_report::units::{bytes, gain, time};
 use cachewise_report::{Table, programs};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -103,8 +106,11 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
     if section.exists() {
-        // What is damaged is told before anything is run for it.
-        learned::read(&own, &section)?;
+        // What is no section is told before anything is run for it; one that is damaged goes.
+        let found = learned::read(&own, &section);
+        if let Err(why) = found {
+            learned::is_ours(&section).then_some(()).ok_or(why)?;
+        }
     }
     let profile = args.profile.as_ref().map(fs::canonicalize).transpose()?;
     let launch = Launch {
@@ -138,10 +144,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
             let nothing = json!({ "program": own, "sites": [], "proof": null });
             output::write(file, text_of(&nothing)?.as_bytes())?;
         }
-        output::print(&format!(
-            "{own}: no copy or fill of 64 KiB or more that has two ways was called from a program \
-             that ended by itself: nothing to learn\n"
-        ))?;
+        output::print(&format!("{own}: {}: nothing learned\n", why_nothing(&launch, ended)?))?;
         return Ok(ended.map_or(status::OK, exec::pass_on));
     }
     let mut found = learned::read(&own, &launch.section)?;
@@ -173,6 +176,43 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         return Ok(status::INTERRUPTED);
     }
     Ok(outcome)
+}
+
+/// Why nothing was saved: the one cause, the first of these that is there.
+fn why_nothing(launch: &Launch<'_>, ended: Option<ExitStatus>) -> anyhow::Result<String> {
+    if let Some(signal) = ended.and_then(|status| status.signal()) {
+        return Ok(format!("ended by signal {signal}, before it could save anything"));
+    }
+    if let Some(profile) = &launch.profile {
+        cachewise::load(&Profile::read(profile)?)?;
+    }
+    Ok(match two_ways_from() {
+        None => "the profile never goes around the cache, so there is nothing to try".to_owned(),
+        Some(least) => format!(
+            "no copy or fill of {} or more went through the dynamic linker, or it ended by _exit",
+            bytes(least)
+        ),
+    })
+}
+
+/// The smallest size with two ways: for some hint the profile in force goes around the cache.
+fn two_ways_from() -> Option<u64> {
+    let around = |operation, size: &u64| {
+        [Reuse::Never, Reuse::Unknown, Reuse::Soon].iter().any(|reuse| {
+            let kernel = cachewise::decision(operation, *reuse, *size).kernel;
+            let store = kernel.map(|kernel| kernel.store);
+            matches!(store, Some(StoreKind::NonTemporal | StoreKind::CacheLineZero))
+        })
+    };
+    let first = |operation| {
+        // Eighths of octaves, as the library decides.
+        let sizes = (16..40).flat_map(|octave| (8..16).map(move |eighth| eighth << (octave - 3)));
+        sizes.into_iter().find(|size| around(operation, size))
+    };
+    [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero]
+        .into_iter()
+        .filter_map(first)
+        .min()
 }
 
 fn text_of(record: &Value) -> anyhow::Result<String> {

@@ -1,14 +1,18 @@
 //! What was learned of programs: a file each, beside the machine's profile; with names for people.
 
+use super::exec;
 use anyhow::{Context as _, bail};
 use cachewise::profile::user_path;
-use cachewise_learn::section::{Section, Site};
+use cachewise_learn::section::{MAX_BYTES, Section, Site};
 use cachewise_report::programs::{Program, SiteLine};
-use object::read::{Object as _, ObjectSymbol as _};
+use object::read::{Object as _, ObjectSymbol as _, ReadCache};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 const EXTENSION: &str = "program";
@@ -25,14 +29,23 @@ pub fn directory(profile: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(profile.with_extension("programs"))
 }
 
-/// A program's name: that of its file.
+/// The name that what is learned of a program goes by: that of its file, behind all links, as the
+/// libraries have it.
 pub fn name_of(program: &Path) -> String {
-    program.file_name().unwrap_or(OsStr::new("")).to_string_lossy().into_owned()
+    let file = fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+    let mut name = String::new();
+    // Writing to a String cannot fail.
+    let _ = cachewise::programs::write_name(&mut name, file.as_os_str().as_bytes());
+    name
 }
 
 /// The file of a program's section.
 pub fn place(name: &str, profile: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0', '\n']) {
+    if name.is_empty()
+        || name.starts_with('.')
+        || name.contains(['/', '\0'])
+        || name.contains(char::is_control)
+    {
         bail!("program: found {name:?}, accepted a name without a slash or a leading dot");
     }
     Ok(directory(profile)?.join(format!("{name}.{EXTENSION}")))
@@ -58,27 +71,32 @@ pub fn names(profile: Option<&Path>) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The file of a program that something was learned of.
-pub fn existing(name: &str, profile: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let place = place(name, profile)?;
-    if !place.exists() {
+/// The name and the file of a program that something was learned of; it may be called as a shell
+/// calls it, `python3` where that is a link.
+pub fn existing(name: &str, profile: Option<&Path>) -> anyhow::Result<(String, PathBuf)> {
+    let called = exec::find_program(Path::new(name)).map(|program| name_of(&program));
+    for name in [Some(name.to_owned()), called].into_iter().flatten() {
+        if let Ok(place) = place(&name, profile)
+            && place.exists()
+        {
+            return Ok((name, place));
+        }
+    }
+    // What is wrong with the name comes first.
+    if !place(name, profile)?.exists() {
         let known = names(profile)?;
         let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
         bail!("nothing was learned of \"{name}\"; programs: {known}");
     }
-    Ok(place)
+    bail!("{name}: it came meanwhile: try again")
 }
 
 /// Reads a program's section, with the names of its functions where their files are still there.
 pub fn read(name: &str, place: &Path) -> anyhow::Result<Program> {
-    let bytes = match fs::read(place) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            existing_of(name, place)?;
-            return Err(error).with_context(|| place.display().to_string());
-        }
-        Err(error) => return Err(error).with_context(|| place.display().to_string()),
-    };
+    let mut bytes = Vec::new();
+    regular(place)
+        .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .with_context(|| place.display().to_string())?;
     let section =
         Section::parse(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", place.display()))?;
     let modules: BTreeMap<u32, Symbols> = section
@@ -97,20 +115,22 @@ pub fn read(name: &str, place: &Path) -> anyhow::Result<Program> {
     })
 }
 
-/// The error for a program nothing is known of, with those that something is known of.
-fn existing_of(name: &str, place: &Path) -> anyhow::Result<()> {
-    let entries = place.parent().and_then(|directory| fs::read_dir(directory).ok());
-    let mut known: Vec<String> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension() == Some(OsStr::new(EXTENSION)))
-        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
-        .collect();
-    known.sort();
-    let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-    bail!("nothing was learned of \"{name}\"; programs: {known}")
+/// Whether a file that cannot be read is a section all the same: damaged, cut short, or of an earlier
+/// version. The library sets it aside, says so, and begins anew.
+pub fn is_ours(place: &Path) -> bool {
+    let mut begin = String::new();
+    let read = regular(place).and_then(|file| file.take(17).read_to_string(&mut begin));
+    read.is_ok() && (begin.is_empty() || begin == "cachewise-program")
+}
+
+/// Opens a file that is one: no pipe that never ends, and no device.
+fn regular(path: &Path) -> std::io::Result<fs::File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("found something else, accepted a regular file"));
+    }
+    Ok(file)
 }
 
 /// A program's sites as JSON, for who wants to count with them; nothing is proved of it yet.
@@ -154,7 +174,11 @@ fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
     let function = module.and_then(|symbols| symbols.at(site.offset));
     SiteLine {
         module: module.map_or("?".to_owned(), |symbols| symbols.name.clone()),
-        function: function.unwrap_or_else(|| format!("{:#x}", site.offset)),
+        function: match function {
+            // As statistics have it: what `addr2line` takes, and what people read.
+            Some(function) => format!("{:#x} {function}", site.offset),
+            None => format!("{:#x}", site.offset),
+        },
         site,
     }
 }
@@ -175,7 +199,8 @@ impl Symbols {
             return Symbols { name, given: true, functions: BTreeMap::new() };
         }
         let functions = functions(path, id).unwrap_or_default();
-        Symbols { name: name_of(path), given: false, functions }
+        let name = path.file_name().unwrap_or(OsStr::new("")).to_string_lossy().into_owned();
+        Symbols { name, given: false, functions }
     }
 
     /// The function that a return address lies in: the call is before it.
@@ -186,9 +211,13 @@ impl Symbols {
     }
 }
 
+/// The functions of larger programs are looked for in vain.
+const MOST_SYMBOLS: usize = 4_000_000;
+
 fn functions(path: &Path, id: &str) -> Option<BTreeMap<u64, (u64, String)>> {
-    let bytes = fs::read(path).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
+    // Of a file that a section names, which may be of any size, only what is asked for is read.
+    let cache = ReadCache::new(regular(path).ok()?);
+    let file = object::File::parse(&cache).ok()?;
     let found = file
         .build_id()
         .ok()
@@ -199,6 +228,7 @@ fn functions(path: &Path, id: &str) -> Option<BTreeMap<u64, (u64, String)>> {
     }
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let functions = symbols
+        .take(MOST_SYMBOLS)
         .filter(|symbol| symbol.is_definition() && symbol.kind() == object::SymbolKind::Text)
         .filter_map(|symbol| {
             let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into_owned();

@@ -28,7 +28,7 @@ const IMPORTED: [&str; 16] = [
     "abort",
     "clock_gettime",
     "dl_iterate_phdr",
-    "dladdr",
+    "dladdr1",
     "dlsym",
     "environ",
     "fstat",

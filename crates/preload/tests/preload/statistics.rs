@@ -76,6 +76,41 @@ fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
     check(&std::fs::read_to_string(directory.path().join("counts")).expect("the counts"));
 }
 
+/// A server that calls itself something else (`redis-server *:6379`), and one at a fixed address: what is
+/// printed is what `addr2line` takes.
+#[test]
+fn call_sites_are_named_by_their_file_whatever_the_program_calls_itself() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, flags) in [("moves", &["-fPIE", "-pie"]), ("stays", &["-fno-pie", "-no-pie"])] {
+        let source = directory.path().join("renamed.c");
+        std::fs::write(
+            &source,
+            "#include <string.h>\n#include <sys/prctl.h>\n\
+             static char from[1 << 20], to[1 << 20];\nstatic volatile size_t large = 100000;\n\
+             __attribute__((noinline)) void caller(void) {\n  memcpy(to, from, large);\n  \
+             to[0]++;\n}\nint main(int count, char **arguments) {\n  (void)count;\n  \
+             memset(arguments[0], '*', strlen(arguments[0]));\n  prctl(PR_SET_NAME, \"*:6379\");\n  \
+             caller();\n  return 0;\n}\n",
+        )
+        .expect("written");
+        let program = directory.path().join(name);
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-g", "-O1", "-fno-builtin"]).args(flags).arg("-o").arg(&program);
+        assert!(compiler.arg(&source).status().expect("a C compiler").success());
+        let told = text(&run(preloaded(&program).env("CACHEWISE_STATS", "1")).stderr);
+        let site = told.lines().find(|line| line.starts_with("copy") && line.contains(" site "));
+        let site = site.expect("the call site").split_whitespace().last().expect("a place");
+        let (file, offset) = site.rsplit_once('+').expect("a file and an offset");
+        assert_eq!(Path::new(file), program.canonicalize().expect("there"), "{told}");
+        // The call is before where it returns to.
+        let offset = u64::from_str_radix(offset.trim_start_matches("0x"), 16).expect("digits") - 1;
+        let mut lines = std::process::Command::new("addr2line");
+        let found = lines.args(["-f", "-e", file, &format!("{offset:#x}")]).output();
+        let found = text(&found.expect("addr2line, of the compiler's package").stdout);
+        assert!(found.starts_with("caller\n") && found.contains("renamed.c:5"), "{site}: {found}");
+    }
+}
+
 #[test]
 fn nothing_is_printed_without_being_asked_for() {
     let directory = tempfile::tempdir().expect("a directory");
