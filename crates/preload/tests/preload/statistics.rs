@@ -107,7 +107,7 @@ fn call_sites_are_named_by_their_file_whatever_the_program_calls_itself() {
         let mut lines = std::process::Command::new("addr2line");
         let found = lines.args(["-f", "-e", file, &format!("{offset:#x}")]).output();
         let found = text(&found.expect("addr2line, of the compiler's package").stdout);
-        assert!(found.starts_with("caller\n") && found.contains("renamed.c:5"), "{site}: {found}");
+        assert!(found.starts_with("caller\n") && found.contains("renamed.c:6"), "{site}: {found}");
     }
 }
 
