@@ -1,12 +1,101 @@
+sse2:
+    mov rax, rdi
+    cmp rsi, 20h
+    ja elsewhere
+    cmp esi, 10h
+    jb 1
+    xorps xmm0, xmm0
+    movups [rdi], xmm0
+    movups [rdi+rsi-10h], xmm0
+    ret
+1:
+    xor ecx, ecx
+    cmp esi, 4h
+    jb 2
+    mov r8d, esi
+    mov r10, rsi
+    shr r8d, 1h
+    and r8d, 4h
+    mov [rdi], ecx
+    sub r10, r8
+    mov [rdi+r8], ecx
+    mov [rdi+rsi-4h], ecx
+    mov [rdi+r10-4h], ecx
+    ret
+2:
+    test esi, esi
+    je 3
+    mov r8d, esi
+    shr r8d, 1h
+    mov [rdi], cl
+    mov [rdi+r8], cl
+    mov [rdi+rsi-1h], cl
+3:
+    ret
+avx512vl:
     mov rax, rdi
     cmp rsi, 40h
-    ja 6
+    ja elsewhere
     cmp esi, 10h
+    jb 2
+    vpxord xmm20, xmm20, xmm20
+    cmp esi, 20h
+    jbe 1
+    vmovdqu64 [rdi], ymm20
+    vmovdqu64 [rdi+rsi-20h], ymm20
+    ret
+1:
+    vmovdqu64 [rdi], xmm20
+    vmovdqu64 [rdi+rsi-10h], xmm20
+    ret
+2:
+    xor ecx, ecx
+    cmp esi, 4h
     jb 3
+    mov r8d, esi
+    mov r10, rsi
+    shr r8d, 1h
+    and r8d, 4h
+    mov [rdi], ecx
+    sub r10, r8
+    mov [rdi+r8], ecx
+    mov [rdi+rsi-4h], ecx
+    mov [rdi+r10-4h], ecx
+    ret
+3:
+    test esi, esi
+    je 4
+    mov r8d, esi
+    shr r8d, 1h
+    mov [rdi], cl
+    mov [rdi+r8], cl
+    mov [rdi+rsi-1h], cl
+4:
+    ret
+avx512vl.masked:
+    mov rax, rdi
+    cmp rsi, 40h
+    ja elsewhere
+    vpxord xmm20, xmm20, xmm20
+    cmp esi, 20h
+    ja 1
+    mov ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, esi
+    kmovd k1, ecx
+    vmovdqu8 [rdi]{k1}, ymm20
+    ret
+1:
+    vmovdqu64 [rdi], ymm20
+    vmovdqu64 [rdi+rsi-20h], ymm20
+    ret
+avx2:
+    mov rax, rdi
+    cmp rsi, 40h
+    ja elsewhere
+    cmp esi, 10h
+    jb 2
     cmp esi, 20h
     jb 1
-    cmp rsi, [rip+data]
-    ja 2
     vpxor xmm0, xmm0, xmm0
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+rsi-20h], ymm0
@@ -18,16 +107,9 @@
     movups [rdi+rsi-10h], xmm0
     ret
 2:
-    xorps xmm0, xmm0
-    movups [rdi], xmm0
-    movups [rdi+10h], xmm0
-    movups [rdi+rsi-20h], xmm0
-    movups [rdi+rsi-10h], xmm0
-    ret
-3:
     xor ecx, ecx
     cmp esi, 4h
-    jb 4
+    jb 3
     mov r8d, esi
     mov r10, rsi
     shr r8d, 1h
@@ -38,82 +120,13 @@
     mov [rdi+rsi-4h], ecx
     mov [rdi+r10-4h], ecx
     ret
-4:
+3:
     test esi, esi
-    je 5
+    je 4
     mov r8d, esi
     shr r8d, 1h
     mov [rdi], cl
     mov [rdi+r8], cl
     mov [rdi+rsi-1h], cl
-5:
+4:
     ret
-6:
-    cmp rsi, [rip+data]
-    ja 10
-    vpxor xmm0, xmm0, xmm0
-    vmovdqu [rdi], ymm0
-    vmovdqu [rdi+20h], ymm0
-    cmp rsi, 80h
-    jbe 7
-    vmovdqu [rdi+40h], ymm0
-    vmovdqu [rdi+60h], ymm0
-    cmp rsi, 100h
-    ja 8
-    vmovdqu [rdi+rsi-80h], ymm0
-    vmovdqu [rdi+rsi-60h], ymm0
-7:
-    vmovdqu [rdi+rsi-40h], ymm0
-    vmovdqu [rdi+rsi-20h], ymm0
-    vzeroupper
-    ret
-8:
-    lea rcx, [rdi+rsi-80h]
-    sub rdi, 0FFFFFFFFFFFFFF80h
-    and rdi, 0FFFFFFFFFFFFFFE0h
-    nop word ptr cs:[rax+rax]
-    nop word ptr [rax+rax]
-9:
-    vmovdqa [rdi], ymm0
-    vmovdqa [rdi+20h], ymm0
-    vmovdqa [rdi+40h], ymm0
-    vmovdqa [rdi+60h], ymm0
-    sub rdi, 0FFFFFFFFFFFFFF80h
-    cmp rdi, rcx
-    jb 9
-    vmovdqu [rcx], ymm0
-    vmovdqu [rcx+20h], ymm0
-    vmovdqu [rcx+40h], ymm0
-    vmovdqu [rcx+60h], ymm0
-    vzeroupper
-    ret
-10:
-    cmp rsi, 80h
-    ja 11
-    xorps xmm0, xmm0
-    movups [rdi], xmm0
-    movups [rdi+10h], xmm0
-    movups [rdi+20h], xmm0
-    movups [rdi+30h], xmm0
-    movups [rdi+rsi-40h], xmm0
-    movups [rdi+rsi-30h], xmm0
-    movups [rdi+rsi-20h], xmm0
-    movups [rdi+rsi-10h], xmm0
-    ret
-11:
-    cmp rsi, 1000h
-    jae 13
-    mov rcx, rsi
-    shr rcx, 5h
-12:
-    lea r8, [rip+data]
-    movzx ecx, byte ptr [r8+rcx]
-    lea r8, [rip+data]
-    jmp qword ptr [r8+rcx*8]
-13:
-    bsr r9, rsi
-    lea ecx, [r9-3h]
-    mov r8, rsi
-    shr r8, cl
-    lea rcx, [r8+r9*8+18h]
-    jmp 12

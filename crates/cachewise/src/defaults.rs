@@ -34,6 +34,7 @@
 
 use crate::cpu::{Caches, Identity};
 use crate::dispatch::{self, Slot};
+use crate::entry;
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS};
 use crate::reuse::Reuse;
 use cachewise_kernels::{Features, Operation};
@@ -62,6 +63,20 @@ pub(crate) fn fill(decided: u16, identity: &Identity) {
 /// The kernel through the cache that an operation has here.
 pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
     Ways::find(operation, identity).temporal
+}
+
+/// The number of the way in that an operation has here.
+pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
+    let amd = identity.signature.vendor.as_str() == "AuthenticAMD";
+    let wanted: &[&str] = match operation {
+        Operation::Compare | Operation::Equal => &["avx512vl.masked", "avx2"],
+        _ if amd => &["avx512vl.masked", "avx2"],
+        _ => &["avx512vl", "avx2"],
+    };
+    wanted
+        .iter()
+        .find_map(|name| entry::find(operation, name, identity.features))
+        .unwrap_or(entry::SSE2)
 }
 
 /// The largest size that still goes through the cache.

@@ -21,13 +21,14 @@
 
 use crate::cpu::Identity;
 use crate::defaults;
+use crate::entry;
 use crate::profile::{self, Choice, ProfileText, ROWS as ROW_COUNT};
 use crate::reuse::Reuse;
 use crate::small;
 use crate::source;
 use crate::system;
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
-use cachewise_kernels::{Features, Function, Kernel, Operation, TABLE};
+use cachewise_kernels::{Function, Kernel, Operation, TABLE};
 use core::hint::cold_path;
 use core::ops::RangeInclusive;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
@@ -145,9 +146,8 @@ pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
 /// The bit by which two addresses on different pages differ, for comparisons that may read on to the
-/// end of a page: no page is smaller. The lowest bit as well where the CPU lacks AVX2 or BMI2: an
-/// address and the one 31 bytes on always differ in it. All bits where none may read on: until the
-/// table is filled, and all but the lowest under a checker of memory.
+/// end of a page: no page is smaller. All bits where none may read on: until the table is filled, and
+/// all but the lowest under a checker of memory.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -160,57 +160,33 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     n <= limit.load(Ordering::Relaxed)
 }
 
-/// Says what the CPU can do to those calls that need no decision: short comparisons, and what the
-/// plain loops do whatever the table says. Before anything else that fills the table: its own
-/// comparisons of names would each find it empty, and ask whether to fill it.
+/// Says what the CPU can do to those calls that need no decision: which way in they take, and what that
+/// does whatever the table says. Before anything else that fills the table: its own comparisons of
+/// names would each find it empty, and ask whether to fill it.
 pub(crate) fn note_features(identity: &Identity) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    {
-        let available = identity.features;
-        PAGE.store(
-            match (under_valgrind(), has_bmi2(identity)) {
-                (true, _) => u32::MAX - 1,
-                (false, true) => 4096,
-                (false, false) => 4097,
-            },
-            Ordering::Relaxed,
-        );
-        if available.contains(cachewise_kernels::direct::REQUIRES) {
-            for limit in &DIRECT {
-                // A limit that is larger stands.
-                limit.fetch_max(small::DIRECT_LIMIT, Ordering::Relaxed);
+    PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
+    for operation in profile::OPERATIONS {
+        entry::choose(operation, defaults::way(operation, identity));
+        for reuse in profile::hints(operation) {
+            // A limit that is larger stands.
+            if let Some(limit) = DIRECT.get(profile::row(operation, *reuse)) {
+                limit.fetch_max(direct_least(operation), Ordering::Relaxed);
             }
         }
     }
-    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    let _ = identity;
 }
 
 /// Spares sizes the table for as long as it says, without a gap, what the way in does itself.
-pub(crate) fn note_direct(available: Features) {
+pub(crate) fn note_direct() {
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
             if let Some(limit) = DIRECT.get(row) {
-                limit.store(direct_limit(operation, row, available), Ordering::Relaxed);
+                limit.store(direct_limit(operation, row), Ordering::Relaxed);
             }
         }
     }
-}
-
-/// The same after the table has changed, without asking the CPU again.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn note_direct_again() {
-    note_direct(noted());
-}
-
-/// What the CPU was found to have of what the plain loops require, when the table was filled.
-fn noted() -> Features {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if is_direct(Operation::Copy, Reuse::Unknown, small::DIRECT_LIMIT) {
-        return cachewise_kernels::direct::REQUIRES;
-    }
-    Features::NONE
 }
 
 /// Has every call of a kernel's operation that the table decides done by this kernel, for those who
@@ -226,18 +202,10 @@ pub fn use_only(kernel: &Kernel) -> bool {
         let row = profile::row(operation, *reuse);
         set(row, profile::FIRST_SIZE, profile::MAX_SIZE, slot);
         if let Some(limit) = DIRECT.get(row) {
-            limit.store(direct_limit(operation, row, noted()), Ordering::Relaxed);
+            limit.store(direct_limit(operation, row), Ordering::Relaxed);
         }
     }
     true
-}
-
-/// Whether BMI2 is there beside what the plain loops require: `bzhi`, for short comparisons. No
-/// kernel asks for it, so that it is not among the features.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-fn has_bmi2(identity: &Identity) -> bool {
-    identity.features.contains(cachewise_kernels::direct::REQUIRES)
-        && identity.leaves.leaf7.ebx >> 8 & 1 == 1
 }
 
 /// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by
@@ -263,31 +231,31 @@ fn under_valgrind() -> bool {
     answer != 0
 }
 
+/// What the way in does whatever the table says: no decision changes what is done up to here.
+fn direct_least(operation: Operation) -> usize {
+    if entry::way(operation) == entry::SSE2 { 0 } else { small::DIRECT_LIMIT }
+}
+
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-fn direct_limit(operation: Operation, row: usize, available: Features) -> usize {
-    use cachewise_kernels::direct;
-    if !available.contains(direct::REQUIRES) {
-        return 0;
-    }
+fn direct_limit(operation: Operation, row: usize) -> usize {
+    let least = direct_least(operation);
+    let Some(technique) = entry::continues(operation, entry::way(operation)) else { return least };
     let plain = kernels(operation)
-        .find(|(_, kernel)| kernel.name == direct::continues(operation))
+        .find(|(_, kernel)| kernel.technique() == technique)
         .map_or(Slot::BOOT, |(slot, _)| slot);
-    let Some(Row(entries)) = ROWS.get(row) else { return 0 };
-    let first = class(small::DIRECT_LIMIT as u64);
-    let classes = first..CLASSES;
+    let Some(Row(entries)) = ROWS.get(row) else { return least };
+    let classes = class(small::DIRECT_LIMIT as u64)..CLASSES;
     let last = classes
         .take_while(|class| {
             entries.get(*class).is_some_and(|entry| entry.load(Ordering::Relaxed) == plain.0)
         })
         .last();
-    // No decision changes what is done up to here.
-    let least = small::DIRECT_LIMIT;
     last.map_or(least, |class| usize::try_from(*class_sizes(class).end()).unwrap_or(usize::MAX))
 }
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-fn direct_limit(_: Operation, _: usize, _: Features) -> usize {
-    0
+fn direct_limit(operation: Operation, _: usize) -> usize {
+    direct_least(operation)
 }
 
 /// How many kernels of an operation the library may use.

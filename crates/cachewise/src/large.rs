@@ -205,7 +205,7 @@ pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
             *from = Some(dispatch::class_start(first));
         }
     }
-    dispatch::note_direct_again();
+    dispatch::note_direct();
     from
 }
 

@@ -59,8 +59,6 @@ pub mod raw;
 mod cursor;
 mod defaults;
 mod dispatch;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-#[doc(hidden)]
 pub mod entry;
 #[doc(hidden)]
 pub mod large;

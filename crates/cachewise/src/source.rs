@@ -224,7 +224,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     dispatch::note_features(&identity);
     let decided = dispatch::follow(&profile, &identity);
     defaults::fill(decided, &identity);
-    dispatch::note_direct(available);
+    dispatch::note_direct();
     publish(INSTALLED, decided);
     drop(claim);
     Ok(())
@@ -258,7 +258,7 @@ fn fill() {
     dispatch::note_features(&identity);
     let (kind, decided) = discover(&identity);
     defaults::fill(decided, &identity);
-    dispatch::note_direct(identity.features);
+    dispatch::note_direct();
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
     if !crate::os::has_environment() {

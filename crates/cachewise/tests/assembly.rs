@@ -1,20 +1,25 @@
-//! The hot path as machine code: no call at all, so none of a library function that a preload
-//! library would answer with this very code; no stack; it ends in returns and indirect jumps. And
-//! it is the code in `docs/golden/`, so that nobody changes what every call runs without seeing it:
-//! `CACHEWISE_BLESS=1` writes the files anew, for a commit that says why.
+//! The entries as machine code: no call at all, so none of a library function that a preload
+//! library would answer with this very code; no stack; each ends in returns, indirect jumps, and jumps to
+//! another operation's entry. And what small sizes run is the code in `docs/golden/`, so that nobody
+//! changes what every call runs without seeing it: `CACHEWISE_BLESS=1` writes the files anew, for a
+//! commit that says why.
 //!
 //! For an optimised build without debug assertions (`cargo test --release -p cachewise`): assertions
 //! call the functions that report their failure.
 #![cfg(target_arch = "x86_64")]
 
-use cachewise::raw;
-use iced_x86::{Decoder, DecoderOptions, FastFormatter, FlowControl, Instruction, Register};
+use cachewise::{entry, raw};
+use cachewise_kernels::Operation;
+use iced_x86::{
+    Decoder, DecoderOptions, FastFormatter, FlowControl, Instruction, Mnemonic, Register,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Every instruction that can be reached from an entry without leaving through it.
-fn reachable(entry: u64) -> Vec<Instruction> {
+/// Every instruction that can be reached from an entry without leaving through it, and through no jump
+/// to one of the `others`.
+fn reachable(entry: u64, others: &[u64]) -> Vec<Instruction> {
     let (mut todo, mut seen, mut found) = (vec![entry], BTreeSet::new(), Vec::new());
     while let Some(start) = todo.pop() {
         // SAFETY: the code of a function of this program; a page beyond it is mapped or not read,
@@ -33,7 +38,9 @@ fn reachable(entry: u64) -> Vec<Instruction> {
                 FlowControl::Next => {}
                 FlowControl::ConditionalBranch => todo.push(instruction.near_branch_target()),
                 FlowControl::UnconditionalBranch => {
-                    todo.push(instruction.near_branch_target());
+                    if !others.contains(&instruction.near_branch_target()) {
+                        todo.push(instruction.near_branch_target());
+                    }
                     break;
                 }
                 _ => break,
@@ -43,8 +50,9 @@ fn reachable(entry: u64) -> Vec<Instruction> {
     found
 }
 
-fn check(name: &str, entry: *const (), may_call_kernel: bool) {
-    let code = reachable(entry as u64);
+/// Reads an entry; what its small sizes run.
+fn check(name: &str, entry: *const u8, others: &[u64]) -> String {
+    let code = reachable(entry as u64, others);
     let (mut jumps, mut returns) = (0, 0);
     for instruction in &code {
         let text = format!("{name}: {instruction:?}");
@@ -55,16 +63,19 @@ fn check(name: &str, entry: *const (), may_call_kernel: bool) {
                 assert!(distance < 1 << 20, "a jump far away: {text}");
             }
             FlowControl::IndirectBranch => jumps += 1,
-            FlowControl::IndirectCall if may_call_kernel => jumps += 1,
             FlowControl::Return => returns += 1,
             other => panic!("{other:?}: {text}"),
         }
-        if !may_call_kernel {
-            assert_ne!(instruction.memory_base(), Register::RSP, "the stack: {text}");
-        }
+        assert_ne!(instruction.memory_base(), Register::RSP, "the stack: {text}");
     }
     assert!(jumps > 0 && returns > 0, "{name}: {jumps} indirect jumps, {returns} returns");
-    golden(name, &code);
+    // The first branch upwards is that of larger sizes, whose code follows that of the small ones.
+    let mut in_order: Vec<Instruction> = code;
+    in_order.sort_by_key(Instruction::ip);
+    let larger = in_order.iter().find(|one| one.mnemonic() == Mnemonic::Ja);
+    let larger = larger.expect("sizes are told apart").near_branch_target();
+    in_order.retain(|one| (entry as u64..larger).contains(&one.ip()));
+    listing(&in_order)
 }
 
 /// The instructions in the order of their addresses, with labels for addresses.
@@ -86,8 +97,12 @@ fn listing(code: &[Instruction]) -> String {
         one.clear();
         formatter.format(instruction, &mut one);
         if instruction.is_jcc_short_or_near() || instruction.is_jmp_short_or_near() {
-            let mnemonic = one.split(' ').next().unwrap_or_default();
-            one = format!("{mnemonic} {}", label(instruction.near_branch_target()).unwrap_or(0));
+            let mnemonic = one.split(' ').next().unwrap_or_default().to_owned();
+            let target = instruction.near_branch_target();
+            one = match label(target).filter(|_| code.contains_key(&target)) {
+                Some(label) => format!("{mnemonic} {label}"),
+                None => format!("{mnemonic} elsewhere"),
+            };
         } else if instruction.is_ip_rel_memory_operand() {
             // Where the linker put the data is no business of this listing.
             let (open, close) = (one.find('['), one.find(']'));
@@ -100,11 +115,10 @@ fn listing(code: &[Instruction]) -> String {
     text
 }
 
-fn golden(name: &str, code: &[Instruction]) {
+fn golden(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/golden/{name}.s"));
-    let found = listing(code);
     if std::env::var_os("CACHEWISE_BLESS").is_some() {
-        std::fs::write(&path, &found).expect("docs/golden is writable");
+        std::fs::write(&path, found).expect("docs/golden is writable");
     }
     let blessed = std::fs::read_to_string(&path).unwrap_or_default();
     let line = found.lines().zip(blessed.lines()).position(|(found, blessed)| found != blessed);
@@ -118,11 +132,28 @@ fn golden(name: &str, code: &[Instruction]) {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "debug assertions add calls; run with --release")]
-fn the_hot_path_calls_nothing() {
-    check("copy_nonoverlapping", raw::copy_nonoverlapping as *const (), false);
-    check("copy", raw::copy as *const (), false);
-    check("fill", raw::fill as *const (), false);
-    check("zero", raw::zero as *const (), false);
-    check("compare", raw::compare as *const (), false);
-    check("equal_int", raw::equal_int as *const (), false);
+fn every_way_in_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
+    let exported: [(*const (), Operation); 6] = [
+        (raw::copy_nonoverlapping as *const (), Operation::Copy),
+        (raw::copy as *const (), Operation::Move),
+        (raw::fill as *const (), Operation::Fill),
+        (raw::zero as *const (), Operation::Zero),
+        (raw::compare as *const (), Operation::Compare),
+        (raw::equal_int as *const (), Operation::Equal),
+    ];
+    let others = exported.map(|(function, _)| function as u64);
+    for (function, operation) in exported {
+        let mut text = String::new();
+        for way in entry::variants(operation) {
+            let name = format!("{operation} {}", way.name);
+            let code = check(&name, way.function.address(), &others);
+            let _ = write!(text, "{}:\n{code}", way.name);
+            assert!(!code.contains("ymm") || !way.name.contains("512") || !code.contains("vzero"));
+        }
+        golden(operation.name(), &text);
+        // The exported function: the way in that follows, behind three instructions.
+        let code = reachable(function as u64, &others);
+        let first = code.iter().take(3).map(Instruction::mnemonic);
+        assert!(first.eq([Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Jb]), "{operation}");
+    }
 }

@@ -1,16 +1,18 @@
-//! The way in, in each of its states: before the table is filled (SSE2 blocks only), with the plain
-//! loop written out (AVX2), with a profile that takes it back, without AVX2, and as
-//! under a checker of memory. Every length to 1200 at either
-//! edge of pages that must not be left, every alignment to a line, overlaps in both directions.
+//! The entries, each way in by itself and the exported functions in each of their states: before the
+//! table is filled, with loops written out, with a profile that takes them back, and as under a checker
+//! of memory. Every length to 1200 at either edge of pages that must not be left, every alignment to a
+//! line, overlaps in both directions; and what a call must leave as it found it.
 //!
 //! One test, because the states are the process's and come in this order.
 
 #![cfg(feature = "std")]
 
 use cachewise::cpu::{Caches, Cpu};
+use cachewise::entry;
 use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise::{Reuse, raw};
-use cachewise_kernels::Operation;
+use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::{Features, Function, Operation};
 
 const PAGE: usize = 4096;
 /// Longer than every class, and two steps of the loop.
@@ -51,7 +53,46 @@ fn noise(into: &mut [u8], seed: u64) {
     fastrand::Rng::with_seed(seed).fill(into);
 }
 
+/// What is tested: an operation each.
+#[derive(Clone, Copy)]
+struct Calls {
+    copy: CopyFn,
+    r#move: CopyFn,
+    fill: FillFn,
+    zero: ZeroFn,
+    compare: CompareFn,
+    equal: CompareFn,
+}
+
+const EXPORTED: Calls = Calls {
+    copy: raw::copy_nonoverlapping,
+    r#move: raw::copy,
+    fill: raw::fill,
+    zero: raw::zero,
+    compare: raw::compare,
+    equal: raw::equal_int,
+};
+
+/// The ways in of that name.
+fn ways(name: &str) -> Calls {
+    let mut calls = EXPORTED;
+    for operation in cachewise::profile::OPERATIONS {
+        let entry = entry::variants(operation).iter().find(|entry| entry.name == name);
+        match entry.expect("every operation has every way").function {
+            Function::Copy(f) => calls.copy = f,
+            Function::Move(f) => calls.r#move = f,
+            Function::Fill(f) => calls.fill = f,
+            Function::Zero(f) => calls.zero = f,
+            Function::Compare(f) => calls.compare = f,
+            Function::Equal(f) => calls.equal = f,
+            other => panic!("{other:?} is no operation of the library"),
+        }
+    }
+    calls
+}
+
 struct Buffers {
+    calls: Calls,
     dst: Fenced,
     src: Fenced,
     clean: Vec<u8>,
@@ -62,6 +103,7 @@ struct Buffers {
 impl Buffers {
     fn new() -> Buffers {
         let mut buffers = Buffers {
+            calls: EXPORTED,
             dst: Fenced::new(),
             src: Fenced::new(),
             clean: vec![0; 2 * PAGE],
@@ -87,16 +129,17 @@ impl Buffers {
     }
 
     fn one(&mut self, to: usize, from: usize, n: usize) {
+        let calls = self.calls;
         let source = self.src.all()[from..from + n].to_vec();
         let src = self.src.0.wrapping_add(from).cast_const();
         // SAFETY: n bytes are mapped at both places, which lie apart.
-        self.check(to, &source, "copy", |dst| unsafe { raw::copy_nonoverlapping(dst, src, n) });
+        self.check(to, &source, "copy", |dst| unsafe { (calls.copy)(dst, src, n) });
         // SAFETY: as above.
-        self.check(to, &source, "move", |dst| unsafe { raw::copy(dst, src, n) });
+        self.check(to, &source, "move", |dst| unsafe { (calls.r#move)(dst, src, n) });
         // SAFETY: as above.
-        self.check(to, &vec![0xA5; n], "fill", |dst| unsafe { raw::fill(dst, 0x1A5, n) });
+        self.check(to, &vec![0xA5; n], "fill", |dst| unsafe { (calls.fill)(dst, 0x1A5, n) });
         // SAFETY: as above.
-        self.check(to, &vec![0; n], "zero", |dst| unsafe { raw::zero(dst, n) });
+        self.check(to, &vec![0; n], "zero", |dst| unsafe { (calls.zero)(dst, n) });
         if n <= self.longest_comparison {
             self.compare(to, from, n);
         }
@@ -105,6 +148,7 @@ impl Buffers {
     /// Every place of a difference, with a later one of the other sign, where the buffers end at
     /// pages that must not be read.
     fn compare_everywhere(&mut self, longest: usize) {
+        let calls = self.calls;
         for n in 1..=longest.min(self.longest_comparison) {
             let edge = 2 * PAGE - n;
             let source = self.src.all()[edge..].to_vec();
@@ -119,10 +163,10 @@ impl Buffers {
                     *last = if sign > 0 { source[n - 1].saturating_sub(1) } else { 255 };
                 }
                 // SAFETY: n bytes are mapped at both places.
-                let order = unsafe { raw::compare(a, b, n) };
+                let order = unsafe { (calls.compare)(a, b, n) };
                 assert_eq!(order.signum(), sign, "{n} bytes, {at} differs");
                 // SAFETY: as above.
-                assert_eq!(unsafe { raw::equal_int(a, b, n) }, 0, "{n} bytes, {at} differs");
+                assert_eq!(unsafe { (calls.equal)(a, b, n) }, 0, "{n} bytes, {at} differs");
                 self.dst.all()[edge + at] = source[at];
                 self.dst.all()[2 * PAGE - 1] = source[n - 1];
             }
@@ -132,15 +176,16 @@ impl Buffers {
     }
 
     fn compare(&mut self, to: usize, from: usize, n: usize) {
+        let calls = self.calls;
         let source = self.src.all()[from..from + n].to_vec();
         self.dst.all()[to..to + n].copy_from_slice(&source);
         let a = self.dst.0.wrapping_add(to);
         let b = self.src.0.wrapping_add(from);
         let both = || {
             // SAFETY: n bytes are mapped at both places.
-            let order = unsafe { raw::compare(a, b, n) };
+            let order = unsafe { (calls.compare)(a, b, n) };
             // SAFETY: as above.
-            (order.signum(), unsafe { raw::equal_int(a, b, n) })
+            (order.signum(), unsafe { (calls.equal)(a, b, n) })
         };
         assert_eq!(both(), (0, 1), "compare {n} at {to}, {from}");
         for at in [0, n / 3, n / 2, n.saturating_sub(33), n.saturating_sub(1)] {
@@ -155,13 +200,14 @@ impl Buffers {
     }
 
     fn overlapping(&mut self, n: usize, distance: usize) {
+        let calls = self.calls;
         let low = 700;
         for (to, from) in [(low, low + distance), (low + distance, low)] {
             let mut expected = self.clean.clone();
             expected.copy_within(from..from + n, to);
             let (dst, src) = (self.dst.0.wrapping_add(to), self.dst.0.wrapping_add(from));
             // SAFETY: both places are mapped for n bytes.
-            assert_eq!(unsafe { raw::copy(dst, src, n) }, dst);
+            assert_eq!(unsafe { (calls.r#move)(dst, src, n) }, dst);
             assert!(self.dst.all() == expected, "move {n} bytes from {from} to {to}");
             self.dst.all().copy_from_slice(&self.clean);
         }
@@ -170,7 +216,7 @@ impl Buffers {
     fn everything(&mut self, longest: usize) {
         self.compare_everywhere(longest.min(700));
         if longest == LONGEST {
-            alike_in_the_low_bits();
+            alike_in_the_low_bits(&self.calls);
         }
         for n in 0..=longest {
             // The start of both, the end of both, and against each other.
@@ -194,7 +240,7 @@ impl Buffers {
 
 /// Distances of a multiple of 4096 and a little more or less, overlapping and apart: where a loop goes
 /// downwards although it would not have to, and where it must not.
-fn alike_in_the_low_bits() {
+fn alike_in_the_low_bits(calls: &Calls) {
     const BYTES: usize = 40 << 10;
     const START: usize = 1001;
     let mut clean = vec![0; BYTES];
@@ -210,7 +256,7 @@ fn alike_in_the_low_bits() {
                     let start = buffer.as_mut_ptr();
                     let (dst, src) = (start.wrapping_add(to), start.wrapping_add(from));
                     // SAFETY: both places are inside the buffer for n bytes.
-                    assert_eq!(unsafe { raw::copy(dst, src, n) }, dst);
+                    assert_eq!(unsafe { (calls.r#move)(dst, src, n) }, dst);
                     let mut expected = clean.clone();
                     expected.copy_within(from..from + n, to);
                     assert!(buffer == expected, "move {n} bytes from {from} to {to}");
@@ -219,7 +265,7 @@ fn alike_in_the_low_bits() {
                         let start = buffer.as_mut_ptr();
                         let (dst, src) = (start.wrapping_add(to), start.wrapping_add(from));
                         // SAFETY: as above, and they do not overlap.
-                        assert_eq!(unsafe { raw::copy_nonoverlapping(dst, src, n) }, dst);
+                        assert_eq!(unsafe { (calls.copy)(dst, src, n) }, dst);
                         assert!(buffer == expected, "copy {n} bytes from {from} to {to}");
                         buffer.copy_from_slice(&clean);
                     }
@@ -243,7 +289,7 @@ fn every_state_of_the_way_in() {
     assert_eq!(cachewise::decision(Operation::Copy, Reuse::Unknown, 1).from, 0);
 
     // A profile that wants something else from 256 bytes on, and one that does from 640 on.
-    let plain = if wide() { "avx" } else { "bytes" };
+    let plain = plain();
     let other = if cfg!(target_arch = "x86_64") { "gpr64" } else { "bytes" };
     for (first, then, crossover) in [("bytes", "bytes", 512), (plain, other, 640)] {
         cachewise::load(&profile(first, then, crossover)).expect("a profile for this CPU");
@@ -253,19 +299,16 @@ fn every_state_of_the_way_in() {
     }
 
     #[cfg(target_arch = "x86_64")]
-    {
-        written_out::forbid_avx2();
-        buffers.everything(LONGEST);
-        written_out::forbid_reading_on();
-        buffers.everything(64);
-    }
+    written_out::every_way(&mut buffers);
 }
 
 #[cfg(target_arch = "x86_64")]
 mod written_out {
+    use super::{Buffers, EXPORTED, LONGEST, PAGE as PAGE_BYTES, ways};
     use cachewise::entry::{
-        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, PAGE, ZERO_ROW,
+        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, PAGE, WAYS, ZERO_ROW,
     };
+    use cachewise_kernels::{Features, Operation};
     use std::sync::atomic::Ordering::Relaxed;
 
     const ROWS: [usize; 6] = [COPY_ROW, MOVE_ROW, FILL_ROW, ZERO_ROW, COMPARE_ROW, EQUAL_ROW];
@@ -275,26 +318,147 @@ mod written_out {
         ROWS.into_iter().map(|row| DIRECT[row].load(Relaxed)).max().unwrap_or(0)
     }
 
-    /// As on a CPU without it, the table being filled.
-    pub fn forbid_avx2() {
-        ROWS.into_iter().for_each(|row| DIRECT[row].store(0, Relaxed));
-        PAGE.store(4097, Relaxed);
-    }
-
-    /// As under Valgrind.
-    pub fn forbid_reading_on() {
-        PAGE.store(u32::MAX - 1, Relaxed);
+    /// Each way in, called by itself and by the exported functions: with its loop, and with the table
+    /// from 257 bytes on.
+    pub fn every_way(buffers: &mut Buffers) {
+        let (available, entries) =
+            (Features::detect(), cachewise::entry::variants(Operation::Copy));
+        for (number, entry) in entries.iter().enumerate() {
+            if !entry.runs_on(available) {
+                println!("not run here: {}", entry.name);
+                continue;
+            }
+            println!("{}", entry.name);
+            for way in &WAYS {
+                way.store(number as u8, Relaxed);
+            }
+            // An `sse2` way has no loop, whatever the limit.
+            for limit in [256, usize::MAX] {
+                ROWS.into_iter().for_each(|row| DIRECT[row].store(limit, Relaxed));
+                buffers.calls = ways(entry.name);
+                buffers.everything(LONGEST);
+                buffers.calls = EXPORTED;
+                buffers.everything(LONGEST);
+            }
+            let calls = ways(entry.name);
+            for n in 0..LONGEST {
+                super::leaves_nothing(&calls, entry.name, n);
+            }
+            // As under Valgrind: nothing is read behind the buffers.
+            PAGE.store(u32::MAX - 1, Relaxed);
+            buffers.everything(64);
+            PAGE.store(PAGE_BYTES as u32, Relaxed);
+        }
     }
 }
 
+/// The calling convention's part that no byte of memory shows: the direction flag is clear, the x87
+/// stack empty, its control word and MXCSR's as before, and of ymm0 to ymm15 (zmm0 to zmm15), which
+/// slow down every SSE instruction while they are in use, the upper halves are zero.
 #[cfg(target_arch = "x86_64")]
-fn wide() -> bool {
-    cachewise_kernels::Features::detect().contains(cachewise_kernels::direct::REQUIRES)
+fn leaves_nothing(calls: &Calls, name: &str, n: usize) {
+    use std::arch::asm;
+
+    /// Calls the function at `$function` with these arguments; the rest it leaves in `$state`.
+    macro_rules! after {
+        ($function:expr, $first:expr, $second:expr, $n:expr, $state:expr) => {
+            // SAFETY: a C function with arguments that it allows; the stack is aligned as it wants and
+            // below the red zone; all that it may change is named.
+            unsafe {
+                asm!(
+                    "mov r12, rsp",
+                    "sub rsp, 256",
+                    "and rsp, -64",
+                    "call rax",
+                    "mov rsp, r12",
+                    "pushfq",
+                    "pop [r13]",
+                    "fnstenv [r13 + 16]",
+                    "stmxcsr [r13 + 8]",
+                    in("rax") $function,
+                    in("r13") $state,
+                    in("rdi") $first,
+                    in("rsi") $second,
+                    in("rdx") $n,
+                    out("r12") _,
+                    clobber_abi("C"),
+                )
+            }
+        };
+    }
+    let (mut a, mut b) = (vec![7u8; n + 64], vec![7u8; n + 64]);
+    let (to, from) = (a.as_mut_ptr(), b.as_mut_ptr());
+    let zero = (calls.zero as *const (), n, 0);
+    for (what, (function, second, third)) in [
+        ("copy", (calls.copy as *const (), from as usize, n)),
+        ("move", (calls.r#move as *const (), from as usize, n)),
+        ("fill", (calls.fill as *const (), 5, n)),
+        ("zero", zero),
+        ("compare", (calls.compare as *const (), from as usize, n)),
+        ("equal", (calls.equal as *const (), from as usize, n)),
+    ] {
+        let mut state = [0u32; 16];
+        after!(function, to, second, third, state.as_mut_ptr());
+        let [flags, _, mxcsr, _, control, _, tags, ..] = state;
+        assert_eq!(flags >> 10 & 1, 0, "{what} {name}, {n} bytes: the direction flag");
+        assert_eq!(mxcsr & !0x3f, 0x1f80, "{what} {name}, {n} bytes: MXCSR");
+        assert_eq!(control & 0xffff, 0x037f, "{what} {name}, {n} bytes: the x87 control word");
+        assert_eq!(tags & 0xffff, 0xffff, "{what} {name}, {n} bytes: the x87 stack");
+        if Features::detect().contains(Features::AVX2) {
+            assert_eq!(uppers(function, to, second, third), [0; 2], "{what} {name}, {n} bytes");
+        }
+    }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn wide() -> bool {
-    false
+/// The upper halves of ymm0 to ymm15, or-ed together, after a call.
+#[cfg(target_arch = "x86_64")]
+fn uppers(function: *const (), first: *mut u8, second: usize, third: usize) -> [u64; 2] {
+    let mut found = [0u64; 2];
+    // SAFETY: as in `leaves_nothing`; AVX2 is there.
+    unsafe {
+        std::arch::asm!(
+            "vzeroupper",
+            "mov r12, rsp",
+            "sub rsp, 256",
+            "and rsp, -64",
+            "call rax",
+            "mov rsp, r12",
+            "vorps ymm0, ymm0, ymm1",
+            "vorps ymm2, ymm2, ymm3",
+            "vorps ymm4, ymm4, ymm5",
+            "vorps ymm6, ymm6, ymm7",
+            "vorps ymm8, ymm8, ymm9",
+            "vorps ymm10, ymm10, ymm11",
+            "vorps ymm12, ymm12, ymm13",
+            "vorps ymm14, ymm14, ymm15",
+            "vorps ymm0, ymm0, ymm2",
+            "vorps ymm4, ymm4, ymm6",
+            "vorps ymm8, ymm8, ymm10",
+            "vorps ymm12, ymm12, ymm14",
+            "vorps ymm0, ymm0, ymm4",
+            "vorps ymm8, ymm8, ymm12",
+            "vorps ymm0, ymm0, ymm8",
+            "vextractf128 [r13], ymm0, 1",
+            "vzeroupper",
+            in("rax") function,
+            in("r13") found.as_mut_ptr(),
+            in("rdi") first,
+            in("rsi") second,
+            in("rdx") third,
+            out("r12") _,
+            clobber_abi("C"),
+        );
+    }
+    found
+}
+
+/// Whether the plain loop of the way in that is in use here is a vector's.
+fn plain() -> &'static str {
+    match entry::chosen(Operation::Copy).map(|entry| entry.name) {
+        Some("avx512vl" | "avx512vl.masked") => "avx512",
+        Some("avx2") => "avx",
+        _ => "bytes",
+    }
 }
 
 fn profile(first: &str, then: &str, crossover: u64) -> Profile {

@@ -21,7 +21,7 @@ const BEHIND: usize = 128;
 /// is looked at again sooner.
 const CHANGES: usize = 20_000;
 /// Calls at most, where the writer hardly runs.
-const CALLS: usize = 2_000_000;
+const CALLS: usize = 400_000;
 
 /// A page that is followed by one that must not be read.
 fn fenced() -> *mut u8 {

@@ -60,6 +60,8 @@ features! {
     SVE = 16, "sve";
     /// DC ZVA of Arm, not prohibited.
     ZVA = 17, "zva";
+    /// The second set of bit manipulations (`bzhi`).
+    BMI2 = 18, "bmi2";
 }
 
 impl Features {
@@ -218,6 +220,7 @@ impl Leaves {
             .and(Features::AVX512F.raw(zmm_saved && bit(leaf7.ebx, 16)))
             .and(Features::AVX512BW.raw(zmm_saved && bit(leaf7.ebx, 30)))
             .and(Features::AVX512VL.raw(zmm_saved && bit(leaf7.ebx, 31)))
+            .and(Features::BMI2.raw(bit(leaf7.ebx, 8)))
             .and(Features::ERMS.raw(bit(leaf7.ebx, 9)))
             .and(Features::FSRM.raw(bit(leaf7.edx, 4)))
             .and(Features::CLZERO.raw(bit(extended8.ebx, 0)))
@@ -344,6 +347,7 @@ mod tests {
             (Features::SSE2, std::is_x86_feature_detected!("sse2")),
             (Features::AVX, std::is_x86_feature_detected!("avx")),
             (Features::AVX2, std::is_x86_feature_detected!("avx2")),
+            (Features::BMI2, std::is_x86_feature_detected!("bmi2")),
             (Features::AVX512F, std::is_x86_feature_detected!("avx512f")),
             (Features::AVX512BW, std::is_x86_feature_detected!("avx512bw")),
             (Features::AVX512VL, std::is_x86_feature_detected!("avx512vl")),

@@ -30,8 +30,6 @@ mod isa;
 pub mod table;
 
 pub use arch::scalar;
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub use arch::x86_64::direct;
 pub use isa::Features;
 #[cfg(target_arch = "x86_64")]
 pub use isa::Leaves;

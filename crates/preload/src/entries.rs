@@ -107,8 +107,8 @@ pub(crate) mod plain {
 
 #[cfg(target_arch = "x86_64")]
 mod exported {
-    //! The operations themselves, by the macros of `cachewise::entry`: what they do not do at once is
-    //! a jump away, and that jump is taken for large sizes only.
+    //! The operations themselves, by the macros of `cachewise::entry`: the way in that most CPUs take,
+    //! and a jump to the others.
     //!
     //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack as
     //! the callee expects it. `switch` stores a jump of five bytes over the first instruction, so
@@ -117,63 +117,23 @@ mod exported {
     //! 3.3.7.1).
 
     use super::plain;
-    use cachewise::{
-        entry_backwards, entry_compare, entry_copy_or_move, entry_fill, entry_move, entry_zero, raw,
-    };
+    use cachewise::entry::ways::copy;
+    use cachewise::{entry_compare, entry_copy, entry_fill, entry_move, entry_zero};
+    use core::arch::naked_asm;
 
-    /// A first instruction, made long enough to be replaced.
-    macro_rules! first {
-        ($instructions:literal) => {
-            concat!(".byte 0x2E, 0x2E\n", $instructions)
-        };
-    }
-
-    /// The end of a function: where it goes when `n` exceeds `room`.
-    macro_rules! overflow {
-        () => {
-            "41:\njmp {overflow}"
-        };
-    }
-
-    /// A copy; `memmove` where buffers overlap, of which only the table's kernels need be told:
-    /// dst - src or src - dst is below n, both modulo 2^64.
-    macro_rules! copy {
-        ($first:expr, $last:expr $(, $($operand:tt)+)?) => {
-            entry_copy_or_move!(
-                COPY,
-                COPY_ROW,
-                $first,
-                entry_backwards!(),
-                "mov rcx, rdi\n\
-                 sub rcx, rsi\n\
-                 cmp rcx, rdx\n\
-                 jb 40f\n\
-                 neg rcx\n\
-                 cmp rcx, rdx\n\
-                 jb 40f",
-                concat!("40:\njmp {elsewhere}\n", $last)
-                $(, $($operand)+)?
-            )
-        };
-    }
-
-    /// A fill, of zeros too for as long as both are done alike. Beyond, zeros are their own
-    /// operation's: in front of the loop while that goes up to a smaller size, and by the table.
-    macro_rules! fill {
-        ($first:expr, $last:expr $(, $($operand:tt)+)?) => {
-            entry_fill!(
-                $first,
-                "test sil, sil\n\
-                 jnz 42f\n\
-                 cmp rdx, [rip + {direct} + {zero_row} * 8]\n\
-                 ja 40f\n\
-                 42:",
-                "test sil, sil\n\
-                 jz 43f",
-                concat!("40:\nvzeroupper\n43:\nmov rsi, rdx\njmp {zero}\n", $last),
-                zero_row = const cachewise::entry::ZERO_ROW,
-                zero = sym raw::zero,
-                $($($operand)+)?
+    /// The body of a function that ends the program where `$n` exceeds `$room`, and is another
+    /// otherwise.
+    macro_rules! checked {
+        ($n:literal, $room:literal, $target:path) => {
+            naked_asm!(
+                concat!(".byte 0x2E, 0x2E\ncmp ", $room, ", ", $n),
+                "jb 2f",
+                "jmp {target}",
+                "2:",
+                "jmp {overflow}",
+                ".p2align 4", // the section's alignment, and so the first instruction's
+                target = sym $target,
+                overflow = sym plain::overflow,
             )
         };
     }
@@ -185,7 +145,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        copy!(first!("mov rax, rdi"), "", elsewhere = sym raw::copy,)
+        entry_copy!()
     }
 
     /// Copies `n` bytes, overlap allowed; returns `dst`.
@@ -195,7 +155,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memmove(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        entry_move!(first!("mov rax, rdi"), "", "")
+        entry_move!()
     }
 
     /// Copies `n` bytes; returns the end of the destination.
@@ -205,14 +165,35 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        entry_copy_or_move!(
-            COPY,
-            COPY_ROW,
-            first!("lea rax, [rdi + rdx]"),
-            entry_backwards!(),
-            // The table's kernels return dst.
-            "jmp {elsewhere}",
-            "",
+        // The table's kernels return dst; up to here no way in goes there. The first instruction of
+        // each, of three bytes, is what returns dst.
+        naked_asm!(
+            ".hidden {ways}",
+            ".hidden {direct}",
+            ".byte 0x2E",
+            "lea rax, [rdi + rdx]",
+            "cmp rdx, 128",
+            "jbe 2f",
+            "cmp rdx, [rip + {direct} + {row} * 8]",
+            "ja {elsewhere}",
+            "2:",
+            "cmp byte ptr [rip + {ways} + {operation}], {number}",
+            "je {masked} + 3",
+            "ja {avx2} + 3",
+            "cmp byte ptr [rip + {ways} + {operation}], {plain}",
+            "je {avx512vl} + 3",
+            "jmp {sse2} + 3",
+            ".p2align 4", // as in `checked`
+            ways = sym cachewise::entry::WAYS,
+            direct = sym cachewise::entry::DIRECT,
+            row = const cachewise::entry::COPY_ROW,
+            operation = const cachewise::entry::place(cachewise::entry::Operation::Copy),
+            number = const cachewise::entry::MASKED,
+            plain = const cachewise::entry::AVX512VL,
+            masked = sym copy::avx512vl_masked,
+            avx2 = sym copy::avx2,
+            avx512vl = sym copy::avx512vl,
+            sse2 = sym copy::sse2,
             elsewhere = sym plain::mempcpy,
         )
     }
@@ -224,7 +205,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memset(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
-        fill!(first!("mov rax, rdi"), "")
+        entry_fill!()
     }
 
     /// Negative, zero or positive by the first byte that differs.
@@ -234,7 +215,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        entry_compare!(first!("cmp rdx, 32"))
+        entry_compare!()
     }
 
     /// Zero where all bytes are equal.
@@ -246,7 +227,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, n: usize) -> i32 {
-        entry_compare!(first!("cmp rdx, 32"))
+        entry_compare!()
     }
 
     /// Zeroes `n` bytes.
@@ -256,7 +237,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn bzero(dst: *mut u8, n: usize) {
-        entry_zero!(first!("mov rax, rdi"), "", "", "")
+        entry_zero!()
     }
 
     /// Zeroes `n` bytes, even where the compiler can see that nobody reads them: it cannot see
@@ -267,7 +248,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn explicit_bzero(dst: *mut u8, n: usize) {
-        entry_zero!(first!("mov rax, rdi"), "", "", "")
+        entry_zero!()
     }
 
     /// [`memcpy`] that ends the program where `n` exceeds `room`.
@@ -282,12 +263,7 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        copy!(
-            first!("cmp rcx, rdx\njb 41f\nmov rax, rdi"),
-            overflow!(),
-            elsewhere = sym raw::copy,
-            overflow = sym plain::overflow,
-        )
+        checked!("rdx", "rcx", memcpy)
     }
 
     /// [`memmove`] that ends the program where `n` exceeds `room`.
@@ -302,12 +278,7 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        entry_move!(
-            first!("cmp rcx, rdx\njb 41f\nmov rax, rdi"),
-            "",
-            overflow!(),
-            overflow = sym plain::overflow,
-        )
+        checked!("rdx", "rcx", memmove)
     }
 
     /// [`mempcpy`] that ends the program where `n` exceeds `room`.
@@ -322,16 +293,7 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        entry_copy_or_move!(
-            COPY,
-            COPY_ROW,
-            first!("cmp rcx, rdx\njb 41f\nlea rax, [rdi + rdx]"),
-            entry_backwards!(),
-            "jmp {elsewhere}",
-            overflow!(),
-            elsewhere = sym plain::mempcpy,
-            overflow = sym plain::overflow,
-        )
+        checked!("rdx", "rcx", mempcpy)
     }
 
     /// [`memset`] that ends the program where `n` exceeds `room`.
@@ -346,11 +308,7 @@ mod exported {
         n: usize,
         room: usize,
     ) -> *mut u8 {
-        fill!(
-            first!("cmp rcx, rdx\njb 41f\nmov rax, rdi"),
-            overflow!(),
-            overflow = sym plain::overflow,
-        )
+        checked!("rdx", "rcx", memset)
     }
 
     /// [`explicit_bzero`] that ends the program where `n` exceeds `room`.
@@ -360,13 +318,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn __explicit_bzero_chk(dst: *mut u8, n: usize, room: usize) {
-        entry_zero!(
-            first!("cmp rdx, rsi\njb 41f\nmov rax, rdi"),
-            "",
-            "",
-            overflow!(),
-            overflow = sym plain::overflow,
-        )
+        checked!("rsi", "rdx", explicit_bzero)
     }
 }
 

@@ -1,539 +1,911 @@
-//! The way in of `memcmp` and of the test for equality, as machine code; see [`entry`](super) for why.
+//! `memcmp` and the test for equality; see [`entry`](super) for the rest.
 //!
-//! | bytes | compare, equal | takes |
-//! |---|---|---|
-//! | 0 | equal | |
-//! | 1-32 | 32, or 2 x 16, of which the first n bytes count | see below |
-//! | 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | SSE2 |
-//! | 33-64 | 32 + 32, or 2 x 16, then the last 2 x 16 | direct, or SSE2 |
-//! | 65-128 | 2 x 32 + 2 x 32, or steps of 2 x 16 | direct, or SSE2 |
-//! | 129-256 | 4 x 32, then the last 4 x 32 | direct |
-//! | more | 4 x 32, loop of 4 x 32 at places aligned in a, the last 4 x 32 | direct |
-//! | beyond the direct limit | the table's kernel | the table's kernel |
+//! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
+//! |---|---|---|---|---|
+//! | 1-32 | 2 x 16, of which the first n count | 32, the same | classes | one masked 32 |
+//! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same | |
+//! | 33-64 | steps of 2 x 16 | 32 + 32 | 32 + 32 | 32 + 32 |
+//! | 65-128 | steps of 2 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
+//! | 129-256 | the table's kernel | 4 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
+//! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 4 x 32 | the same with 64 | the same with 64 |
+//! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
-//! Up to 32 bytes are one class because calls of mixed sizes have then nothing to mispredict, which
-//! costs more than all the rest. Its 32 bytes may reach beyond the buffers, never beyond the page
-//! that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where they would, before the table
-//! is filled, and under Valgrind, which knows about bytes rather than pages, there are four classes.
-//! The same question tells whether the CPU has AVX2 and BMI2: without them, the 32 bytes are 2 x 16.
-//! All of the class is in one line and no more than sixteen instructions, fused ones counted once:
-//! Zen takes eight of a line at a time.
+//! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing to
+//! mispredict, which costs more than all the rest. Its 32 bytes may reach beyond the buffers, never
+//! beyond the page that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where they would,
+//! before the table is filled, and under Valgrind, which knows about bytes rather than pages, there are
+//! the classes. What a mask leaves out is not read at all.
 //!
 //! *Then* is a branch: what comes before it is found equal first, so that the first difference found
 //! is the first there is, and buffers that differ early are not read to their end. Where the vectors
 //! of one test overlap, they are looked through in the order of their places.
 //!
-//! The vectors of a test are combined to one mask of which every bit is set where all bytes are equal;
-//! one more makes it 0, and the lowest bit set of anything else is the place of the first difference.
-//! A loop step of 2 x 128 bytes takes four cycles with two 32-byte loads a cycle, which is what the
-//! loads alone take on every AVX2 CPU up to now.
+//! Where a difference is comes from the registers that it was found in, never from a second look:
+//! another thread may have made the bytes equal since.
 
-/// A comparison. rdi a, rsi b, rdx n.
-///
-/// `$first` compares n with 32, and may be longer than it need be; `$same` leaves in eax what stands
-/// for equal buffers, where there is 0. `$near` has 25, for no bytes at all, and 57, where the lowest
-/// bit set in eax is the place of the first difference. `$small` is what follows for at most 3 bytes:
-/// 2 or 3 fall in, 1 comes to label 26, and 24 is where to go when the bytes at rcx differ.
-/// `$apart` is what follows for buffers that differ, at labels 37, 38, 40 to 46, 54 and 55 (see the jumps there).
+/// Comparisons of 1 to 32 bytes by classes that read nothing else, from label 20 on, which 1 to 32
+/// bytes come to. `$same` is an instruction that leaves in eax what stands for equal buffers, where
+/// there is 0, or nothing; `$small` is what follows for at most 3 bytes: 2 or 3 fall in, 1 comes to
+/// label 26. Labels 55 and 40 are where to go when bytes differ.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_compare_or_equal {
-    ($functions:ident, $row:ident, $first:expr, $same:literal, $near:expr, $small:expr, $apart:expr) => {
-        core::arch::naked_asm!(
-            ".hidden {page}",
-            $first,
-            "ja 23f",
-            "lea eax, [rdi + 31]", // 0 to 32: do 32 bytes from a or b on leave a page?
-            "lea ecx, [rsi + 31]",
-            "xor eax, edi",
-            "xor ecx, esi",
-            "or eax, ecx",
-            "test edx, edx",
-            "jz 25f",
-            "test dword ptr [rip + {page}], eax",
-            "jnz 20f",
-            "vmovdqu ymm0, [rdi]",
-            "vpcmpeqb ymm0, ymm0, [rsi]",
-            "vpmovmskb eax, ymm0",
-            "inc eax",
-            "bzhi eax, eax, edx", // what lies behind the buffers does not count
-            "jnz 57f",
-            $same,
-            "vzeroupper",
-            "ret",
-            $near,
-
-            ".p2align 6",
-            "23:", // 33 and more
-            "cmp rdx, [rip + {direct} + {row} * 8]",
-            "ja 27f",
-            "vmovdqu ymm0, [rdi]",
-            "vpcmpeqb ymm0, ymm0, [rsi]",
-            "cmp rdx, 64",
-            "jbe 28f",
-            "vmovdqu ymm1, [rdi + 32]",
-            "vpcmpeqb ymm1, ymm1, [rsi + 32]",
-            "cmp rdx, 128",
-            "jbe 29f",
-            "vmovdqu ymm2, [rdi + 64]",
-            "vpcmpeqb ymm2, ymm2, [rsi + 64]",
-            "vmovdqu ymm3, [rdi + 96]",
-            "vpcmpeqb ymm3, ymm3, [rsi + 96]",
-            "vpand ymm4, ymm0, ymm1",
-            "vpand ymm5, ymm2, ymm3",
-            "vpand ymm4, ymm4, ymm5",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 44f",
-            "cmp rdx, 256",
-            "ja 33f",
-            "vmovdqu ymm0, [rdi + rdx - 128]",
-            "vpcmpeqb ymm0, ymm0, [rsi + rdx - 128]",
-            "vmovdqu ymm1, [rdi + rdx - 96]",
-            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 96]",
-            "vmovdqu ymm2, [rdi + rdx - 64]",
-            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]",
-            "vmovdqu ymm3, [rdi + rdx - 32]",
-            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]",
-            "vpand ymm4, ymm0, ymm1",
-            "vpand ymm5, ymm2, ymm3",
-            "vpand ymm4, ymm4, ymm5",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 45f",
-            $same,
-            "vzeroupper",
-            "ret",
-
-            // 257 and more: from the last aligned place of what is known to be equal to the last 128
-            // bytes, r9, and at most 127 bytes into them. rsi is b less a.
-            ".p2align 6",
-            "33:",
-            "lea r9, [rdi + rdx - 128]",
-            "sub rsi, rdi",
-            "and rdi, -32",
-            "sub rdi, -128",
-            ".p2align 5",
-            "34:",
-            "vmovdqu ymm0, [rdi + rsi]",
-            "vpcmpeqb ymm0, ymm0, [rdi]",
-            "vmovdqu ymm1, [rdi + rsi + 32]",
-            "vpcmpeqb ymm1, ymm1, [rdi + 32]",
-            "vmovdqu ymm2, [rdi + rsi + 64]",
-            "vpcmpeqb ymm2, ymm2, [rdi + 64]",
-            "vmovdqu ymm3, [rdi + rsi + 96]",
-            "vpcmpeqb ymm3, ymm3, [rdi + 96]",
-            "vpand ymm4, ymm0, ymm1",
-            "vpand ymm5, ymm2, ymm3",
-            "vpand ymm4, ymm4, ymm5",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 46f",
-            "sub rdi, -128",
-            "cmp rdi, r9",
-            "jb 34b",
-            // What is left is all of the last 128 bytes or no more than 64 or 32 of them: half of all
-            // loads straddle lines where the buffers lie differently, so none is made for nothing.
-            "sub rdi, r9",
-            "cmp edi, 96",
-            "jae 36f",
-            "vmovdqu ymm2, [r9 + rsi + 64]",
-            "vpcmpeqb ymm2, ymm2, [r9 + 64]",
-            "vmovdqu ymm3, [r9 + rsi + 96]",
-            "vpcmpeqb ymm3, ymm3, [r9 + 96]",
-            "cmp edi, 64",
-            "jae 35f",
-            "vmovdqu ymm0, [r9 + rsi]",
-            "vpcmpeqb ymm0, ymm0, [r9]",
-            "vmovdqu ymm1, [r9 + rsi + 32]",
-            "vpcmpeqb ymm1, ymm1, [r9 + 32]",
-            "vpand ymm4, ymm0, ymm1",
-            "vpand ymm5, ymm2, ymm3",
-            "vpand ymm4, ymm4, ymm5",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 54f",
-            $same,
-            "vzeroupper",
-            "ret",
-            ".p2align 5",
-            "35:",
-            "vpand ymm4, ymm2, ymm3",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 37f",
-            $same,
-            "vzeroupper",
-            "ret",
-            ".p2align 5",
-            "36:",
-            "vmovdqu ymm3, [r9 + rsi + 96]",
-            "vpcmpeqb ymm3, ymm3, [r9 + 96]",
-            "vpmovmskb eax, ymm3",
-            "inc eax",
-            "jnz 38f",
-            $same,
-            "vzeroupper",
-            "ret",
-
-            ".p2align 6",
-            "28:", // 33 to 64
-            "vmovdqu ymm1, [rdi + rdx - 32]",
-            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 32]",
-            "vpand ymm4, ymm0, ymm1",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 42f",
-            $same,
-            "vzeroupper",
-            "ret",
-
-            ".p2align 6",
-            "29:", // 65 to 128
-            "vmovdqu ymm2, [rdi + rdx - 64]",
-            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]",
-            "vmovdqu ymm3, [rdi + rdx - 32]",
-            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]",
-            "vpand ymm4, ymm0, ymm1",
-            "vpand ymm5, ymm2, ymm3",
-            "vpand ymm4, ymm4, ymm5",
-            "vpmovmskb eax, ymm4",
-            "inc eax",
-            "jnz 43f",
-            $same,
-            "vzeroupper",
-            "ret",
-
-            ".p2align 4",
-            "56:", // 1 to 32 without AVX2 or BMI2
-            "movdqu xmm0, [rdi]",
-            "movdqu xmm2, [rsi]",
-            "movdqu xmm1, [rdi + 16]",
-            "movdqu xmm3, [rsi + 16]",
-            "pcmpeqb xmm0, xmm2",
-            "pcmpeqb xmm1, xmm3",
-            "pmovmskb eax, xmm0",
-            "pmovmskb ecx, xmm1",
-            "shl ecx, 16",
-            "or eax, ecx",
-            "not eax",
-            "bts rax, rdx", // what lies behind the buffers counts as a difference
-            "tzcnt rcx, rax",
-            "cmp ecx, edx",
-            "jne 24f",
-            "xor eax, eax",
-            $same,
-            "ret",
-
-            ".p2align 4",
-            "20:", // 1 to 32, but not as above
-            "mov ecx, [rip + {page}]",
-            "cmp ecx, -1",
-            "je 39f",
-            // The lowest bit alone: no page is left, but there is no AVX2 or no BMI2.
-            "and ecx, eax",
-            "cmp ecx, 1",
-            "je 56b",
-            "cmp edx, 16",
-            "jae 21f",
-            "cmp edx, 4",
-            "jae 22f",
-            "cmp edx, 1",
-            "je 26f",
+macro_rules! entry_compare_classes {
+    ($same:expr, $small:expr) => {
+        concat!(
+            "cmp edx, 16\n",
+            "jae 21f\n",
+            "cmp edx, 4\n",
+            "jae 22f\n",
+            "cmp edx, 1\n",
+            "je 26f\n",
             $small,
-
-            ".p2align 4",
-            "22:", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
-            "mov ecx, edx",
-            "mov eax, [rdi]",
-            "shr ecx",
-            "mov r11d, [rdi + rdx - 4]",
-            "and ecx, 4",
-            "mov r8, rdx",
-            "sub r8, rcx",
-            "mov r9d, [rdi + rcx]",
-            "mov r10d, [rdi + r8 - 4]",
-            "xor eax, [rsi]",
-            "xor r11d, [rsi + rdx - 4]",
-            "xor r9d, [rsi + rcx]",
-            "xor r10d, [rsi + r8 - 4]",
-            "or r11d, r9d",
-            "or r10d, eax",
-            "or r11d, r10d",
-            "jnz 55f",
-            "xor eax, eax",
+            ".p2align 4\n",
+            "22:\n", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
+            "mov ecx, edx\n",
+            "mov eax, [rdi]\n",
+            "shr ecx\n",
+            "mov r11d, [rdi + rdx - 4]\n",
+            "and ecx, 4\n",
+            "mov r8, rdx\n",
+            "sub r8, rcx\n",
+            "mov r9d, [rdi + rcx]\n",
+            "mov r10d, [rdi + r8 - 4]\n",
+            "xor eax, [rsi]\n",
+            "xor r11d, [rsi + rdx - 4]\n",
+            "xor r9d, [rsi + rcx]\n",
+            "xor r10d, [rsi + r8 - 4]\n",
+            "or r11d, r9d\n",
+            "or r10d, eax\n",
+            "or r11d, r10d\n",
+            "jnz 55f\n",
+            "xor eax, eax\n",
             $same,
-            "ret",
-
-            ".p2align 4",
-            "21:", // 16 to 32
-            "movdqu xmm0, [rdi]",
-            "movdqu xmm2, [rsi]",
-            "movdqu xmm1, [rdi + rdx - 16]",
-            "movdqu xmm3, [rsi + rdx - 16]",
-            "pcmpeqb xmm0, xmm2",
-            "pcmpeqb xmm1, xmm3",
-            "movdqa xmm2, xmm0",
-            "pand xmm2, xmm1",
-            "pmovmskb eax, xmm2",
-            "sub eax, 0xFFFF",
-            "jnz 40f",
+            "\n",
+            "ret\n",
+            ".p2align 4\n",
+            "21:\n", // 16 to 32
+            "movdqu xmm0, [rdi]\n",
+            "movdqu xmm2, [rsi]\n",
+            "movdqu xmm1, [rdi + rdx - 16]\n",
+            "movdqu xmm3, [rsi + rdx - 16]\n",
+            "pcmpeqb xmm0, xmm2\n",
+            "pcmpeqb xmm1, xmm3\n",
+            "movdqa xmm2, xmm0\n",
+            "pand xmm2, xmm1\n",
+            "pmovmskb eax, xmm2\n",
+            "sub eax, 0xFFFF\n",
+            "jnz 40f\n",
             $same,
-            "ret",
+            "\n",
+            "ret\n",
+        )
+    };
+}
 
-            // Not direct: without AVX2, before the table is filled, and beyond the limit.
-            ".p2align 4",
-            "27:", // 33 and more
-            "cmp rdx, 128",
-            "ja 39f",
+/// Whether 32 bytes from a or b on leave a page: what the entries that read on ask first. 25 is for no
+/// bytes at all, 20 for bytes that would.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_page {
+    () => {
+        concat!(
+            "lea eax, [rdi + 31]\n",
+            "lea ecx, [rsi + 31]\n",
+            "xor eax, edi\n",
+            "xor ecx, esi\n",
+            "or eax, ecx\n",
+            "test edx, edx\n",
+            "jz 25f\n",
+            "test dword ptr [rip + {page}], eax\n",
+            "jnz 20f\n",
+        )
+    };
+}
+
+/// Two vectors of 64 bytes at places of both buffers: their differences in `$low` and `$high`, of which
+/// the second two include the first two, `$before`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_differences {
+    ($a:literal, $b:literal, $at:expr, 0) => {
+        concat!(
+            "vmovdqu64 zmm20, [",
+            $a,
+            $at,
+            "]\n",
+            "vpxorq zmm20, zmm20, [",
+            $b,
+            $at,
+            "]\n",
+            "vmovdqu64 zmm21, [",
+            $a,
+            $at,
+            " + 64]\n",
+            "vpxorq zmm21, zmm21, [",
+            $b,
+            $at,
+            " + 64]\n",
+        )
+    };
+    // (a ^ b) | what is there: truth table 0xBE of the three, whose second is that.
+    ($a:literal, $b:literal, $at:expr, 2) => {
+        concat!(
+            "vmovdqu64 zmm22, [",
+            $a,
+            $at,
+            "]\n",
+            "vpternlogq zmm22, zmm20, [",
+            $b,
+            $at,
+            "], 0xDE\n",
+            "vmovdqu64 zmm23, [",
+            $a,
+            $at,
+            " + 64]\n",
+            "vpternlogq zmm23, zmm21, [",
+            $b,
+            $at,
+            " + 64], 0xDE\n",
+            "vporq zmm24, zmm22, zmm23\n",
+            "vptestmb k1, zmm24, zmm24\n",
+            "kortestq k1, k1\n",
+        )
+    };
+}
+
+/// Comparisons of more than 32 bytes with EVEX registers, at label 23.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_evex {
+    ($same:expr) => {
+        concat!(
+            ".p2align 5\n",
+            "23:\n",
+            "cmp rdx, 64\n",
+            "ja 28f\n",
+            "vmovdqu64 ymm20, [rdi]\n",
+            "vpcmpneqb k1, ymm20, [rsi]\n",
+            "kmovd eax, k1\n",
+            "test eax, eax\n",
+            "jnz 42f\n",
+            "vmovdqu64 ymm21, [rdi + rdx - 32]\n",
+            "vpcmpneqb k1, ymm21, [rsi + rdx - 32]\n",
+            "kmovd eax, k1\n",
+            "test eax, eax\n",
+            "jnz 43f\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "28:\n", // 65 and more
+            "vmovdqu64 zmm20, [rdi]\n",
+            "vpcmpneqb k1, zmm20, [rsi]\n",
+            "kmovq rax, k1\n",
+            "test rax, rax\n",
+            "jnz 42f\n",
+            "cmp rdx, 128\n",
+            "ja 29f\n",
+            "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
+            "vpcmpneqb k1, zmm21, [rsi + rdx - 64]\n",
+            "kmovq rax, k1\n",
+            "test rax, rax\n",
+            "jnz 44f\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "29:\n",                        // 129 and more
+            "vpxorq xmm20, xmm20, xmm20\n", // what the first vectors differ in
+            "vmovdqu64 zmm21, [rdi + 64]\n",
+            "vpxorq zmm21, zmm21, [rsi + 64]\n",
+            "cmp rdx, 256\n",
+            "ja 33f\n",
+            $crate::entry_differences!("rdi", "rsi", " + rdx - 128", 2),
+            "lea r9, [rdx - 128]\n",
+            "jnz 48f\n",
+            "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "33:\n", // 257 and more
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 39f\n",
+            $crate::entry_differences!("rdi", "rsi", " + 128", 2),
+            "mov r9d, 128\n",
+            "jnz 48f\n",
+            // From the last aligned place of what is known to be equal to the last 256 bytes, rcx.
+            // rsi is b less a.
+            "lea rcx, [rdi + rdx - 256]\n",
+            "sub rsi, rdi\n",
+            "and rdi, -64\n",
+            "add rdi, 256\n",
+            "cmp rdi, rcx\n",
+            "jae 35f\n",
+            ".p2align 5\n",
+            "34:\n",
+            $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
+            $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
+            "jnz 46f\n",
+            "add rdi, 256\n",
+            "cmp rdi, rcx\n",
+            "jb 34b\n",
+            "35:\n",
+            "mov rdi, rcx\n",
+            $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
+            $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
+            "jnz 46f\n",
+            "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+        )
+    };
+}
+
+/// Where the buffers of [`entry_compare_evex`] differ.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_evex_apart {
+    () => {
+        concat!(
+            // The first vector, the last of 32, the last of 64.
+            "42:\n",
+            "xor r8d, r8d\n",
+            "jmp 50f\n",
+            "43:\n",
+            "lea r8, [rdx - 32]\n",
+            "jmp 50f\n",
+            "44:\n",
+            "lea r8, [rdx - 64]\n",
+            "jmp 50f\n",
+            // Four of 64: two from the start, two from r9 on.
+            "46:\n",
+            "add rsi, rdi\n",
+            "mov r9d, 128\n",
+            "48:\n",
+            "xor r8d, r8d\n",
+            "vptestmb k1, zmm20, zmm20\n",
+            "kmovq rax, k1\n",
+            "test rax, rax\n",
+            "jnz 50f\n",
+            "vptestmb k1, zmm21, zmm21\n",
+            "kmovq rax, k1\n",
+            "mov r8d, 64\n",
+            "test rax, rax\n",
+            "jnz 50f\n",
+            "vptestmb k1, zmm22, zmm22\n",
+            "kmovq rax, k1\n",
+            "mov r8, r9\n",
+            "test rax, rax\n",
+            "jnz 50f\n",
+            "vptestmb k1, zmm23, zmm23\n",
+            "kmovq rax, k1\n",
+            "lea r8, [r9 + 64]\n",
+            "50:\n",
+            "tzcnt rcx, rax\n",
+            "add r8, rcx\n",
+            "movzx eax, byte ptr [rdi + r8]\n",
+            "movzx ecx, byte ptr [rsi + r8]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// All of a comparison's text in one way in, from n compared with 32 on; `$same` and `$small` as in
+/// `entry_compare_classes`. `$apart` is what follows for buffers that differ.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_way {
+    (sse2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+        concat!(
+            "cmp rdx, 32\n",
+            "ja 23f\n",
+            $crate::entry_compare_page!(),
+            "movdqu xmm0, [rdi]\n",
+            "movdqu xmm2, [rsi]\n",
+            "movdqu xmm1, [rdi + 16]\n",
+            "movdqu xmm3, [rsi + 16]\n",
+            "pcmpeqb xmm0, xmm2\n",
+            "pcmpeqb xmm1, xmm3\n",
+            "pmovmskb eax, xmm0\n",
+            "pmovmskb ecx, xmm1\n",
+            "shl ecx, 16\n",
+            "or eax, ecx\n",
+            "not eax\n",
+            "bts rax, rdx\n", // what lies behind the buffers counts as a difference
+            "tzcnt rcx, rax\n",
+            "cmp ecx, edx\n",
+            "jne 24f\n",
+            "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+            $near,
+            ".p2align 4\n",
+            "20:\n", // 1 to 32, but not as above
+            "cmp dword ptr [rip + {page}], -1\n",
+            "je 39f\n",
+            $crate::entry_compare_classes!($same, $small),
+            ".p2align 4\n",
+            "23:\n", // 33 and more
+            "cmp rdx, 128\n",
+            "ja 39f\n",
             // Nobody has filled the table yet: a program that only makes short comparisons would stay
             // with these otherwise.
-            "cmp byte ptr [rip + {rows} + {row} * {row_bytes} + 8], 0",
-            "je 39f",
+            "cmp byte ptr [rip + {rows} + {row} * {row_bytes} + 8], 0\n",
+            "je 39f\n",
             // 32 bytes at r8, at most at r9: the last 32.
-            "xor r8d, r8d",
-            "lea r9, [rdx - 32]",
-            "30:",
-            "movdqu xmm0, [rdi + r8]",
-            "movdqu xmm2, [rsi + r8]",
-            "movdqu xmm1, [rdi + r8 + 16]",
-            "movdqu xmm3, [rsi + r8 + 16]",
-            "pcmpeqb xmm0, xmm2",
-            "pcmpeqb xmm1, xmm3",
-            "movdqa xmm2, xmm0",
-            "pand xmm2, xmm1",
-            "pmovmskb eax, xmm2",
-            "sub eax, 0xFFFF",
-            "jnz 41f",
-            "cmp r8, r9",
-            "jae 31f",
-            "add r8, 32",
-            "cmp r8, r9",
-            "cmovae r8, r9",
-            "jmp 30b",
-            "31:",
+            "xor r8d, r8d\n",
+            "lea r9, [rdx - 32]\n",
+            "30:\n",
+            "movdqu xmm0, [rdi + r8]\n",
+            "movdqu xmm2, [rsi + r8]\n",
+            "movdqu xmm1, [rdi + r8 + 16]\n",
+            "movdqu xmm3, [rsi + r8 + 16]\n",
+            "pcmpeqb xmm0, xmm2\n",
+            "pcmpeqb xmm1, xmm3\n",
+            "movdqa xmm2, xmm0\n",
+            "pand xmm2, xmm1\n",
+            "pmovmskb eax, xmm2\n",
+            "sub eax, 0xFFFF\n",
+            "jnz 41f\n",
+            "cmp r8, r9\n",
+            "jae 31f\n",
+            "add r8, 32\n",
+            "cmp r8, r9\n",
+            "cmovae r8, r9\n",
+            "jmp 30b\n",
+            "31:\n",
             $same,
-            "ret",
+            "\n",
+            "ret\n",
+            $apart,
+            ".p2align 4\n",
+        )
+    };
+    (avx2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+        concat!(
+            "cmp rdx, 32\n",
+            "ja 23f\n",
+            $crate::entry_compare_page!(),
+            "vmovdqu ymm0, [rdi]\n",
+            "vpcmpeqb ymm0, ymm0, [rsi]\n",
+            "vpmovmskb eax, ymm0\n",
+            "inc eax\n",
+            "bzhi eax, eax, edx\n", // what lies behind the buffers does not count
+            "jnz 57f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            $near,
+            ".p2align 6\n",
+            "23:\n", // 33 and more
+            "vmovdqu ymm0, [rdi]\n",
+            "vpcmpeqb ymm0, ymm0, [rsi]\n",
+            "cmp rdx, 64\n",
+            "jbe 28f\n",
+            "vmovdqu ymm1, [rdi + 32]\n",
+            "vpcmpeqb ymm1, ymm1, [rsi + 32]\n",
+            "cmp rdx, 128\n",
+            "jbe 29f\n",
+            "vmovdqu ymm2, [rdi + 64]\n",
+            "vpcmpeqb ymm2, ymm2, [rsi + 64]\n",
+            "vmovdqu ymm3, [rdi + 96]\n",
+            "vpcmpeqb ymm3, ymm3, [rsi + 96]\n",
+            "vpand ymm4, ymm0, ymm1\n",
+            "vpand ymm5, ymm2, ymm3\n",
+            "vpand ymm4, ymm4, ymm5\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 44f\n",
+            "cmp rdx, 256\n",
+            "ja 33f\n",
+            "vmovdqu ymm0, [rdi + rdx - 128]\n",
+            "vpcmpeqb ymm0, ymm0, [rsi + rdx - 128]\n",
+            "vmovdqu ymm1, [rdi + rdx - 96]\n",
+            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 96]\n",
+            "vmovdqu ymm2, [rdi + rdx - 64]\n",
+            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
+            "vmovdqu ymm3, [rdi + rdx - 32]\n",
+            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
+            "vpand ymm4, ymm0, ymm1\n",
+            "vpand ymm5, ymm2, ymm3\n",
+            "vpand ymm4, ymm4, ymm5\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 45f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            // 257 and more: from the last aligned place of what is known to be equal to the last 128
+            // bytes, r9, and at most 127 bytes into them. rsi is b less a.
+            ".p2align 6\n",
+            "33:\n",
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 27f\n",
+            "lea r9, [rdi + rdx - 128]\n",
+            "sub rsi, rdi\n",
+            "and rdi, -32\n",
+            "sub rdi, -128\n",
+            ".p2align 5\n",
+            "34:\n",
+            "vmovdqu ymm0, [rdi + rsi]\n",
+            "vpcmpeqb ymm0, ymm0, [rdi]\n",
+            "vmovdqu ymm1, [rdi + rsi + 32]\n",
+            "vpcmpeqb ymm1, ymm1, [rdi + 32]\n",
+            "vmovdqu ymm2, [rdi + rsi + 64]\n",
+            "vpcmpeqb ymm2, ymm2, [rdi + 64]\n",
+            "vmovdqu ymm3, [rdi + rsi + 96]\n",
+            "vpcmpeqb ymm3, ymm3, [rdi + 96]\n",
+            "vpand ymm4, ymm0, ymm1\n",
+            "vpand ymm5, ymm2, ymm3\n",
+            "vpand ymm4, ymm4, ymm5\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 46f\n",
+            "sub rdi, -128\n",
+            "cmp rdi, r9\n",
+            "jb 34b\n",
+            // What is left is all of the last 128 bytes or no more than 64 or 32 of them: half of all
+            // loads straddle lines where the buffers lie differently, so none is made for nothing.
+            "sub rdi, r9\n",
+            "cmp edi, 96\n",
+            "jae 36f\n",
+            "vmovdqu ymm2, [r9 + rsi + 64]\n",
+            "vpcmpeqb ymm2, ymm2, [r9 + 64]\n",
+            "vmovdqu ymm3, [r9 + rsi + 96]\n",
+            "vpcmpeqb ymm3, ymm3, [r9 + 96]\n",
+            "cmp edi, 64\n",
+            "jae 35f\n",
+            "vmovdqu ymm0, [r9 + rsi]\n",
+            "vpcmpeqb ymm0, ymm0, [r9]\n",
+            "vmovdqu ymm1, [r9 + rsi + 32]\n",
+            "vpcmpeqb ymm1, ymm1, [r9 + 32]\n",
+            "vpand ymm4, ymm0, ymm1\n",
+            "vpand ymm5, ymm2, ymm3\n",
+            "vpand ymm4, ymm4, ymm5\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 54f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 5\n",
+            "35:\n",
+            "vpand ymm4, ymm2, ymm3\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 37f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 5\n",
+            "36:\n",
+            "vmovdqu ymm3, [r9 + rsi + 96]\n",
+            "vpcmpeqb ymm3, ymm3, [r9 + 96]\n",
+            "vpmovmskb eax, ymm3\n",
+            "inc eax\n",
+            "jnz 38f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 6\n",
+            "28:\n", // 33 to 64
+            "vmovdqu ymm1, [rdi + rdx - 32]\n",
+            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 32]\n",
+            "vpand ymm4, ymm0, ymm1\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 42f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 6\n",
+            "29:\n", // 65 to 128
+            "vmovdqu ymm2, [rdi + rdx - 64]\n",
+            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
+            "vmovdqu ymm3, [rdi + rdx - 32]\n",
+            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
+            "vpand ymm4, ymm0, ymm1\n",
+            "vpand ymm5, ymm2, ymm3\n",
+            "vpand ymm4, ymm4, ymm5\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 43f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 4\n",
+            "20:\n", // 1 to 32, but not as above
+            $crate::entry_compare_classes!($same, $small),
+            $apart,
+            ".p2align 4\n",
+            "27:\n",
+            "vzeroupper\n",
+        )
+    };
+    (avx512vl, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+        concat!(
+            "cmp rdx, 32\n",
+            "ja 23f\n",
+            "test edx, edx\n",
+            "jz 25f\n",
+            $crate::entry_compare_classes!($same, $small),
+            $crate::entry_compare_evex!($same),
+            $near,
+            $apart,
+            ".p2align 4\n",
+        )
+    };
+    (masked, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+        concat!(
+            "cmp rdx, 32\n",
+            "ja 23f\n",
+            $crate::entry_mask!("edx"),
+            "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
+            "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
+            "kmovd eax, k2\n",
+            "test eax, eax\n",
+            "jnz 57f\n",
+            $same,
+            "\n",
+            "ret\n",
+            $near,
+            $crate::entry_compare_evex!($same),
+            $apart,
+            ".p2align 4\n",
+        )
+    };
+}
 
-            ".p2align 4",
+/// Where the buffers of `entry_compare_classes` differ; on to label 50.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_classes_apart {
+    () => {
+        concat!(
+            // Blocks of 4 at 0, rcx, r8 - 4 and rdx - 4; eax has what differs in the first.
+            "55:\n",
+            "xor r10d, r10d\n",
+            "test eax, eax\n",
+            "jnz 51f\n",
+            "mov r10, rcx\n",
+            "mov eax, [rdi + rcx]\n",
+            "xor eax, [rsi + rcx]\n",
+            "jnz 51f\n",
+            "lea r10, [r8 - 4]\n",
+            "mov eax, [rdi + r10]\n",
+            "xor eax, [rsi + r10]\n",
+            "jnz 51f\n",
+            "lea r10, [rdx - 4]\n",
+            "mov eax, [rdi + r10]\n",
+            "xor eax, [rsi + r10]\n",
+            "jz 52f\n", // another thread has made them equal since they were found to differ
+            "51:\n",
+            "tzcnt eax, eax\n",
+            "shr eax, 3\n",
+            "add r10, rax\n",
+            "movzx eax, byte ptr [rdi + r10]\n",
+            "movzx ecx, byte ptr [rsi + r10]\n",
+            "sub eax, ecx\n",
+            "52:\n",
+            "ret\n",
+            // Two vectors of 16, at r8 and r9.
+            "40:\n",
+            "xor r8d, r8d\n",
+            "lea r9, [rdx - 16]\n",
+            "47:\n",
+            "pmovmskb eax, xmm0\n",
+            "sub eax, 0xFFFF\n",
+            "jnz 50f\n",
+            "pmovmskb eax, xmm1\n",
+            "mov r8, r9\n",
+            "sub eax, 0xFFFF\n",
+            "jmp 50f\n",
+        )
+    };
+}
+
+/// Where the buffers differ, for `memcmp` in one way in.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_apart {
+    (sse2) => {
+        concat!(
+            $crate::entry_compare_classes_apart!(),
+            "41:\n",
+            "lea r9, [r8 + 16]\n",
+            "jmp 47b\n",
+            $crate::entry_compare_apart!(last),
+        )
+    };
+    (avx2) => {
+        concat!(
+            $crate::entry_compare_classes_apart!(),
+            // The last one of 32 and the last two of the 128 bytes at r9; rsi is b less a.
+            "38:\n",
+            "mov rdi, r9\n",
+            "add rsi, r9\n",
+            "mov r8d, 96\n",
+            "jmp 49f\n",
+            "37:\n",
+            "mov rdi, r9\n",
+            "add rsi, r9\n",
+            "mov r8d, 64\n",
+            "vpmovmskb eax, ymm2\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm3\n",
+            "mov r8d, 96\n",
+            "inc eax\n",
+            "jmp 49f\n",
+            // Two of 32, at the ends.
+            "42:\n",
+            "xor r8d, r8d\n",
+            "vpmovmskb eax, ymm0\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm1\n",
+            "lea r8, [rdx - 32]\n",
+            "inc eax\n",
+            "jmp 49f\n",
+            // Four of 32: two from the start, two from r9 on.
+            "45:\n",
+            "lea rdi, [rdi + rdx - 128]\n",
+            "lea rsi, [rsi + rdx - 128]\n",
+            "44:\n",
+            "mov r9d, 64\n",
+            "jmp 48f\n",
+            "43:\n",
+            "lea r9, [rdx - 64]\n",
+            "jmp 48f\n",
+            "54:\n",
+            "mov rdi, r9\n",
+            "46:\n",
+            "add rsi, rdi\n",
+            "mov r9d, 64\n",
+            "48:\n",
+            "xor r8d, r8d\n",
+            "vpmovmskb eax, ymm0\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm1\n",
+            "mov r8d, 32\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm2\n",
+            "mov r8, r9\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm3\n",
+            "lea r8, [r9 + 32]\n",
+            "inc eax\n",
+            "49:\n",
+            "vzeroupper\n",
+            $crate::entry_compare_apart!(last),
+        )
+    };
+    (avx512vl) => {
+        concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_evex_apart!())
+    };
+    (masked) => {
+        $crate::entry_compare_evex_apart!()
+    };
+    (last) => {
+        concat!(
+            // The first of the vector at r8 that eax has a bit for. `tzcnt` is `bsf` to a CPU
+            // that does not know it, which is the same where there is a bit.
+            "50:\n",
+            "tzcnt ecx, eax\n",
+            "add r8, rcx\n",
+            "movzx eax, byte ptr [rdi + r8]\n",
+            "movzx ecx, byte ptr [rsi + r8]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// What is near the first class of a `memcmp`: 25 for no bytes, 57 where eax has a bit for each byte
+/// that differs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_near {
+    (sse2) => {
+        "25:\nxor eax, eax\nret\n"
+    };
+    (avx2) => {
+        concat!(
+            $crate::entry_compare_near!(sse2),
+            "57:\n",
+            "tzcnt ecx, eax\n",
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "vzeroupper\n",
+            "ret\n",
+        )
+    };
+    (avx512vl) => {
+        $crate::entry_compare_near!(sse2)
+    };
+    (masked) => {
+        concat!(
+            "57:\n",
+            "tzcnt ecx, eax\n",
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// At most 3 bytes of a `memcmp`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_small {
+    () => {
+        concat!(
+            // 2 or 3: as numbers of 31 bits, the first byte at the top.
+            "movzx eax, word ptr [rdi]\n",
+            "movzx ecx, word ptr [rsi]\n",
+            "bswap eax\n",
+            "bswap ecx\n",
+            "shr eax\n",
+            "shr ecx\n",
+            "movzx r8d, byte ptr [rdi + rdx - 1]\n",
+            "movzx r9d, byte ptr [rsi + rdx - 1]\n",
+            "or eax, r8d\n",
+            "or ecx, r9d\n",
+            "sub eax, ecx\n",
+            "ret\n",
+            "26:\n", // 1
+            "xor ecx, ecx\n",
+            "24:\n", // the bytes at rcx differ
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// As `entry_compare_apart`, where any difference is the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_apart {
+    (sse2) => {
+        "24:\n55:\n40:\n41:\nxor eax, eax\nret\n"
+    };
+    (avx2) => {
+        concat!(
+            "37:\n38:\n42:\n43:\n44:\n45:\n46:\n54:\n",
+            "vzeroupper\n",
+            $crate::entry_equal_apart!(sse2),
+        )
+    };
+    ($evex:ident) => {
+        concat!("42:\n43:\n44:\n46:\n48:\n", $crate::entry_equal_apart!(sse2))
+    };
+}
+
+/// As `entry_compare_near`, where any difference is the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_near {
+    (avx2) => {
+        concat!("57:\nxor eax, eax\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
+    };
+    (masked) => {
+        "57:\nxor eax, eax\nret\n"
+    };
+    ($other:ident) => {
+        "25:\nmov eax, 1\nret\n"
+    };
+}
+
+/// At most 3 bytes of a test for equality.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_small {
+    () => {
+        concat!(
+            "movzx ecx, word ptr [rdi]\n", // 2 or 3
+            "movzx r8d, byte ptr [rdi + rdx - 1]\n",
+            "xor cx, [rsi]\n",
+            "xor r8b, [rsi + rdx - 1]\n",
+            "xor eax, eax\n",
+            "or ecx, r8d\n",
+            "sete al\n",
+            "ret\n",
+            "26:\n", // 1
+            "movzx ecx, byte ptr [rdi]\n",
+            "xor eax, eax\n",
+            "cmp cl, [rsi]\n",
+            "sete al\n",
+            "ret\n",
+        )
+    };
+}
+
+/// `memcmp` in one way in.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_in {
+    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+        $crate::entry_comparison!(
+            COMPARE,
+            COMPARE_ROW,
+            Compare,
+            $choice,
+            $crate::entry_compare_way!(
+                $way,
+                "",
+                $crate::entry_compare_small!(),
+                $crate::entry_compare_near!($way),
+                $crate::entry_compare_apart!($way)
+            )
+            $(, $($operand)+)?
+        )
+    };
+}
+
+/// The test for equality in one way in: 1 or 0.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_in {
+    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+        $crate::entry_comparison!(
+            EQUAL,
+            EQUAL_ROW,
+            Equal,
+            $choice,
+            $crate::entry_compare_way!(
+                $way,
+                "inc eax",
+                $crate::entry_equal_small!(),
+                $crate::entry_equal_near!($way),
+                $crate::entry_equal_apart!($way)
+            )
+            $(, $($operand)+)?
+        )
+    };
+}
+
+/// What a comparison ends with: the table.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_comparison {
+    ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr
+        $(, $($operand:tt)+)?) => {
+        core::arch::naked_asm!(
+            $choice,
+            ".hidden {page}",
+            ".hidden {direct}",
+            $way,
             "39:",
             $crate::entry_through_the_table!("rdx"),
-            $apart,
+            "/* {page} {direct} {operation} {ways} {follows} */",
             direct = sym $crate::entry::DIRECT,
             page = sym $crate::entry::PAGE,
+            ways = sym $crate::entry::WAYS,
+            operation = const $crate::entry::place($crate::entry::Operation::$operation),
+            follows = const $crate::entry::MASKED,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::$functions,
-        )
-    };
-}
-
-/// The body of a naked function with `memcmp`'s contract. `$first` as in `entry_compare_or_equal`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_compare {
-    () => {
-        $crate::entry_compare!("cmp rdx, 32")
-    };
-    ($first:expr) => {
-        $crate::entry_compare_or_equal!(
-            COMPARE,
-            COMPARE_ROW,
-            $first,
-            "",
-            concat!(
-                "25:\n",
-                "xor eax, eax\n",
-                "ret\n",
-                "57:\n",
-                "tzcnt ecx, eax\n",
-                "movzx eax, byte ptr [rdi + rcx]\n",
-                "movzx ecx, byte ptr [rsi + rcx]\n",
-                "sub eax, ecx\n",
-                "vzeroupper\n",
-                "ret\n",
-            ),
-            concat!(
-                // 2 or 3: as numbers of 31 bits, the first byte at the top.
-                "movzx eax, word ptr [rdi]\n",
-                "movzx ecx, word ptr [rsi]\n",
-                "bswap eax\n",
-                "bswap ecx\n",
-                "shr eax\n",
-                "shr ecx\n",
-                "movzx r8d, byte ptr [rdi + rdx - 1]\n",
-                "movzx r9d, byte ptr [rsi + rdx - 1]\n",
-                "or eax, r8d\n",
-                "or ecx, r9d\n",
-                "sub eax, ecx\n",
-                "ret\n",
-                "26:\n", // 1
-                "xor ecx, ecx\n",
-                "24:\n", // the bytes at rcx differ
-                "movzx eax, byte ptr [rdi + rcx]\n",
-                "movzx ecx, byte ptr [rsi + rcx]\n",
-                "sub eax, ecx\n",
-                "ret\n",
-            ),
-            concat!(
-                // Blocks of 4 at 0, rcx, r8 - 4 and rdx - 4; eax has what differs in the first.
-                "55:\n",
-                "xor r10d, r10d\n",
-                "test eax, eax\n",
-                "jnz 51f\n",
-                "mov r10, rcx\n",
-                "mov eax, [rdi + rcx]\n",
-                "xor eax, [rsi + rcx]\n",
-                "jnz 51f\n",
-                "lea r10, [r8 - 4]\n",
-                "mov eax, [rdi + r10]\n",
-                "xor eax, [rsi + r10]\n",
-                "jnz 51f\n",
-                "lea r10, [rdx - 4]\n",
-                "mov eax, [rdi + r10]\n",
-                "xor eax, [rsi + r10]\n",
-                "jz 52f\n", // another thread has made them equal since they were found to differ
-                "51:\n",
-                "tzcnt eax, eax\n",
-                "shr eax, 3\n",
-                "add r10, rax\n",
-                "movzx eax, byte ptr [rdi + r10]\n",
-                "movzx ecx, byte ptr [rsi + r10]\n",
-                "sub eax, ecx\n",
-                "52:\n",
-                "ret\n",
-                // Two vectors of 16, at r8 and r9.
-                "40:\n",
-                "xor r8d, r8d\n",
-                "lea r9, [rdx - 16]\n",
-                "jmp 47f\n",
-                "41:\n",
-                "lea r9, [r8 + 16]\n",
-                "47:\n",
-                "pmovmskb eax, xmm0\n",
-                "sub eax, 0xFFFF\n",
-                "jnz 50f\n",
-                "pmovmskb eax, xmm1\n",
-                "mov r8, r9\n",
-                "sub eax, 0xFFFF\n",
-                "jmp 50f\n",
-                // The last one of 32 and the last two of the 128 bytes at r9; rsi is b less a.
-                "38:\n",
-                "mov rdi, r9\n",
-                "add rsi, r9\n",
-                "mov r8d, 96\n",
-                "jmp 49f\n",
-                "37:\n",
-                "mov rdi, r9\n",
-                "add rsi, r9\n",
-                "mov r8d, 64\n",
-                "vpmovmskb eax, ymm2\n",
-                "inc eax\n",
-                "jnz 49f\n",
-                "vpmovmskb eax, ymm3\n",
-                "mov r8d, 96\n",
-                "inc eax\n",
-                "jmp 49f\n",
-                // Two of 32, at the ends.
-                "42:\n",
-                "xor r8d, r8d\n",
-                "vpmovmskb eax, ymm0\n",
-                "inc eax\n",
-                "jnz 49f\n",
-                "vpmovmskb eax, ymm1\n",
-                "lea r8, [rdx - 32]\n",
-                "inc eax\n",
-                "jmp 49f\n",
-                // Four of 32: two from the start, two from r9 on.
-                "45:\n",
-                "lea rdi, [rdi + rdx - 128]\n",
-                "lea rsi, [rsi + rdx - 128]\n",
-                "44:\n",
-                "mov r9d, 64\n",
-                "jmp 48f\n",
-                "43:\n",
-                "lea r9, [rdx - 64]\n",
-                "jmp 48f\n",
-                "54:\n",
-                "mov rdi, r9\n",
-                "46:\n",
-                "add rsi, rdi\n",
-                "mov r9d, 64\n",
-                "48:\n",
-                "xor r8d, r8d\n",
-                "vpmovmskb eax, ymm0\n",
-                "inc eax\n",
-                "jnz 49f\n",
-                "vpmovmskb eax, ymm1\n",
-                "mov r8d, 32\n",
-                "inc eax\n",
-                "jnz 49f\n",
-                "vpmovmskb eax, ymm2\n",
-                "mov r8, r9\n",
-                "inc eax\n",
-                "jnz 49f\n",
-                "vpmovmskb eax, ymm3\n",
-                "lea r8, [r9 + 32]\n",
-                "inc eax\n",
-                "49:\n",
-                "vzeroupper\n",
-                // The first of the vector at r8 that eax has a bit for. `tzcnt` is `bsf` to a CPU
-                // that does not know it, which is the same where there is a bit.
-                "50:\n",
-                "tzcnt ecx, eax\n",
-                "add r8, rcx\n",
-                "movzx eax, byte ptr [rdi + r8]\n",
-                "movzx ecx, byte ptr [rsi + r8]\n",
-                "sub eax, ecx\n",
-                "ret\n",
-            )
-        )
-    };
-}
-
-/// The body of a naked function that tests for equality: 1 or 0.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_equal {
-    () => {
-        $crate::entry_compare_or_equal!(
-            EQUAL,
-            EQUAL_ROW,
-            "cmp rdx, 32",
-            "inc eax",
-            concat!(
-                "57:\n",
-                "xor eax, eax\n",
-                "vzeroupper\n",
-                "ret\n",
-                "25:\n",
-                "mov eax, 1\n",
-                "ret\n",
-            ),
-            concat!(
-                "movzx ecx, word ptr [rdi]\n", // 2 or 3
-                "movzx r8d, byte ptr [rdi + rdx - 1]\n",
-                "xor cx, [rsi]\n",
-                "xor r8b, [rsi + rdx - 1]\n",
-                "xor eax, eax\n",
-                "or ecx, r8d\n",
-                "sete al\n",
-                "ret\n",
-                "26:\n", // 1
-                "movzx ecx, byte ptr [rdi]\n",
-                "xor eax, eax\n",
-                "cmp cl, [rsi]\n",
-                "sete al\n",
-                "ret\n",
-            ),
-            concat!(
-                "37:\n38:\n42:\n43:\n44:\n45:\n46:\n54:\n",
-                "vzeroupper\n",
-                "24:\n55:\n40:\n41:\n",
-                "xor eax, eax\n",
-                "ret\n",
-            )
+            $($($operand)+)?
         )
     };
 }

@@ -95,10 +95,10 @@ fn the_static_library_goes_into_a_shared_one() {
     run(command.arg("-o").arg(directory.path().join("libsomebodys.so")));
 }
 
-/// What begins a call is the test of its size, and no jump to somewhere else.
+/// What begins a call is the question for the way in, then the test of its size.
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn a_function_is_the_operation_and_no_jump_to_it() {
+fn a_function_is_the_operation_and_no_jump_through_a_table() {
     use iced_x86::{Decoder, DecoderOptions, Mnemonic, Register};
     use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
     let bytes = std::fs::read(libraries().join("libcachewise.so")).expect("the library");
@@ -110,9 +110,11 @@ fn a_function_is_the_operation_and_no_jump_to_it() {
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
         let from = (symbol.address() - text.address()) as usize;
         let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
-        let first: Vec<_> = all.into_iter().take(2).collect();
-        let test = first.iter().find(|one| one.mnemonic() == Mnemonic::Cmp);
-        let test = test.unwrap_or_else(|| panic!("{name}: {} {}", first[0], first[1]));
+        let first: Vec<_> = all.into_iter().take(5).collect();
+        let way = [first[0].mnemonic(), first[1].mnemonic(), first[2].mnemonic()];
+        assert_eq!(way, [Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Jb], "{name}");
+        assert!(first[0].is_ip_rel_memory_operand(), "{name}: {}", first[0]);
+        let test = first[3..].iter().find(|one| one.mnemonic() == Mnemonic::Cmp).expect(name);
         let of_size = matches!(test.op0_register(), Register::RDX | Register::RSI);
         assert!(of_size && matches!(test.try_immediate(1), Ok(32 | 64)), "{name}: {test}");
     }

@@ -27,8 +27,6 @@ pub(crate) mod avx;
 #[cfg(target_feature = "sse2")]
 pub(crate) mod avx512;
 pub(crate) mod clzero;
-#[cfg(target_feature = "sse2")]
-pub mod direct;
 pub(crate) mod gpr;
 #[cfg(feature = "lab")]
 pub(crate) mod gpr_period;

@@ -1,0 +1,160 @@
+//! What the entries are written in: vectors of five kinds, groups of them, and the jump into the table.
+//!
+//! | kind | registers | bytes | leaves |
+//! |---|---|---|---|
+//! | `sse` | xmm0-15 | 16 | nothing |
+//! | `avx` | ymm0-15 | 32 | upper halves, which `done` clears |
+//! | `evex16` `evex32` `evex64` | xmm, ymm, zmm 20-29 | 16, 32, 64 | nothing that slows SSE down |
+//!
+//! A register is named by its number in the description, 0 to 9 (`avx`: to 11); with EVEX these are
+//! the registers 20 to 29, which no SSE instruction can name. So there is nothing to clear, and the
+//! code may run inside a transaction, which `vzeroupper` may abort (Intel SDM volume 1, 16.3.8.1).
+
+/// Bytes of a vector, as text.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_width {
+    (sse) => {
+        "16"
+    };
+    (avx) => {
+        "32"
+    };
+    (evex16) => {
+        "16"
+    };
+    (evex32) => {
+        "32"
+    };
+    (evex64) => {
+        "64"
+    };
+}
+
+/// One vector: `load`, `store`, or `put` to an aligned place; or `done`, before a return.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_vector {
+    (load sse $r:literal $at:expr) => {
+        concat!("movups xmm", $r, ", ", $at, "\n")
+    };
+    (store sse $r:literal $at:expr) => {
+        concat!("movups ", $at, ", xmm", $r, "\n")
+    };
+    (load avx $r:literal $at:expr) => {
+        concat!("vmovdqu ymm", $r, ", ", $at, "\n")
+    };
+    (store avx $r:literal $at:expr) => {
+        concat!("vmovdqu ", $at, ", ymm", $r, "\n")
+    };
+    (put avx $r:literal $at:expr) => {
+        concat!("vmovdqa ", $at, ", ymm", $r, "\n")
+    };
+    (load evex16 $r:literal $at:expr) => {
+        concat!("vmovdqu64 xmm2", $r, ", ", $at, "\n")
+    };
+    (store evex16 $r:literal $at:expr) => {
+        concat!("vmovdqu64 ", $at, ", xmm2", $r, "\n")
+    };
+    (load evex32 $r:literal $at:expr) => {
+        concat!("vmovdqu64 ymm2", $r, ", ", $at, "\n")
+    };
+    (store evex32 $r:literal $at:expr) => {
+        concat!("vmovdqu64 ", $at, ", ymm2", $r, "\n")
+    };
+    (load evex64 $r:literal $at:expr) => {
+        concat!("vmovdqu64 zmm2", $r, ", ", $at, "\n")
+    };
+    (store evex64 $r:literal $at:expr) => {
+        concat!("vmovdqu64 ", $at, ", zmm2", $r, "\n")
+    };
+    (put evex64 $r:literal $at:expr) => {
+        concat!("vmovdqa64 ", $at, ", zmm2", $r, "\n")
+    };
+    (done avx) => {
+        "vzeroupper\n"
+    };
+    (done $other:ident) => {
+        ""
+    };
+}
+
+/// Vectors at places from a base on, in vectors: `load avx "rsi": 0 "+ 0", 1 "+ rdx - 1"` loads the
+/// first and the last 32 of rdx bytes. A place ends with a number.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_group {
+    ($what:ident $kind:ident $base:literal: $($r:literal $at:expr),+) => {
+        concat!($(
+            $crate::entry_vector!($what $kind $r
+                concat!("[", $base, " ", $at, " * ", $crate::entry_width!($kind), "]"))
+        ),+)
+    };
+}
+
+/// The masks of n bytes into k1, for n up to 32: `$half` is the lower half of n's register.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_mask {
+    ($half:literal) => {
+        concat!("mov ecx, -1\n", "bzhi ecx, ecx, ", $half, "\n", "kmovd k1, ecx\n")
+    };
+}
+
+/// From a size to its kernel, as `dispatch::class` and `dispatch::function` have it, and a jump
+/// there. `$n` is the register of the size.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_through_the_table {
+    ($n:literal) => {
+        concat!(
+            // Nobody outside the library or program that this is linked into has them, so that
+            // their distance from here is known, in a shared library too.
+            ".hidden {rows}\n.hidden {functions}\n",
+            "cmp ",
+            $n,
+            ", 4096\n",
+            "jae 3f\n",
+            "mov rcx, ",
+            $n,
+            "\n",
+            "shr rcx, 5\n",
+            "2:\n",
+            "lea r8, [rip + {rows} + {row} * {row_bytes}]\n",
+            "movzx ecx, byte ptr [r8 + rcx]\n",
+            "lea r8, [rip + {functions}]\n",
+            "jmp qword ptr [r8 + rcx * 8]\n",
+            // An eighth of an octave: class = 128 + 8 * (octave - 12) + (n >> (octave - 3)) - 8.
+            "3:\n",
+            "bsr r9, ",
+            $n,
+            "\n",
+            "lea ecx, [r9 - 3]\n",
+            "mov r8, ",
+            $n,
+            "\n",
+            "shr r8, cl\n",
+            "lea rcx, [r8 + r9 * 8 + 24]\n",
+            "jmp 2b\n",
+        )
+    };
+}
+
+/// The first instructions of a function that is one operation: to the way in that was chosen, unless
+/// that is `avx512vl.masked`, which follows. The first instruction is seven bytes long.
+///
+/// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may come
+/// before the library is relocated, and costs a twentieth of a small copy where the pointer cost a
+/// fifth (`docs/decisions/entry-stubs.md`).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_choice {
+    () => {
+        concat!(
+            ".hidden {ways}\n",
+            "cmp byte ptr [rip + {ways} + {operation}], {follows}\n",
+            "ja {avx2}\n",
+            "jb {other}\n",
+        )
+    };
+}

@@ -1,0 +1,724 @@
+//! Copies, moves, fills and zeros: the size classes once, and what each way in makes of them.
+//!
+//! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
+//! |---|---|---|---|---|
+//! | 0-3 | first, middle and last byte | the same | the same | one masked 32 |
+//! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | one masked 32 |
+//! | 16-32 | 16 + 16 | the same | the same | one masked 32 |
+//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | 32 + 32 |
+//! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
+//! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
+//! | to 384, 512 | | 6 x 32 + 6 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
+//! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 | the same with 64 |
+//! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
+//!
+//! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
+//! which overlap where the size is not the class's largest. Nothing branches but on the class; in that
+//! of 4 to 15 bytes the place of the inner blocks is computed. All loads of a class come before its
+//! first store, and the loop asks for the direction, so that a copy is also a move up to the table.
+//!
+//! In all of them rax holds what is returned from the first instruction on, which is three bytes long
+//! (who wants another value enters behind it), and nothing touches the stack.
+
+/// A copy or a move of 0 to 15 bytes, at label 22.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_bytes {
+    () => {
+        concat!(
+            ".p2align 6\n",
+            "22:\n",
+            "cmp edx, 4\n",
+            "jb 24f\n",
+            "mov ecx, edx\n", // 4 to 15: the inner blocks are 0 or 4 bytes from the ends
+            "mov r8d, [rsi]\n",
+            "shr ecx, 1\n",
+            "mov r9d, [rsi + rdx - 4]\n",
+            "and ecx, 4\n",
+            "mov r10, rdx\n",
+            "sub r10, rcx\n",
+            "mov r11d, [rsi + rcx]\n",
+            "mov esi, [rsi + r10 - 4]\n",
+            "mov [rdi], r8d\n",
+            "mov [rdi + rcx], r11d\n",
+            "mov [rdi + r10 - 4], esi\n",
+            "mov [rdi + rdx - 4], r9d\n",
+            "ret\n",
+            ".p2align 6\n",
+            "24:\n", // 0 to 3
+            "test edx, edx\n",
+            "jz 25f\n",
+            "mov r9d, edx\n",
+            "shr r9d, 1\n",
+            "movzx ecx, byte ptr [rsi]\n",
+            "movzx r8d, byte ptr [rsi + r9]\n",
+            "movzx esi, byte ptr [rsi + rdx - 1]\n",
+            "mov [rdi], cl\n",
+            "mov [rdi + r9], r8b\n",
+            "mov [rdi + rdx - 1], sil\n",
+            "25:\n",
+            "ret\n",
+        )
+    };
+}
+
+/// A copy of one to two vectors.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_two {
+    ($kind:ident) => {
+        concat!(
+            $crate::entry_group!(load $kind "rsi": 0 "+ 0", 1 "+ rdx - 1"),
+            $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ rdx - 1"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+        )
+    };
+}
+
+/// A copy of more than two vectors, from label 23 on. `$after_four` and `$after_eight` stand where
+/// more than four or eight are left, and may go to label 27 for the table; `$longer` is what follows
+/// for more than eight, of which the first two are in 0 and 1 and the last two in 6 and 7.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_many {
+    ($kind:ident, $after_four:expr, $after_eight:expr, $longer:expr) => {
+        concat!(
+            ".p2align 6\n",
+            "23:\n",
+            $crate::entry_group!(load $kind "rsi": 0 "+ 0", 1 "+ 1"),
+            $crate::entry_group!(load $kind "rsi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
+            "cmp rdx, 4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "jbe 28f\n",
+            $after_four,
+            "cmp rdx, 8 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "ja 33f\n",
+            $crate::entry_group!(load $kind "rsi": 2 "+ 2", 3 "+ 3"),
+            $crate::entry_group!(load $kind "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
+            $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3"),
+            $crate::entry_group!(store $kind "rdi":
+                4 "+ rdx - 4", 5 "+ rdx - 3", 6 "+ rdx - 2", 7 "+ rdx - 1"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            ".p2align 4\n",
+            "28:\n",
+            $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1"),
+            $crate::entry_group!(store $kind "rdi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            ".p2align 5\n",
+            "33:\n",
+            $after_eight,
+            $longer,
+        )
+    };
+}
+
+/// The loops of a copy, upwards, and downwards where the destination starts inside the source
+/// (0 <= dst - src < n). Registers 0 and 1 hold the first two vectors, 6 and 7 the last two.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_loops {
+    ($kind:ident) => {
+        concat!(
+            ".p2align 5\n",
+            "35:\n",
+            "mov rcx, rdi\n",
+            "sub rcx, rsi\n",
+            "cmp rcx, rdx\n",
+            "jb 37f\n",
+            $crate::entry_group!(load $kind "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
+            // From the first aligned place behind dst to the last four vectors, rcx, and up to three
+            // and a bit of them into these.
+            "lea rcx, [rdi + rdx - 4 * ",
+            $crate::entry_width!($kind),
+            "]\n",
+            "mov r10, rdi\n",
+            "sub rsi, rdi\n",
+            "or rdi, ",
+            $crate::entry_width!($kind),
+            " - 1\n",
+            "inc rdi\n",
+            ".p2align 5\n",
+            "36:\n",
+            $crate::entry_group!(load $kind "rdi + rsi": 1 "+ 0", 2 "+ 1", 3 "+ 2", 8 "+ 3"),
+            $crate::entry_group!(put $kind "rdi": 1 "+ 0", 2 "+ 1", 3 "+ 2", 8 "+ 3"),
+            "sub rdi, -4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "cmp rdi, rcx\n",
+            "jb 36b\n",
+            $crate::entry_group!(store $kind "rcx": 4 "+ 0", 5 "+ 1", 6 "+ 2", 7 "+ 3"),
+            $crate::entry_group!(store $kind "r10": 0 "+ 0"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            // The mirror image.
+            ".p2align 5\n",
+            "37:\n",
+            $crate::entry_group!(load $kind "rsi": 2 "+ 2", 3 "+ 3"),
+            "lea rcx, [rdi + 4 * ",
+            $crate::entry_width!($kind),
+            "]\n",
+            "lea r8, [rdi + rdx]\n",
+            "sub rsi, rdi\n",
+            "lea r9, [r8 - ",
+            $crate::entry_width!($kind),
+            "]\n",
+            "and r8, -",
+            $crate::entry_width!($kind),
+            "\n",
+            ".p2align 5\n",
+            "38:\n",
+            $crate::entry_group!(load $kind "r8 + rsi": 4 "- 1", 5 "- 2", 6 "- 3", 8 "- 4"),
+            $crate::entry_group!(put $kind "r8": 4 "- 1", 5 "- 2", 6 "- 3", 8 "- 4"),
+            "add r8, -4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "cmp r8, rcx\n",
+            "ja 38b\n",
+            $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3"),
+            $crate::entry_group!(store $kind "r9": 7 "+ 0"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+        )
+    };
+}
+
+/// All of a copy's text in one way in.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_way {
+    (sse2) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp rdx, 32\n",
+            "ja 23f\n",
+            "cmp edx, 16\n",
+            "jb 22f\n",
+            $crate::entry_copy_two!(sse),
+            $crate::entry_copy_bytes!(),
+            $crate::entry_copy_many!(sse, "", "jmp 39f\n", ""),
+            ".p2align 4\n",
+        )
+    };
+    (avx2) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp rdx, 64\n",
+            "ja 23f\n",
+            "cmp edx, 16\n",
+            "jb 22f\n",
+            "cmp edx, 32\n",
+            "jb 29f\n",
+            $crate::entry_copy_two!(avx),
+            ".p2align 6\n",
+            "29:\n", // 16 to 31
+            $crate::entry_copy_two!(sse),
+            $crate::entry_copy_bytes!(),
+            $crate::entry_copy_many!(
+                avx,
+                "",
+                concat!(
+                    "cmp rdx, [rip + {direct} + {row} * 8]\n",
+                    "ja 27f\n",
+                    "cmp rdx, 12 * 32\n",
+                    "ja 35f\n"
+                ),
+                concat!(
+                    $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3"),
+                    $crate::entry_group!(load avx "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
+                    $crate::entry_group!(load avx "rsi": 8 "+ 4", 9 "+ 5"),
+                    $crate::entry_group!(load avx "rsi": 10 "+ rdx - 6", 11 "+ rdx - 5"),
+                    $crate::entry_group!(store avx "rdi":
+                        0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5"),
+                    $crate::entry_group!(store avx "rdi":
+                        10 "+ rdx - 6", 11 "+ rdx - 5", 4 "+ rdx - 4", 5 "+ rdx - 3",
+                        6 "+ rdx - 2", 7 "+ rdx - 1"),
+                    "vzeroupper\n",
+                    "ret\n",
+                    $crate::entry_copy_loops!(avx),
+                )
+            ),
+            ".p2align 4\n",
+            "27:\n",
+            "vzeroupper\n",
+        )
+    };
+    (avx512vl) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp rdx, 64\n",
+            "ja 26f\n",
+            "cmp edx, 16\n",
+            "jb 22f\n",
+            "cmp edx, 32\n",
+            "jbe 29f\n",
+            $crate::entry_copy_two!(evex32),
+            ".p2align 6\n",
+            "29:\n", // 16 to 32
+            $crate::entry_copy_two!(evex16),
+            $crate::entry_copy_bytes!(),
+            $crate::entry_copy_way!(zmm),
+        )
+    };
+    (masked) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp rdx, 64\n",
+            "ja 26f\n",
+            "cmp edx, 32\n",
+            "ja 29f\n",
+            $crate::entry_mask!("edx"),
+            "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
+            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "ret\n",
+            ".p2align 4\n",
+            "29:\n", // 33 to 64
+            $crate::entry_copy_two!(evex32),
+            $crate::entry_copy_way!(zmm),
+        )
+    };
+    // What both have for 65 bytes and more.
+    (zmm) => {
+        concat!(
+            ".p2align 6\n",
+            "26:\n",
+            "cmp rdx, 128\n",
+            "ja 23f\n",
+            $crate::entry_copy_two!(evex64),
+            $crate::entry_copy_many!(
+                evex64,
+                concat!("cmp rdx, [rip + {direct} + {row} * 8]\n", "ja 27f\n"),
+                "",
+                $crate::entry_copy_loops!(evex64)
+            ),
+            ".p2align 4\n",
+            "27:\n",
+        )
+    };
+}
+
+/// What a copy or a move ends with: the table.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_copy_or_move {
+    ($functions:ident, $row:ident, $operation:expr, $choice:expr, $way:expr, $table:expr
+        $(, $($operand:tt)+)?) => {
+        core::arch::naked_asm!(
+            $choice,
+            ".hidden {direct}",
+            $way,
+            "39:",
+            $table,
+            $crate::entry_through_the_table!("rdx"),
+            "/* {direct} {operation} {ways} {follows} */",
+            direct = sym $crate::entry::DIRECT,
+            ways = sym $crate::entry::WAYS,
+            operation = const $operation,
+            follows = const $crate::entry::MASKED,
+            rows = sym $crate::entry::ROWS,
+            row = const $crate::entry::$row,
+            row_bytes = const $crate::entry::ROW_BYTES,
+            functions = sym $crate::entry::$functions,
+            $($($operand)+)?
+        )
+    };
+}
+
+/// Stores of one register, the first, at places from dst on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_put {
+    ($kind:ident: $($at:expr),+) => {
+        concat!($($crate::entry_group!(store $kind "rdi": 0 $at)),+)
+    };
+}
+
+/// A fill of more than two vectors, from label 23 on; as `entry_copy_many`. `$n` is the register of
+/// the size, `$splat` what brings the byte into register 0. Upwards, so that stores to one line follow
+/// each other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_many {
+    ($kind:ident, $n:literal, $splat:expr, $after_four:expr, $after_eight:expr, $longer:expr) => {
+        concat!(
+            ".p2align 6\n",
+            "23:\n",
+            $splat,
+            $crate::entry_put!($kind: "+ 0", "+ 1"),
+            "cmp ",
+            $n,
+            ", 4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "jbe 28f\n",
+            $after_four,
+            $crate::entry_put!($kind: "+ 2", "+ 3"),
+            "cmp ",
+            $n,
+            ", 8 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "ja 33f\n",
+            $crate::entry_put!($kind: concat!("+ ", $n, " - 4"), concat!("+ ", $n, " - 3")),
+            "28:\n",
+            $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            ".p2align 5\n",
+            "33:\n",
+            $after_eight,
+            $longer,
+        )
+    };
+}
+
+/// The loop of a fill: aligned steps from the last aligned place in the first four vectors up to the
+/// last four, those. A store that straddles lines costs two.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_loop {
+    ($kind:ident, $n:literal) => {
+        concat!(
+            "lea rcx, [rdi + ",
+            $n,
+            " - 4 * ",
+            $crate::entry_width!($kind),
+            "]\n",
+            "sub rdi, -4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "and rdi, -",
+            $crate::entry_width!($kind),
+            "\n",
+            ".p2align 5\n",
+            "36:\n",
+            $crate::entry_group!(put $kind "rdi": 0 "+ 0", 0 "+ 1", 0 "+ 2", 0 "+ 3"),
+            "sub rdi, -4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "cmp rdi, rcx\n",
+            "jb 36b\n",
+            $crate::entry_group!(store $kind "rcx": 0 "+ 0", 0 "+ 1", 0 "+ 2", 0 "+ 3"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+        )
+    };
+}
+
+/// A fill of 0 to 15 bytes, at label 22: the byte in each of ecx's four.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_bytes {
+    ($n:literal, $half:literal, $word:expr) => {
+        concat!(
+            ".p2align 4\n",
+            "22:\n",
+            $word,
+            "cmp ",
+            $half,
+            ", 4\n",
+            "jb 24f\n",
+            "mov r8d, ", // 4 to 15, as in a copy
+            $half,
+            "\n",
+            "mov r10, ",
+            $n,
+            "\n",
+            "shr r8d, 1\n",
+            "and r8d, 4\n",
+            "mov [rdi], ecx\n",
+            "sub r10, r8\n",
+            "mov [rdi + r8], ecx\n",
+            "mov [rdi + ",
+            $n,
+            " - 4], ecx\n",
+            "mov [rdi + r10 - 4], ecx\n",
+            "ret\n",
+            ".p2align 4\n",
+            "24:\n", // 0 to 3
+            "test ",
+            $half,
+            ", ",
+            $half,
+            "\n",
+            "jz 25f\n",
+            "mov r8d, ",
+            $half,
+            "\n",
+            "shr r8d, 1\n",
+            "mov [rdi], cl\n",
+            "mov [rdi + r8], cl\n",
+            "mov [rdi + ",
+            $n,
+            " - 1], cl\n",
+            "25:\n",
+            "ret\n",
+        )
+    };
+}
+
+/// A fill of one to two vectors.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_two {
+    ($kind:ident, $n:literal, $splat:expr) => {
+        concat!(
+            $splat,
+            $crate::entry_put!($kind: "+ 0", concat!("+ ", $n, " - 1")),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+        )
+    };
+}
+
+/// All of a fill's or a zero's text in one way in. `$byte` says how the byte comes into registers:
+/// `entry_splat_byte` or `entry_splat_zero`; `$limit` is what asks before more than 256 bytes are done
+/// here, and goes to label 27 for the table.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_way {
+    (sse2, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 32\n",
+            "ja 23f\n",
+            "cmp ",
+            $half,
+            ", 16\n",
+            "jb 22f\n",
+            $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
+            $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
+            $crate::entry_fill_many!(sse, $n, $crate::$byte!(sse), "", "jmp 39f\n", ""),
+            ".p2align 4\n",
+        )
+    };
+    (avx2, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 64\n",
+            "ja 23f\n",
+            "cmp ",
+            $half,
+            ", 16\n",
+            "jb 22f\n",
+            "cmp ",
+            $half,
+            ", 32\n",
+            "jb 29f\n",
+            $crate::entry_fill_two!(avx, $n, $crate::$byte!(avx)),
+            ".p2align 6\n",
+            "29:\n", // 16 to 31
+            $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
+            $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
+            $crate::entry_fill_many!(
+                avx,
+                $n,
+                $crate::$byte!(avx),
+                "",
+                $limit,
+                $crate::entry_fill_loop!(avx, $n)
+            ),
+            ".p2align 4\n",
+            "27:\n",
+            "vzeroupper\n",
+        )
+    };
+    (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 64\n",
+            "ja 26f\n",
+            "cmp ",
+            $half,
+            ", 16\n",
+            "jb 22f\n",
+            $crate::$byte!(evex32),
+            "cmp ",
+            $half,
+            ", 32\n",
+            "jbe 29f\n",
+            $crate::entry_fill_two!(evex32, $n, ""),
+            ".p2align 5\n",
+            "29:\n", // 16 to 32
+            $crate::entry_fill_two!(evex16, $n, ""),
+            $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
+            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
+        )
+    };
+    (masked, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 64\n",
+            "ja 26f\n",
+            $crate::$byte!(evex32),
+            "cmp ",
+            $half,
+            ", 32\n",
+            "ja 29f\n",
+            $crate::entry_mask!($half),
+            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "ret\n",
+            ".p2align 4\n",
+            "29:\n", // 33 to 64
+            $crate::entry_fill_two!(evex32, $n, ""),
+            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
+        )
+    };
+    // What both have for 65 bytes and more.
+    (zmm, $n:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            ".p2align 6\n",
+            "26:\n",
+            "cmp ",
+            $n,
+            ", 128\n",
+            "ja 23f\n",
+            $crate::entry_fill_two!(evex64, $n, $crate::$byte!(evex64)),
+            $crate::entry_fill_many!(
+                evex64,
+                $n,
+                $crate::$byte!(evex64),
+                $limit,
+                "",
+                $crate::entry_fill_loop!(evex64, $n)
+            ),
+            ".p2align 4\n",
+            "27:\n",
+        )
+    };
+}
+
+/// The byte in esi: in each of a word's four (ecx), or of a vector's.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_splat_byte {
+    (word) => {
+        "movzx ecx, sil\nimul ecx, ecx, 0x01010101\n"
+    };
+    (sse) => {
+        "movd xmm0, esi\npunpcklbw xmm0, xmm0\npshuflw xmm0, xmm0, 0\npunpcklqdq xmm0, xmm0\n"
+    };
+    (avx) => {
+        "vmovd xmm0, esi\nvpbroadcastb ymm0, xmm0\n"
+    };
+    (evex32) => {
+        "vpbroadcastb ymm20, esi\n"
+    };
+    (evex64) => {
+        "vpbroadcastb zmm20, esi\n"
+    };
+}
+
+/// The same of zeros.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_splat_zero {
+    (word) => {
+        "xor ecx, ecx\n"
+    };
+    (sse) => {
+        "xorps xmm0, xmm0\n"
+    };
+    (avx) => {
+        "vpxor xmm0, xmm0, xmm0\n"
+    };
+    (evex32) => {
+        "vpxord xmm20, xmm20, xmm20\n"
+    };
+    (evex64) => {
+        "vpxord xmm20, xmm20, xmm20\n"
+    };
+}
+
+/// Before more than 256 bytes of a fill: the table beyond its limit, and zeros beyond theirs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_limit {
+    () => {
+        concat!(
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 27f\n",
+            "cmp rdx, [rip + {direct} + {zero_row} * 8]\n",
+            "jbe 41f\n",
+            "test sil, sil\n",
+            "jz 27f\n",
+            "41:\n",
+        )
+    };
+}
+
+/// A fill: zeros of more than 256 bytes are their own operation's, by `{zero}`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_fill_in {
+    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+        core::arch::naked_asm!(
+            $choice,
+            ".hidden {direct}",
+            $crate::entry_fill_way!(
+                $way, "rdx", "edx", entry_splat_byte, $crate::entry_fill_limit!()
+            ),
+            "39:",
+            "test sil, sil",
+            "jz 43f",
+            // rdi is still dst, as the kernels expect it.
+            $crate::entry_through_the_table!("rdx"),
+            "43:",
+            "mov rsi, rdx",
+            "jmp {zero}",
+            "/* {direct} {operation} {ways} {follows} {zero_row} */",
+            zero = sym $crate::raw::zero,
+            zero_row = const $crate::entry::ZERO_ROW,
+            direct = sym $crate::entry::DIRECT,
+            ways = sym $crate::entry::WAYS,
+            operation = const $crate::entry::place($crate::entry::Operation::Fill),
+            follows = const $crate::entry::MASKED,
+            rows = sym $crate::entry::ROWS,
+            row = const $crate::entry::FILL_ROW,
+            row_bytes = const $crate::entry::ROW_BYTES,
+            functions = sym $crate::entry::FILL,
+            $($($operand)+)?
+        )
+    };
+}
+
+/// A zero: dst, n.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_zero_in {
+    ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
+        core::arch::naked_asm!(
+            $choice,
+            ".hidden {direct}",
+            $crate::entry_fill_way!(
+                $way, "rsi", "esi", entry_splat_zero,
+                "cmp rsi, [rip + {direct} + {row} * 8]\nja 27f\n"
+            ),
+            "39:",
+            $crate::entry_through_the_table!("rsi"),
+            "/* {direct} {operation} {ways} {follows} */",
+            direct = sym $crate::entry::DIRECT,
+            ways = sym $crate::entry::WAYS,
+            operation = const $crate::entry::place($crate::entry::Operation::Zero),
+            follows = const $crate::entry::MASKED,
+            rows = sym $crate::entry::ROWS,
+            row = const $crate::entry::ZERO_ROW,
+            row_bytes = const $crate::entry::ROW_BYTES,
+            functions = sym $crate::entry::ZERO,
+            $($($operand)+)?
+        )
+    };
+}
