@@ -633,7 +633,7 @@ mod tests {
             });
             assert!(slots.eq(1..=count(operation) as u8));
             let (_, kernel) = kernels(operation).nth(fallback(operation) - 1).expect("a kernel");
-            assert!(kernel.runs_on(Features::detect()), "{}", kernel.name);
+            assert!(kernel.runs_on(cachewise_kernels::Features::detect()), "{}", kernel.name);
         }
     }
 }
