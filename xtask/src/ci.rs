@@ -38,7 +38,9 @@ const STAGES: &[Stage] = &[
     ("checklist", || crate::checklist::run().map(|()| Ended::Passed)),
     ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
-    ("fuzz-targets", || cargo(&["check", "--manifest-path", "fuzz/Cargo.toml"])),
+    ("sanitizers", sanitizers),
+    // A minute for each parser, each operation, and calls of a pool.
+    ("fuzz", || crate::fuzz::run(&[], 60).map(|_| Ended::Passed)),
     ("report-in-browser", browser),
     ("powerpc64le-emulated", || architecture("powerpc64le")),
     ("aarch64-emulated", || architecture("aarch64")),
@@ -111,6 +113,12 @@ fn matrix() -> Result<Ended> {
         "matrix: {} situations, {} functions, {} calls, all right",
         counts.situations, counts.functions, counts.calls
     );
+    Ok(Ended::Passed)
+}
+
+/// Both C interfaces with what watches memory and what watches threads.
+fn sanitizers() -> Result<Ended> {
+    println!("sanitizers: {} programs, no complaint", crate::sanitizers::run()?);
     Ok(Ended::Passed)
 }
 

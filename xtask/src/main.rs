@@ -9,6 +9,7 @@ mod ci;
 mod conformance;
 mod emulate;
 mod emulate_arch;
+mod fuzz;
 mod install;
 mod interrupt;
 mod learn_known;
@@ -16,6 +17,7 @@ mod learn_programs;
 mod markdown;
 mod matrix;
 mod programs;
+mod sanitizers;
 mod scripts;
 mod soak;
 mod webdriver;
@@ -49,6 +51,16 @@ enum Chore {
     },
     /// Every exported function of the preload libraries, called from every place callers come from.
     Matrix,
+    /// Every fuzz target for a while, with the ordinary compiler and AddressSanitizer.
+    Fuzz {
+        /// Only these targets, by name.
+        targets: Vec<String>,
+        /// How long each runs.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// The C interfaces under AddressSanitizer and ThreadSanitizer.
+    Sanitizers,
     /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
     /// cost differs by at most 5 % in either record. Octaves only.
     Agree {
@@ -122,6 +134,12 @@ fn main() -> Result<()> {
         Chore::Ci { stages, allow_skips } => ci::run(&stages, allow_skips)?,
         Chore::Conformance { only } => {
             conformance::run(only.as_deref())?;
+        }
+        Chore::Fuzz { targets, seconds } => {
+            fuzz::run(&targets, seconds)?;
+        }
+        Chore::Sanitizers => {
+            sanitizers::run()?;
         }
         Chore::Matrix => {
             matrix::run()?;
