@@ -10,6 +10,7 @@
 
 use crate::observed::{LARGE, Site};
 use crate::{os, switch};
+use cachewise_kernels as kernels;
 use core::ffi::CStr;
 use core::fmt::{self, Write as _};
 use core::ptr;
@@ -210,7 +211,7 @@ fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
     let mut path = [0; 1024];
     let program = Bytes(os::program(&mut path));
     writeln!(text, "cachewise: calls of process {} ({program})", os::process_id())?;
-    writeln!(text, "{:<9} {:>12} {:>14} {:>18}", "operation", "size", "calls", "bytes")?;
+    writeln!(text, "{:<9} {:>12} {:>14} {:>18} done by", "operation", "size", "calls", "bytes")?;
     for (operation, name) in OPERATIONS {
         let (mut all_calls, mut all_bytes) = (0, 0);
         for class in 0..CLASSES {
@@ -225,7 +226,8 @@ fn describe(counters: &Counters, text: &mut Text<'_>) -> fmt::Result {
                 let mut size = Text::new(&mut size);
                 write!(size, "{}", Class(class))?;
                 let size = Bytes(size.written());
-                writeln!(text, "{name:<9} {size:>12} {calls:>14} {bytes:>18}")?;
+                let by = DoneBy(operation, class);
+                writeln!(text, "{name:<9} {size:>12} {calls:>14} {bytes:>18} {by}")?;
             }
             all_calls += calls;
             all_bytes += bytes;
@@ -284,6 +286,40 @@ impl fmt::Display for Class {
             class if class + 1 == CLASSES => write!(f, "{}..", Size(class - 1)),
             class => write!(f, "{}..{}", Size(class - 1), Size(class)),
         }
+    }
+}
+
+/// Which kernel does the sizes of a class, from the smallest to the largest: a class may have several.
+struct DoneBy(Operation, usize);
+
+impl fmt::Display for DoneBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = match self.0 {
+            Operation::Copy => kernels::Operation::Copy,
+            Operation::Move => kernels::Operation::Move,
+            Operation::Fill => kernels::Operation::Fill,
+            Operation::Zero => kernels::Operation::Zero,
+            Operation::Compare => kernels::Operation::Compare,
+        };
+        let first = match self.1 {
+            0 => 0,
+            class => 1_u64 << (class - 1),
+        };
+        let last = (2 * first).saturating_sub(1).max(first);
+        let mut size = first;
+        let mut said = "";
+        while size <= last {
+            let decided = cachewise::decision(operation, cachewise::Reuse::Unknown, size);
+            if decided.name() != said {
+                if !said.is_empty() {
+                    f.write_str(", ")?;
+                }
+                said = decided.name();
+                f.write_str(said)?;
+            }
+            size = decided.to.max(size).saturating_add(1);
+        }
+        Ok(())
     }
 }
 

@@ -318,3 +318,42 @@ fn what_cannot_be_used_is_told_in_one_line_and_left_alone() {
     right(plain(&program).args(["c", "3", "4096"]));
     right(preloaded_two_ways(&program).args(["c", "3", "4096"]));
 }
+
+/// A module that is loaded where another one was: its calls are not saved as the other's.
+#[test]
+fn a_module_in_anothers_place_has_its_own_identity() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (name, salt) in [("one", "1"), ("two", "2")] {
+        let source = directory.path().join("plugin.c");
+        std::fs::write(
+            &source,
+            format!(
+                "#include <string.h>\nchar salt[] = \"{salt}\";\n__attribute__((noinline)) void copies(char *to, \
+                 const char *from, size_t n, int times) {{\n  while (times--) {{ memcpy(to, from, n); \
+                 to[0]++; }}\n}}\n"
+            ),
+        )
+        .expect("written");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-fno-builtin", "-shared", "-fPIC", "-Wl,--build-id", "-o"]);
+        compiler.arg(directory.path().join(format!("{name}.so"))).arg(&source);
+        assert!(compiler.status().expect("a C compiler").success());
+    }
+    let program = compile(directory.path(), "plugins", &["-O1", "-ldl"]);
+    let file = directory.path().join("plugins.program");
+    let mut command = preloaded_two_ways(&program);
+    command.env("CACHEWISE_LEARN", "trial").env("CACHEWISE_PROGRAM", &file);
+    let told = text(&run(command.current_dir(directory.path())).stdout);
+    if told != "the same place\n" {
+        return eprintln!("not seen: the second was loaded elsewhere");
+    }
+    // The first was called 30 times, the second 50. Whose the sum is nobody can say: it is not saved.
+    assert!(!file.exists(), "{}", std::fs::read_to_string(&file).expect("it exists"));
+    // In a place of its own each is known.
+    let mut command = preloaded_two_ways(&program);
+    command.env("CACHEWISE_LEARN", "trial").env("CACHEWISE_PROGRAM", &file).arg("stays");
+    run(command.current_dir(directory.path()));
+    let mut calls: Vec<_> = sites(&file).into_iter().map(|(.., calls)| calls).collect();
+    calls.sort_unstable();
+    assert_eq!(calls, [30, 50]);
+}
