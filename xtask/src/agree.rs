@@ -11,7 +11,7 @@ use std::path::Path;
 /// Costs that differ by no more than this count as the same choice.
 const TOLERANCE: f64 = 0.05;
 
-/// Prints the share of cells in which both choose alike, and every cell in which they do not.
+/// Prints the share of cells in which both make the same choice, and every cell in which they do not.
 pub fn run(first: &Path, second: &Path) -> Result<()> {
     let (a, b) = (Profile::read(first)?, Profile::read(second)?);
     let (of_a, of_b) = (evidence(first, &a)?, evidence(second, &b)?);

@@ -2,16 +2,15 @@
 //! nothing asked of the network, no sideways scrolling on a phone, and pictures for people to look at.
 
 use crate::webdriver::Browser;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use cachewise_measure::{
-    CellKey, Clock, Figure, FigureKind, Header, Histogram, Machine, PairedRatio, Row, Writer,
+    CellKey, Clock, Figure, FigureKind, Header, Histogram, Machine, PairedRatio, Row, State, Writer,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// How it ended.
 pub enum Outcome {
@@ -40,7 +39,6 @@ pub fn run(record: &Path) -> Result<Outcome> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let pictures = std::path::absolute(target)?.join("report-in-browser");
-    // Downloads of an earlier look would count as this one's.
     if pictures.exists() {
         std::fs::remove_dir_all(&pictures)?;
     }
@@ -57,7 +55,6 @@ pub fn run(record: &Path) -> Result<Outcome> {
         use_controls(&browser).with_context(|| page.display().to_string())?;
         use_keyboard(&browser).with_context(|| page.display().to_string())?;
         print(&browser, page)?;
-        download(&browser, &pictures).with_context(|| page.display().to_string())?;
     }
     drop(browser);
     std::fs::remove_dir_all(pictures.join("profile")).ok();
@@ -102,10 +99,8 @@ fn look(browser: &Browser, page: &Path) -> Result<()> {
             no_sideways_scrolling(browser).context(name.clone())?;
             picture(browser, &page.with_file_name(format!("{name}.png")))?;
             // With everything unfolded as well, which is more than anybody would do at once.
-            let opened = "const all = [...document.querySelectorAll('details:not(.cell)')]; \
-                 all.forEach(d => d.open = true); \
-                 [...document.querySelectorAll('details.cell')].slice(0, 3).forEach(d => d.open = true); \
-                 return all.length";
+            let opened = "const all = [...document.querySelectorAll('details')]; \
+                 all.forEach(d => d.open = true); return all.length";
             ensure!(
                 browser.evaluate(opened, json!([]))?.as_u64() > Some(3),
                 "{name}: too few details"
@@ -144,7 +139,7 @@ fn is_dark(browser: &Browser) -> Result<bool> {
 fn no_sideways_scrolling(browser: &Browser) -> Result<()> {
     let script = "const w = document.documentElement.clientWidth; \
          const wide = [...document.querySelectorAll('body *')].filter(e => { \
-           if (e.closest('svg') || e.closest('.skip')) return false; \
+           if (e.closest('svg, .skip, .wide table')) return false; \
            const r = e.getBoundingClientRect(); \
            return r.width > 1 && r.right > w + 1 }); \
          return [document.documentElement.scrollWidth - w, \
@@ -204,14 +199,11 @@ fn use_controls(browser: &Browser) -> Result<()> {
             );
         }
     }
-    for fold in ["details.numbers", "details.group", "details.group[open] > details.cell"] {
+    for fold in ["details.numbers", "details.group"] {
         browser.click(&format!("{fold} > summary"))?;
         let open = format!("return document.querySelector('{fold}').open");
         ensure!(browser.evaluate(&open, json!([]))? == json!(true), "{fold} stays folded");
     }
-    let strips = "return [...document.querySelectorAll('details.cell[open] .strip path')] \
-         .filter(p => p.getBBox().width > 0 && p.getAttribute('d').includes('M')).length";
-    ensure!(browser.evaluate(strips, json!([]))?.as_u64() > Some(0), "no distribution is drawn");
     silent(browser)
 }
 
@@ -268,25 +260,6 @@ fn use_keyboard(browser: &Browser) -> Result<()> {
 fn print(browser: &Browser, page: &Path) -> Result<()> {
     let answer = browser.devtools("Page.printToPDF", json!({"printBackground": true}))?;
     decode(&answer, &page.with_extension("pdf"))
-}
-
-/// The record comes back out of the page, and is one.
-fn download(browser: &Browser, directory: &Path) -> Result<()> {
-    let behaviour = json!({"behavior": "allow", "downloadPath": directory});
-    browser.devtools("Browser.setDownloadBehavior", behaviour)?;
-    let script = "return document.querySelector('a.download').getAttribute('download')";
-    let name = browser.evaluate(script, json!([]))?;
-    let path = directory.join(name.as_str().context("a download's name")?);
-    browser.click("a.download")?;
-    let begun = Instant::now();
-    while !path.is_file() {
-        if begun.elapsed() > Duration::from_secs(20) {
-            bail!("{} never came", path.display());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    cachewise(&["report", text(&path)?])?;
-    silent(browser)
 }
 
 /// A record with every kind of figure, its numbers made up and its names hostile.
@@ -350,33 +323,9 @@ fn synthetic(path: &Path) -> Result<()> {
 fn row(size: u64, state: &str, candidate: &str, ratio: f64) -> Row {
     let time = 20.0 + size as f64 / 40.0 * ratio;
     let interval = PairedRatio { median: ratio, low: ratio * 0.96, high: ratio * 1.04, rounds: 15 };
-    Row {
-        experiment: "every-figure".into(),
-        cell: CellKey {
-            operation: "copy".into(),
-            size,
-            source: None,
-            destination: None,
-            state: state.into(),
-            reader: None,
-            bystander: None,
-            axes: BTreeMap::new(),
-        },
-        candidate: candidate.into(),
-        reference: "libc".into(),
-        calls: 1,
-        operation_ns: (0..15)
-            .map(|round| time * (1.0 + 0.01 * f64::from(round * 7 % 15)))
-            .collect(),
-        reader_ns: Vec::new(),
-        bystander_ns: Vec::new(),
-        ratio: Some(interval),
-        verdict: None,
-        total_ratio: Some(interval),
-        proofs: Vec::new(),
-        drift: None,
-        dropped: false,
-        extra: BTreeMap::new(),
-        histogram: None,
-    }
+    let rounds = (0..15).map(|round| time * (1.0 + 0.01 * f64::from(round * 7 % 15)));
+    let cell = CellKey::new("copy", size as usize, State::from(state.to_owned()));
+    let mut row = Row::new("every-figure", cell, candidate, "libc", rounds.collect());
+    (row.ratio, row.total_ratio) = (Some(interval), Some(interval));
+    row
 }

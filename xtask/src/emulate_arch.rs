@@ -323,7 +323,8 @@ fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<
         ensure!(kernel["runs_here"] == true, "the emulated CPU cannot run {}", kernel["name"]);
     }
 
-    let doctor = succeeds(&["doctor"])?;
+    let (status, doctor, err) = run(&["doctor"])?;
+    ensure!(status == Some(4), "doctor can tell on an emulated CPU: {status:?}: {doctor}{err}");
     ensure!(doctor.contains("no timing is taken here"), "doctor says nothing of emulation");
     for unit in [" ns", " GHz"] {
         ensure!(!doctor.contains(unit), "doctor prints a time: {doctor}");

@@ -1,6 +1,6 @@
 //! Ctrl-C in a chore that takes long: what is finished is kept; and how long the rest will take.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -32,14 +32,6 @@ impl Interrupt {
     /// What tells, for whoever waits in a loop.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
-    }
-
-    /// An error where it came.
-    pub fn check(&self) -> Result<()> {
-        if self.came() {
-            bail!("interrupted");
-        }
-        Ok(())
     }
 }
 

@@ -1,7 +1,6 @@
 //! The project's own chores: `cargo run -p xtask -- <chore>`.
 
 mod agree;
-mod applications;
 mod bare_metal;
 mod browser;
 mod checklist;
@@ -12,15 +11,13 @@ mod emulate_arch;
 mod fuzz;
 mod install;
 mod interrupt;
-mod learn_known;
-mod learn_programs;
 mod markdown;
 mod matrix;
-mod programs;
 mod sanitizers;
 mod scripts;
 mod soak;
 mod webdriver;
+mod whole;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
@@ -94,11 +91,11 @@ enum Chore {
     /// Build the C library and the preload library and install them, with header and pkg-config file.
     Install(install::Install),
     /// Run real programs with and without the preload library: same output, and the time's ratio.
-    Programs(programs::Programs),
+    Programs(whole::programs::Programs),
     /// Learn programs whose best way can be found out: right, cannot tell, or WRONG (exit 1).
-    LearnKnown(learn_known::LearnKnown),
+    LearnKnown(whole::known::LearnKnown),
     /// Learn real programs' call sites: the sites, the decisions, and the whole programs' verdicts.
-    LearnPrograms(learn_programs::LearnPrograms),
+    LearnPrograms(whole::learn::LearnPrograms),
     /// Test the library on an emulated Arm or POWER CPU (QEMU); minutes.
     EmulateArch {
         /// powerpc64le or aarch64 [default: both].
@@ -111,7 +108,7 @@ enum Chore {
         required: bool,
     },
     /// Run programs that allocate much on glibc, the page pool and three other allocators.
-    Applications(applications::Applications),
+    Applications(whole::applications::Applications),
     /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
         /// Kernels whose name contains one of these, separated by commas.
@@ -158,13 +155,13 @@ fn main() -> Result<()> {
             }
         }
         Chore::Install(args) => install::run(&args)?,
-        Chore::Programs(args) => programs::run(&args)?,
-        Chore::LearnKnown(args) => learn_known::run(&args)?,
-        Chore::LearnPrograms(args) => learn_programs::run(&args)?,
+        Chore::Programs(args) => whole::programs::run(&args)?,
+        Chore::LearnKnown(args) => whole::known::run(&args)?,
+        Chore::LearnPrograms(args) => whole::learn::run(&args)?,
         Chore::EmulateArch { architecture, effort, required } => {
             emulate_arch::chore(architecture.as_deref(), &effort, required)?;
         }
-        Chore::Applications(args) => applications::run(&args)?,
+        Chore::Applications(args) => whole::applications::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
             match emulate::emulate_avx512(&options)? {

@@ -20,7 +20,7 @@ pub struct Browser {
 const STARTED: &str = "successfully on port ";
 
 impl Browser {
-    /// Starts chromedriver and a headless Chromium whose profile and downloads live in `directory`.
+    /// Starts chromedriver and a headless Chromium whose profile lives in `directory`.
     pub fn start(driver: &Path, chromium: &Path, directory: &Path) -> Result<Browser> {
         let mut child = Command::new(driver)
             .arg("--port=0")
@@ -47,7 +47,6 @@ impl Browser {
                 "--disable-dev-shm-usage", "--hide-scrollbars",
                 format!("--user-data-dir={}", profile.display()),
             ],
-            "prefs": { "download.default_directory": directory, "download.prompt_for_download": false },
         });
         let capabilities = json!({
             "browserName": "chrome",

@@ -70,17 +70,17 @@ fn a_small_program_is_run_both_ways_and_counted() {
     assert_eq!(one["program"], "sound");
     assert_eq!(one["about"], "Perl moves text.");
     assert_eq!(one["same_output"], true);
-    for times in ["seconds_with", "seconds_without", "seconds_without_again"] {
-        assert_eq!(one[times].as_array().map(Vec::len), Some(6), "{times}: {one}");
+    for at in 0..3 {
+        let seconds = &one["candidates"][at]["seconds"];
+        assert_eq!(seconds.as_array().map(Vec::len), Some(6), "{at}: {one}");
     }
     assert!(one["processes"].as_u64().is_some_and(|processes| processes > 0), "{one}");
-    let calls = one["calls_by_operation_class_calls_bytes"].as_array().expect("calls");
-    assert!(calls.iter().any(|call| call[0] == "copy"), "{one}");
+    assert!(one["calls_and_bytes"]["copy"].is_object(), "{one}");
     let sites = one["large_call_sites"].as_array().expect("sites");
     assert!(sites.iter().any(|site| site[3].as_u64() > Some(100_000)), "{one}");
     let table = fs::read_to_string(directory.join("found.md")).expect("written");
     assert_eq!(table, String::from_utf8_lossy(&output.stdout));
-    assert!(table.contains("| sound | same | "), "{table}");
+    assert!(table.contains("| sound | "), "{table}");
     assert!(told.contains("sound: 6 rounds of "), "{told}");
 }
 
@@ -101,7 +101,7 @@ fn what_is_not_the_same_ends_with_status_1_and_the_others_are_run() {
     ];
     let (output, told) = ended(start(directory, &scripts));
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("without: differs, fails, unprepared\n"), "{told}");
+    assert!(told.contains("has to be: differs, fails, unprepared\n"), "{told}");
     assert!(told.contains("expected\nunder nothing\n"), "{told}");
     let found = json(directory);
     let wrong = |at: usize| found["programs"][at]["wrong"].as_str().unwrap_or("").to_owned();
@@ -129,7 +129,7 @@ fn ctrl_c_keeps_what_is_finished() {
     assert_eq!(found["programs"].as_array().map(Vec::len), Some(1), "{found}");
     assert_eq!(found["interrupted"], serde_json::json!(["endless", "never"]));
     let table = fs::read_to_string(directory.join("found.md")).expect("written");
-    assert!(table.contains("| endless | | | | interrupted | | |"), "{table}");
+    assert!(table.contains("| endless | interrupted | "), "{table}");
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// Measure how this machine copies, zeroes and compares memory, decide, and act on it.
 ///
 /// Tables and data go to stdout, progress and warnings to stderr. Exit status: 0 ok, 1 error,
-/// 2 usage, 3 regression, 4 inconclusive, 5 wrong bytes, 130 interrupted (finished rows kept).
+/// 2 usage, 3 regression (`doctor`: something faster than libc was measured), 4 inconclusive, 5 wrong
+/// bytes, 130 interrupted (finished rows kept).
 #[derive(Debug, Parser)]
 #[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
@@ -23,7 +24,7 @@ pub struct Cli {
 pub enum Verb {
     /// Measure this machine, decide, and write the profile the library follows
     Tune(Tune),
-    /// Say what this machine is, what will disturb measurements on it, and the fix
+    /// Are this machine's memcpy settings right? And: what it is, what will disturb measurements, the fix
     Doctor(Doctor),
     /// Every kernel or experiment by name, with its aliases and a line of meaning
     List(List),
@@ -73,6 +74,9 @@ pub struct Tune {
     /// Where to write the profile [default: this CPU's place in the user's configuration directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write the profile for all users and services of this machine, in /etc/cachewise (as root)
+    #[arg(long, conflicts_with = "output")]
+    pub system: bool,
     /// Where to write the record [default: beside the profile]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -92,7 +96,7 @@ pub struct Tune {
     #[arg(long)]
     pub plot: bool,
     /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
-    #[arg(long, conflicts_with_all = ["quick", "thorough", "output", "record", "largest"])]
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "output", "system", "record", "largest"])]
     pub verify_only: bool,
     /// Measure the grid into the record and decide nothing (a launch of --thorough)
     #[arg(long, hide = true, requires = "record")]
@@ -236,7 +240,9 @@ pub struct Export {
     /// Export this profile instead of the one in force
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Print the setting without trying it in a child process
+    /// glibc: print the setting without trying it first. Without this it is tried in fresh processes,
+    /// which takes minutes, and printed only where libc is shown to be faster with it and nowhere
+    /// slower; otherwise stdout stays empty and the status is 4
     #[arg(long)]
     pub untried: bool,
 }
@@ -244,7 +250,7 @@ pub struct Export {
 /// What `export` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportForm {
-    /// A GLIBC_TUNABLES setting, tried in a child process
+    /// A GLIBC_TUNABLES setting, tried in fresh processes first
     Glibc,
     /// The profile's text
     Profile,
@@ -349,7 +355,7 @@ pub struct Exec {
     /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
-    /// Follow what was learned under this name [default: the program's file name]
+    /// Follow what was learned under this name [default: the program's file name, links followed]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Follow the profile only, whatever was learned of the program
@@ -388,10 +394,10 @@ pub struct Learn {
     /// The profile to start from [default: the library's own order of trust]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Keep what is learned under this name [default: the program's file name]
+    /// Keep what is learned under this name [default: the program's file name, links followed]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// How often to run it; each run goes on where the last one ended
+    /// How often to run it; each run continues with what the runs before it learned
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
     /// Afterwards run it without the library, with the profile only, and with what was learned, in

@@ -20,9 +20,11 @@ pub mod status {
     pub const ERROR: u8 = 1;
     /// The command line was wrong.
     pub const USAGE: u8 = 2;
-    /// `compare` found something slower.
+    /// `compare` and `learn --prove` found something slower; `doctor`: something faster than libc's
+    /// defaults was measured.
     pub const REGRESSION: u8 = 3;
-    /// `compare` cannot tell.
+    /// What was asked cannot be told from noise, or was not measured; `export glibc`: the setting does
+    /// not pay.
     pub const INCONCLUSIVE: u8 = 4;
     /// A routine produced wrong bytes.
     pub const WRONG_BYTES: u8 = 5;
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
                 // Whoever read us has seen enough.
                 return ExitCode::from(status::OK);
             }
-            anstream::eprintln!("cachewise: {}", output::printable(&format!("{error:#}")));
+            output::tell(&format!("cachewise: {error:#}"));
             ExitCode::from(status_of(&error))
         }
     }

@@ -38,6 +38,11 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes a line to stderr, [`printable`].
+pub fn tell(text: &str) {
+    anstream::eprintln!("{}", printable(text));
+}
+
 /// Columns of the terminal on stdout; none when stdout is no terminal.
 pub fn width() -> Option<u16> {
     if !std::io::stdout().is_terminal() {

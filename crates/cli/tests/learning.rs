@@ -100,6 +100,13 @@ fn a_program_is_learned_explained_followed_and_forgotten() {
     assert_eq!(told.matches("right\n").count(), 2, "{told}");
     let row = told.lines().find(|line| line.contains("passes_on+0x")).expect("the call site");
     assert!(row.contains("copy") && row.contains(" 80 ") && row.contains("16 MiB"), "{row}");
+    // The line that is named is that of the call.
+    let named =
+        told.lines().find_map(|line| line.split_once("addr2line -e ")).expect("a command").1;
+    let (file, offset) = named.split_once(' ').expect("a file and an offset");
+    let line =
+        Command::new("addr2line").args(["-f", "-e", file, offset]).output().expect("addr2line");
+    assert!(text(&line.stdout).starts_with("passes_on\n"), "{named}: {}", text(&line.stdout));
     assert!(std::fs::read_to_string(&page).expect("a page").contains("passes_on"));
     let record = std::fs::read(&record).expect("a record");
     let record: serde_json::Value = serde_json::from_slice(&record).expect("JSON");
@@ -326,8 +333,8 @@ fn why_nothing_was_learned_is_one_cause() {
     let profile = profile.to_string_lossy().into_owned();
     let told = home.with_library("learn", &["--profile", &profile, "--", &home.program()]);
     assert!(
-        text(&told.stdout).ends_with(
-            "passes: the profile never goes around the cache, so there is nothing to try: nothing \
+        text(&told.stdout).contains(
+            "passes: the profile has no non-temporal stores, so there is nothing to try: nothing \
              learned\n"
         ),
         "{}",

@@ -91,6 +91,53 @@ fn changed(to: &Path, change: impl Fn(&mut Value)) {
     std::fs::write(to, lines.concat()).expect("a record");
 }
 
+/// The records that a tuning of a minute leaves, however many rows they have: those of `record/`.
+#[test]
+fn the_page_of_a_quick_tuning_is_small() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(records).expect("record/") {
+        let path = entry.expect("an entry").path();
+        if !name(&path).contains("tune-quick") || !name(&path).ends_with(".jsonl.gz") {
+            continue;
+        }
+        let page = directory.path().join("page.html");
+        ends(&["report", name(&path), "-o", name(&page)], 0);
+        let bytes = page.metadata().expect("a page").len();
+        assert!((100_000..2_000_000).contains(&bytes), "{}: {bytes} bytes", path.display());
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen} records");
+}
+
+#[test]
+fn no_control_character_of_a_record_reaches_a_terminal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let hostile = directory.path().join("hostile.jsonl");
+    changed(&hostile, |line| {
+        let evil = "\u{1b}]0;owned\u{7}\u{9b}2J";
+        if line["type"] == "row" && line["candidate"] != line["reference"] {
+            line["candidate"] = evil.into();
+        }
+        if line["type"] == "end" {
+            line["verdicts"] = serde_json::json!([evil]);
+        }
+        if line["type"] == "header" {
+            line["machine"]["cpu"]["model_name"] = evil.into();
+        }
+    });
+    let printed = ends(&["report", name(&hostile), "--plot"], 0);
+    assert!(printed.contains("owned") && printed.lines().count() > 10, "{printed}");
+    let control = |c: char| c.is_control() && c != '\n';
+    assert_eq!(printed.chars().find(|c| control(*c)), None, "{printed:?}");
+    let other = directory.path().join("other.jsonl");
+    std::fs::write(&other, "{\"type\":\"\u{1b}[2J\"}\n").expect("written");
+    let refused = output(&["report", name(&other)]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(stderr(&refused).chars().find(|c| control(*c)), None, "{:?}", stderr(&refused));
+}
+
 fn compressed(from: &Path, to: &Path) {
     let gzip = Command::new("gzip").arg("-c").arg(from).output().expect("gzip");
     std::fs::write(to, gzip.stdout).expect("a file");
@@ -105,10 +152,9 @@ fn a_record_is_redrawn_plain_or_compressed() {
     let (first, second) =
         (std::fs::read(page).expect("a page"), std::fs::read(&again).expect("a page"));
     assert!(first.len() > 20_000);
-    // The run kept its record under the experiment's name, and with an end of its own.
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     for page in [text(&first), text(&second)] {
-        for part in ["copy.sse2", "<svg", "The command", "whole-cost", "base64,"] {
+        for part in ["copy.sse2", "<svg", "The command", "whole-cost", "Every row"] {
             assert!(page.contains(part), "{part}");
         }
         assert!(!page.contains("<script"));
@@ -138,7 +184,7 @@ fn what_is_no_record_is_refused_by_name_and_line() {
     std::fs::write(file("short.jsonl"), whole_lines[..2].join("\n")).expect("a file");
     changed(&file("newer.jsonl"), |line| {
         if line["type"] == "header" {
-            line["schema"] = 2.into();
+            line["schema"] = 99.into();
         }
     });
     compressed(record, &file("cut.jsonl.gz"));
@@ -148,7 +194,7 @@ fn what_is_no_record_is_refused_by_name_and_line() {
         ("empty.jsonl", ["empty", "accepted: a record"]),
         ("cut.jsonl", ["not a JSON object", "accepted: one JSON object per line"]),
         ("short.jsonl", ["truncated", "accepted: a record that closes"]),
-        ("newer.jsonl", ["field \"schema\": 2", "accepted: up to 1"]),
+        ("newer.jsonl", ["field \"schema\": 99", "accepted: up to"]),
         ("cut.jsonl.gz", ["not unpacked", "a whole gzip file"]),
         ("absent.jsonl", ["absent.jsonl", "No such file"]),
     ] {

@@ -82,10 +82,113 @@ fn listings_have_every_form() {
 
 #[test]
 fn doctor_speaks_text_and_json() {
-    assert!(ok(&["doctor"]).contains("LLC of a core complex"));
-    let value: serde_json::Value = serde_json::from_str(&ok(&["doctor", "--json"])).expect("JSON");
+    // Without a profile nothing was measured here: status 4, and the command that measures.
+    let none = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+        command
+            .args(arguments)
+            .env_remove("CACHEWISE_PROFILE")
+            .env("XDG_CONFIG_HOME", "/nonexistent");
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}");
+        stdout(&output)
+    };
+    let text = none(&["doctor"]);
+    assert!(
+        text.starts_with("Cannot tell, because nothing was measured on this machine"),
+        "{text}"
+    );
+    assert!(
+        text.contains("`cachewise tune --quick`") && text.contains("LLC of a core complex"),
+        "{text}"
+    );
+    let value: serde_json::Value =
+        serde_json::from_str(&none(&["doctor", "--json"])).expect("JSON");
     assert!(value["machine"]["cpu"]["vendor"].is_string());
     assert!(value["warnings"].is_array());
+}
+
+/// A profile for this CPU whose record says that the library takes this part of libc's time.
+fn measured_here(directory: &Path, ratio: f64) -> std::path::PathBuf {
+    use cachewise::profile::{Decision, MAX_SIZE, Profile, Record, fnv1a64};
+    let stored = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../record/2026-11-22-tune-quick-zen3-guest.jsonl.gz"
+    );
+    let text = Command::new("gzip").args(["-dc", stored]).output().expect("gzip").stdout;
+    let mut rows = 0;
+    let lines: Vec<String> = String::from_utf8(text)
+        .expect("text")
+        .lines()
+        .filter_map(|line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            if line["type"] == "row" && line["experiment"] != "tune-library" {
+                return None;
+            }
+            match line["type"].as_str() {
+                Some("row") => rows += 1,
+                Some("end") => line["rows"] = rows.into(),
+                _ => {}
+            }
+            if line["contestant"] == "cachewise" || line["candidate"] == "cachewise" {
+                for (end, value) in [("low", 0.99), ("median", 1.0), ("high", 1.01)] {
+                    line["ratio"][end] = (ratio * value).into();
+                }
+            }
+            Some(line.to_string() + "\n")
+        })
+        .collect();
+    let record = lines.concat();
+    std::fs::write(directory.join("p.record.jsonl"), &record).expect("written");
+    let checksum = fnv1a64(record.as_bytes());
+    let path = directory.join("p.profile");
+    let decision = Decision {
+        operation: Operation::Copy,
+        reuse: cachewise::Reuse::Unknown,
+        from: 256,
+        to: MAX_SIZE,
+        kernel: "copy.gpr64".into(),
+        nearest: None,
+    };
+    let profile = Profile {
+        cpu: cachewise::cpu::Cpu::detect(),
+        caches: cachewise::cpu::Caches::detect(),
+        record: Some(Record { name: "p.record.jsonl".into(), checksum }),
+        written: String::new(),
+        decisions: vec![decision],
+        parallel: vec![],
+        notes: vec![],
+    };
+    profile.write_atomic(&path).expect("written");
+    path
+}
+
+#[test]
+fn doctor_answers_from_the_record_with_its_status() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let doctor = |profile: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+        let output = command.arg("doctor").env("CACHEWISE_PROFILE", profile).output();
+        let output = output.expect("the program starts");
+        let text = stdout(&output);
+        (text.lines().next().unwrap_or_default().to_owned(), output.status.code())
+    };
+    for (ratio, says, status) in [
+        (0.5, "Use the library (`cachewise exec -- PROGRAM`): speed of the library", 3),
+        (1.0, "The C library is fine here: speed of the library", 0),
+        (2.0, "The C library is fine here: speed of the library", 0),
+    ] {
+        let (line, code) = doctor(&measured_here(directory.path(), ratio));
+        assert!(line.starts_with(says) && code == Some(status), "{ratio}: {code:?} {line}");
+    }
+    let profile = measured_here(directory.path(), 0.5);
+    std::fs::remove_file(directory.path().join("p.record.jsonl")).expect("removed");
+    let (line, code) = doctor(&profile);
+    assert!(line.starts_with("Cannot tell, because ") && line.contains("p.record.jsonl"), "{line}");
+    assert!(
+        line.ends_with("`cachewise tune --quick` measures again.") && code == Some(4),
+        "{line}"
+    );
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub mod turns;
 pub mod units;
 pub mod unpaired;
 pub mod verify;
+#[cfg(target_os = "linux")]
+pub mod whole;
 
 pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};

@@ -149,9 +149,14 @@ fn differing<const N: usize>(pairs: [(&str, String, String); N]) -> Vec<String> 
 
 /// A row's identity in text; launches of one record share it.
 fn identity(row: &Row) -> String {
+    identity_of(row, &row.candidate)
+}
+
+/// The identity that another candidate's row has in the same cell.
+fn identity_of(row: &Row, candidate: &str) -> String {
     // What cannot be written as JSON does not come out of a record.
     let cell = serde_json::to_string(&row.cell).unwrap_or_default();
-    format!("{} {} {} {cell}", row.experiment, row.candidate, row.reference)
+    format!("{} {candidate} {} {cell}", row.experiment, row.reference)
 }
 
 /// Ratios to the reference, round by round, of all launches; and a row to name them by.
@@ -172,8 +177,8 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
     for row in record.rows.iter().filter(|row| row.candidate != row.reference) {
         let key = identity(row);
         let launch = launches.entry(key.clone()).or_default();
-        let of_reference = Row { candidate: row.reference.clone(), ..bare(row) };
-        let reference = references.get(&identity(&of_reference)).and_then(|all| all.get(*launch));
+        let of_reference = identity_of(row, &row.reference);
+        let reference = references.get(&of_reference).and_then(|all| all.get(*launch));
         *launch += 1;
         let sample = found.entry(key).or_insert(Sample { row, ratios: Vec::new(), dropped: false });
         sample.dropped |= row.dropped || !is_measurable(row);
@@ -185,28 +190,6 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
         }
     }
     found
-}
-
-/// The row's identity without its samples.
-fn bare(row: &Row) -> Row {
-    Row {
-        experiment: row.experiment.clone(),
-        cell: row.cell.clone(),
-        candidate: row.candidate.clone(),
-        reference: row.reference.clone(),
-        calls: row.calls,
-        operation_ns: Vec::new(),
-        reader_ns: Vec::new(),
-        bystander_ns: Vec::new(),
-        ratio: None,
-        verdict: None,
-        total_ratio: None,
-        proofs: Vec::new(),
-        drift: None,
-        dropped: row.dropped,
-        extra: BTreeMap::new(),
-        histogram: None,
-    }
 }
 
 /// Compares `new` with `old`; differences within `margin` (0.05 is 5 %) are of no interest.

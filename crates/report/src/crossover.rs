@@ -3,6 +3,7 @@
 
 use crate::Table;
 use crate::plot::{Quantity, Spread};
+use crate::rows::groups;
 use crate::units::{bytes, gain};
 use cachewise_measure::{CellKey, Record, Row};
 
@@ -17,25 +18,18 @@ struct Entry<'r> {
 /// Candidates that were measured at fewer than half of the sizes do not take part.
 #[must_use]
 pub fn table(record: &Record) -> Option<Table> {
-    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
     let main = record.header.settings.get("experiment").and_then(|name| name.as_str());
     let of_main = |row: &&Row| main.is_none_or(|name| row.experiment == name);
     let mut rows: Vec<&Row> = record.rows.iter().filter(of_main).collect();
     if rows.is_empty() {
         rows = record.rows.iter().collect();
     }
-    for row in rows.into_iter().filter(|row| !row.dropped) {
-        let name = group_name(&row.cell);
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, members)) => members.push(row),
-            None => groups.push((name, vec![row])),
-        }
-    }
     let mut table = Table::new(
         "Fastest by size",
         &["what", ">from", ">to", "fastest", ">against the reference", ">95 % interval", "verdict"],
     );
-    for (name, rows) in groups {
+    let kept = rows.into_iter().filter(|row| !row.dropped);
+    for (name, rows) in groups(kept, |row| group_name(&row.cell)) {
         for line in ranges(&name, &rows) {
             table.push(line);
         }

@@ -4,10 +4,12 @@
 //! Everything here can redraw any old record: it reads the record's rows and nothing else.
 #![warn(missing_docs)]
 
+pub mod advice;
 pub mod closing;
 pub mod compare;
 pub mod cost;
 pub mod crossover;
+pub mod decisions;
 pub mod forms;
 pub mod html;
 pub mod kernels;
@@ -15,6 +17,7 @@ pub mod matrix;
 pub mod peers;
 pub mod plot;
 pub mod programs;
+mod rows;
 pub mod splice;
 pub mod svg;
 pub mod table;

@@ -3,6 +3,7 @@
 
 use crate::Table;
 use crate::cost::{self, comparison, median, whole};
+use crate::rows::by_cell;
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
 use cachewise_measure::{CellKey, ProofVerdict, Row};
@@ -15,14 +16,7 @@ const UNCACHED_VOLUME: f64 = 4.096e8;
 /// One table per cell, in the order the cells appear; rows by speed, the reference among them.
 #[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let mut cells: Vec<(&CellKey, Vec<&Row>)> = Vec::new();
-    for row in rows {
-        match cells.iter_mut().find(|(key, _)| **key == row.cell) {
-            Some((_, of_cell)) => of_cell.push(row),
-            None => cells.push((&row.cell, vec![row])),
-        }
-    }
-    cells.into_iter().map(|(key, rows)| table(key, rows)).collect()
+    by_cell(rows).into_iter().map(|(key, rows)| table(key, rows)).collect()
 }
 
 /// `copy, 4 KiB, L1 to L1`, with reader and bystander where there are any.

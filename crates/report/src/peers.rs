@@ -1,6 +1,7 @@
 //! `peers` as a table per operation: the library beside the best peer, by size and by script.
 
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{Row, stats};
 
@@ -9,19 +10,15 @@ const LIBRARY: &str = "cachewise";
 /// One table per operation; a row per cell.
 #[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let mut operations: Vec<&str> = Vec::new();
-    for row in rows {
-        if !operations.contains(&row.cell.operation.as_str()) {
-            operations.push(&row.cell.operation);
-        }
-    }
-    operations.iter().map(|operation| table(operation, rows)).collect()
+    groups(rows, |row| row.cell.operation.as_str())
+        .into_iter()
+        .map(|(operation, rows)| table(operation, &rows))
+        .collect()
 }
 
-fn table(operation: &str, rows: &[Row]) -> Table {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.cell.operation == operation).collect();
+fn table(operation: &str, rows: &[&Row]) -> Table {
     let mut peers: Vec<&str> = Vec::new();
-    for row in &rows {
+    for row in rows {
         let name = row.candidate.as_str();
         if name != LIBRARY && name != row.reference && !peers.contains(&name) {
             peers.push(name);
@@ -73,41 +70,14 @@ fn label(row: &Row) -> String {
 mod tests {
     use super::*;
     use cachewise_measure::{CellKey, PairedRatio};
-    use std::collections::BTreeMap;
 
     fn row(candidate: &str, ns: f64) -> Row {
-        Row {
-            experiment: "peers".into(),
-            cell: CellKey {
-                operation: "copy".into(),
-                size: 4096,
-                source: None,
-                destination: None,
-                state: "misaligned".into(),
-                reader: None,
-                bystander: None,
-                axes: BTreeMap::new(),
-            },
-            candidate: candidate.into(),
-            reference: "libc".into(),
-            calls: 1,
-            operation_ns: vec![ns; 15],
-            reader_ns: vec![],
-            bystander_ns: vec![],
-            ratio: Some(PairedRatio {
-                median: ns / 40.0,
-                low: ns / 41.0,
-                high: ns / 39.0,
-                rounds: 15,
-            }),
-            verdict: None,
-            total_ratio: None,
-            proofs: vec![],
-            drift: None,
-            dropped: false,
-            extra: BTreeMap::from([("of_envelope".to_owned(), ns / 32.0)]),
-            histogram: None,
-        }
+        let (median, low, high) = (ns / 40.0, ns / 41.0, ns / 39.0);
+        let cell = CellKey::new("copy", 4096, "misaligned");
+        let mut row = Row::new("peers", cell, candidate, "libc", vec![ns; 15])
+            .with_ratio(PairedRatio { median, low, high, rounds: 15 });
+        row.extra.insert("of_envelope".to_owned(), ns / 32.0);
+        row
     }
 
     #[test]

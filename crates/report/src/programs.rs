@@ -2,13 +2,13 @@
 
 use crate::Table;
 use crate::html::page_style;
-use crate::svg::escape;
 use crate::units::{bytes, significant, time};
 use cachewise_learn::Way;
 use cachewise_learn::evidence::{Evidence, Moments};
 use cachewise_learn::section::Site;
 use cachewise_learn::trial::{Outcome, Why};
-use std::fmt::Write as _;
+use minijinja::context;
+use serde::Serialize;
 
 /// One call site, with names for people.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct SiteLine {
     pub module: String,
     /// The function and the distance into it, or the offset in the module.
     pub function: String,
+    /// The module's file; empty where the program named the site itself.
+    pub path: String,
     /// What is known.
     pub site: Site,
 }
@@ -159,134 +161,105 @@ pub fn sites(program: &Program) -> Table {
              the profile without this section"
                 .to_owned(),
         );
+        // The call is before the address it returns to.
+        let found = program.sites.iter().filter(|line| !line.path.is_empty());
+        if let Some(SiteLine { path, site, .. }) = found.max_by_key(|line| line.site.bytes) {
+            table.remarks.push(format!(
+                "source line of the site with the most bytes: addr2line -e {path} {:#x}",
+                site.offset.saturating_sub(1)
+            ));
+        }
     }
     table.remarks.extend(program.remarks.iter().cloned());
     table
 }
 
-/// A lying bar for each site, those with the most first.
+/// A figure of the page: a lying bar for each site, those with the most first.
+#[derive(Serialize)]
+struct Bars {
+    title: &'static str,
+    /// What is said where there is no bar.
+    none: &'static str,
+    bars: Vec<Bar>,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct Bar {
+    width: String,
+    label: String,
+}
+
 fn bars(
     program: &Program,
-    title: &str,
-    none: &str,
+    title: &'static str,
+    none: &'static str,
     value: impl Fn(&SiteLine) -> Option<(f64, String)>,
-) -> String {
+) -> Bars {
     const MOST: usize = 24;
-    const ROW: usize = 26;
-    let mut found: Vec<_> = program
-        .sites
-        .iter()
-        .filter_map(|line| value(line).map(|(size, text)| (line, size, text)))
-        .collect();
+    let with_value = |line| value(line).map(|(size, text)| (line, size, text));
+    let mut found: Vec<_> = program.sites.iter().filter_map(with_value).collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     let left_out = found.len().saturating_sub(MOST);
     found.truncate(MOST);
     let most = found.iter().map(|(_, size, _)| size.abs()).fold(f64::MIN_POSITIVE, f64::max);
-    let mut drawn = format!("<section class=\"panel\"><h2>{}</h2>\n", escape(title));
-    if found.is_empty() {
-        let _ = writeln!(drawn, "<p>{none}</p></section>");
-        return drawn;
-    }
-    let height = ROW * found.len() + 4;
-    let _ = write!(
-        drawn,
-        "<svg viewBox=\"0 0 640 {height}\" role=\"img\" aria-label=\"{}\">",
-        escape(title)
-    );
-    for (row, (line, size, text)) in found.iter().enumerate() {
-        let y = row * ROW;
-        let width = (size.max(0.0) / most * 620.0).max(1.0);
-        let name = format!(
-            "{} {} {} {}: {text}",
-            line.module,
-            line.function,
-            line.site.operation.name(),
-            bytes(1 << line.site.octave)
-        );
-        let _ = write!(
-            drawn,
-            "<rect class=\"bar\" x=\"2\" y=\"{}\" width=\"{width:.1}\" height=\"8\"/>\
-             <text class=\"label\" x=\"2\" y=\"{}\">{}</text>",
-            y + 16,
-            y + 12,
-            escape(&name)
-        );
-    }
-    drawn.push_str("</svg>\n");
-    if left_out > 0 {
-        let _ = writeln!(drawn, "<p class=\"remark\">and {left_out} more, in the table</p>");
-    }
-    drawn.push_str("</section>\n");
-    drawn
+    let bar = |(line, size, text): (&SiteLine, f64, String)| {
+        let SiteLine { module, function, site, .. } = line;
+        let (operation, octave) = (site.operation.name(), bytes(1 << site.octave));
+        Bar {
+            width: format!("{:.1}", (size.max(0.0) / most * 620.0).max(1.0)),
+            label: format!("{module} {function} {operation} {octave}: {text}"),
+        }
+    };
+    Bars { title, none, bars: found.into_iter().map(bar).collect(), left_out }
 }
 
 /// One self-contained page: bytes by site, gain by site, the table. No script, nothing from
 /// elsewhere.
-#[must_use]
-pub fn page(program: &Program) -> String {
+///
+/// # Errors
+/// When the template and this function disagree, which tests would have shown.
+pub fn page(program: &Program) -> Result<String, minijinja::Error> {
     let table = sites(program);
-    let mut head = String::new();
-    for (name, align) in &table.columns {
-        let class = if *align == crate::Align::Right { " class=\"n\"" } else { "" };
-        let _ = write!(head, "<th scope=\"col\"{class}>{}</th>", escape(name));
-    }
-    let mut rows = String::new();
-    for row in &table.rows {
-        rows.push_str("<tr>");
-        for (cell, (name, align)) in row.iter().zip(&table.columns) {
-            let class = if *align == crate::Align::Right { " class=\"n\"" } else { "" };
-            // On narrow screens each cell stands below the other, behind its column's name.
-            // A terminal may lack the sign; a browser does not.
-            let cell = escape(cell).replace(" +-", " \u{b1} ");
-            let _ = write!(rows, "<td{class} data-of=\"{}\">{cell}</td>", escape(name));
-        }
-        rows.push_str("</tr>\n");
-    }
-    let remarks: String = table
-        .remarks
-        .iter()
-        .map(|remark| format!("<p class=\"remark\">{}</p>\n", escape(remark)))
-        .collect();
-    let decided = program
-        .sites
-        .iter()
-        .filter(|line| matches!(line.site.left.outcome, Outcome::Decided(_)))
-        .count();
-    let all = program.sites.len();
-    let by_bytes = bars(program, "Bytes by site", "No site.", |line| {
-        Some((line.site.bytes as f64, bytes(line.site.bytes)))
-    });
-    let nothing = "Nothing was decided otherwise than the profile has it.";
-    let by_gain = bars(program, "Time gained by site, over all its calls", nothing, |line| {
-        let [gain, ..] = line.gain()?;
-        let Outcome::Decided(way) = line.site.left.outcome else { return None };
-        if way == line.site.usual {
-            return None;
-        }
-        let cost = line.evidence().costs[way as usize].mean();
-        let gained = gain * cost * line.site.left.calls as f64;
-        Some((gained, format!("{} ({} %)", time(gained), percent(gain))))
-    });
-    let name = escape(&program.name);
-    let style = page_style();
-    let written = escape(&program.written);
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{name}: call sites</title>\n<style>\n{style}\n\
-         .bar {{ fill: currentColor; opacity: .45 }} .label {{ fill: currentColor; font-size: 11px }}\n\
-         .panel + .panel {{ margin-top: 12px }} .panel svg {{ max-width: 720px }}\n\
-         @media (min-width: 761px) {{ th {{ overflow-wrap: normal; word-break: normal }} \
-         td.n {{ white-space: nowrap }} td:nth-child(1) {{ min-width: 7em }} \
-         td:nth-child(2) {{ min-width: 12em }} td:nth-child(10) {{ min-width: 9em }} }}\n\
-         </style>\n</head>\n<body>\n<main>\n<article>\n\
-         <h1>{name}: {decided} of {all} call sites decided</h1>\n<p>{written}</p>\n\
-         {by_bytes}{by_gain}<div class=\"table\" role=\"region\" aria-label=\"Call sites\">\n<table>\n\
-         <thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n{remarks}</div>\n\
-         </article>\n</main>\n</body>\n</html>\n"
-    )
+    let decided = |line: &&SiteLine| matches!(line.site.left.outcome, Outcome::Decided(_));
+    let panels = [
+        bars(program, "Bytes by site", "No site.", |line| {
+            Some((line.site.bytes as f64, bytes(line.site.bytes)))
+        }),
+        bars(
+            program,
+            "Time gained by site, over all its calls",
+            "Nothing was decided otherwise than the profile has it.",
+            |line| {
+                let [gain, ..] = line.gain()?;
+                let Outcome::Decided(way) = line.site.left.outcome else { return None };
+                if way == line.site.usual {
+                    return None;
+                }
+                let cost = line.evidence().costs[way as usize].mean();
+                let gained = gain * cost * line.site.left.calls as f64;
+                Some((gained, format!("{} ({} %)", time(gained), percent(gain))))
+            },
+        ),
+    ];
+    let columns = table.columns.iter().map(|(name, align)| (name, *align == crate::Align::Right));
+    let mut environment = minijinja::Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.add_template("programs.html", include_str!("programs.html"))?;
+    environment.get_template("programs.html")?.render(context! {
+        style => page_style(),
+        program => context! {
+            name => program.name,
+            written => program.written,
+            decided => program.sites.iter().filter(decided).count(),
+            all => program.sites.len(),
+        },
+        panels,
+        columns => columns.collect::<Vec<_>>(),
+        rows => table.rows,
+        remarks => table.remarks,
+    })
 }
 
 #[cfg(test)]
@@ -327,7 +300,12 @@ mod tests {
             usual: Way::Temporal,
             left,
         };
-        SiteLine { module: "libx.so".into(), function: function.into(), site }
+        SiteLine {
+            module: "libx.so".into(),
+            function: function.into(),
+            path: "/lib/libx.so".into(),
+            site,
+        }
     }
 
     fn program() -> Program {
@@ -352,12 +330,12 @@ mod tests {
     fn a_program_without_sites_is_told_so() {
         let none = Program { sites: Vec::new(), ..program() };
         assert!(sites(&none).terminal(None).contains("nothing to learn"));
-        assert!(page(&none).contains("No site."));
+        assert!(page(&none).expect("a page").contains("No site."));
     }
 
     #[test]
     fn the_page_is_whole_and_holds_no_markup_of_others() {
-        let page = page(&program());
+        let page = page(&program()).expect("a page");
         assert!(
             page.contains("pipe&lt;T&gt;") && !page.contains("pipe<T>") && !page.contains("p<1>")
         );

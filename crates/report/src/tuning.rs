@@ -26,7 +26,7 @@ pub struct RangeLine {
 }
 
 fn with_interval(ratio: Option<PairedRatio>) -> String {
-    ratio.filter(|ratio| ratio.median.is_finite()).map_or("-".to_owned(), |ratio| {
+    ratio.and_then(crate::cost::sane).map_or("-".to_owned(), |ratio| {
         let bare = |ratio: f64| gain(ratio).trim_end_matches(" %").to_owned();
         format!("{} ({} .. {})", gain(ratio.median), bare(ratio.high), bare(ratio.low))
     })

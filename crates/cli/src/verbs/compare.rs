@@ -3,6 +3,8 @@
 use crate::args::Compare;
 use crate::verbs::redraw::Loaded;
 use crate::{output, status};
+use cachewise_measure::Record;
+use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::compare::{self, Comparison, Outcome};
 use std::path::Path;
 
@@ -51,12 +53,41 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
     }
     if !in_place {
         output::print(&text(&found, args.all))?;
+        output::print(&format!("\n{}", closing(&found, &old.record, &new.record)))?;
     }
     Ok(match found.outcome {
         Outcome::Slower => status::REGRESSION,
         Outcome::CannotTell => status::INCONCLUSIVE,
         Outcome::Faster | Outcome::Unchanged => status::OK,
     })
+}
+
+fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
+    let (answer, next) = match found.outcome {
+        Outcome::Faster => (Answer::Yes, "keep what is new".to_owned()),
+        Outcome::Slower => (
+            Answer::No,
+            "`cachewise compare --all` lists every row; what became slower is listed first"
+                .to_owned(),
+        ),
+        Outcome::Unchanged => (Answer::No, "nothing: the two are alike".to_owned()),
+        Outcome::CannotTell => (
+            Answer::CannotTell,
+            "measure both again with more rounds (`run --rounds N`), on a quiet machine".to_owned(),
+        ),
+    };
+    let mut trust = Trust::default();
+    for (record, which) in [(old, "old"), (new, "new")] {
+        let interrupted = record.end.as_ref().is_none_or(|end| end.interrupted);
+        let one = Trust::of(&record.rows, &record.header.warnings, interrupted);
+        if !one.is_full() {
+            trust.doubt(format!("the {which} record is {one}"));
+        }
+    }
+    for difference in &found.differences {
+        trust.doubt(format!("the runs differ in {difference}"));
+    }
+    Closing { answer, because: found.outcome.name().to_owned(), trust, next }
 }
 
 /// Writes, and says whether that was to stdout.

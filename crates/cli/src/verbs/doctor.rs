@@ -1,13 +1,20 @@
-//! `cachewise doctor`.
+//! `cachewise doctor`: whether this machine's memcpy settings are right, what it is, and what would
+//! disturb measurements on it.
 
+use super::redraw::Loaded;
 use crate::args::Doctor;
 use crate::{output, status};
+use anyhow::Context as _;
+use cachewise::profile::Profile;
 use cachewise_measure::{Clock, Latencies, Level, Machine, NoiseSnapshot, Warning};
 use cachewise_report::Table;
+use cachewise_report::advice::Advice;
+use cachewise_report::closing::Answer;
 use cachewise_report::units::{bytes, significant};
+use std::path::Path;
 
-/// Prints what this machine is, what will disturb measurements and the fix, and whose profile is in
-/// force.
+/// Prints the advice, what this machine is, what will disturb measurements and the fix, and whose
+/// profile is in force. The status is that of the advice.
 pub fn run(args: &Doctor) -> anyhow::Result<u8> {
     let before = NoiseSnapshot::take();
     let machine = Machine::describe();
@@ -24,6 +31,12 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
     std::thread::sleep(std::time::Duration::from_millis(500));
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
     let source = cachewise::profile_source();
+    let advice = advice(&machine);
+    let status = match advice {
+        Advice::LibcIsFine(_) => status::OK,
+        Advice::SetThis(..) | Advice::UseLibrary(_) => status::REGRESSION,
+        Advice::CannotTell(_) => status::INCONCLUSIVE,
+    };
 
     if args.json {
         let line = serde_json::json!({
@@ -32,10 +45,12 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
             "latencies_ns": latencies,
             "warnings": warnings,
             "profile": profile(&source),
+            "advice": advice.to_string(),
         });
         output::print(&format!("{line}\n"))?;
-        return Ok(status::OK);
+        return Ok(status);
     }
+    output::print(&format!("{advice}\n"))?;
     output::print(&text(
         &machine,
         clock.as_ref(),
@@ -43,14 +58,50 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         &warnings,
         &profile(&source),
     ))?;
-    Ok(status::OK)
+    Ok(status)
+}
+
+/// Are this machine's memcpy settings right? From what was measured here, and from nothing else.
+fn advice(machine: &Machine) -> Advice {
+    if let Some(emulator) = &machine.emulated {
+        return Advice::CannotTell(format!(
+            "this CPU is emulated by {emulator}; ask on the machine itself"
+        ));
+    }
+    let Some(path) = super::profile_in_force() else {
+        return Advice::CannotTell(
+            "nothing was measured on this machine; `cachewise tune --quick` measures for about a \
+             minute and decides"
+                .to_owned(),
+        );
+    };
+    from_profile(path, machine).unwrap_or_else(|error| {
+        Advice::CannotTell(format!("{error:#}; `cachewise tune --quick` measures again"))
+    })
+}
+
+fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
+    let profile = Profile::read(path)?;
+    let named = profile.record.as_ref().context("the profile names no record")?;
+    let rows = Loaded::read(&path.with_file_name(&named.name))?.record.rows;
+    let advice =
+        Advice::of_library(&rows, &format!("{} {}", machine.libc.name, machine.libc.version));
+    // What was shown of a setting is less than the library, and no program has to be started otherwise.
+    Ok(match (advice, super::export::tried(path, &profile)) {
+        (Advice::LibcIsFine(_) | Advice::CannotTell(_), Some((setting, Answer::Yes, because))) => {
+            Advice::SetThis(setting, because)
+        }
+        (advice, _) => advice,
+    })
 }
 
 /// Whose decisions the library follows, in words.
 pub fn profile(source: &cachewise::Source) -> String {
     use cachewise::Source;
     match source {
-        Source::Computed => "none; decisions are computed from the caches".to_owned(),
+        Source::Computed => {
+            "none; decisions are computed from the caches; `cachewise tune` makes one".to_owned()
+        }
         other => other.to_string(),
     }
 }

@@ -35,7 +35,7 @@ fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
     let (name, place) = learned::existing(name, args.profile.as_deref())?;
     let program = learned::read(&name, &place)?;
     if let Some(file) = &args.html {
-        output::write(file, programs::page(&program).as_bytes())?;
+        output::write(file, programs::page(&program)?.as_bytes())?;
     }
     output::print(&programs::sites(&program).terminal(output::width()))?;
     Ok(status::OK)

@@ -4,17 +4,20 @@ use crate::args::{Export, ExportForm};
 use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
-use cachewise::Source;
-use cachewise::profile::{MAX_SIZE, Profile};
+use cachewise::profile::{MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_lab::decide::Range;
+use cachewise_lab::elsewhere::TUNED_LIBC;
 use cachewise_lab::tunables;
 use cachewise_lab::tune::Decided;
 use cachewise_lab::watch::Observer;
-use cachewise_measure::PairedRatio;
-use cachewise_report::Table;
-use cachewise_report::units::{bytes, gain};
+use cachewise_measure::{
+    CellKey, Clock, Header, Machine, NoiseSnapshot, PairedRatio, Row, State, Writer, record,
+};
+use cachewise_report::advice;
+use cachewise_report::closing::{Answer, Closing, Trust};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Prints the form asked for.
@@ -34,11 +37,9 @@ fn profile(args: &Export) -> anyhow::Result<Profile> {
     if let Some(path) = &args.profile {
         return Ok(Profile::read(path)?);
     }
-    match cachewise::profile_source() {
-        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
-            Ok(Profile::read(path.as_path())?)
-        }
-        _ => anyhow::bail!(
+    match super::profile_in_force() {
+        Some(path) => Ok(Profile::read(path)?),
+        None => anyhow::bail!(
             "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one"
         ),
     }
@@ -114,8 +115,11 @@ fn header(profile: &Profile) -> String {
 const TRIED: [usize; 8] =
     [1 << 10, 3 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 24 << 20, 64 << 20];
 
-/// Pairs of child processes.
+/// Pairs of fresh processes: with fewer than six there is no interval.
 const PAIRS: usize = 7;
+
+/// The name in the record of what was tried.
+const EXPERIMENT: &str = "export-glibc";
 
 /// The value of `GLIBC_TUNABLES` for a profile.
 pub(super) fn tunables_of(profile: &Profile) -> String {
@@ -135,70 +139,114 @@ pub(super) fn tunables_of(profile: &Profile) -> String {
     tunables::line(&tunables::of(&decided))
 }
 
+/// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
+/// stderr, and in a record beside the profile, from which `doctor` answers.
 fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
     let setting = tunables_of(profile);
     if args.untried {
         output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
         return Ok(status::OK);
     }
-    let mut bar = Bar::new()?;
     let operations = [Operation::Copy, Operation::Fill];
-    bar.begin("trying the setting", (PAIRS * operations.len() * 2) as f64);
-    let mut table = Table::new(
-        "libc under the setting against libc without it, warm buffers",
-        &["operation", ">bytes", ">speed", ">95 % interval", "verdict"],
-    );
-    let (mut gained, mut lost) = (Vec::new(), Vec::new());
+    let processes = PAIRS * operations.len() * 2;
+    output::tell(&format!(
+        "trying GLIBC_TUNABLES={setting} in {processes} fresh processes, with it and without in \
+         turns; --untried prints it at once"
+    ));
+    let machine = Machine::describe();
+    let before = NoiseSnapshot::take();
+    let mut bar = Bar::new()?;
+    bar.begin("trying the setting", processes as f64);
+    let mut rows = Vec::new();
     for operation in operations {
-        let mut with: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        let mut without: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let mut times = [const { BTreeMap::<usize, Vec<f64>>::new() }; 2];
         for pair in 0..PAIRS {
             // In turns, and in turn who goes first.
-            for first in [pair % 2 == 0, pair % 2 != 0] {
-                let tunables = first.then_some(setting.as_str());
-                let times = child(operation, tunables)?;
+            for with in [pair % 2, 1 - pair % 2] {
+                let of_child = child(operation, (with == 1).then_some(setting.as_str()))?;
                 if bar.stopped() {
                     return Ok(status::INTERRUPTED);
                 }
-                let into = if first { &mut with } else { &mut without };
-                for (size, time) in times {
-                    into.entry(size).or_default().push(time);
+                for (size, time) in of_child {
+                    times[with].entry(size).or_default().push(time);
                 }
                 bar.advance(operation.name(), 1.0);
             }
         }
-        for (size, times) in &with {
-            let Some(reference) = without.get(size) else { continue };
-            let ratio = PairedRatio::new(times, reference, 0);
-            let verdict = ratio.verdict(0.02);
-            match verdict {
-                cachewise_measure::Verdict::Faster => gained.push((operation, *size, ratio.median)),
-                cachewise_measure::Verdict::Slower => lost.push((operation, *size, ratio.median)),
-                cachewise_measure::Verdict::CannotTell => {}
-            }
-            table.push(vec![
-                operation.name().to_owned(),
-                bytes(*size as u64),
-                gain(ratio.median),
-                format!("{} .. {}", gain(ratio.high), gain(ratio.low)),
-                verdict.to_string(),
-            ]);
+        let [without, with] = times;
+        for (size, without) in without {
+            let Some(with) = with.get(&size) else { continue };
+            let ratio = PairedRatio::in_turns(with, &without);
+            rows.push(row(operation, size, "libc", without));
+            rows.push(row(operation, size, TUNED_LIBC, with.clone()).with_ratio(ratio));
         }
     }
     bar.clear();
-    // The setting alone on stdout, so that a shell can take it; what it gains on stderr.
-    output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
-    anstream::eprint!("{}", table.terminal(None));
-    let sentence = match (gained.is_empty(), lost.is_empty()) {
-        (true, true) => "It gains nothing that can be told from noise.".to_owned(),
-        (false, true) => format!("It gains at {} of the cells and loses at none.", gained.len()),
-        (true, false) => format!("It only loses, at {} of the cells: do not use it.", lost.len()),
-        (false, false) => {
-            format!("It gains at {} of the cells and loses at {}.", gained.len(), lost.len())
-        }
+    let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
+    output::tell(&advice::tried(&rows).terminal(None));
+    let (answer, because) = advice::of_setting(&rows);
+    let next = match answer {
+        Answer::Yes => "start programs with this setting; `cachewise doctor` remembers it",
+        _ => "leave libc as it is: the setting is not printed; `cachewise doctor` says what else",
     };
-    anstream::eprintln!("{sentence}");
+    let trust = Trust::of(&rows, &warnings, false);
+    output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
+    if let Some(path) = args.profile.as_deref().or_else(|| super::profile_in_force())
+        && let Err(error) = keep(path, profile, machine, &setting, &rows)
+    {
+        output::tell(&format!("note: not kept for `doctor`: {error:#}"));
+    }
+    if answer != Answer::Yes {
+        return Ok(status::INCONCLUSIVE);
+    }
+    output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
     Ok(status::OK)
+}
+
+fn row(operation: Operation, size: usize, who: &str, times: Vec<f64>) -> Row {
+    Row::new(EXPERIMENT, CellKey::new(operation.name(), size, State::Warm), who, "libc", times)
+}
+
+/// Where the trial of a profile's setting is kept.
+fn beside(profile: &Path) -> PathBuf {
+    profile.with_extension("glibc.jsonl")
+}
+
+fn keep(
+    path: &Path,
+    profile: &Profile,
+    machine: Machine,
+    setting: &str,
+    rows: &[Row],
+) -> anyhow::Result<()> {
+    let mut writer = Writer::create(&beside(path))?;
+    let clock = Clock::calibrate().facts();
+    let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
+    let mut header = Header::now(tool, machine, clock, 0);
+    header.settings = BTreeMap::from([
+        ("experiment".to_owned(), EXPERIMENT.into()),
+        ("tunables".to_owned(), setting.into()),
+        ("profile".to_owned(), checksum(profile).into()),
+    ]);
+    writer.header(&header)?;
+    rows.iter().try_for_each(|row| writer.row(row))?;
+    writer.finish(false)?;
+    Ok(())
+}
+
+fn checksum(profile: &Profile) -> String {
+    format!("{:016x}", fnv1a64(profile.to_text().as_bytes()))
+}
+
+/// The setting that was tried for this profile, and what that has shown; `None` where it was not tried.
+pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, Answer, String)> {
+    let record = record::read(&beside(path)).ok()?;
+    let setting = |name: &str| record.header.settings.get(name)?.as_str().map(str::to_owned);
+    if setting("profile")? != checksum(profile) {
+        return None;
+    }
+    let (answer, because) = advice::of_setting(&record.rows);
+    Some((format!("GLIBC_TUNABLES={}", setting("tunables")?), answer, because))
 }
 
 /// Times libc in a fresh process.

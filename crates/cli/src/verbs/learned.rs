@@ -141,6 +141,8 @@ pub fn as_json(program: &Program) -> Value {
         json!({
             "module": line.module,
             "function": line.function,
+            "path": line.path,
+            "offset": line.site.offset,
             "operation": operation.name(),
             "octave": octave,
             "calls": left.calls,
@@ -169,7 +171,8 @@ pub fn as_json(program: &Program) -> Value {
 fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
     let module = modules.get(&site.module);
     if let Some(Symbols { name, given: true, .. }) = module {
-        return SiteLine { module: "(named)".to_owned(), function: name.clone(), site };
+        let (module, function) = ("(named)".to_owned(), name.clone());
+        return SiteLine { module, function, path: String::new(), site };
     }
     let function = module.and_then(|symbols| symbols.at(site.offset));
     SiteLine {
@@ -179,6 +182,7 @@ fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
             Some(function) => format!("{:#x} {function}", site.offset),
             None => format!("{:#x}", site.offset),
         },
+        path: module.map_or(String::new(), |symbols| symbols.path.clone()),
         site,
     }
 }
@@ -186,6 +190,7 @@ fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
 /// A module's functions by address.
 struct Symbols {
     name: String,
+    path: String,
     /// The program named the site itself (`cachewise::site!`, `CW_SITE`).
     given: bool,
     functions: BTreeMap<u64, (u64, String)>,
@@ -196,11 +201,11 @@ impl Symbols {
     fn of(path: &Path, id: &str) -> Symbols {
         if id == "site" {
             let name = path.to_string_lossy().into_owned();
-            return Symbols { name, given: true, functions: BTreeMap::new() };
+            return Symbols { name, path: String::new(), given: true, functions: BTreeMap::new() };
         }
         let functions = functions(path, id).unwrap_or_default();
         let name = path.file_name().unwrap_or(OsStr::new("")).to_string_lossy().into_owned();
-        Symbols { name, given: false, functions }
+        Symbols { name, path: path.to_string_lossy().into_owned(), given: false, functions }
     }
 
     /// The function that a return address lies in: the call is before it.

@@ -19,3 +19,25 @@ pub mod time_calls;
 pub mod time_libc;
 pub mod tune;
 pub mod verify;
+
+use cachewise::Source;
+use std::path::Path;
+
+/// The profile that decides here, where it is a file.
+fn profile_in_force() -> Option<&'static Path> {
+    match cachewise::profile_source() {
+        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
+            Some(path.as_path())
+        }
+        _ => None,
+    }
+}
+
+/// A seed nobody chose; it is recorded.
+fn drawn_seed() -> u64 {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_ne_bytes(bytes) >> 16,
+        _ => std::process::id().into(),
+    }
+}

@@ -1,14 +1,13 @@
 //! Records back from disk, and what is drawn from them: what `report`, `run` and `tune` share.
 
 use crate::output;
-use crate::verbs::tune;
 use anyhow::Context;
-use cachewise::profile::{FIRST_SIZE, MAX_SIZE, OPERATIONS, Profile, fnv1a64, hints};
-use cachewise_lab::decide::{self, Range};
-use cachewise_lab::tune::{Decided, EXPERIMENT, Evidence, figures};
-use cachewise_measure::{Machine, Record, Row, record};
+use cachewise::profile::{FIRST_SIZE, OPERATIONS, hints};
+use cachewise_lab::decide::{self, AtSize};
+use cachewise_lab::tune::{Decided, EXPERIMENT, Evidence, figures, gains};
+use cachewise_measure::{Decision, Record, Row, record};
 use cachewise_report::html::{self, Sheet};
-use cachewise_report::{Table, plot, text};
+use cachewise_report::{Table, decisions, plot, text};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -17,21 +16,17 @@ const COLUMNS: u16 = 80;
 /// No record of ours comes near; what unpacks to more is no record.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A record with its text.
+/// A record with its name.
 pub struct Loaded {
     /// Its file name.
     pub name: String,
     /// What it says.
     pub record: Record,
-    /// Its lines, unpacked.
-    pub data: Vec<u8>,
-    /// What it decided, of a tuning.
-    pub decided: Option<Vec<Decided>>,
 }
 
 impl Loaded {
-    /// Reads a record, unpacking it where it is compressed, and finds its decisions where it is a
-    /// tuning's.
+    /// Reads a record, unpacking it where it is compressed. A tuning's that does not say what was
+    /// decided, as those of schema 1, is decided from its rows again.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
         let file = path.display().to_string();
         let stored = std::fs::read(path).with_context(|| file.clone())?;
@@ -47,77 +42,35 @@ impl Loaded {
         };
         let mut record = record::read_text(&file, &String::from_utf8_lossy(&data))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let decided = decided(path, &record, &data);
-        // Tunings from before records named their figures.
-        if decided.is_some() && record.header.figures.is_empty() {
-            record.header.figures = figures();
+        if record.decisions.kernels.is_empty() {
+            record.decisions.kernels = again(&record);
+            // Tunings from before records named their figures.
+            if !record.decisions.kernels.is_empty() && record.header.figures.is_empty() {
+                record.header.figures = figures();
+            }
         }
-        Ok(Loaded { name, record, data, decided })
+        Ok(Loaded { name, record })
     }
 
     /// The decisions as a table.
     pub fn decisions(&self) -> Option<Table> {
-        let decided = self.decided.as_ref()?;
-        Some(tune::decisions(&self.record.header.machine, decided, &self.record.rows))
-    }
-
-    /// What the record says it amounts to, or what a tuning from before it said so does.
-    pub fn verdicts(&self) -> Vec<String> {
-        let own = cachewise_report::verdicts(&self.record);
-        match &self.decided {
-            Some(decided) if own.is_empty() => {
-                tune::verdicts(&self.record.header.machine, decided, &self.record.rows)
-            }
-            _ => own,
-        }
+        let found = &self.record.decisions.kernels;
+        let libc = &self.record.header.machine.libc;
+        let reference = format!("{} {}", libc.name, libc.version);
+        (!found.is_empty()).then(|| decisions::table(found, &reference))
     }
 }
 
-/// A tuning's decisions: those of the profile beside the record that was made from it, or else from
-/// the rows again, with crossovers halfway between the sizes of the grid.
-fn decided(path: &Path, record: &Record, data: &[u8]) -> Option<Vec<Decided>> {
+/// What the rows of a tuning amount to, with crossovers halfway between the sizes of the grid.
+fn again(record: &Record) -> Vec<Decision> {
     let rows: Vec<Row> =
         record.rows.iter().filter(|row| row.experiment == EXPERIMENT).cloned().collect();
-    if rows.is_empty() {
-        return None;
-    }
-    profile_beside(path, data)
-        .or_else(|| again(&rows, &record.header.machine))
-        .filter(|decided| !decided.is_empty())
-}
-
-fn profile_beside(path: &Path, data: &[u8]) -> Option<Vec<Decided>> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let checksum = fnv1a64(data);
-    let profiles = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
-    for candidate in profiles.filter(|path| path.extension().is_some_and(|e| e == "profile")) {
-        let Ok(profile) = Profile::read(&candidate) else { continue };
-        if profile.record.as_ref().is_some_and(|record| record.checksum == checksum) {
-            let decided = profile.decisions.into_iter().map(|d| Decided {
-                operation: d.operation,
-                reuse: d.reuse,
-                range: Range {
-                    from: d.from as usize,
-                    to: (d.to != MAX_SIZE).then_some(d.to as usize),
-                    kernel: d.kernel,
-                },
-            });
-            return Some(decided.collect());
-        }
-    }
-    None
-}
-
-fn again(rows: &[Row], machine: &Machine) -> Option<Vec<Decided>> {
-    let evidence = Evidence::new(rows).on(&machine.caches);
-    let mut decided = Vec::new();
+    let evidence = Evidence::new(&rows).on(&record.header.machine.caches);
+    let mut found = Vec::new();
     for operation in OPERATIONS {
         for &reuse in hints(operation) {
             // Where a crossover was narrowed only two kernels were measured.
-            let grid: Vec<decide::AtSize> = evidence
+            let grid: Vec<AtSize> = evidence
                 .sizes(operation)
                 .into_iter()
                 .map(|size| evidence.at(operation, reuse, size))
@@ -127,10 +80,21 @@ fn again(rows: &[Row], machine: &Machine) -> Option<Vec<Decided>> {
                 decide::ranges(&decide::sequence(&grid), FIRST_SIZE as usize, |below, above| {
                     below.midpoint(above)
                 });
-            decided.extend(ranges.into_iter().map(|range| Decided { operation, reuse, range }));
+            found.extend(ranges.into_iter().map(|range| {
+                let decided = Decided { operation, reuse, range };
+                Decision {
+                    operation: operation.name().to_owned(),
+                    reuse: reuse.name().to_owned(),
+                    from: decided.range.from as u64,
+                    to: decided.range.to.map(|to| to as u64),
+                    ratio: gains(&rows, &decided, "warm"),
+                    kernel: decided.range.kernel,
+                    why: None,
+                }
+            }));
         }
     }
-    Some(decided)
+    found
 }
 
 /// The page of those records.
@@ -140,8 +104,6 @@ pub fn page(all: &[Loaded]) -> anyhow::Result<String> {
         .map(|loaded| Sheet {
             name: loaded.name.clone(),
             record: &loaded.record,
-            data: &loaded.data,
-            verdicts: loaded.verdicts(),
             tables: loaded.decisions().into_iter().collect(),
         })
         .collect();

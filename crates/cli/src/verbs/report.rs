@@ -48,7 +48,7 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
     let mut text = String::new();
-    for verdict in one.verdicts() {
+    for verdict in cachewise_report::verdicts(record) {
         text.push_str(&format!("{verdict}\n"));
     }
     text.push_str(&format!("{}\n", record.header.machine.summary_line()));
@@ -142,8 +142,12 @@ fn spliced(path: &Path, records: &mut BTreeMap<PathBuf, Loaded>) -> anyhow::Resu
         }
         let loaded = &records[&record_path];
         let decisions = loaded.decisions();
-        let made =
-            splice::make(&marker.what, &loaded.record, &loaded.verdicts(), decisions.as_ref())?;
+        let made = splice::make(
+            &marker.what,
+            &loaded.record,
+            &cachewise_report::verdicts(&loaded.record),
+            decisions.as_ref(),
+        )?;
         files.extend(made.file.map(|(name, text)| (path.with_file_name(name), text)));
         Ok(made.markdown)
     })

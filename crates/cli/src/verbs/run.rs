@@ -3,17 +3,16 @@
 use crate::args::Run;
 use crate::progress::Bar;
 use crate::verbs::export::tunables_of;
-use crate::verbs::redraw;
+use crate::verbs::redraw::{self, Loaded};
 use crate::verbs::verify;
 use crate::{output, status};
-use anyhow::Context;
-use cachewise::Source;
 use cachewise::profile::Profile;
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
 use cachewise_lab::elsewhere::TUNED_LIBC;
 use cachewise_lab::experiments::{self, Finish, Options, Setting};
-use cachewise_measure::{Row, Writer};
+use cachewise_measure::{Decisions, Note, Record, Row, Warning, Writer};
+use cachewise_report::closing::{self, Closing, Trust};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -32,15 +31,10 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         }
     }
     let mut bar = Bar::new()?;
-    let mut bench = Bench::new(args.seed.unwrap_or_else(drawn_seed), args.memory)?;
+    let mut bench = Bench::new(args.seed.unwrap_or_else(super::drawn_seed), args.memory)?;
     // The profile in force decides for the library and, in glibc's terms, for libc.
-    let profile = match cachewise::profile_source() {
-        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
-            Profile::read(path.as_path()).ok()
-        }
-        _ => None,
-    };
-    let tunables = profile.filter(|_| cfg!(target_env = "gnu")).as_ref().map(tunables_of);
+    let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
+    let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
     if experiment.name == "peers" && tunables.is_none() {
         anstream::eprintln!(
             "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
@@ -68,118 +62,155 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     if let Some(tunables) = options.tunables.as_ref().filter(|_| experiment.name == "peers") {
         settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
     }
-    let mut writers: Vec<Writer> =
-        args.json.as_deref().map(output::record_writer).transpose()?.into_iter().collect();
-    // What is drawn is drawn from a record, whether or not one was asked for.
-    let kept = (args.html.is_some() || args.plot)
-        .then(|| tempfile::tempdir().context("no temporary directory"))
-        .transpose()?;
-    let kept_path =
-        kept.as_ref().map(|kept| kept.path().join(format!("{}.jsonl", experiment.name)));
-    if let Some(path) = &kept_path {
-        writers.push(Writer::create(path)?);
-    }
     let mut header = bench.header(settings);
     header.figures = experiment.figures();
-    writers.iter_mut().try_for_each(|writer| writer.header(&header))?;
-    let mut rows: Vec<Row> = Vec::new();
-    let mut notes: Vec<String> = Vec::new();
-    let mut verdicts: Vec<String> = Vec::new();
+    let writer = match &args.json {
+        Some(path) => output::record_writer(path)?,
+        None => Writer::to(Box::new(std::io::sink())),
+    };
+    let mut kept = Kept { writer, rows: Vec::new(), notes: Vec::new(), verdicts: Vec::new() };
+    kept.writer.header(&header)?;
     let outcome = {
-        let writers = std::cell::RefCell::new(&mut writers);
+        let kept = std::cell::RefCell::new(&mut kept);
         experiment.run(&mut Setting {
             bench: &mut bench,
             options: &options,
             observer: &mut bar,
-            rows: &mut |row| {
-                writers.borrow_mut().iter_mut().try_for_each(|writer| writer.row(row))?;
-                rows.push(row.clone());
-                Ok(())
-            },
-            notes: &mut |note| {
-                writers.borrow_mut().iter_mut().try_for_each(|writer| writer.note(&note))?;
-                notes.push(note);
-                Ok(())
-            },
-            verdicts: &mut |verdict| {
-                writers.borrow_mut().iter_mut().for_each(|writer| writer.verdict(&verdict));
-                verdicts.push(verdict);
-            },
+            rows: &mut |row| kept.borrow_mut().row(row),
+            notes: &mut |note| kept.borrow_mut().note(note),
+            verdicts: &mut |verdict| kept.borrow_mut().verdict(verdict),
         })
     };
     bar.clear();
-    let finish = match outcome {
-        Ok(finish) => finish,
+    let interrupted = match outcome {
+        Ok(finish) => finish == Finish::Interrupted,
         // What is finished was honestly measured; a record that cannot be written is lost anyway.
         Err(error @ LabError::Record(_)) => return Err(error.into()),
         Err(error) => {
-            for writer in writers {
-                writer.finish(true)?;
-            }
+            kept.writer.finish(true)?;
             return Err(error.into());
         }
     };
-    let interrupted = finish == Finish::Interrupted;
-    let stdout = Some(Path::new("-"));
-    let to_stdout = args.json.as_deref() == stdout || args.html.as_deref() == stdout;
-    for writer in writers {
-        writer.finish(interrupted)?;
+    let end = kept.writer.finish(interrupted)?;
+    let notes = kept.notes.iter().map(|text| Note { text: text.clone() }).collect();
+    let record =
+        Record { header, rows: kept.rows, notes, decisions: Decisions::default(), end: Some(end) };
+    show(args, experiment.name, record, &bench.warnings(), follows.is_some())?;
+    for note in &kept.notes {
+        output::tell(&format!("note: {note}"));
     }
-    let tables = cachewise_report::experiment_tables(experiment.name, &rows);
+    Ok(if interrupted { status::INTERRUPTED } else { status::OK })
+}
+
+/// What a run has brought, written as it comes.
+struct Kept {
+    writer: Writer,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+    verdicts: Vec<String>,
+}
+
+impl Kept {
+    fn row(&mut self, row: &Row) -> Result<(), LabError> {
+        self.writer.row(row)?;
+        self.rows.push(row.clone());
+        Ok(())
+    }
+
+    fn note(&mut self, note: String) -> Result<(), LabError> {
+        self.writer.note(&note)?;
+        self.notes.push(note);
+        Ok(())
+    }
+
+    fn verdict(&mut self, verdict: String) {
+        self.writer.verdict(&verdict);
+        self.verdicts.push(verdict);
+    }
+}
+
+/// Writes and prints what was asked for.
+fn show(
+    args: &Run,
+    experiment: &str,
+    record: Record,
+    warnings: &[Warning],
+    has_profile: bool,
+) -> anyhow::Result<()> {
+    let rows = &record.rows;
+    let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
+    let tables = cachewise_report::experiment_tables(experiment, rows);
     if let Some(path) = &args.csv {
         let mut bytes = Vec::new();
-        cachewise_report::matrix::flat(&rows).csv(&mut bytes)?;
+        cachewise_report::matrix::flat(rows).csv(&mut bytes)?;
         output::write(path, &bytes)?;
     }
     if let Some(path) = &args.markdown {
         let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
         output::write(path, text.join("\n").as_bytes())?;
     }
-    if !to_stdout {
+    let (answer, because) = closing::gain_of(rows);
+    let closing = Closing {
+        answer,
+        because,
+        trust: Trust::of(rows, warnings, interrupted),
+        next: next(experiment, has_profile, interrupted),
+    };
+    for warning in warnings {
+        output::tell(&format!(
+            "warning: {} ({}); remedy: {}",
+            warning.cause, warning.figure, warning.remedy
+        ));
+    }
+    if interrupted {
+        output::tell(&format!("cachewise: interrupted; {} finished rows kept", rows.len()));
+    }
+    let stdout = Some(Path::new("-"));
+    if args.json.as_deref() != stdout && args.html.as_deref() != stdout {
         let mut text = String::new();
-        for verdict in &verdicts {
-            text.push_str(verdict);
-            text.push('\n');
+        for verdict in cachewise_report::verdicts(&record) {
+            text.push_str(&format!("{verdict}\n"));
         }
-        text.push_str(&format!("{}\n", bench.machine.summary_line()));
+        text.push_str(&format!("{}\n", record.header.machine.summary_line()));
         for table in &tables {
             text.push('\n');
             text.push_str(&table.terminal(output::width()));
         }
         output::print(&text)?;
-    }
-    if let Some(path) = &kept_path {
-        let drawn = redraw::Loaded::read(path)?;
-        if args.plot && !to_stdout {
-            output::print(&redraw::plots(&drawn.record))?;
+        if args.plot {
+            output::print(&redraw::plots(&record))?;
         }
-        if let Some(path) = &args.html {
-            output::write(path, redraw::page(&[drawn])?.as_bytes())?;
-        }
+        output::print(&format!("\n{closing}"))?;
     }
-    for warning in bench.warnings() {
-        anstream::eprintln!(
-            "warning: {} ({}); remedy: {}",
-            warning.cause,
-            warning.figure,
-            warning.remedy
-        );
+    if let Some(path) = &args.html {
+        output::write(
+            path,
+            redraw::page(&[Loaded { name: format!("{experiment}.jsonl"), record }])?.as_bytes(),
+        )?;
     }
-    for note in &notes {
-        anstream::eprintln!("note: {note}");
-    }
-    if interrupted {
-        anstream::eprintln!("cachewise: interrupted; {} finished rows kept", rows.len());
-        return Ok(status::INTERRUPTED);
-    }
-    Ok(status::OK)
+    Ok(())
 }
 
-/// A seed nobody chose; it is recorded.
-pub fn drawn_seed() -> u64 {
-    let mut bytes = [0; 8];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => u64::from_ne_bytes(bytes) >> 16,
-        _ => std::process::id().into(),
+/// What to do after a run.
+fn next(experiment: &str, has_profile: bool, interrupted: bool) -> String {
+    match experiment {
+        _ if interrupted => "the same command again, to its end".to_owned(),
+        "peers" | "hints" if !has_profile => {
+            "`cachewise tune --quick`, then this again: the library had no profile to follow"
+                .to_owned()
+        }
+        "peers" | "hints" => {
+            "`cachewise exec -- PROGRAM` runs a program on the library; `cachewise doctor` says \
+             whether that pays here"
+                .to_owned()
+        }
+        "page-fault" => {
+            "`cachewise exec --pool 1G -- PROGRAM`, where programs take and give back large blocks"
+                .to_owned()
+        }
+        _ => format!(
+            "`cachewise tune` measures what to use and writes it down; `run {experiment} --json FILE` \
+             keeps these figures"
+        ),
     }
 }

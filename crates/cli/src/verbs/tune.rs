@@ -2,8 +2,8 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
+use crate::verbs::drawn_seed;
 use crate::verbs::redraw;
-use crate::verbs::run::drawn_seed;
 use crate::verbs::verify;
 use crate::{output, status};
 use anyhow::Context;
@@ -36,7 +36,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     };
     let profile_path = match &args.output {
         Some(path) => path.clone(),
-        None => default_path()?,
+        None => default_path(args.system)?,
     };
     let record_path = args.record.clone().unwrap_or_else(|| beside(&profile_path));
     output::check_writable(&record_path)?;
@@ -235,8 +235,9 @@ fn launch_grid(
     }
 }
 
-fn default_path() -> anyhow::Result<PathBuf> {
-    let path = profile::user_path()
+fn default_path(system: bool) -> anyhow::Result<PathBuf> {
+    let path = if system { profile::machine_path() } else { profile::user_path() };
+    let path = path
         .context("no configuration directory: neither XDG_CONFIG_HOME nor HOME is set; name a file with --output")?;
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)

@@ -1,8 +1,8 @@
 //! `--verify-only` of `run` and `tune`: the bytes of everything that would be timed, and no timing.
 
+use super::drawn_seed;
 use crate::args::{Run, Tune};
 use crate::progress::Bar;
-use crate::verbs::run::drawn_seed;
 use crate::{output, status};
 use cachewise_lab::experiments::Experiment;
 use cachewise_lab::verify::{self, Verified};

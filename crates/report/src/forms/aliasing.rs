@@ -1,8 +1,9 @@
 //! `aliasing`: kernels against offsets, as time over the twin half a page further on; pages beside
 //! each other.
 
-use super::pivot::{axis, gbps, groups, pivot, unproved};
+use super::pivot::{axis, gbps, pivot, unproved};
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{Row, Verdict};
 
@@ -81,7 +82,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::{row, with_ratio};
+    use super::super::made_up::{exact as row, with_ratio};
     use super::*;
 
     #[test]
@@ -89,13 +90,13 @@ mod tests {
         let at = |kernel: &str, offset: f64, ratio: f64, verdict| {
             let axes = [(OFFSET, offset), (PAGE_BYTES, 4096.0)];
             with_ratio(
-                row("copy", 4096, (Some("L1"), Some("L1")), "aliased", &axes, kernel, 50.0),
+                row(("copy", 4096, "aliased"), (Some("L1"), Some("L1")), &axes, kernel, 50.0),
                 ratio,
                 verdict,
             )
         };
         let zero = |page: f64, ns: f64| {
-            row("zero", 4096, (None, Some("DRAM")), "pages", &[(PAGE_BYTES, page)], "libc", ns)
+            row(("zero", 4096, "pages"), (None, Some("DRAM")), &[(PAGE_BYTES, page)], "libc", ns)
         };
         let rows = [
             at("libc", 0.0, 1.0, Verdict::CannotTell),

@@ -1,9 +1,10 @@
 //! `cached-target` (001.2 to .4, 002.9): one table per size and source, a column per state of the
 //! target; and one of `prefetchnta`, a column per level.
 
-use super::cells::{axis, by_cell, residency};
+use super::pivot::residency;
 use crate::Table;
 use crate::cost::{comparison, median, sane};
+use crate::rows::{by_cell, groups};
 use crate::units::{bytes, gigabytes_per_second};
 use cachewise_kernels::find;
 use cachewise_measure::Row;
@@ -15,15 +16,9 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         rows.iter().filter(move |row| (row.cell.state == "prefetchnta") == prefetching)
     };
     let mut tables: Vec<Table> = Vec::new();
-    let mut grids: Vec<((u64, bool), Vec<&Row>)> = Vec::new();
-    for row in of(false) {
-        let key = (row.cell.size, axis(&row.cell, "source_cached") > 0.0);
-        match grids.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, of_grid)) => of_grid.push(row),
-            None => grids.push((key, vec![row])),
-        }
-    }
-    for ((size, cached), of_grid) in grids {
+    let key =
+        |row: &Row| (row.cell.size, row.axis("source_cached").is_some_and(|cached| cached > 0.0));
+    for ((size, cached), of_grid) in groups(of(false), key) {
         let source = if cached { "source cached" } else { "source in memory" };
         let caption = format!("repeated to the same {}, {source}", bytes(size));
         tables.push(grid(&caption, &of_grid, |row| row.cell.state.to_string()));

@@ -1,8 +1,9 @@
 //! `compare-latency`: time by first difference; time per comparison of pages; seed 004's histograms
 //! with their running tally.
 
-use super::pivot::{axis, groups, ns, pivot};
+use super::pivot::{axis, ns, pivot};
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{Histogram, Row, Verdict};
 
@@ -114,22 +115,20 @@ fn histogram(state: &str, candidate: &str, launches: &[&Row]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::{row, with_ratio};
+    use super::super::made_up::{exact as row, with_ratio};
     use super::*;
 
     #[test]
     fn sweep_pages_and_histograms() {
         let swept = |kernel: &str, at: f64, ns: f64| {
-            row("compare", 64, (None, None), "sweep", &[(FIRST_DIFFERENCE, at)], kernel, ns)
+            row(("compare", 64, "sweep"), (None, None), &[(FIRST_DIFFERENCE, at)], kernel, ns)
         };
         let page =
-            |kernel: &str, ns: f64| row("compare", 4096, (None, None), "pages", &[], kernel, ns);
+            |kernel: &str, ns: f64| row(("compare", 4096, "pages"), (None, None), &[], kernel, ns);
         let called = |launch: f64, counts: Vec<u64>| {
             let mut row = row(
-                "compare",
-                4096,
+                ("compare", 4096, "calls to 1000 ns"),
                 (None, None),
-                "calls to 1000 ns",
                 &[(LAUNCH, launch)],
                 "libc",
                 40.0,

@@ -1,7 +1,8 @@
 //! `extent`: kernels against the way an extent is covered, in GB/s and over one call.
 
-use super::pivot::{axis, gbps, groups};
+use super::pivot::{axis, gbps};
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{Row, Verdict};
 
@@ -58,14 +59,14 @@ fn table(operation: &str, size: u64, rows: &[&Row]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::{row, with_ratio};
+    use super::super::made_up::{exact as row, with_ratio};
     use super::*;
 
     #[test]
     fn ways_stand_in_columns() {
         let at = |chunk: f64, shuffled: f64, ns: f64, verdict| {
             let axes = [(CHUNK, chunk), (SHUFFLED, shuffled)];
-            let row = row("zero", 1 << 30, (None, None), "extent", &axes, "zero.avx.nt", ns);
+            let row = row(("zero", 1 << 30, "extent"), (None, None), &axes, "zero.avx.nt", ns);
             with_ratio(row, ns / 1e8, verdict)
         };
         let rows = [

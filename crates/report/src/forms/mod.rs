@@ -1,7 +1,6 @@
 //! Tables in the form of the source documents, one file per experiment or pair of experiments.
 
 pub mod cached_target;
-mod cells;
 pub mod page_fault;
 pub mod page_loops;
 pub mod parallel;

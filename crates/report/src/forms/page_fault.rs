@@ -1,8 +1,9 @@
 //! `page-fault` in seed 003's columns (003.12), with what the seed left out: the scrubber's CPU, the
 //! later use, the CPU in all.
 
-use super::pivot::{axis, groups};
+use super::pivot::axis;
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{significant, time};
 use cachewise_measure::{Row, Verdict, stats};
 

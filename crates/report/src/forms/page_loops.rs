@@ -1,9 +1,9 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
-use super::cells::by_cell;
 use crate::Table;
 use crate::cost::{comparison, whole};
+use crate::rows::by_cell;
 use crate::units::bytes;
 use cachewise_kernels::find;
 use cachewise_measure::{CellKey, Row};

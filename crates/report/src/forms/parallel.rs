@@ -1,7 +1,8 @@
 //! `parallel`: sizes against ways to share an operation among threads, in GB/s and over one thread.
 
-use super::pivot::{gbps, groups};
+use super::pivot::gbps;
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{Row, Verdict};
 
@@ -50,14 +51,14 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::{row, with_ratio};
+    use super::super::made_up::{exact as row, with_ratio};
     use super::*;
 
     #[test]
     fn ways_stand_in_columns() {
         let at = |state: &str, threads: f64, name: &str, ns: f64, verdict| {
             let axes = [("threads", threads)];
-            let mut row = row("copy", 8 << 20, (None, None), state, &axes, name, ns);
+            let mut row = row(("copy", 8 << 20, state), (None, None), &axes, name, ns);
             row.reference = "1 thread".to_owned();
             with_ratio(row, ns / 1e6, verdict)
         };

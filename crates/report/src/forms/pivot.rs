@@ -1,23 +1,8 @@
-//! What the forms share: rows against columns of one quantity.
+//! What the forms share: rows against columns of one quantity, axes, proofs of residency.
 
 use crate::Table;
-use cachewise_measure::{Row, stats};
-
-/// Rows that agree in a key, in order of appearance.
-pub(super) fn groups<'r, K: PartialEq>(
-    rows: impl IntoIterator<Item = &'r Row>,
-    key: impl Fn(&Row) -> K,
-) -> Vec<(K, Vec<&'r Row>)> {
-    let mut found: Vec<(K, Vec<&'r Row>)> = Vec::new();
-    for row in rows {
-        let of = key(row);
-        match found.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, members)) => members.push(row),
-            None => found.push((of, vec![row])),
-        }
-    }
-    found
-}
+use crate::rows::groups;
+use cachewise_measure::{ProofVerdict, Row, stats};
 
 /// An axis of a row, NaN where it has none.
 pub(super) fn axis(row: &Row, name: &str) -> f64 {
@@ -66,60 +51,19 @@ pub(super) fn pivot(
 pub(super) fn unproved(rows: &[&Row]) -> Vec<String> {
     rows.iter()
         .flat_map(|row| &row.proofs)
-        .filter(|proof| proof.verdict != cachewise_measure::ProofVerdict::Proved)
+        .filter(|proof| proof.verdict != ProofVerdict::Proved)
         .map(|proof| format!("residency: {}", proof.text))
         .collect()
 }
 
-/// Made-up rows for snapshots.
-#[cfg(test)]
-pub(super) mod made_up {
-    use cachewise_measure::{CellKey, PairedRatio, Row, Verdict};
-
-    /// A row of exact times.
-    pub(crate) fn row(
-        operation: &str,
-        size: u64,
-        levels: (Option<&str>, Option<&str>),
-        state: &str,
-        axes: &[(&str, f64)],
-        candidate: &str,
-        ns: f64,
-    ) -> Row {
-        Row {
-            experiment: "made-up".to_owned(),
-            cell: CellKey {
-                operation: operation.to_owned(),
-                size,
-                source: levels.0.map(str::to_owned),
-                destination: levels.1.map(str::to_owned),
-                state: state.into(),
-                reader: None,
-                bystander: None,
-                axes: axes.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
-            },
-            candidate: candidate.to_owned(),
-            reference: "libc".to_owned(),
-            calls: 1,
-            operation_ns: vec![ns; 15],
-            reader_ns: Vec::new(),
-            bystander_ns: Vec::new(),
-            ratio: None,
-            verdict: None,
-            total_ratio: None,
-            proofs: Vec::new(),
-            drift: None,
-            dropped: false,
-            extra: std::collections::BTreeMap::new(),
-            histogram: None,
-        }
-    }
-
-    /// With a ratio.
-    pub(crate) fn with_ratio(mut row: Row, median: f64, verdict: Verdict) -> Row {
-        row.ratio =
-            Some(PairedRatio { median, low: median - 0.01, high: median + 0.01, rounds: 15 });
-        row.verdict = Some(verdict);
-        row
-    }
+/// What the proofs of residency said over some rows, in a line; none where nothing was placed.
+pub(super) fn residency<'r>(rows: impl Iterator<Item = &'r Row>) -> Option<String> {
+    let proofs: Vec<_> = rows.flat_map(|row| &row.proofs).collect();
+    let worst = proofs.iter().max_by_key(|proof| proof.verdict)?;
+    let held = proofs.iter().filter(|proof| proof.verdict == ProofVerdict::Proved).count();
+    Some(if held == proofs.len() {
+        format!("residency proved: all {held} operands were where they are said to be")
+    } else {
+        format!("residency proved for {held} of {} operands; worst: {}", proofs.len(), worst.text)
+    })
 }

@@ -1,8 +1,9 @@
 //! `read-batch`: families against the bytes they read before writing, in GB/s; then seed 002's columns.
 
-use super::pivot::{axis, gbps, groups, pivot, unproved};
+use super::pivot::{axis, gbps, pivot, unproved};
 use crate::Table;
 use crate::matrix::caption;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{CellKey, Row};
 use std::collections::BTreeMap;
@@ -42,16 +43,22 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::row;
+    use super::super::made_up::exact as row;
     use super::*;
 
     #[test]
     fn families_stand_against_bytes() {
         let at = |family: &str, read: f64, ns: f64| {
-            row("copy", 4096, (Some("L1"), Some("L1")), "placed", &[(READ_BYTES, read)], family, ns)
+            row(
+                ("copy", 4096, "placed"),
+                (Some("L1"), Some("L1")),
+                &[(READ_BYTES, read)],
+                family,
+                ns,
+            )
         };
         let rows = [
-            row("copy", 4096, (Some("L1"), Some("L1")), "placed", &[], "libc", 64.0),
+            row(("copy", 4096, "placed"), (Some("L1"), Some("L1")), &[], "libc", 64.0),
             at("copy.avx.g*", 32.0, 81.92),
             at("copy.avx.g*", 256.0, 65.536),
             at("copy.avx.nt.block*", 512.0, 409.6),

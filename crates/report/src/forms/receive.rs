@@ -1,9 +1,10 @@
 //! `receive` (001.7, .8): a table per cell, policies down; speed, and what of a core it takes at
 //! 10 Gb/s.
 
-use super::cells::{axis, by_cell, residency};
+use super::pivot::residency;
 use crate::Table;
 use crate::cost::{comparison, part, total};
+use crate::rows::by_cell;
 use crate::units::{bytes, significant};
 use cachewise_measure::{CellKey, Row};
 
@@ -14,7 +15,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn caption(key: &CellKey) -> String {
-    let set = |name| axis(key, name) > 0.0;
+    let set = |name| key.axis(name).is_some_and(|value| value > 0.0);
     if key.state == "send" {
         return format!(
             "send: copyin of {} from a warm buffer to a ring that the CPU never reads",
@@ -65,7 +66,7 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
         table.push(cells);
     }
     table.remarks.push(
-        "policies that choose alike in a cell differ by noise alone; Gb/s and ratio are of the sum"
+        "policies that make the same choice in a cell differ by noise alone; Gb/s and ratio are of the sum"
             .to_owned(),
     );
     if rows.iter().any(|row| row.candidate == "tcp loopback") {

@@ -2,25 +2,20 @@
 //! delay. `<` marks cells that the candidate wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
-use super::cells::residency;
+use super::pivot::residency;
 use crate::Table;
 use crate::cost::{MARGIN, ratio, verdict};
+use crate::rows::groups;
 use crate::units::{bytes, time};
 use cachewise_measure::{CellKey, Row, Verdict};
 
 /// One table per candidate other than the reference, operation, size and place.
 #[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let mut maps: Vec<(String, &str, Vec<&Row>)> = Vec::new();
-    for row in rows.iter().filter(|row| row.candidate != row.reference) {
-        let title = title(&row.cell);
-        match maps.iter_mut().find(|(known, who, _)| *known == title && *who == row.candidate) {
-            Some((_, _, of_map)) => of_map.push(row),
-            None => maps.push((title, &row.candidate, vec![row])),
-        }
-    }
-    maps.into_iter()
-        .map(|(title, candidate, of_map)| {
+    let compared = rows.iter().filter(|row| row.candidate != row.reference);
+    groups(compared, |row| (title(&row.cell), row.candidate.as_str()))
+        .into_iter()
+        .map(|((title, candidate), of_map)| {
             let mut table = table(&title, candidate, &of_map);
             let title = |row: &&Row| self::title(&row.cell) == title;
             table.remarks.extend(residency(rows.iter().filter(title)));
@@ -49,7 +44,7 @@ impl Delay {
     fn of(key: &CellKey) -> Delay {
         match key.axes.get("delay_ns") {
             Some(time) => Delay::Time(*time),
-            None => Delay::Traffic(super::cells::axis(key, "delay_bytes")),
+            None => Delay::Traffic(key.axis("delay_bytes").unwrap_or(0.0)),
         }
     }
 

@@ -1,7 +1,8 @@
 //! `values`: kernels against what is stored, in GB/s.
 
-use super::pivot::{gbps, groups, unproved};
+use super::pivot::{gbps, unproved};
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::Row;
 
@@ -44,23 +45,21 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::row;
+    use super::super::made_up::exact as row;
     use super::*;
 
     #[test]
     fn values_stand_in_columns() {
         let fill = |state: &str, kernel: &str, ns: f64| {
-            row("fill", 4096, (None, Some("L1")), state, &[("value", 0.0)], kernel, ns)
+            row(("fill", 4096, state), (None, Some("L1")), &[("value", 0.0)], kernel, ns)
         };
         let rows = [
             fill("storing zeros over zeros", "libc", 40.96),
             fill("storing zeros over others in turn", "libc", 81.92),
             fill("storing zeros over zeros", "zero.clzero", 409.6),
             row(
-                "copy",
-                4096,
+                ("copy", 4096, "copying denormals"),
                 (Some("L1"), Some("L1")),
-                "copying denormals",
                 &[("value", 3.0)],
                 "copy.sse.nt",
                 1024.0,

@@ -1,8 +1,9 @@
 //! `vector-state`: nanoseconds of saving and restoring by component and state; then kernels against
 //! sizes, with the faster integer kernel as 1.
 
-use super::pivot::{axis, groups, ns, pivot};
+use super::pivot::{axis, ns, pivot};
 use crate::Table;
+use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::{Row, Verdict};
 
@@ -92,17 +93,15 @@ fn names(components: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pivot::made_up::{row, with_ratio};
+    use super::super::made_up::{exact as row, with_ratio};
     use super::*;
 
     #[test]
     fn costs_and_curves() {
         let saved = |state: &str, net: f64, held: f64| {
             let mut row = row(
-                "save-restore",
-                832,
+                ("save-restore", 832, state),
                 (None, None),
-                state,
                 &[(COMPONENTS, 7.0)],
                 "xsavec + xrstor",
                 net,
@@ -111,11 +110,17 @@ mod tests {
             row.extra.insert(HELD.into(), held);
             row
         };
-        let mut integer = row("copy", 256, (None, None), "break-even", &[], "copy.gpr64", 8.0);
+        let mut integer = row(("copy", 256, "break-even"), (None, None), &[], "copy.gpr64", 8.0);
         integer.reference = "copy.gpr64".into();
         let curve = |size, ratio, verdict| {
             with_ratio(
-                row("copy", size, (None, None), "break-even", &[], "copy.avx + xsavec, dirty", 9.0),
+                row(
+                    ("copy", size, "break-even"),
+                    (None, None),
+                    &[],
+                    "copy.avx + xsavec, dirty",
+                    9.0,
+                ),
                 ratio,
                 verdict,
             )

@@ -8,11 +8,9 @@ use crate::plot::{self, Plot};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Align, Table, compare, crossover};
-use base64::Engine as _;
 use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict};
 use minijinja::{Environment, context};
 use serde::Serialize;
-use std::io::Write as _;
 
 /// Panels that stand open; the others are behind a line.
 const OPEN_PANELS: usize = 6;
@@ -25,10 +23,6 @@ pub struct Sheet<'s> {
     pub name: String,
     /// What it says.
     pub record: &'s Record,
-    /// Its text, to be taken from the page.
-    pub data: &'s [u8],
-    /// The sentence to lead with, where the record has none itself.
-    pub verdicts: Vec<String>,
     /// Tables that do not follow from the rows alone, such as decisions; they come first.
     pub tables: Vec<Table>,
 }
@@ -51,9 +45,6 @@ struct Section {
     tables: Vec<Drawn>,
     groups: Vec<drill::Group>,
     rows: usize,
-    data: String,
-    data_name: String,
-    data_bytes: String,
     interrupted: bool,
 }
 
@@ -228,9 +219,6 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
     let header = &record.header;
     let mut verdicts = crate::verdicts(record);
     if verdicts.is_empty() {
-        verdicts.clone_from(&sheet.verdicts);
-    }
-    if verdicts.is_empty() {
         verdicts.push(tally(&record.rows));
     }
     let experiment = header
@@ -246,8 +234,6 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
     let mut plots: Vec<Plot> =
         plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
     plot::agree_on_colours(&mut plots);
-    let compressed = gzip(sheet.data);
-    let stem = sheet.name.strip_suffix(".gz").unwrap_or(&sheet.name);
     Section {
         id: format!("r{index}"),
         name: sheet.name.clone(),
@@ -273,9 +259,6 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
         tables: tables.iter().map(Drawn::from).collect(),
         groups: drill::groups(&record.rows),
         rows: record.rows.len(),
-        data: base64::engine::general_purpose::STANDARD.encode(&compressed),
-        data_name: format!("{stem}.gz"),
-        data_bytes: bytes(compressed.len() as u64),
         interrupted: record.end.as_ref().is_none_or(|end| end.interrupted),
     }
 }
@@ -399,14 +382,6 @@ pub fn shell_words(words: &[String]) -> String {
     quoted.join(" ")
 }
 
-/// The bytes compressed the same way every time.
-fn gzip(data: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    // A vector takes everything.
-    let _ = encoder.write_all(data);
-    encoder.finish().unwrap_or_default()
-}
-
 fn picture(plot: &Plot) -> Picture {
     let curve = plot.kind == FigureKind::Curve;
     let key = |index: usize| LegendKey {
@@ -493,7 +468,12 @@ fn curve_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
         let mut row = vec![panel.x.write(place)];
         for series in &panel.series {
             let point = series.points.iter().find(|point| point.x == place);
-            row.push(point.map_or("-".to_owned(), |point| plot.value.write(point.value.mid)));
+            let mid = point.map(|point| point.value.mid);
+            row.push(mid.map_or("-".to_owned(), |mid| match plot.value {
+                // Its unit stands in the caption.
+                plot::Quantity::Gbps => significant(mid),
+                _ => plot.value.write(mid),
+            }));
         }
         table.push(row);
     }

@@ -1,12 +1,12 @@
 use super::*;
 use crate::plot::fixtures::{everything, machine, record, row};
 
-fn sheet<'s>(record: &'s Record, data: &'s [u8]) -> Sheet<'s> {
-    Sheet { name: "a.jsonl".into(), record, data, verdicts: Vec::new(), tables: Vec::new() }
+fn sheet(record: &Record) -> Sheet<'_> {
+    Sheet { name: "a.jsonl".into(), record, tables: Vec::new() }
 }
 
 fn drawn(record: &Record) -> String {
-    page(&[sheet(record, b"{}\n")]).expect("a page")
+    page(&[sheet(record)]).expect("a page")
 }
 
 #[test]
@@ -25,7 +25,6 @@ fn a_page_needs_nothing_else_and_runs_nothing() {
         "Fastest by size",
         "The command",
         "prefers-color-scheme:dark",
-        "data:application/gzip;base64,",
         "break-even",
         "tally",
     ] {
@@ -46,39 +45,18 @@ fn everything_from_the_record_is_text() {
     if let Some(end) = &mut hostile.end {
         end.verdicts = vec![evil.into(), evil.into()];
     }
-    let page = page(&[Sheet { name: evil.into(), ..sheet(&hostile, b"") }]).expect("a page");
+    let page = page(&[Sheet { name: evil.into(), ..sheet(&hostile) }]).expect("a page");
     assert!(!page.contains("<img"), "unescaped");
     assert!(!page.contains("\"'>") && !page.contains("<script"));
     assert_eq!(page.matches("</style>").count(), 1);
 }
 
 #[test]
-fn the_record_comes_back_from_the_page() {
-    use std::io::Read as _;
-    let data = b"{\"type\":\"header\"}\n".repeat(50);
-    let record = everything();
-    let page = page(&[sheet(&record, &data)]).expect("a page");
-    let start = page.find("base64,").expect("data") + 7;
-    let end = start + page[start..].find('"').expect("its end");
-    // The template escapes what HTML may leave alone.
-    let encoded = page[start..end].replace("&#x2f;", "/").replace("&#x3d;", "=");
-    let packed = base64::engine::general_purpose::STANDARD.decode(encoded).expect("base64");
-    let mut back = Vec::new();
-    flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut back).expect("gzip");
-    assert_eq!(back, data);
-    assert!(page.contains("download=\"a.jsonl.gz\""));
-}
-
-#[test]
 fn records_of_different_machines_are_told() {
     let (one, mut other) = (everything(), everything());
-    assert!(
-        !page(&[sheet(&one, b""), sheet(&other, b"")])
-            .expect("a page")
-            .contains("different machines")
-    );
+    assert!(!page(&[sheet(&one), sheet(&other)]).expect("a page").contains("different machines"));
     other.header.machine = Machine { logical_cpus: 96, ..machine() };
-    let page = page(&[sheet(&one, b""), sheet(&other, b"")]).expect("a page");
+    let page = page(&[sheet(&one), sheet(&other)]).expect("a page");
     assert!(page.contains("different machines") && page.contains("CPUs: 2 &#x2f; 96"), "not told");
 }
 

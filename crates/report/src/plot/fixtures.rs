@@ -45,33 +45,10 @@ pub(crate) fn row(operation: &str, size: u64, state: &str, candidate: &str) -> R
     let operation_ns: Vec<f64> =
         (0..15).map(|round| (100.0 + f64::from(round * 7 % 15)) * scale).collect();
     let median = if candidate == "libc" { 1.0 } else { 0.5 };
-    Row {
-        experiment: "grid".into(),
-        cell: CellKey {
-            operation: operation.into(),
-            size,
-            source: None,
-            destination: None,
-            state: state.into(),
-            reader: None,
-            bystander: None,
-            axes: BTreeMap::new(),
-        },
-        candidate: candidate.into(),
-        reference: "libc".into(),
-        calls: 100,
-        operation_ns,
-        reader_ns: Vec::new(),
-        bystander_ns: Vec::new(),
-        ratio: Some(PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 15 }),
-        verdict: None,
-        total_ratio: None,
-        proofs: Vec::new(),
-        drift: None,
-        dropped: false,
-        extra: BTreeMap::new(),
-        histogram: None,
-    }
+    let ratio = PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 15 };
+    let cell = CellKey::new(operation, size as usize, state);
+    let row = Row::new("grid", cell, candidate, "libc", operation_ns);
+    Row { calls: 100, ratio: Some(ratio), ..row }
 }
 
 /// A finished record of those rows.

@@ -23,7 +23,7 @@ pub fn coordinate(row: &Row, name: &str) -> Option<Coordinate> {
         "candidate" => label(&row.candidate),
         "operation" => label(&cell.operation),
         "experiment" => label(&row.experiment),
-        "state" => label(&cell.state),
+        "state" => label(cell.state.as_str()),
         "source" => cell.source.as_deref().and_then(label),
         "destination" => cell.destination.as_deref().and_then(label),
         "reader" => cell.reader.map(Coordinate::Number),

@@ -112,12 +112,10 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         group.push(Element::new("path").set("class", "line").set("d", path(middle)));
         for point in &series.points {
             let text = format!(
-                "{}: {} at {} (95 %: {} .. {})",
+                "{}: {} at {}",
                 key.name,
                 plot.value.write(point.value.mid),
                 panel.x.write(point.x),
-                plot.value.write(point.value.low),
-                plot.value.write(point.value.high),
             );
             group.push(
                 Element::new("circle")

@@ -1,0 +1,42 @@
+//! Whole programs that hang, or that somebody wants to stop. In a process of its own: whoever runs whole
+//! programs waits for every child there is.
+#![cfg(target_os = "linux")]
+
+use cachewise_measure::whole::{Ended, run};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+fn shell(script: &str, place: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).current_dir(place);
+    command
+}
+
+fn is_alive(place: &Path) -> bool {
+    let number = fs::read_to_string(place.join("child")).expect("its number");
+    let stat = fs::read_to_string(format!("/proc/{}/stat", number.trim()));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
+    let place = tempfile::tempdir().expect("a directory");
+    let (place, long, go) = (place.path(), Duration::from_secs(60), AtomicBool::new(false));
+    let ended = run(&mut shell("echo out; echo err >&2; exit 3", place), place, long, &go);
+    let Ok(Ended::Run(ran)) = ended else { panic!("it ends by itself: {ended:?}") };
+    assert_eq!((ran.status.code(), &*ran.output, &*ran.told), (Some(3), &b"out\n"[..], "err"));
+    let sleeps = "sleep 300 & echo $! >child; wait";
+    let short = Duration::from_millis(300);
+    let ended = run(&mut shell(sleeps, place), place, short, &go);
+    assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
+    let begun = Instant::now();
+    while is_alive(place) {
+        assert!(begun.elapsed() < long, "what it started lives on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ended = run(&mut shell(sleeps, place), place, long, &AtomicBool::new(true));
+    assert!(matches!(ended, Ok(Ended::Stopped)), "{ended:?}");
+}

@@ -1,0 +1,491 @@
+//! `xtask learn-known`: programs whose best way to copy can be found out, learned under the preload
+//! library: is what it decides right, and what does it cost? For a quiet machine.
+//!
+//! The programs are those of `crates/preload/tests/c/known.c`. Each is learned; then, for each call
+//! site, whole runs with that site always by temporal stores, always by non-temporal ones, and on what
+//! was learned take turns. A site's decision is
+//!
+//! - *right* or *WRONG* where the two ways differ by more than their interval and 2 %;
+//! - *nothing between them* where they do not, whatever was decided;
+//! - *cannot tell* where nothing was decided.
+
+use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json};
+use crate::interrupt::Interrupt;
+use anyhow::{Context as _, Result, bail};
+use cachewise_learn::Way;
+use cachewise_learn::section::{Module, Section, Site, write_end};
+use cachewise_learn::trial;
+use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
+use cachewise_measure::turns;
+use cachewise_measure::whole::{Ended, MARGIN, Times, in_turns, run as start};
+use cachewise_report::Table;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What to run, and where to write.
+#[derive(Debug, clap::Args)]
+pub struct LearnKnown {
+    #[command(flatten)]
+    common: Common,
+    /// At most so many runs that learn: fewer once all sites are decided, or a third of the program's
+    /// share of the minutes is spent, but 3
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// Calls of a run: fewer where the program's share of the minutes has no room for the runs of so
+    /// many, but 200
+    #[arg(long, value_name = "N", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..))]
+    calls: u32,
+    /// Size of a copy, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 6144, value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
+    kibibytes: u32,
+}
+
+const SOURCE: &str = include_str!("../../../crates/preload/tests/c/known.c");
+
+/// Name, and the program that is what it ends as: what was learned last is about that.
+const PROGRAMS: [(&str, &str); 10] = [
+    ("read-at-once", "read-at-once"),
+    ("read-late", "read-late"),
+    ("read-in-part", "read-in-part"),
+    ("never-read", "never-read"),
+    ("bystander", "bystander"),
+    ("written-after", "written-after"),
+    ("two-phases", "never-read"),
+    ("two-threads", "two-threads"),
+    ("mixed-sizes", "mixed-sizes"),
+    ("period-of-four", "period-of-four"),
+];
+
+/// Room for so many runs of a program is wanted: one to see how long it takes, a third of them to
+/// learn, and one to warm up and thirty that count of each of three.
+const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 30.0);
+/// A run of fewer calls would be start and end only.
+const LEAST_CALLS: u32 = 200;
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
+/// The part of a program's share that runs which learn may take.
+const LEARNING: f64 = 1.0 / 3.0;
+/// What a program may cost above the better way once it is decided.
+const AFTER: f64 = 1.03;
+
+/// What to think of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Right,
+    CannotTell,
+    NothingBetween,
+    Wrong,
+    /// Too few rounds to say.
+    NoInterval,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::Right => "right",
+            Verdict::CannotTell => "cannot tell",
+            Verdict::NothingBetween => "nothing between them",
+            Verdict::Wrong => "WRONG",
+            Verdict::NoInterval => "too few rounds to say",
+        }
+    }
+
+    /// `ratio` is the non-temporal time over the temporal one.
+    fn of(decided: Option<Way>, ratio: &PairedRatio) -> Verdict {
+        if ratio.rounds < LEAST_ROUNDS {
+            return Verdict::NoInterval;
+        }
+        let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
+            Way::NonTemporal
+        } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
+            Way::Temporal
+        } else {
+            return Verdict::NothingBetween;
+        };
+        match decided {
+            None => Verdict::CannotTell,
+            Some(way) if way == better => Verdict::Right,
+            Some(_) => Verdict::Wrong,
+        }
+    }
+}
+
+/// Whether what was learned costs more than the better way, beyond its interval.
+fn is_dear(ratio: &PairedRatio) -> bool {
+    ratio.rounds >= LEAST_ROUNDS && ratio.low > AFTER
+}
+
+/// Runs them; an error where a decision is wrong or an output differs.
+pub fn run(args: &LearnKnown) -> Result<()> {
+    let programs = chosen(&args.common, &PROGRAMS)?;
+    args.common.out.check()?;
+    let interrupt = Interrupt::new()?;
+    let scratch = tempfile::Builder::new().prefix("cachewise-known").tempdir()?;
+    let library = super::library(&args.common, "cachewise-preload", scratch.path())?;
+    let place = Place { file: compile(scratch.path())?, library, args };
+    let mut table = Table::new(
+        "",
+        &[
+            "program",
+            "verdict",
+            "decision",
+            "size",
+            ">calls",
+            ">tried",
+            ">temporal, ms",
+            ">non-temporal, ms",
+            ">non-temporal over temporal, whole runs",
+            ">learned over the better way",
+            ">rounds",
+            ">runs that learned",
+        ],
+    );
+    table.remarks.push("ms: from call to call; ratios of time, below 1 is faster".to_owned());
+    let mut one = |turn: &Turn<'_>, ends_as: &&str| place.one(turn, ends_as);
+    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+}
+
+fn compile(scratch: &Path) -> Result<PathBuf> {
+    let (source, file) = (scratch.join("known.c"), scratch.join("known"));
+    fs::write(&source, SOURCE)?;
+    let mut command = Command::new("cc");
+    command.args(["-std=gnu11", "-O1", "-fno-builtin", "-pthread", "-o"]);
+    let output = command.arg(&file).arg(&source).output().context("cc: a C compiler")?;
+    if !output.status.success() {
+        bail!("cc: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(file)
+}
+
+struct Place<'a> {
+    file: PathBuf,
+    library: PathBuf,
+    args: &'a LearnKnown,
+}
+
+/// One run: the seconds of its loops, those of CPU, and what it printed.
+struct Ran {
+    seconds: f64,
+    cpu: f64,
+    printed: String,
+}
+
+impl Place<'_> {
+    /// A run of a program with so many calls, learning or following a section where one is named.
+    fn timed(
+        &self,
+        turn: &Turn<'_>,
+        (program, calls): (&str, u32),
+        learning: Option<(&str, &Path)>,
+    ) -> Result<Option<Ran>> {
+        let mut command = Command::new(&self.file);
+        command.arg(program).arg(calls.to_string()).arg(self.args.kibibytes.to_string());
+        if let Some((how, section)) = learning {
+            command.env("LD_PRELOAD", &self.library);
+            command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", how);
+        }
+        let limit = Duration::from_secs(600);
+        let ran = match start(&mut command, &turn.directory, limit, turn.interrupt.flag())? {
+            Ended::Run(ran) => ran,
+            Ended::TooLong => bail!("still running after {} s: ended", limit.as_secs()),
+            Ended::Stopped => return Ok(None),
+        };
+        let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds "));
+        match seconds.and_then(|text| text.parse().ok()) {
+            Some(seconds) if ran.status.success() => {
+                let printed = String::from_utf8_lossy(&ran.output).into_owned();
+                Ok(Some(Ran { seconds, cpu: ran.cpu, printed }))
+            }
+            _ => bail!("ended with {}: {}", ran.status, ran.told),
+        }
+    }
+
+    fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Outcome> {
+        let (program, begun) = (turn.name, Instant::now());
+        fs::create_dir(&turn.directory)?;
+        let file = |what: &str| turn.directory.join(what);
+        let all = (program, self.args.calls);
+        let Some(first) = self.timed(turn, all, None)? else { return Ok(Outcome::Stopped) };
+        let calls = calls(self.args.calls, turn.share, begun.elapsed());
+        let mut printed = Printed::default();
+        if calls == self.args.calls {
+            printed.agree(program, first.printed)?;
+        }
+        let (learned, began) = (file("learned"), Instant::now());
+        let mut runs = 0;
+        let (sites, section) = loop {
+            let Some(ran) = self.timed(turn, (program, calls), Some(("trial", &learned)))? else {
+                return Ok(Outcome::Stopped);
+            };
+            printed.agree(program, ran.printed)?;
+            runs += 1;
+            let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
+            let section = Section::parse(&bytes).map_err(|error| anyhow::anyhow!("{error}"))?;
+            let sites: Vec<Site> = section.sites().collect();
+            let open = sites.iter().any(|site| decided(site).is_none());
+            let late = begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
+            if !open || runs >= self.args.runs || late && runs >= LEAST_RUNS {
+                break (sites, bytes);
+            }
+        };
+        let section = Section::parse(&section).map_err(|error| anyhow::anyhow!("{error}"))?;
+        // A round is three runs, and two more where a program ends as another.
+        let round = began.elapsed() / runs * if ends_as == program { 3 } else { 5 };
+        let (mut lines, mut records, mut wrong) = (Vec::new(), Vec::new(), None);
+        for (at, site) in sites.iter().enumerate() {
+            // Settled before the first of them: whoever stops when he likes the interval has none.
+            let left = turns::share(turn.share.saturating_sub(begun.elapsed()), sites.len() - at);
+            let rounds = turns::rounds(
+                left.saturating_sub(round),
+                round,
+                LEAST_ROUNDS,
+                self.args.common.rounds as usize,
+            );
+            eprintln!("{program}: site {} of {}, {rounds} rounds", at + 1, sites.len());
+            let forced = Way::ALL.map(|way| file(way.name()));
+            for (way, file) in Way::ALL.into_iter().zip(&forced) {
+                fs::write(file, with_decision(&section, &sites, site, way))?;
+            }
+            let mut of_end = Times { wall: vec![Vec::new(); 2], cpu: vec![Vec::new(); 2] };
+            let mut say = super::saying(program, rounds);
+            let times = in_turns(3, rounds, &mut say, &mut |at| {
+                let after = file("after");
+                let (learn, section) = match forced.get(at) {
+                    Some(file) => ("0", file),
+                    // A copy: it goes on learning, as in service.
+                    None => {
+                        fs::copy(&learned, &after)?;
+                        ("1", &after)
+                    }
+                };
+                let Some(ran) = self.timed(turn, (program, calls), Some((learn, section)))? else {
+                    return Ok(None);
+                };
+                printed.agree(program, ran.printed)?;
+                if at < 2 && ends_as != program {
+                    let end = self.timed(turn, (ends_as, calls), Some((learn, section)))?;
+                    let Some(end) = end else { return Ok(None) };
+                    printed.agree(ends_as, end.printed)?;
+                    of_end.wall[at].push(end.seconds);
+                }
+                Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
+            })?;
+            if times.rounds() < LEAST_ROUNDS {
+                return Ok(Outcome::Stopped);
+            }
+            let shown = Shown::new(*site, &times, &of_end);
+            if shown.verdict == Verdict::Wrong {
+                wrong = Some("decided for the dearer way".to_owned());
+            }
+            lines.push(shown.line(runs));
+            records.push(shown.json(runs, calls));
+        }
+        Ok(Outcome::Shown { lines, json: json!({ "sites": records }), wrong })
+    }
+}
+
+/// One site of one program.
+struct Shown {
+    site: Site,
+    /// Non-temporal over temporal, of whole runs.
+    ways: PairedRatio,
+    /// The same of their CPU time, the filling of buffers included.
+    cpu: PairedRatio,
+    /// What was learned over the better of both.
+    after: PairedRatio,
+    verdict: Verdict,
+}
+
+impl Shown {
+    fn new(site: Site, times: &Times, of_end: &Times) -> Shown {
+        let whole = PairedRatio::in_turns(&times.wall[1], &times.wall[0]);
+        // The first round warmed up.
+        let ways = match &of_end.wall[..] {
+            [temporal, other] if temporal.len() > 1 => {
+                PairedRatio::in_turns(&other[1..], &temporal[1..])
+            }
+            _ => whole,
+        };
+        let better = &times.wall[usize::from(whole.median < 1.0)];
+        Shown {
+            site,
+            ways,
+            cpu: times.cpu(1, 0),
+            after: PairedRatio::in_turns(&times.wall[2], better),
+            verdict: Verdict::of(decided(&site), &ways),
+        }
+    }
+
+    fn line(&self, runs: u32) -> Vec<String> {
+        let left = &self.site.left;
+        let cost = |way: usize| format!("{:.3}", left.evidence.costs[way].mean() / 1e6);
+        vec![
+            String::new(),
+            self.verdict.name().to_owned(),
+            left.outcome.name().to_owned(),
+            format!("2^{}", self.site.octave),
+            left.calls.to_string(),
+            left.explored.to_string(),
+            cost(0),
+            cost(1),
+            interval(&self.ways),
+            format!(
+                "{}{}",
+                interval(&self.after),
+                if is_dear(&self.after) { ", DEAR" } else { "" }
+            ),
+            self.ways.rounds.to_string(),
+            runs.to_string(),
+        ]
+    }
+
+    fn json(&self, runs: u32, calls: u32) -> Value {
+        let left = &self.site.left;
+        json!({
+            "octave": self.site.octave,
+            "calls": left.calls,
+            "tried": left.explored,
+            "temporal_ns": left.evidence.costs[0].mean(),
+            "non_temporal_ns": left.evidence.costs[1].mean(),
+            "pairs": left.evidence.pairs(),
+            "decision": left.outcome.name(),
+            "non_temporal_over_temporal": interval_json(&self.ways),
+            "verdict": self.verdict.name(),
+            "learned_over_better": interval_json(&self.after),
+            "cpu_non_temporal_over_temporal": interval_json(&self.cpu),
+            "rounds": self.ways.rounds,
+            "learning_runs": runs,
+            "calls_of_a_run": calls,
+        })
+    }
+}
+
+/// The calls of a run, where one of `most` took so long.
+fn calls(most: u32, share: Duration, took: Duration) -> u32 {
+    let room = share.as_secs_f64() / RUNS / took.as_secs_f64().max(1e-3);
+    ((f64::from(most) * room) as u32).max(LEAST_CALLS).min(most)
+}
+
+/// What each program printed first, which it has to print ever after.
+#[derive(Default)]
+struct Printed(Vec<(String, String)>);
+
+impl Printed {
+    fn agree(&mut self, program: &str, text: String) -> Result<()> {
+        match self.0.iter().find(|(of, _)| of == program) {
+            Some((_, expected)) if *expected != text => {
+                bail!("{program}: found output {text:?}, expected {expected:?}")
+            }
+            Some(_) => {}
+            None => self.0.push((program.to_owned(), text)),
+        }
+        Ok(())
+    }
+}
+
+fn decided(site: &Site) -> Option<Way> {
+    match site.left.outcome {
+        trial::Outcome::Decided(way) => Some(way),
+        trial::Outcome::CannotTell(_) => None,
+    }
+}
+
+/// The section with one site decided, the others as they are.
+fn with_decision(section: &Section<'_>, sites: &[Site], of: &Site, way: Way) -> String {
+    let mut text = String::from("cachewise-program 2\n");
+    for key in ["program", "cpu", "written"] {
+        let _ = writeln!(text, "{key} {}", section.text(key));
+    }
+    for Module { number, id, path } in section.modules() {
+        let _ = writeln!(text, "module {number} {id} {path}");
+    }
+    for site in sites {
+        let mut site = *site;
+        if site.module == of.module && site.same_calls(of) {
+            site.left.outcome = trial::Outcome::Decided(way);
+        }
+        let _ = site.write(&mut text);
+    }
+    let body = text.clone();
+    let _ = write_end(&mut text, body.as_bytes());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cachewise_learn::evidence::KEPT;
+
+    fn ratio(median: f64, low: f64, high: f64) -> PairedRatio {
+        PairedRatio { median, low, high, rounds: 8 }
+    }
+
+    #[test]
+    fn a_decision_is_judged_by_whole_runs() {
+        use Verdict::{CannotTell, NoInterval, NothingBetween, Right, Wrong};
+        let (temporal, around) = (Some(Way::Temporal), Some(Way::NonTemporal));
+        let slower = ratio(1.2, 1.1, 1.3);
+        let faster = ratio(0.9, 0.85, 0.95);
+        for (decided, ratio, expected) in [
+            (temporal, slower, Right),
+            (around, slower, Wrong),
+            (None, slower, CannotTell),
+            (temporal, faster, Wrong),
+            (around, faster, Right),
+            // Certain, and of no interest.
+            (around, ratio(1.015, 1.01, 1.02), NothingBetween),
+            (temporal, ratio(0.985, 0.98, 0.99), NothingBetween),
+            // Large, and not certain.
+            (around, ratio(1.3, 0.95, 1.6), NothingBetween),
+            (None, ratio(1.0, 0.99, 1.01), NothingBetween),
+        ] {
+            assert_eq!(Verdict::of(decided, &ratio), expected, "{decided:?}, {ratio:?}");
+        }
+        assert_eq!(Verdict::of(around, &PairedRatio { rounds: 5, ..slower }), NoInterval);
+    }
+
+    #[test]
+    fn a_long_run_gets_fewer_calls() {
+        let second = Duration::from_secs(1);
+        let share = second.mul_f64(RUNS + 0.1);
+        assert_eq!(calls(800, share, second), 800);
+        assert_eq!(calls(800, share, 2 * second), 400);
+        assert_eq!(calls(800, share, 100 * second), LEAST_CALLS);
+        assert_eq!(calls(100, Duration::ZERO, second), 100, "what was asked for is not raised");
+        assert_eq!(calls(800, 40 * second, Duration::ZERO), 800);
+    }
+
+    #[test]
+    fn dear_is_what_is_certainly_above_three_percent() {
+        assert!(is_dear(&ratio(1.06, 1.04, 1.08)));
+        assert!(!is_dear(&ratio(1.06, 1.02, 1.08)));
+        assert!(!is_dear(&PairedRatio { rounds: 3, ..ratio(1.06, 1.04, 1.08) }));
+    }
+
+    #[test]
+    fn a_section_is_forced_for_one_site_only() {
+        let line = |offset: u64, octave: u32| {
+            let evidence = vec!["0"; 7 + KEPT].join(" ");
+            format!(
+                "site 1 {offset:#x} copy {octave} 9 99 temporal too-few-calls 0 0 {evidence} \
+                 {evidence} {evidence}\n"
+            )
+        };
+        let mut text = String::from("cachewise-program 2\nprogram /p\ncpu A 1 2 3\nwritten 5\n");
+        text += "module 1 ab /p\n";
+        text += &(line(0x10, 21) + &line(0x10, 22));
+        let body = text.clone();
+        write_end(&mut text, body.as_bytes()).expect("written");
+        let section = Section::parse(text.as_bytes()).expect("a section");
+        let sites: Vec<_> = section.sites().collect();
+        let forced = with_decision(&section, &sites, &sites[1], Way::NonTemporal);
+        let forced = Section::parse(forced.as_bytes()).expect("still a section");
+        let outcomes: Vec<_> = forced.sites().map(|site| site.left.outcome.name()).collect();
+        assert_eq!(outcomes, ["too-few-calls", "nt"]);
+        assert_eq!((forced.text("cpu"), forced.modules().count()), ("A 1 2 3", 1));
+    }
+}

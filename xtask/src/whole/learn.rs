@@ -1,0 +1,324 @@
+//! `xtask learn-programs`: `cachewise learn --prove` on real programs that nobody here wrote: every
+//! table of call sites, and a verdict on each whole program. For a quiet machine.
+//!
+//! Nothing of the user's is touched: the profile in force is copied, and what is learned stays in a
+//! directory that is removed, unless `--keep` names one. Runs learn, none of them timed, until no site
+//! is left that more of them could decide, or a third of the program's share of the time is spent.
+//! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
+
+use super::script::{Prepared, Script};
+use super::{Common, Outcome, Turn, campaign, chosen};
+use crate::interrupt::Interrupt;
+use crate::scripts::open_to_all;
+use anyhow::{Context as _, Result};
+use cachewise_measure::stats::LEAST_ROUNDS;
+use cachewise_measure::turns;
+use cachewise_report::Table;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What to learn, and how thoroughly.
+#[derive(Debug, clap::Args)]
+pub struct LearnPrograms {
+    #[command(flatten)]
+    common: Common,
+    /// At most so many runs that learn, but 3
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(3..=10_000))]
+    runs: u32,
+    /// The profile to start from [default: the one in force]
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// Keep what is learned, and the pages, in this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    keep: Option<PathBuf>,
+    /// This program in place of one built for release first
+    #[arg(long, value_name = "FILE")]
+    cachewise: Option<PathBuf>,
+}
+
+/// Room for so many runs of a program is wanted: one to see how long it takes, a third of them to
+/// learn, and one to warm up and a hundred and fifty that count of each of three. Where the times of
+/// two runs differ by a tenth, that is an interval of 2 % to each side.
+const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 150.0);
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
+/// And their part of a program's share.
+const LEARNING: f64 = 1.0 / 3.0;
+/// A site is hardly decided by fewer calls (docs/learning.md).
+const CALLS: f64 = 350.0;
+
+macro_rules! scripts {
+    ($($name:literal = $file:literal),*) => {
+        [$(($name, include_str!(concat!("../../programs/", $file, ".sh")))),*]
+    };
+}
+
+/// Work of a few seconds, most of it with large buffers; the last two are there for not having any.
+const SCRIPTS: [(&str, &str); 9] = scripts![
+    "numpy-large" = "learn/numpy-large",
+    "sqlite-memory" = "learn/sqlite-memory",
+    "bytearray" = "learn/bytearray",
+    "redis-large" = "learn/redis-large",
+    "postgres-large" = "learn/postgres-large",
+    "zstd-large" = "learn/zstd-large",
+    "rustc" = "learn/rustc",
+    "xz" = "xz",
+    "gzip" = "gzip"
+];
+
+/// In a directory of its own, the same one each time: some programs' output names it.
+const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run";
+
+/// Runs them; an error where any output differs or any program is slower.
+pub fn run(args: &LearnPrograms) -> Result<()> {
+    let programs = chosen(&args.common, &SCRIPTS)?;
+    args.common.out.check()?;
+    let interrupt = Interrupt::new()?;
+    let scratch = tempfile::Builder::new().prefix("cachewise-learn").tempdir()?;
+    open_to_all(scratch.path())?;
+    let tools = Tools::new(args, scratch.path())?;
+    let mut table = Table::new(
+        "",
+        &[
+            "program",
+            "verdict",
+            ">sites",
+            ">decided",
+            ">speed, profile only",
+            ">speed, learned",
+            ">CPU, learned",
+            ">runs that learned",
+            ">rounds",
+            ">input, %",
+        ],
+    );
+    table.remarks.push(
+        "speed: libc's time over the program's own, in turns, with its 95 % interval; above 1 is faster. \
+         CPU: the CPU time of all its processes over that with libc"
+            .to_owned(),
+    );
+    let mut one = |turn: &Turn<'_>, text: &&str| tools.one(turn, text, args);
+    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+}
+
+struct Tools {
+    cachewise: PathBuf,
+    library: PathBuf,
+    config: PathBuf,
+    profile: Option<PathBuf>,
+    kept: PathBuf,
+}
+
+impl Tools {
+    fn new(args: &LearnPrograms, scratch: &Path) -> Result<Tools> {
+        let kept = match &args.keep {
+            Some(directory) => {
+                fs::create_dir_all(directory)?;
+                fs::canonicalize(directory)?
+            }
+            None => scratch.to_owned(),
+        };
+        let cachewise = match &args.cachewise {
+            Some(named) => fs::canonicalize(named)?,
+            None => crate::install::built("cachewise-cli")?.join("cachewise"),
+        };
+        let library = super::library(&args.common, "cachewise-preload", scratch)?;
+        let own = kept.join("learned.profile");
+        let profile = super::profile(args.profile.as_deref(), &own)?;
+        let config = kept.join("config");
+        let programs = match &profile {
+            Some(_) => own.with_extension("programs"),
+            None => {
+                let name = cachewise::profile::user_path().context("no HOME")?;
+                let name = name.file_name().context("a profile has a name")?.to_owned();
+                config.join("cachewise").join(name).with_extension("programs")
+            }
+        };
+        fs::create_dir_all(&programs)?;
+        // Servers that refuse to run as root are run as somebody else, who saves what he learned too.
+        fs::set_permissions(&programs, fs::Permissions::from_mode(0o777))?;
+        let mut above = programs.parent();
+        while let Some(directory) = above.filter(|directory| directory.starts_with(&kept)) {
+            open_to_all(directory)?;
+            above = directory.parent();
+        }
+        Ok(Tools { cachewise, library, config, profile, kept })
+    }
+
+    /// One run that learns, or with `prove` so many rounds after it: what `cachewise learn` wrote.
+    fn learn(
+        &self,
+        turn: &Turn<'_>,
+        script: &Script<'_>,
+        prove: Option<usize>,
+    ) -> Result<Option<Value>> {
+        let record = turn.directory.join("record.json");
+        let mut learn: Command = script.command(&self.cachewise);
+        learn.env("XDG_CONFIG_HOME", &self.config);
+        learn.arg("learn").arg("--library").arg(&self.library).args(["--name", turn.name]);
+        if let Some(profile) = &self.profile {
+            learn.arg("--profile").arg(profile);
+        }
+        if let Some(rounds) = prove {
+            learn.args(["--prove", "--rounds", &rounds.to_string()]);
+        }
+        learn.arg("--json").arg(&record);
+        learn.arg("--html").arg(self.kept.join(format!("{}.html", turn.name)));
+        learn.args(["--", "sh", "-c", WORK]);
+        let Some(run) = script.start(&mut learn)? else { return Ok(None) };
+        let text = fs::read_to_string(&record)
+            .with_context(|| format!("cachewise learn: {}: {}", run.status, run.told))?;
+        fs::remove_file(&record)?;
+        Ok(Some(serde_json::from_str(&text)?))
+    }
+
+    fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Outcome> {
+        let (name, begun) = (turn.name, Instant::now());
+        let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
+            Prepared::Ready(script, first) => (script, first),
+            Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
+            Prepared::Stopped => return Ok(Outcome::Stopped),
+        };
+        let learning = turn.share.mul_f64(LEARNING);
+        let (learning_began, mut runs) = (Instant::now(), 0);
+        // The last one learns before the proof, in the same command.
+        while runs + 1 < args.runs {
+            let Some(record) = self.learn(turn, &script, None)? else {
+                return Ok(Outcome::Stopped);
+            };
+            runs += 1;
+            let sites = sites(&record);
+            if sites.is_empty() {
+                return Ok(shown(record, runs, script.percent));
+            }
+            let fit = turns::rounds(
+                learning.saturating_sub(learning_began.elapsed()),
+                learning_began.elapsed() / runs,
+                LEAST_RUNS.saturating_sub(runs) as usize,
+                (args.runs - runs) as usize,
+            );
+            let open = open_sites(sites, runs, u32::try_from(fit)?);
+            if runs == 1 {
+                eprintln!("{name}: {open} of {} sites open, {fit} more runs at most", sites.len());
+            }
+            if fit <= 1 || open == 0 && runs + 1 >= LEAST_RUNS {
+                break;
+            }
+        }
+        // Settled before the first of them: whoever stops when he likes the interval has none.
+        let longest =
+            first.seconds.max(learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1)));
+        let round = Duration::from_secs_f64(3.0 * longest);
+        let left = turn.share.saturating_sub(begun.elapsed() + round);
+        let rounds = turns::rounds(left, round, LEAST_ROUNDS, args.common.rounds as usize);
+        eprintln!(
+            "{name}: {runs} runs learned; {rounds} rounds of {} % of its input",
+            script.percent
+        );
+        let Some(record) = self.learn(turn, &script, Some(rounds))? else {
+            return Ok(Outcome::Stopped);
+        };
+        Ok(shown(record, runs + 1, script.percent))
+    }
+}
+
+fn sites(record: &Value) -> &[Value] {
+    record["sites"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// How many of the sites that are not decided could be by so many more runs, given so many so far.
+fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
+    let open = |site: &&Value| {
+        let calls = site["calls"].as_f64().unwrap_or(0.0);
+        matches!(site["outcome"].as_str(), Some("too-few-calls" | "reopened"))
+            && calls / f64::from(runs) * f64::from(runs + more) >= CALLS
+    };
+    sites.iter().filter(open).count()
+}
+
+/// A program's line, from what `cachewise learn --prove` wrote.
+fn shown(mut record: Value, runs: u32, percent: u32) -> Outcome {
+    let proof = &record["proof"];
+    let ratio = |of: &Value| match (&of["median"], &of["low"], &of["high"]) {
+        (Value::Number(mid), Value::Number(low), Value::Number(high)) => {
+            let [mid, low, high] = [mid, low, high].map(|n| n.as_f64().unwrap_or(f64::NAN));
+            format!("{mid:.3} ({low:.3} .. {high:.3})")
+        }
+        _ => "-".to_owned(),
+    };
+    let all = sites(&record);
+    let decided = |site: &&Value| matches!(site["outcome"].as_str(), Some("temporal" | "nt"));
+    let verdict = proof["verdict"].as_str().unwrap_or("nothing to gain").to_owned();
+    let differs = proof["comparable"] == true && proof["same_output"] == false;
+    let wrong = match verdict.as_str() {
+        _ if differs => Some("another output than with libc".to_owned()),
+        "SLOWER" => Some("slower than libc".to_owned()),
+        _ => None,
+    };
+    let line = vec![
+        String::new(),
+        wrong.clone().unwrap_or(verdict),
+        all.len().to_string(),
+        all.iter().filter(decided).count().to_string(),
+        ratio(&proof["speed_against_libc"]["profile only"]),
+        ratio(&proof["speed_against_libc"]["learned"]),
+        ratio(&proof["cpu_over_libc"]["learned"]),
+        runs.to_string(),
+        proof["rounds"].as_u64().map_or("-".to_owned(), |rounds| rounds.to_string()),
+        percent.to_string(),
+    ];
+    record["input_percent"] = percent.into();
+    record["learning_runs"] = runs.into();
+    Outcome::Shown { lines: vec![line], json: record, wrong }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_record_is_judged_and_shown() {
+        let speed = json!({ "median": 1.1, "low": 1.05, "high": 1.2 });
+        let record = |verdict: &str, same: bool| {
+            json!({
+                "sites": [{ "outcome": "nt" }, { "outcome": "too-few-calls" }],
+                "proof": {
+                    "speed_against_libc": { "learned": speed, "profile only": speed },
+                    "verdict": verdict, "same_output": same, "comparable": true, "rounds": 9,
+                },
+            })
+        };
+        let line = |record| match shown(record, 4, 50) {
+            Outcome::Shown { lines, wrong, .. } => (lines[0].join("|"), wrong),
+            _ => panic!("it is shown"),
+        };
+        let (text, wrong) = line(record("faster", true));
+        let both = "1.100 (1.050 .. 1.200)";
+        assert_eq!((text, wrong), (format!("|faster|2|1|{both}|{both}|-|4|9|50"), None));
+        assert!(line(record("SLOWER", true)).1.is_some());
+        assert!(line(record("faster", false)).1.is_some());
+        let (text, wrong) = line(json!({ "sites": [], "proof": null }));
+        assert!(text.starts_with("|nothing to gain|0|0|-|") && wrong.is_none(), "{text}");
+    }
+
+    #[test]
+    fn a_site_is_open_while_more_runs_could_decide_it() {
+        let site = |outcome: &str, calls: u64| json!({ "outcome": outcome, "calls": calls });
+        let open = |outcome: &str, calls, runs, more| {
+            open_sites(&[site(outcome, calls), site("temporal", 5000)], runs, more)
+        };
+        for outcome in ["too-few-calls", "reopened"] {
+            assert_eq!(open(outcome, 100, 1, 3), 1);
+            assert_eq!(open(outcome, 100, 1, 2), 0, "300 calls do not decide");
+            assert_eq!(open(outcome, 100, 2, 5), 1);
+        }
+        for settled in ["temporal", "nt", "no-difference", "unconfirmed"] {
+            assert_eq!(open(settled, 10_000, 1, 30), 0, "{settled}");
+        }
+    }
+}

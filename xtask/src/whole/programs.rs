@@ -1,0 +1,287 @@
+//! `xtask programs`: real programs with the preload library and without, in turns: whether their
+//! output is the same, the ratio of their times with its interval, and what they called.
+//!
+//! A program is a script of `xtask/programs/`, or one of the user's: `prepare` makes its input once
+//! and says, with status 77, that what it needs is not here; `run` does the work in an empty directory
+//! and prints what must be the same each time. Everything the script starts runs under the library.
+
+use super::counts::Counts;
+use super::script::{Prepared, Script, Setting};
+use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, saying, times_json};
+use crate::interrupt::Interrupt;
+use anyhow::{Context as _, Result};
+use cachewise_measure::stats::{LEAST_ROUNDS, median};
+use cachewise_measure::turns;
+use cachewise_measure::whole::{Times, Verdict, in_turns};
+use cachewise_report::Table;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What to run, and where to write.
+#[derive(Debug, clap::Args)]
+pub struct Programs {
+    #[command(flatten)]
+    common: Common,
+    /// A script of your own in place of ours: `sh FILE prepare`, then `sh FILE run` each time
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    script: Vec<PathBuf>,
+    /// With this profile [default: the one in force]
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+}
+
+macro_rules! scripts {
+    ($($name:literal),*) => {
+        [$(($name, include_str!(concat!("../../programs/", $name, ".sh")))),*]
+    };
+}
+
+const SCRIPTS: [(&str, &str); 10] =
+    scripts!["cpython", "git", "gcc", "gzip", "xz", "zstd", "sqlite", "redis", "postgres", "numpy"];
+
+/// Room for so many runs of a program is wanted: one to see how long it takes, one that is counted, and
+/// a hundred and one of each of three.
+const RUNS: f64 = 2.0 + 3.0 * 101.0;
+
+/// Who runs in a round: without the library, with it, and without once more. What the first and the
+/// last differ by is the noise.
+const CANDIDATES: [&str; 3] = ["without", "with", "without again"];
+
+/// Call sites of each program in the JSON.
+const SITES: usize = 16;
+
+/// Ranges of sizes for the record: name and the size it ends before.
+const RANGES: [(&str, u64); 6] = [
+    ("below 128 B", 128),
+    ("to 4 KiB", 4 << 10),
+    ("to 64 KiB", 64 << 10),
+    ("to 1 MiB", 1 << 20),
+    ("to 16 MiB", 16 << 20),
+    ("more", u64::MAX),
+];
+
+/// Runs them; an error where any output differs.
+pub fn run(args: &Programs) -> Result<()> {
+    let programs = all(args)?;
+    args.common.out.check()?;
+    let interrupt = Interrupt::new()?;
+    let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
+    let library = super::library(&args.common, "cachewise-preload", scratch.path())?;
+    let profile = super::profile(args.profile.as_deref(), &scratch.path().join("machine.profile"))?;
+    let settings = || -> Vec<Setting<'_>> {
+        let mut all = vec![("LD_PRELOAD", library.as_os_str())];
+        all.extend(profile.iter().map(|path| ("CACHEWISE_PROFILE", path.as_os_str())));
+        all
+    };
+    let mut table = Table::new(
+        "",
+        &[
+            "program",
+            "verdict",
+            ">speed with the library",
+            ">control",
+            ">rounds",
+            ">without, s",
+            ">CPU",
+            ">input, %",
+        ],
+    );
+    table.remarks.push(
+        "speed: time without the library over time with it, of the same round: above 1 the library is \
+         faster; control: the same of two runs without; CPU: CPU time with it over that without; 95 % \
+         intervals"
+            .to_owned(),
+    );
+    let mut one = |turn: &Turn<'_>, script: &String| {
+        one(turn, script, &settings(), args.common.rounds as usize)
+    };
+    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+}
+
+/// Names and texts of the scripts to run.
+fn all(args: &Programs) -> Result<Vec<(String, String)>> {
+    if args.script.is_empty() {
+        let ours = chosen(&args.common, &SCRIPTS)?;
+        return Ok(ours.into_iter().map(|(name, text)| (name, text.to_owned())).collect());
+    }
+    let read = |file: &PathBuf| {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(file).with_context(|| format!("--script {}", file.display()));
+        Ok((name, text?))
+    };
+    args.script.iter().map(read).collect()
+}
+
+/// One program: prepared, run once without and once counted, then in turns.
+fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: usize) -> Result<Outcome> {
+    let (name, begun) = (turn.name, Instant::now());
+    let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
+        Prepared::Ready(script, first) => (script, first),
+        Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
+        Prepared::Stopped => return Ok(Outcome::Stopped),
+    };
+    let expected = first.output;
+    let wrong = RefCell::new(None);
+    let seen = |output: &[u8], how: &str| {
+        if output != expected {
+            let start =
+                |text: &[u8]| String::from_utf8_lossy(&text[..text.len().min(4096)]).into_owned();
+            let (found, expected) = (start(output), start(&expected));
+            eprintln!("{name}: {how}: found\n{found}\nexpected\n{expected}");
+            wrong.borrow_mut().get_or_insert_with(|| format!("another output {how}"));
+        }
+    };
+    let counted = turn.directory.join("counts");
+    shared_file(&counted)?;
+    let mut counting = with.to_vec();
+    counting.push(("CACHEWISE_STATS", counted.as_os_str()));
+    let Some((_, run)) = script.run(&counting).context("with the library, while counted")? else {
+        return Ok(Outcome::Stopped);
+    };
+    seen(&run.output, "while counted");
+    let counts = Counts::read(&String::from_utf8_lossy(&fs::read(&counted)?));
+    // Settled before the first of them: whoever stops when he likes the interval has none.
+    let round = Duration::from_secs_f64(3.0 * first.seconds);
+    let left = turn.share.saturating_sub(begun.elapsed() + round);
+    let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);
+    let (percent, long) = (script.percent, round.as_secs_f64() * (rounds + 1) as f64);
+    eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
+    let times = in_turns(3, rounds, &mut saying(name, rounds), &mut |at| {
+        if wrong.borrow().is_some() {
+            return Ok(None);
+        }
+        let (settings, how) = match at {
+            1 => (with, "with the library"),
+            _ => (&[][..], "without the library"),
+        };
+        let run = script.run(settings).with_context(|| how.to_owned())?;
+        if let Some((_, run)) = &run {
+            seen(&run.output, how);
+        }
+        Ok::<_, anyhow::Error>(run.map(|(_, run)| (run.seconds, run.cpu)))
+    })?;
+    if wrong.borrow().is_none() && times.rounds() < LEAST_ROUNDS {
+        return Ok(Outcome::Stopped);
+    }
+    Ok(shown(text, &times, percent, &counts, wrong.into_inner()))
+}
+
+/// A file that any user may write to: some servers refuse to run as root.
+fn shared_file(path: &Path) -> Result<()> {
+    fs::write(path, "")?;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o666))?)
+}
+
+/// A control that says the same program differs from itself leaves nothing to be told.
+fn verdict(times: &Times) -> Verdict {
+    let control = Verdict::of(&times.speed(2, 0));
+    match Verdict::of(&times.speed(1, 0)) {
+        _ if matches!(control, Verdict::Faster | Verdict::Slower) => Verdict::CannotTell,
+        verdict => verdict,
+    }
+}
+
+fn shown(
+    script: &str,
+    times: &Times,
+    percent: u32,
+    counts: &Counts,
+    wrong: Option<String>,
+) -> Outcome {
+    let about = script.lines().find(|line| line.starts_with('#') && !line.starts_with("#!"));
+    let mut json = json!({
+        "about": about.unwrap_or_default().trim_start_matches('#').trim(),
+        "same_output": wrong.is_none(),
+        "input_percent": percent,
+        "candidates": times_json(&CANDIDATES, times),
+        "processes": counts.processes,
+        "calls_and_bytes": calls(counts),
+        "large_call_sites": counts.largest_sites().into_iter().take(SITES)
+            .map(|(operation, place, (calls, bytes))| json!([operation, place, calls, bytes]))
+            .collect::<Vec<_>>(),
+    });
+    // In the table's order; the name is the campaign's.
+    let mut line = vec![String::new(); 8];
+    match &wrong {
+        Some(what) => line[1] = format!("WRONG: {what}"),
+        None => {
+            let (speed, verdict) = (times.speed(1, 0), verdict(times));
+            json["verdict"] = verdict.name().into();
+            json["speed"] = interval_json(&speed);
+            line[1..].clone_from_slice(&[
+                verdict.name().to_owned(),
+                interval(&speed),
+                interval(&times.speed(2, 0)),
+                times.rounds().to_string(),
+                format!("{:.3}", median(&times.wall[0])),
+                interval(&times.cpu(1, 0)),
+                percent.to_string(),
+            ]);
+        }
+    }
+    Outcome::Shown { lines: vec![line], json, wrong }
+}
+
+/// Calls and bytes, by operation and range of sizes.
+fn calls(counts: &Counts) -> Value {
+    let mut all = json!({});
+    for operation in counts.operations() {
+        let mut from = 0;
+        for (name, to) in RANGES {
+            let (calls, bytes) = counts.between(Some(operation), from, to);
+            from = to;
+            if calls > 0 {
+                all[operation][name] = json!([calls, bytes]);
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(with: f64, again: f64) -> Times {
+        let times =
+            |seconds: f64| (0..8).map(|i| seconds + f64::from(i) * 1e-4).collect::<Vec<_>>();
+        let wall = vec![times(1.0), times(with), times(again)];
+        Times { cpu: wall.clone(), wall }
+    }
+
+    #[test]
+    fn a_program_that_differs_from_itself_decides_nothing() {
+        for (with, again, expected) in [
+            (0.8, 1.0, Verdict::Faster),
+            (1.2, 1.0, Verdict::Slower),
+            (0.8, 0.9, Verdict::CannotTell),
+            (1.2, 1.1, Verdict::CannotTell),
+        ] {
+            assert_eq!(verdict(&times(with, again)), expected, "{with} {again}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_has_no_verdict() {
+        let counts = Counts::read("cachewise: calls of process 7 (/bin/x)\ncopy 64..128 15 1500\n");
+        let shown = |with, what: Option<&str>| {
+            let what = what.map(str::to_owned);
+            match shown("#!/bin/sh\n# Sorts.\n", &times(with, 1.0), 40, &counts, what) {
+                Outcome::Shown { lines, json, wrong } => (lines, json, wrong),
+                _ => panic!("it is shown"),
+            }
+        };
+        let (lines, json, wrong) = shown(0.8, None);
+        assert_eq!((&*lines[0][1], &*lines[0][7], wrong), ("faster", "40", None));
+        assert_eq!((&json["about"], &json["same_output"]), (&json!("Sorts."), &json!(true)));
+        assert_eq!(json["calls_and_bytes"]["copy"]["below 128 B"], json!([15, 1500]));
+        assert_eq!(json["candidates"][1]["verdict"], "faster");
+        let (lines, json, wrong) = shown(0.8, Some("another output"));
+        assert!(lines[0][1].starts_with("WRONG: another output") && wrong.is_some(), "{lines:?}");
+        assert!(json["verdict"].is_null(), "{json}");
+    }
+}
