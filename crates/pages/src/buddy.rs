@@ -40,6 +40,8 @@ pub const ORDERS: usize = MAX_ORDER as usize + 1;
 pub const OWNERS: usize = 1 << 16;
 
 const NONE: u32 = u32::MAX;
+/// Blocks of one list that are looked at for a group, so that no lock is held for long.
+const LOOKS: usize = 32;
 const STATES: usize = 3;
 
 /// What is known of a free block.
@@ -1050,6 +1052,82 @@ impl<'a> Buddy<'a> {
             }
         }
         None
+    }
+
+    /// [`take_to_trim`](Buddy::take_to_trim) of a block that nobody used for `min_idle` ticks, or when there
+    /// will be one: 0 where the answer is a block, `None` where there is none large enough.
+    pub fn take_idle(
+        &mut self,
+        (lowest, highest): (u32, u32),
+        min_idle: u32,
+        owner: u16,
+        now: u32,
+    ) -> Result<(u32, u32), Option<u32>> {
+        let mut soonest: Option<u32> = None;
+        for order in (lowest..=self.core.max_order).rev() {
+            for state in [State::Dirty, State::ZeroResident] {
+                let index = self.core.lists[state as usize][order as usize].tail;
+                if index == NONE {
+                    continue;
+                }
+                let left = min_idle.saturating_sub(self.age(index, now));
+                if left > 0 {
+                    soonest = Some(soonest.map_or(left, |other| other.min(left)));
+                    continue;
+                }
+                let part = order.min(highest.max(lowest));
+                self.unlink(index);
+                self.carve(index, order, part, state);
+                self.become_used(index, part, state, Use::InFlight, owner);
+                return Ok((index, part));
+            }
+        }
+        self.take_idle_group(lowest, min_idle, owner, now)
+            .map_err(|left| soonest.into_iter().chain(left).min())
+    }
+
+    /// A group of that order whose blocks are all free, in different states, and idle: what a run and the
+    /// rest of the block that it was cut from leave. As [`take_idle`](Buddy::take_idle).
+    fn take_idle_group(
+        &mut self,
+        order: u32,
+        min_idle: u32,
+        owner: u16,
+        now: u32,
+    ) -> Result<(u32, u32), Option<u32>> {
+        let mut soonest: Option<u32> = None;
+        for below in (0..order).rev() {
+            for state in [State::Dirty, State::ZeroResident] {
+                let mut index = self.core.lists[state as usize][below as usize].tail;
+                for _ in 0..LOOKS {
+                    if index == NONE {
+                        break;
+                    }
+                    let base = index >> order << order;
+                    if self.group(base, order).is_some() {
+                        let left = min_idle.saturating_sub(self.group_age(base, order, now));
+                        if left == 0 {
+                            self.merge_group(base, order, State::Dirty);
+                            self.become_used(base, order, State::Dirty, Use::InFlight, owner);
+                            return Ok((base, order));
+                        }
+                        soonest = Some(soonest.map_or(left, |other| other.min(left)));
+                    }
+                    index = self.frames[index as usize].prev.load(Ordering::Relaxed);
+                }
+            }
+        }
+        Err(soonest)
+    }
+
+    /// The age of the block of a group that was used last.
+    fn group_age(&self, base: u32, order: u32, now: u32) -> u32 {
+        let (mut index, mut youngest) = (base, u32::MAX);
+        while index < base + (1 << order) {
+            youngest = youngest.min(self.age(index, now));
+            index += 1 << self.frames[index as usize].tag().order();
+        }
+        youngest
     }
 
     /// Brings a block back that was in flight, in the state it has now. Returns the order of the

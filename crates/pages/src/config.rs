@@ -96,6 +96,25 @@ impl Default for Scrub {
     }
 }
 
+/// When free memory goes back to the system by itself. The scrubber's thread does it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GiveBack {
+    /// For how long nobody may have used a block. 2 s by default. Where the system says that memory is
+    /// short (pressure stall information, events of the control group), it is not waited for.
+    pub after: Duration,
+    /// Free bytes that stay. 16 MiB by default.
+    pub floor: usize,
+    /// Bytes per second at most. 512 MiB by default: what a program would miss at once goes slowly.
+    pub bytes_per_second: u64,
+}
+
+impl Default for GiveBack {
+    fn default() -> GiveBack {
+        let (after, floor) = (Duration::from_secs(2), 16 << 20);
+        GiveBack { after, floor, bytes_per_second: 512 << 20 }
+    }
+}
+
 /// The settings of a pool to be made.
 #[derive(Debug)]
 #[must_use]
@@ -116,6 +135,7 @@ pub struct Builder {
     pub(crate) allow_over_memory: bool,
     pub(crate) waits: bool,
     pub(crate) scrub_later: bool,
+    pub(crate) give_back: Option<GiveBack>,
 }
 
 impl Default for Builder {
@@ -137,6 +157,7 @@ impl Default for Builder {
             allow_over_memory: false,
             waits: true,
             scrub_later: false,
+            give_back: None,
         }
     }
 }
@@ -229,6 +250,13 @@ impl Builder {
         self
     }
 
+    /// Lets idle memory go back to the system by itself. By default it stays until
+    /// [`trim`](Pool::trim).
+    pub fn give_back(mut self, when: GiveBack) -> Builder {
+        self.give_back = Some(when);
+        self
+    }
+
     /// For an allocator that has another one behind it. A hand-out waits for nobody: neither for another
     /// thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The scrubber's
     /// thread is started when something is first given back, in a forked child too, so that a program
@@ -306,6 +334,11 @@ impl Builder {
         let idle_ok = scrub.min_idle <= Duration::from_secs(24 * 3600);
         whole("scrub.min_idle", &scrub.min_idle.as_secs(), idle_ok, "at most a day")?;
         let chunk_ok = (4096..=1 << 30).contains(&scrub.chunk);
-        whole("scrub.chunk", &scrub.chunk, chunk_ok, "4096 to 2^30 bytes")
+        whole("scrub.chunk", &scrub.chunk, chunk_ok, "4096 to 2^30 bytes")?;
+        let give_back = self.give_back.clone().unwrap_or_default();
+        let after_ok = give_back.after <= Duration::from_secs(24 * 3600);
+        whole("give_back.after", &give_back.after.as_secs(), after_ok, "at most a day")?;
+        let rate = give_back.bytes_per_second;
+        whole("give_back.bytes_per_second", &rate, rate >= 1 << 20, "2^20 and more")
     }
 }

@@ -105,6 +105,7 @@ pub(crate) struct Inner {
     notes: AtomicPtr<Noted>,
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
+    pub(crate) load_rests: AtomicU64,
     /// The file of a shared pool, and what tells it from any other.
     pub(crate) file: Option<(OwnedFd, (u64, u64))>,
     /// Says that this process lives. Only under the lock.
@@ -266,6 +267,7 @@ impl Inner {
             notes: AtomicPtr::default(),
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
+            load_rests: AtomicU64::new(0),
             file: places.file.zip(identity),
             alive: UnsafeCell::new(None),
             _mappings: places.mappings,
@@ -859,6 +861,43 @@ impl Inner {
         }
     }
 
+    /// Returns one portion of idle memory to the system: what lies above the floor and was not used for
+    /// that long. How many bytes that was, or in how many milliseconds there may be something, if ever.
+    pub(crate) fn return_idle(
+        &self,
+        floor: usize,
+        min_idle: u32,
+        portion: usize,
+    ) -> Result<usize, Option<u32>> {
+        // Of a huge page no part goes back alone: what is left of it would be small pages.
+        let unit = self.settings.trim_unit.max(self.settings.fault_around);
+        let lowest = (unit >> self.frame_shift).max(1).ilog2().min(self.settings.max_order);
+        let mut guard = self.lock().map_err(|_| None)?;
+        let counts = guard.buddy().core().counts();
+        let free = ((counts.dirty + counts.zero_resident) << self.frame_shift) as usize;
+        let excess = free.saturating_sub(floor);
+        if excess < self.bytes(lowest) {
+            return Err(None);
+        }
+        let highest = (excess.min(portion) >> self.frame_shift).max(1).ilog2();
+        let orders = (lowest, highest);
+        let (index, order) = guard.buddy().take_idle(orders, min_idle, self.owner(), now())?;
+        drop(guard);
+        let length = self.bytes(order);
+        // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
+        let discarded = unsafe { os::discard(self.address(index), length, self.backing) };
+        let state = if discarded.is_ok() { State::ZeroAbsent } else { State::Dirty };
+        let mut guard = self.lock().map_err(|_| None)?;
+        let landed = guard.buddy().land(index, order, state, now());
+        drop(guard);
+        debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+        if discarded.is_err() {
+            return Err(None);
+        }
+        add(&self.control().events.trimmed, length as u64);
+        Ok(length)
+    }
+
     /// Zeroes free dirty blocks in the calling thread, whatever their age, highest order first.
     pub(crate) fn scrub_now(&self, budget: usize) -> Result<usize, PoolError> {
         if self.is_closed() {
@@ -934,6 +973,7 @@ impl Inner {
             verified: get(&events.verified),
             verify_failed: get(&events.verify_failed),
             scrubber: ScrubberState::from_code(self.scrubber_state.load(Ordering::Relaxed)),
+            load_rests: get(&self.load_rests),
             ..Stats::default()
         };
         for order in 0..ORDERS {

@@ -75,7 +75,7 @@ pub mod thread;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use block::{Block, Contents, Dirty, Zeroed};
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use config::{Builder, EngineChoice, PageSize, Scrub, Verify};
+pub use config::{Builder, EngineChoice, GiveBack, PageSize, Scrub, Verify};
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use error::{Note, PoolError};
 #[cfg(all(feature = "testing", target_os = "linux", not(loom)))]

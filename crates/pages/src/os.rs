@@ -5,9 +5,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::boxed::Box;
 use std::ffi::{CStr, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Errno>;
 
@@ -120,13 +120,11 @@ pub(crate) fn memory() -> usize {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "u32 on some targets")]
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit as u64);
     let machine = usize::try_from(machine).unwrap_or(usize::MAX);
-    let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
-        let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?.trim();
+    let group = group().and_then(|own| {
         let root = Path::new("/sys/fs/cgroup");
         let limit = |folder: &Path| -> Option<usize> {
             std::fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok()
         };
-        let own = root.join(path);
         own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(limit).min()
     });
     group.map_or(machine, |limit| limit.min(machine))
@@ -139,6 +137,73 @@ pub(crate) fn load() -> f64 {
         return load;
     }
     rustix::system::sysinfo().loads[0] as f64 / 65536.0
+}
+
+/// What the system says of how short memory is: of this process's control group, or else of the machine.
+#[derive(Debug)]
+pub(crate) struct Pressure {
+    /// Pressure stall information.
+    stalls: PathBuf,
+    /// Events of the control group.
+    events: Option<PathBuf>,
+    seen: Option<u64>,
+    next: Instant,
+    short: bool,
+}
+
+impl Pressure {
+    /// How often it is looked at.
+    pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+    pub(crate) fn new() -> Pressure {
+        let group = group();
+        let own = group.as_ref().map(|folder| folder.join("memory.pressure"));
+        let stalls = own.filter(|file| file.exists());
+        Pressure {
+            stalls: stalls.unwrap_or_else(|| PathBuf::from("/proc/pressure/memory")),
+            events: group.map(|folder| folder.join("memory.events")),
+            seen: None,
+            next: Instant::now(),
+            short: false,
+        }
+    }
+
+    /// Whether memory is short: somebody waited for it for a hundredth of the last ten seconds, or the
+    /// group was at its limit since the last look.
+    pub(crate) fn is_short(&mut self) -> bool {
+        if Instant::now() < self.next {
+            return self.short;
+        }
+        self.next = Instant::now() + Pressure::LOOK;
+        let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_default();
+        let events = self.events.as_deref().map(|file| limits(&read(file)));
+        let hit = events.zip(self.seen).is_some_and(|(now, before)| now > before);
+        self.seen = events;
+        self.short = hit || stalled(&read(&self.stalls)) >= 1.0;
+        self.short
+    }
+}
+
+/// Per cent of the last ten seconds in which somebody waited for memory.
+fn stalled(text: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix("some avg10="));
+    line.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0.0)
+}
+
+/// How often a control group was at one of its limits.
+fn limits(text: &str) -> u64 {
+    let of = |line: &str| {
+        let (name, count) = line.split_once(' ')?;
+        matches!(name, "high" | "max" | "oom").then(|| count.trim().parse::<u64>().ok())?
+    };
+    text.lines().filter_map(of).sum()
+}
+
+/// The folder of this process's control group.
+fn group() -> Option<PathBuf> {
+    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?.trim();
+    Some(Path::new("/sys/fs/cgroup").join(path))
 }
 
 /// CPU time of the calling thread.
@@ -590,5 +655,20 @@ impl Lock {
     pub(crate) fn unlock(&self) {
         // SAFETY: `init` made the mutex; error checking refuses anybody but the holder.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{limits, stalled};
+
+    #[test]
+    fn what_the_system_says_of_memory_is_read() {
+        let text =
+            "some avg10=1.53 avg60=0.20 avg300=0.05 total=8110\nfull avg10=0.00 avg60=0 total=1\n";
+        assert!((stalled(text) - 1.53).abs() < 1e-9);
+        assert_eq!((stalled(""), stalled("some avg10=x total=1")), (0.0, 0.0));
+        assert_eq!(limits("low 9\nhigh 3\nmax 40\noom 1\noom_kill 7\n"), 44);
+        assert_eq!((limits(""), limits("high\nmax x\n")), (0, 0));
     }
 }

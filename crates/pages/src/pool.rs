@@ -49,6 +49,7 @@ struct Handle {
     started: AtomicU32,
     scrub: crate::config::Scrub,
     scrub_later: bool,
+    give_back: Option<crate::config::GiveBack>,
     inner: Arc<Inner>,
 }
 
@@ -63,7 +64,8 @@ impl Handle {
     /// Starts the scrubber; one that is a forked parent's is forgotten. Only in turn.
     fn start(&self, engine: EngineChoice, deadline: Duration, strikes: u32) {
         self.started.store(fork::generation().wrapping_add(1), Ordering::Relaxed);
-        match Scrubber::start(&self.inner, self.scrub.clone(), engine, deadline, strikes) {
+        let what = (self.scrub.clone(), self.give_back.clone());
+        match Scrubber::start(&self.inner, what, engine, deadline, strikes) {
             Ok(scrubber) => {
                 self.scrubber.store(Box::into_raw(Box::new(scrubber)), Ordering::Release);
             }
@@ -340,6 +342,7 @@ impl Pool {
                 started: AtomicU32::new(0),
                 scrub: builder.scrub.clone(),
                 scrub_later: builder.scrub_later && builder.scrub.enabled,
+                give_back: builder.give_back,
                 inner,
             }),
         };

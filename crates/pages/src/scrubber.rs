@@ -10,7 +10,7 @@
 //! its device was waited for without a deadline.
 
 use crate::buddy::State;
-use crate::config::{EngineChoice, Scrub};
+use crate::config::{EngineChoice, GiveBack, Scrub};
 use crate::engine::{Cancelled, CpuEngine, Engine, Method, Progress, Range, Token};
 use crate::fork;
 use crate::inner::{Inner, now};
@@ -33,6 +33,8 @@ const SLICE: Duration = Duration::from_millis(2);
 const LOAD_REST: Duration = Duration::from_millis(250);
 /// How long it rests when an allocation needs what would be taken.
 const HOLD_OFF_REST: Duration = Duration::from_millis(5);
+/// Bytes returned to the system at a time: some hundred microseconds of it.
+const PORTION: usize = 4 << 20;
 /// Blocks in one batch at most.
 const BATCH: usize = 64;
 
@@ -69,7 +71,7 @@ pub(crate) struct Scrubber {
 impl Scrubber {
     pub(crate) fn start(
         inner: &Arc<Inner>,
-        scrub: Scrub,
+        (scrub, give_back): (Scrub, Option<GiveBack>),
         engine: EngineChoice,
         deadline: Duration,
         strikes: u32,
@@ -84,6 +86,8 @@ impl Scrubber {
             inner: Arc::clone(inner),
             orders: Arc::clone(&orders),
             scrub,
+            give_back,
+            pressure: None,
             method,
             cpu: CpuEngine::new(method),
             custom,
@@ -161,6 +165,8 @@ struct Worker {
     inner: Arc<Inner>,
     orders: Arc<Orders>,
     scrub: Scrub,
+    give_back: Option<GiveBack>,
+    pressure: Option<os::Pressure>,
     method: Method,
     cpu: CpuEngine,
     custom: Option<Box<dyn Engine>>,
@@ -189,7 +195,10 @@ impl Worker {
                 Ok(batch) => self.zero(&batch),
                 Err((state, timeout)) => {
                     self.tell_cpu();
-                    self.rest(state, timeout, order);
+                    let by_use = timeout.is_none();
+                    let idle = if order == GO { self.return_idle() } else { None };
+                    let timeout = timeout.into_iter().chain(idle).min();
+                    self.rest(state, timeout, by_use, order);
                 }
             }
         }
@@ -208,8 +217,11 @@ impl Worker {
     }
 
     /// Waits, without using the CPU, until something may have changed since that was the order.
-    fn rest(&mut self, state: ScrubberState, timeout: Option<Duration>, order: u8) {
+    fn rest(&mut self, state: ScrubberState, timeout: Option<Duration>, by_use: bool, order: u8) {
         self.state(state);
+        if state == ScrubberState::Load {
+            add(&self.inner.load_rests, 1);
+        }
         if state == ScrubberState::Paused {
             self.orders.be_quiet();
         }
@@ -220,15 +232,31 @@ impl Worker {
         let has_work = || match state {
             ScrubberState::Idle => {
                 let from = if awake { lowest } else { scrub.start };
-                timeout.is_none() && due(inner, from, scrub).is_some()
+                by_use && due(inner, from, scrub).is_some()
             }
             ScrubberState::Unused => get(&inner.control().demand) != demand,
             _ => false,
         };
         let orders = &self.orders;
-        let by_use =
-            timeout.is_none() && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
+        let by_use = by_use && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
         inner.sleep(timeout, by_use, || orders.order.load(Ordering::SeqCst) != order || has_work());
+    }
+
+    /// Returns a portion of idle memory to the system, where that is wanted. Returns for how long at most
+    /// there is nothing to return.
+    fn return_idle(&mut self) -> Option<Duration> {
+        let when = self.give_back.as_ref()?;
+        let pressure = self.pressure.get_or_insert_with(os::Pressure::new);
+        let short = pressure.is_short();
+        let min_idle = if short { 0 } else { millis(when.after) };
+        match self.inner.return_idle(when.floor, min_idle, PORTION) {
+            Ok(bytes) => Some(Duration::from_secs_f64(bytes as f64 / when.bytes_per_second as f64)),
+            // Until then memory may become short.
+            Err(Some(ticks)) => {
+                Some(Duration::from_millis(u64::from(ticks) + 4).min(os::Pressure::LOOK))
+            }
+            Err(None) => None,
+        }
     }
 
     fn lowest(&self) -> u32 {
@@ -354,7 +382,7 @@ impl Worker {
             }
             match self.may_zero() {
                 Ok(()) => return true,
-                Err((state, timeout)) => self.rest(state, timeout, order),
+                Err((state, timeout)) => self.rest(state, timeout, false, order),
             }
         }
     }

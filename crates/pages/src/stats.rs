@@ -106,6 +106,8 @@ pub struct Stats {
     pub verify_failed: u64,
     /// What the scrubber is doing.
     pub scrubber: ScrubberState,
+    /// How often this process's scrubber found the load too high to work.
+    pub load_rests: u64,
     /// By order.
     pub orders: [OrderStats; ORDERS],
 }

@@ -132,6 +132,33 @@ fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before()
     buddy.check().expect("sound");
 }
 
+#[test]
+fn idle_memory_goes_whole_though_its_parts_are_in_different_states() {
+    let (mut core, frames) = (Core::new(3), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::ZeroResident, 0);
+    let whole = buddy.take(3, State::ZeroResident, 1).expect("eight");
+    let kept = buddy.take(0, State::ZeroResident, 1).expect("one of the other eight");
+    buddy.shrink(whole, 5, State::ZeroResident, 1, 100).expect("ours");
+    buddy.free_run(whole, 5, State::Dirty, 1, 100).expect("ours");
+    assert_eq!(buddy.take_idle((3, 3), 50, 1, 120), Err(Some(30)), "used lately");
+    assert_eq!(buddy.take_idle((3, 3), 50, 1, 151), Ok((whole, 3)), "five dirty, three zero");
+    assert_eq!(buddy.take_idle((3, 3), 50, 1, 1000), Err(None), "one frame is in use");
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.in_flight, counts.out), (8, 1));
+    buddy.land(whole, 3, State::ZeroAbsent, 200).expect("in flight");
+    buddy.free(kept, 0, State::Dirty, 1, 200).expect("ours");
+    let other = buddy.take_idle((3, 3), 0, 1, 200).expect("one dirty, seven zero");
+    assert_eq!(other, (kept & !7, 3));
+    buddy.land(other.0, 3, State::ZeroAbsent, 200).expect("in flight");
+    assert_eq!(
+        buddy.take_idle((0, 3), 0, 1, 200),
+        Err(None),
+        "absent memory is not there to return"
+    );
+    buddy.check().expect("sound");
+}
+
 /// The forerunner took blocks in flight out of the lists and left them in the counts.
 #[test]
 fn a_block_in_flight_is_in_no_list_and_in_one_count() {

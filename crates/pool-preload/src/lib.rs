@@ -16,12 +16,14 @@
 //! - `entries` has the exported functions.
 //! - `next` finds the program's own allocator, and helps out until it is found.
 //! - `pool` has the pool, and how long each of its blocks is.
+//! - `stats` writes what it did.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![warn(missing_docs)]
 
 mod entries;
 mod next;
 mod pool;
+mod stats;
 
 use std::ffi::CStr;
 
@@ -31,7 +33,7 @@ extern "C" fn constructor() {
     next::resolve();
     let Some(size) = variable(c"CACHEWISE_POOL") else { return };
     match parse(size) {
-        Some(bytes) => pool::enable(bytes),
+        Some(bytes) => pool::enable(bytes, idle()),
         None => say(format_args!(
             "CACHEWISE_POOL: found \"{}\", accepted bytes with K, M, G or T behind them; no pool",
             size.to_string_lossy()
@@ -39,10 +41,36 @@ extern "C" fn constructor() {
     }
 }
 
+/// `CACHEWISE_POOL_IDLE`: seconds.
+fn idle() -> Option<u32> {
+    let text = variable(c"CACHEWISE_POOL_IDLE")?;
+    let seconds = text.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let seconds = seconds.filter(|seconds| (1..=86_400).contains(seconds));
+    if seconds.is_none() {
+        say(format_args!(
+            "CACHEWISE_POOL_IDLE: found \"{}\", accepted 1 to 86400 seconds; it is 2",
+            text.to_string_lossy()
+        ));
+    }
+    seconds
+}
+
 /// Says what the pool did, where that is wanted.
 extern "C" fn destructor() {
-    if variable(c"CACHEWISE_POOL_STATS").is_some() {
-        pool::tell();
+    let Some(word) = variable(c"CACHEWISE_POOL_STATS") else { return };
+    let Some(figures) = pool::figures() else { return };
+    let Some(form) = stats::Form::of(word.to_bytes()) else {
+        return say(format_args!(
+            "CACHEWISE_POOL_STATS: found \"{}\", accepted 1, text, json, prometheus",
+            word.to_string_lossy()
+        ));
+    };
+    let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = stats::written(&figures, form, &name, std::process::id());
+    if variable(c"CACHEWISE_QUIET").is_none() {
+        // SAFETY: readable for its length.
+        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
     }
 }
 

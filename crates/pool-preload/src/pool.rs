@@ -1,10 +1,11 @@
 //! The pool, and how long each of its blocks is, which `free` is not told.
 
 use crate::say;
-use cachewise_pages::Pool;
 use cachewise_pages::global::{LARGEST, SMALLEST};
+use cachewise_pages::{GiveBack, Pool, PoolError};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Bytes that `CACHEWISE_POOL` gave; 0 where there is no pool to be.
 static CAPACITY: AtomicUsize = AtomicUsize::new(0);
@@ -14,8 +15,58 @@ const NOT_BUILT: u8 = 0;
 const BUILDING: u8 = 1;
 const BUILT: u8 = 2;
 
+/// What the program asked for and did not get from the pool, by reason.
+#[derive(Clone, Copy)]
+enum Miss {
+    /// No free block that large.
+    Full,
+    /// Another thread was in the pool.
+    Busy,
+    /// Above the largest request that is served.
+    TooLarge,
+    /// An alignment that the pool has not.
+    Alignment,
+    /// Anything else: no memory, called from a signal handler.
+    Other,
+}
+
+/// How many reasons there are.
+pub(crate) const MISSES: usize = 5;
 static TAKEN: AtomicU64 = AtomicU64::new(0);
-static HANDED_ON: AtomicU64 = AtomicU64::new(0);
+static MISSED: [AtomicU64; MISSES] = [const { AtomicU64::new(0) }; MISSES];
+static FULL_BYTES: AtomicU64 = AtomicU64::new(0);
+static IN_USE: AtomicU64 = AtomicU64::new(0);
+static MOST_IN_USE: AtomicU64 = AtomicU64::new(0);
+
+fn missed(why: Miss, bytes: usize) {
+    MISSED[why as usize].fetch_add(1, Ordering::Relaxed);
+    if matches!(why, Miss::Full) {
+        FULL_BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// What the pool did, for `stats.rs`.
+pub(crate) struct Figures {
+    pub(crate) pool: cachewise_pages::Stats,
+    pub(crate) served: u64,
+    /// In the order of `Miss`.
+    pub(crate) missed: [u64; MISSES],
+    /// Bytes of the requests that found the pool full.
+    pub(crate) full_bytes: u64,
+    pub(crate) most_in_use: u64,
+}
+
+/// None where the program made no use of a pool.
+pub(crate) fn figures() -> Option<Figures> {
+    let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    Some(Figures {
+        pool: built()?.pool.stats().ok()?,
+        served: get(&TAKEN),
+        missed: std::array::from_fn(|why| get(&MISSED[why])),
+        full_bytes: get(&FULL_BYTES),
+        most_in_use: get(&MOST_IN_USE),
+    })
+}
 
 /// The pool and its blocks' lengths.
 pub(crate) struct Served {
@@ -25,9 +76,24 @@ pub(crate) struct Served {
     lengths: Box<[AtomicU32]>,
 }
 
-/// There will be a pool.
-pub(crate) fn enable(bytes: usize) {
+/// There will be a pool, whose memory goes back after so many seconds without use.
+pub(crate) fn enable(bytes: usize, idle_seconds: Option<u32>) {
+    if let Some(seconds) = idle_seconds {
+        IDLE.store(seconds, Ordering::Relaxed);
+    }
     CAPACITY.store(bytes, Ordering::Release);
+}
+
+/// Seconds; all ones is the default.
+static IDLE: AtomicU32 = AtomicU32::new(u32::MAX);
+
+fn idle() -> GiveBack {
+    match IDLE.load(Ordering::Relaxed) {
+        u32::MAX => GiveBack::default(),
+        seconds => {
+            GiveBack { after: Duration::from_secs(u64::from(seconds)), ..GiveBack::default() }
+        }
+    }
 }
 
 #[inline]
@@ -47,7 +113,9 @@ fn build() {
     let capacity = CAPACITY.load(Ordering::Acquire);
     // A thread's cache would need storage of the thread with a destructor, which an allocator must
     // not have; blocks this large gain little from one.
-    match Pool::builder().capacity(capacity).cache_blocks(0).stands_in().build() {
+    let idle = GiveBack { floor: (capacity / 16).min(GiveBack::default().floor), ..idle() };
+    let builder = Pool::builder().capacity(capacity).cache_blocks(0).stands_in().give_back(idle);
+    match builder.build() {
         Ok(pool) => {
             let pages = pool.capacity() / pool.page_size();
             let lengths = (0..pages).map(|_| AtomicU32::new(0)).collect();
@@ -74,7 +142,7 @@ fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
 /// A block of at least that many bytes; none if it is not the pool's to serve, or not now.
 #[inline]
 pub(crate) fn take(size: usize, align: usize, zeroed: bool) -> Option<NonNull<u8>> {
-    if !(SMALLEST..=LARGEST).contains(&size) || CAPACITY.load(Ordering::Relaxed) == 0 {
+    if size < SMALLEST || CAPACITY.load(Ordering::Relaxed) == 0 {
         return None;
     }
     large(size, align, zeroed)
@@ -82,15 +150,24 @@ pub(crate) fn take(size: usize, align: usize, zeroed: bool) -> Option<NonNull<u8
 
 #[cold]
 fn large(size: usize, align: usize, zeroed: bool) -> Option<NonNull<u8>> {
+    if size > LARGEST {
+        missed(Miss::TooLarge, size);
+        return None;
+    }
     undisturbed(|| {
         if built().is_none() {
             build();
         }
-        let served = built()?;
-        let block = served.take(size, align, zeroed);
-        let count = if block.is_some() { &TAKEN } else { &HANDED_ON };
-        count.fetch_add(1, Ordering::Relaxed);
-        block
+        match built()?.take(size, align, zeroed) {
+            Ok(block) => {
+                TAKEN.fetch_add(1, Ordering::Relaxed);
+                Some(block)
+            }
+            Err(why) => {
+                missed(why, size);
+                None
+            }
+        }
     })
 }
 
@@ -101,18 +178,29 @@ pub(crate) fn owner(block: *const u8) -> Option<&'static Served> {
 }
 
 impl Served {
-    fn take(&self, size: usize, align: usize, zeroed: bool) -> Option<NonNull<u8>> {
-        let frames = self.pool.frames_for(size).ok()?;
+    fn take(&self, size: usize, align: usize, zeroed: bool) -> Result<NonNull<u8>, Miss> {
+        let frames = self.pool.frames_for(size).map_err(|_| Miss::TooLarge)?;
         // A run starts at a multiple of its size rounded up, as far as the pool's start is aligned.
         let own = self.pool.page_size() * (frames as usize).next_power_of_two();
         if align > own.min(1 << self.base.trailing_zeros()) {
-            return None;
+            return Err(Miss::Alignment);
         }
         let taken =
             if zeroed { self.pool.zalloc_run_raw(frames) } else { self.pool.alloc_run_raw(frames) };
-        let block = taken.ok()?;
-        self.length(block.as_ptr())?.store(frames, Ordering::Release);
-        Some(block)
+        let block = taken.map_err(|why| match why {
+            PoolError::Exhausted { .. } => Miss::Full,
+            PoolError::Busy => Miss::Busy,
+            _ => Miss::Other,
+        })?;
+        if let Some(length) = self.length(block.as_ptr()) {
+            length.store(frames, Ordering::Release);
+        }
+        let bytes = u64::from(frames) * self.pool.page_size() as u64;
+        let in_use = IN_USE.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if in_use > MOST_IN_USE.load(Ordering::Relaxed) {
+            MOST_IN_USE.fetch_max(in_use, Ordering::Relaxed);
+        }
+        Ok(block)
     }
 
     fn length(&self, block: *const u8) -> Option<&AtomicU32> {
@@ -139,6 +227,8 @@ impl Served {
             if frames == 0 || unsafe { self.pool.free_run_raw(block, frames) }.is_err() {
                 corrupt(block.as_ptr());
             }
+            let bytes = u64::from(frames) * self.pool.page_size() as u64;
+            IN_USE.fetch_sub(bytes, Ordering::Relaxed);
         });
     }
 }
@@ -150,23 +240,4 @@ fn corrupt(block: *const u8) -> ! {
     unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
     // SAFETY: always callable.
     unsafe { libc::abort() }
-}
-
-/// What it did, on stderr.
-pub(crate) fn tell() {
-    let (taken, on) = (TAKEN.load(Ordering::Relaxed), HANDED_ON.load(Ordering::Relaxed));
-    let Some(served) = built() else {
-        return say(format_args!("pool: none was made; no request of {SMALLEST} bytes and more"));
-    };
-    let Ok(figures) = served.pool.stats() else { return };
-    say(format_args!(
-        "pool: {taken} large requests served, {on} handed on; {} found zeroed, {} not; {} MiB \
-         zeroed in the background in {} ms of CPU, {} MiB at hand-out; {} MiB resident",
-        figures.zero_hits,
-        figures.zero_misses,
-        figures.scrubbed >> 20,
-        figures.scrub_cpu.as_millis(),
-        figures.hot_zeroed >> 20,
-        figures.resident >> 20
-    ));
 }

@@ -127,6 +127,57 @@ fn a_library_being_loaded_may_wait_for_threads_that_allocate() {
 }
 
 #[test]
+fn what_an_idle_program_freed_goes_back_to_the_system() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "idle.c", &[]);
+    for after in [None, Some("1")] {
+        let mut command = under(&program, Some("1G"));
+        if let Some(after) = after {
+            command.env("CACHEWISE_POOL_IDLE", after);
+        }
+        let output = command.output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{} {stderr}", output.status);
+        assert_eq!(stdout, "gone back\n");
+        assert!(served(&stderr) >= 60 && stderr.contains(" given back to the system"), "{stderr}");
+    }
+}
+
+#[test]
+fn statistics_name_the_program_and_every_reason_in_three_forms() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled(directory.path());
+    let told_as = |form: &str, pool: &str| {
+        let output = under(&program, Some(pool)).env("CACHEWISE_POOL_STATS", form).output();
+        told(&output.expect("it runs")).1
+    };
+    let text = told_as("1", "4M");
+    let last = text.lines().last().unwrap_or_default();
+    assert!(last.contains(" in sizes[") && last.contains(": the pool was full"), "{text}");
+    assert!(last.ends_with("the pool is too small for this program"), "{text}");
+    assert!(!told_as("text", "512M").contains("too small"));
+    let json = told_as("json", "4M");
+    let last = json.lines().last().unwrap_or_default();
+    assert!(last.starts_with("{\"cachewise_pool\":{\"program\":\"sizes\",\"pid\":"), "{json}");
+    assert!(last.contains("\"too_small\":true,\"handed_on\":{\"full\":"), "{json}");
+    assert_eq!(last.matches('{').count(), last.matches('}').count(), "{json}");
+    let prometheus = told_as("prometheus", "512M");
+    for line in prometheus.lines() {
+        let (name, value) = line.rsplit_once(' ').expect("a value");
+        assert!(name.starts_with("cachewise_pool_") && name.ends_with('}'), "{line}");
+        assert!(name.contains("program=\"sizes\"") && value.parse::<u64>().is_ok(), "{line}");
+    }
+    let has = |what| prometheus.contains(what);
+    assert!(has("cachewise_pool_too_small{") && has("reason=\"busy\""), "{prometheus}");
+    assert!(told_as("xml", "4M").contains("accepted 1, text, json, prometheus"));
+    // Whoever makes no pool says nothing.
+    for pool in [None, Some("64M")] {
+        let output = under(Path::new("/bin/true"), pool).output().expect("it runs");
+        assert_eq!(told(&output), (String::new(), String::new()));
+    }
+}
+
+#[test]
 fn the_standards_words_on_every_function_hold() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compiled_from(directory.path(), "contract.c", &[]);
