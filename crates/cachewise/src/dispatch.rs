@@ -21,6 +21,8 @@
 
 use crate::cpu::Identity;
 use crate::defaults;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use crate::early;
 use crate::entry;
 use crate::profile::{self, Choice, ProfileText, ROWS as ROW_COUNT};
 use crate::reuse::Reuse;
@@ -459,10 +461,24 @@ fn boot<F: Copy>(functions: &[F], operation: Operation, n: usize, fallback: usiz
     unsafe { *functions.get_unchecked(slot) }
 }
 
+/// What fills the table, by the name of its functions.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub mod boots {
+    pub use super::{
+        boot_compare as COMPARE, boot_copy as COPY, boot_equal as EQUAL, boot_fill as FILL,
+        boot_move as MOVE, boot_zero as ZERO,
+    };
+}
+
 /// # Safety
 /// As [`CopyFn`].
 #[cold]
-unsafe extern "C" fn boot_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+pub unsafe extern "C" fn boot_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if !early::is_relocated() {
+        // SAFETY: the caller's promise.
+        return unsafe { early::r#move(dst, src, n) };
+    }
     let kernel = boot(&COPY, Operation::Copy, n, const { fallback(Operation::Copy) });
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(dst, src, n) }
@@ -471,7 +487,12 @@ unsafe extern "C" fn boot_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u
 /// # Safety
 /// As [`CopyFn`], overlap allowed.
 #[cold]
-unsafe extern "C" fn boot_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+pub unsafe extern "C" fn boot_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if !early::is_relocated() {
+        // SAFETY: the caller's promise.
+        return unsafe { early::r#move(dst, src, n) };
+    }
     let kernel = boot(&MOVE, Operation::Move, n, const { fallback(Operation::Move) });
     // SAFETY: as in `boot_copy`.
     unsafe { kernel(dst, src, n) }
@@ -480,7 +501,12 @@ unsafe extern "C" fn boot_move(dst: *mut u8, src: *const u8, n: usize) -> *mut u
 /// # Safety
 /// As [`FillFn`].
 #[cold]
-unsafe extern "C" fn boot_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+pub unsafe extern "C" fn boot_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if !early::is_relocated() {
+        // SAFETY: the caller's promise.
+        return unsafe { early::fill(dst, byte, n) };
+    }
     let kernel = boot(&FILL, Operation::Fill, n, const { fallback(Operation::Fill) });
     // SAFETY: as in `boot_copy`.
     unsafe { kernel(dst, byte, n) }
@@ -489,7 +515,12 @@ unsafe extern "C" fn boot_fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 /// # Safety
 /// As [`ZeroFn`].
 #[cold]
-unsafe extern "C" fn boot_zero(dst: *mut u8, n: usize) -> *mut u8 {
+pub unsafe extern "C" fn boot_zero(dst: *mut u8, n: usize) -> *mut u8 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if !early::is_relocated() {
+        // SAFETY: the caller's promise.
+        return unsafe { early::fill(dst, 0, n) };
+    }
     let kernel = boot(&ZERO, Operation::Zero, n, const { fallback(Operation::Zero) });
     // SAFETY: as in `boot_copy`.
     unsafe { kernel(dst, n) }
@@ -498,7 +529,12 @@ unsafe extern "C" fn boot_zero(dst: *mut u8, n: usize) -> *mut u8 {
 /// # Safety
 /// As [`CompareFn`].
 #[cold]
-unsafe extern "C" fn boot_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+pub unsafe extern "C" fn boot_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if !early::is_relocated() {
+        // SAFETY: the caller's promise.
+        return unsafe { early::compare(a, b, n) };
+    }
     let kernel = boot(&COMPARE, Operation::Compare, n, const { fallback(Operation::Compare) });
     // SAFETY: as in `boot_copy`.
     unsafe { kernel(a, b, n) }
@@ -507,7 +543,12 @@ unsafe extern "C" fn boot_compare(a: *const u8, b: *const u8, n: usize) -> i32 {
 /// # Safety
 /// As [`CompareFn`].
 #[cold]
-unsafe extern "C" fn boot_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+pub unsafe extern "C" fn boot_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    if !early::is_relocated() {
+        // SAFETY: the caller's promise.
+        return unsafe { early::compare(a, b, n) };
+    }
     let kernel = boot(&EQUAL, Operation::Equal, n, const { fallback(Operation::Equal) });
     // SAFETY: as in `boot_copy`.
     unsafe { kernel(a, b, n) }

@@ -28,6 +28,8 @@ mod storing;
 pub mod ways;
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub use crate::dispatch::boots;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, MOVE, PAGE, ROW_BYTES, ZERO};
 pub use crate::dispatch::{DIRECT, ROWS};
 use crate::profile::{self, OPERATIONS};

@@ -59,6 +59,8 @@ pub mod raw;
 mod cursor;
 mod defaults;
 mod dispatch;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+mod early;
 pub mod entry;
 #[doc(hidden)]
 pub mod large;

@@ -17,6 +17,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// What fills the table, by its address.
+fn boots() -> [u64; 6] {
+    use cachewise::entry::boots::{COMPARE, COPY, EQUAL, FILL, MOVE, ZERO};
+    [
+        COPY as *const () as u64,
+        MOVE as *const () as u64,
+        FILL as *const () as u64,
+        ZERO as *const () as u64,
+        COMPARE as *const () as u64,
+        EQUAL as *const () as u64,
+    ]
+}
+
 /// Every instruction that can be reached from an entry without leaving through it, and through no jump
 /// to one of the `others`.
 fn reachable(entry: u64, others: &[u64]) -> Vec<Instruction> {
@@ -36,6 +49,9 @@ fn reachable(entry: u64, others: &[u64]) -> Vec<Instruction> {
             found.push(instruction);
             match instruction.flow_control() {
                 FlowControl::Next => {}
+                // What fills the table runs once, and calls.
+                FlowControl::ConditionalBranch
+                    if boots().contains(&instruction.near_branch_target()) => {}
                 FlowControl::ConditionalBranch => todo.push(instruction.near_branch_target()),
                 FlowControl::UnconditionalBranch => {
                     if !others.contains(&instruction.near_branch_target()) {

@@ -905,6 +905,7 @@ macro_rules! entry_comparison {
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::$functions,
+            boot = sym $crate::entry::boots::$functions,
             $($($operand)+)?
         )
     };

@@ -122,6 +122,11 @@ macro_rules! entry_through_the_table {
             "2:\n",
             "lea r8, [rip + {rows} + {row} * {row_bytes}]\n",
             "movzx ecx, byte ptr [r8 + rcx]\n",
+            // What fills the table is jumped to by its distance: where a resolver of another library
+            // calls before this one is relocated, there are no addresses in any table yet.
+            ".hidden {boot}\n",
+            "test ecx, ecx\n",
+            "jz {boot}\n",
             "lea r8, [rip + {functions}]\n",
             "jmp qword ptr [r8 + rcx * 8]\n",
             // An eighth of an octave: class = 128 + 8 * (octave - 12) + (n >> (octave - 3)) - 8.

@@ -324,6 +324,7 @@ macro_rules! entry_copy_or_move {
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::$functions,
+            boot = sym $crate::entry::boots::$functions,
             $($($operand)+)?
         )
     };
@@ -690,6 +691,7 @@ macro_rules! entry_fill_in {
             row = const $crate::entry::FILL_ROW,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::FILL,
+            boot = sym $crate::entry::boots::FILL,
             $($($operand)+)?
         )
     };
@@ -718,6 +720,7 @@ macro_rules! entry_zero_in {
             row = const $crate::entry::ZERO_ROW,
             row_bytes = const $crate::entry::ROW_BYTES,
             functions = sym $crate::entry::ZERO,
+            boot = sym $crate::entry::boots::ZERO,
             $($($operand)+)?
         )
     };

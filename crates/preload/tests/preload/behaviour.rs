@@ -32,6 +32,39 @@ fn at_every_moment_of_a_process() {
     }
 }
 
+/// The dynamic linker relocates what `LD_PRELOAD` names behind all libraries of the program. One library
+/// refers to a function of another, whose resolver copies, and finds this one as it lies in its file.
+#[test]
+fn in_a_resolver_before_it_is_relocated() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let here = directory.path().to_str().expect("UTF-8");
+    let shared = ["-O1", "-shared", "-fPIC", "-Wl,-z,now"];
+    let resolver =
+        compile(directory.path(), "resolver", &[&shared[..], &["-fno-builtin"]].concat());
+    let source = |name: &str, text: &str, flags: &[&str]| {
+        let (source, built) =
+            (directory.path().join(format!("{name}.c")), directory.path().join(name));
+        std::fs::write(&source, text).expect("written");
+        let mut compiler = Command::new("cc");
+        compiler.arg("-o").arg(&built).arg(&source).args(flags).arg(format!("-Wl,-rpath,{here}"));
+        assert!(compiler.status().expect("a C compiler").success());
+        built
+    };
+    let resolver = resolver.to_str().expect("UTF-8");
+    let refers = source(
+        "refers.so",
+        "int chosen(void);\nint call(void) { return chosen(); }\n",
+        &[&shared[..], &[resolver]].concat(),
+    );
+    let program = source(
+        "asks",
+        "#include <stdio.h>\nint call(void);\nint main(void) { printf(\"%d\\n\", call()); }\n",
+        &[refers.to_str().expect("UTF-8"), resolver],
+    );
+    assert_eq!(text(&run(&mut plain(&program)).stdout), "42\n");
+    assert_eq!(text(&run(&mut preloaded(&program)).stdout), "42\n");
+}
+
 /// The same program without the library says what is right. It is bound when it is loaded: to find a
 /// function at its first call takes the dynamic linker more of a stack than there is, on a CPU with
 /// AVX-512, whatever the function.
