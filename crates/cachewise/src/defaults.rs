@@ -4,8 +4,16 @@
 //! They are meant to be safe on a machine nobody has measured, not to be the best on any:
 //! `cachewise tune` replaces them.
 //!
-//! **Widest vector by default.** AVX-512 is left out on Intel CPUs before Ice Lake, whose clock
-//! drops for zmm work; Ice Lake is the first with FSRM, which is what is asked for.
+//! **What the C library does, where there is one.** It knows its CPUs; we know those that records exist
+//! for. So its routine is called for every size that no record shows ours to be level at, whatever the
+//! state of the destination: copies, moves and fills from 2 KiB on, where its `rep` may begin
+//! (`rep_movsb_threshold` is 2112 bytes on CPUs with FSRM, `rep_stosb_threshold` 2048), and comparisons
+//! of more than 256 bytes unless there is AVX-512. A test holds that against the tables of costs in
+//! `record/`. What follows is for programs without one, or linked statically.
+//!
+//! **Widest vector by default.** On Cascade Lake too, whose clock is said to drop for zmm work: copies
+//! of 512 bytes to 8 KiB take 0.74-0.86 of libc's time with zmm, 0.87-1.09 with ymm
+//! (`record/2026-11-22-tune-quick-cascade-lake-guest.jsonl.gz`).
 //!
 //! **`rep movsb` and `rep stosb` on Intel only, where both ERMS and FSRM are told,** from 4 KiB
 //! on (Intel Optimization Reference Manual, Enhanced REP MOVSB and STOSB Operation). On AMD
@@ -37,24 +45,33 @@ use crate::dispatch::{self, Slot};
 use crate::entry;
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS};
 use crate::reuse::Reuse;
+use crate::system;
 use cachewise_kernels::{Features, Operation};
 
 /// `rep` pays from here on (glibc's `rep_movsb_threshold` for 32-byte vectors); whole blocks of zeros
 /// certainly do.
 const STRING_FROM: u64 = 4096;
 
+/// What stores leave to the C library from here on.
+const LIBC_FROM: u64 = 2048;
+
 /// Writes the computed decisions into every row that `decided` has no bit for, and into the others
 /// below the first size that a profile decides.
 pub(crate) fn fill(decided: u16, identity: &Identity) {
-    let mut caches = None;
+    let mut known = None;
     for operation in OPERATIONS {
         let ways = Ways::find(operation, identity);
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
             dispatch::set(row, 0, FIRST_SIZE - 1, ways.temporal);
             if decided >> row & 1 == 0 {
-                let caches = caches.get_or_insert_with(|| Caches::of(identity));
-                ways.fill(row, last_temporal(*reuse, caches));
+                let (caches, libc) =
+                    known.get_or_insert_with(|| (Caches::of(identity), system::found()));
+                for (from, slot) in ways.plan(operation, *reuse, caches, *libc) {
+                    if let Some(slot) = slot {
+                        dispatch::set(row, from, MAX_SIZE, slot);
+                    }
+                }
             }
         }
     }
@@ -91,6 +108,8 @@ fn last_temporal(reuse: Reuse, caches: &Caches) -> u64 {
 /// The kernels an operation has on this CPU.
 struct Ways {
     temporal: Slot,
+    /// Whether that is a loop of AVX-512.
+    wide: bool,
     /// A string instruction, or one that zeroes whole blocks.
     string: Option<Slot>,
     around: Option<Slot>,
@@ -101,8 +120,6 @@ impl Ways {
         let available = identity.features;
         let intel = identity.signature.vendor.as_str() == "GenuineIntel";
         let fast_string = available.contains(Features::ERMS.and(Features::FSRM));
-        let without_zmm = available.without(Features::AVX512F);
-        let wide = if intel && !fast_string { without_zmm } else { available };
         let stored = !matches!(operation, Operation::Compare | Operation::Equal);
         let string: &[&str] = match operation {
             Operation::Copy if intel && fast_string => &["rep.movsb"],
@@ -117,26 +134,45 @@ impl Ways {
             &["avx512.nt", "avx.nt", "sse2.nt"]
         };
         let first = |techniques: &[&str]| {
-            techniques.iter().find_map(|technique| slot(operation, technique, wide))
+            techniques.iter().find_map(|technique| slot(operation, technique, available))
         };
         Ways {
             temporal: first(&[
                 "avx512", "avx2", "avx", "sse2", "neon", "vsx", "vmx", "gpr64", "bytes",
             ])
             .unwrap_or(Slot::BOOT),
+            wide: first(&["avx512"]).is_some(),
             string: first(string),
             around: if stored { first(around) } else { None },
         }
     }
 
-    fn fill(&self, row: usize, last_temporal: u64) {
-        dispatch::set(row, FIRST_SIZE, MAX_SIZE, self.temporal);
-        if let Some(string) = self.string {
-            dispatch::set(row, STRING_FROM, MAX_SIZE, string);
+    /// What is done from each of these sizes on, of which a later line overrules those before it.
+    fn plan(
+        &self,
+        operation: Operation,
+        reuse: Reuse,
+        caches: &Caches,
+        libc: bool,
+    ) -> [(u64, Option<Slot>); 4] {
+        let around = (last_temporal(reuse, caches).saturating_add(1), self.around);
+        if !libc {
+            return [
+                (FIRST_SIZE, Some(self.temporal)),
+                (STRING_FROM, self.string),
+                around,
+                (MAX_SIZE, None),
+            ];
         }
-        if let Some(around) = self.around {
-            dispatch::set(row, last_temporal.saturating_add(1), MAX_SIZE, around);
-        }
+        let theirs = Some(dispatch::libc_slot(operation));
+        let theirs = match operation {
+            Operation::Compare | Operation::Equal if self.wide => (MAX_SIZE, None),
+            Operation::Compare | Operation::Equal => (FIRST_SIZE, theirs),
+            _ => (LIBC_FROM, theirs),
+        };
+        // Where nobody reads, the caller knows more than any library.
+        let around = if reuse == Reuse::Never { around } else { (MAX_SIZE, None) };
+        [(FIRST_SIZE, Some(self.temporal)), theirs, around, (MAX_SIZE, None)]
     }
 }
 
@@ -144,4 +180,102 @@ fn slot(operation: Operation, technique: &str, available: Features) -> Option<Sl
     dispatch::kernels(operation)
         .find(|(_, kernel)| kernel.technique() == technique && kernel.runs_on(available))
         .map(|(slot, _)| slot)
+}
+
+#[cfg(all(test, feature = "std", target_arch = "x86_64"))]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::cpu::Signature;
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::string::String;
+    use std::vec::Vec;
+    use std::{fs, println};
+
+    /// Where a default takes more of libc's time than this, somebody loses by using the library.
+    const LEAST: f64 = 0.97;
+
+    /// The CPU that a table of costs is of, by its file's name.
+    fn identity(file: &str) -> Identity {
+        let signature = match file {
+            file if file.contains("zen5") => Signature::new("AuthenticAMD", 26, 2, 1),
+            file if file.contains("cascade-lake") => Signature::new("GenuineIntel", 6, 85, 7),
+            other => panic!("{other}: which CPU is it?"),
+        };
+        let leaves = cachewise_kernels::Leaves::read();
+        let both = Features::SSE2
+            .and(Features::AVX)
+            .and(Features::AVX2)
+            .and(Features::BMI2)
+            .and(Features::AVX512F)
+            .and(Features::AVX512BW)
+            .and(Features::AVX512VL)
+            .and(Features::ERMS);
+        let features = if signature.vendor.as_str() == "AuthenticAMD" {
+            both.and(Features::CLZERO).and(Features::FSRM)
+        } else {
+            both
+        };
+        Identity { signature, features, leaves }
+    }
+
+    /// The name of what is done without a profile, `libc` where that is the C library's.
+    fn name(operation: Operation, n: u64, identity: &Identity) -> &'static str {
+        // Where it begins makes no difference: with a C library, nothing goes around the cache.
+        let caches = Caches { l1d: 32 << 10, l2: 1 << 20, llc: 32 << 20, clamped: false };
+        let plan = Ways::find(operation, identity).plan(operation, Reuse::Unknown, &caches, true);
+        let (_, slot) = plan
+            .iter()
+            .rev()
+            .find(|(from, slot)| *from <= n && slot.is_some())
+            .expect("every size is decided");
+        let kernel = dispatch::kernels(operation).find(|(known, _)| Some(*known) == *slot);
+        kernel.map_or("libc", |(_, kernel)| kernel.name)
+    }
+
+    #[test]
+    fn no_default_loses_to_libc_in_any_table_of_costs() {
+        let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
+        let mut tables = 0;
+        for entry in fs::read_dir(records).expect("the records") {
+            let path = entry.expect("a record").path();
+            let file = String::from(path.file_name().and_then(|name| name.to_str()).unwrap_or(""));
+            if !file.contains("-costs-") || !file.ends_with(".csv") {
+                continue;
+            }
+            tables += 1;
+            let identity = identity(&file);
+            // By operation, size and state: kernel to its least and greatest time.
+            let mut cells: BTreeMap<(String, u64, String), BTreeMap<String, [f64; 3]>> =
+                BTreeMap::new();
+            let text = fs::read_to_string(&path).expect("a table");
+            for line in text.lines().filter(|line| !line.starts_with('#')).skip(1) {
+                let fields: Vec<&str> = line.split(',').collect();
+                let time = |at: usize| fields[at].parse::<f64>().expect("a time");
+                let cell = (fields[0].into(), fields[2].parse().expect("a size"), fields[3].into());
+                let times = [time(5), time(4), time(6)];
+                cells.entry(cell).or_default().insert(fields[1].into(), times);
+            }
+            let (mut checked, mut product) = (0, 0.0);
+            for ((operation, n, state), times) in &cells {
+                let operation = Operation::from_name(operation).expect("an operation");
+                let chosen = name(operation, *n, &identity);
+                let libc = times["libc"];
+                let ours = if chosen == "libc" { libc } else { times[chosen] };
+                // A cell passes where the intervals allow it: medians of 11 are noise at 10 ns.
+                let best = libc[2] / ours[0];
+                assert!(
+                    best >= LEAST,
+                    "{file}: {operation} {n} {state}: {chosen} takes {ours:?}, libc {libc:?}"
+                );
+                checked += 1;
+                product += (libc[1] / ours[1]).ln();
+            }
+            let mean = (product / f64::from(checked)).exp();
+            println!("{file}: {checked} cells, {mean:.3} of libc in the geometric mean");
+            assert!(mean >= 1.0, "{file}: {mean}");
+        }
+        assert!(tables > 0, "no table of costs");
+    }
 }

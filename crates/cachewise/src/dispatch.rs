@@ -349,7 +349,7 @@ pub(crate) fn handed(operation: Operation) -> usize {
 }
 
 /// The slot of the C library's routine.
-fn libc_slot(operation: Operation) -> Slot {
+pub(crate) fn libc_slot(operation: Operation) -> Slot {
     // `count` asserts that every number fits.
     Slot((slots(operation) - 1) as u8)
 }
