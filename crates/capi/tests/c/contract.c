@@ -103,7 +103,7 @@ int main(void)
     CHECK(strcmp(cw_decision(CW_COPY, CW_REUSE_UNKNOWN, 8), "inlined") == 0);
     for (i = CW_COPY; i <= CW_EQUAL; i++) {
         const char *name = cw_decision((enum cw_operation)i, CW_REUSE_SOON, 1 << 20);
-        CHECK(name != NULL && strchr(name, '.') != NULL);
+        CHECK(name != NULL && (strchr(name, '.') != NULL || strcmp(name, "libc") == 0));
     }
     CHECK(cw_decision((enum cw_operation)6, CW_REUSE_SOON, 1) == NULL);
     sprintf(text, "%d.%d.%d", CW_VERSION_MAJOR, CW_VERSION_MINOR, CW_VERSION_PATCH);

@@ -41,9 +41,11 @@ fn the_next_definition_is_called_and_never_this_one() {
     let output = run(&mut command);
     assert_eq!(text(&output.stdout), "every byte right\n");
     assert_eq!(text(&output.stderr), "next: 10 copies, 10 moves, 20 fills, 20 compares\n");
-    // Without the profile none arrives there.
+    // Without the profile only those from 2 KiB on arrive there; of comparisons those of more than 256
+    // bytes, or none, by the CPU.
     let output = run(preloaded(&program).env("LD_PRELOAD", &both));
-    assert_eq!(text(&output.stderr), "next: 0 copies, 0 moves, 0 fills, 0 compares\n");
+    let told = text(&output.stderr);
+    assert!(told.starts_with("next: 8 copies, 8 moves, 16 fills, "), "{told}");
 }
 
 #[test]

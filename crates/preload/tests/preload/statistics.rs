@@ -41,7 +41,8 @@ fn row(part: &str, operation: &str, size: &str) -> Option<(u64, u64)> {
     part.lines().find_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
         // And which kernels did them.
-        let calls = words.len() > 4 && (words[4] == "inlined" || words[4].contains('.'));
+        let calls =
+            words.len() > 4 && (matches!(words[4], "inlined" | "libc") || words[4].contains('.'));
         (calls && words[0] == operation && words[1] == size)
             .then(|| (words[2].parse().expect("calls"), words[3].parse().expect("bytes")))
     })
