@@ -2,12 +2,13 @@
 //! libraries: glibc's (Debian package `glibc-source`) and jemalloc's (crate `tikv-jemalloc-sys`).
 //!
 //! Every test of a suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
-//! fails. A test that does not pass without our libraries says nothing of them, and fails too.
+//! fails.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Tests that are not run, by the beginning of their names: nothing of ours could fail in them.
@@ -105,7 +106,7 @@ const ALLOCATOR: &[Setting] = &[
     ("both", &["libcachewise_preload.so", "libcachewise_pool_preload.so"], Some("64M")),
 ];
 
-/// How many tests ran, under how many settings in all, and how many were left out.
+/// How many tests ran, how often in all, and how many were left out.
 pub struct Counts {
     pub tests: usize,
     pub runs: usize,
@@ -118,32 +119,56 @@ pub fn run(only: Option<&str>) -> Result<Counts> {
     crate::install::built("cachewise-preload")?;
     let scratch = tempfile::tempdir()?;
     let mut counts = Counts { tests: 0, runs: 0, left_out: 0 };
-    let mut failed = Vec::new();
-    for built in glibc(scratch.path(), only, &mut counts)?.into_iter().chain(jemalloc(
-        scratch.path(),
-        only,
-        &mut counts,
-    )?) {
-        counts.tests += 1;
-        let settings = if built.kind == Kind::Memory { MEMORY } else { ALLOCATOR };
-        for setting in std::iter::once(&PLAIN).chain(settings) {
-            let begun = Instant::now();
-            let output = under(&built.program, setting, &release, scratch.path())?;
-            let seconds = begun.elapsed().as_secs_f64();
-            counts.runs += 1;
-            if output.status.success() {
-                println!("{}, {}: passed in {seconds:.1} s", built.name, setting.0);
-                continue;
-            }
-            let told = String::from_utf8_lossy(&output.stdout);
-            let errors = String::from_utf8_lossy(&output.stderr);
-            println!("{}, {}: FAILED, {}\n{told}{errors}", built.name, setting.0, output.status);
-            failed.push(format!("{}, {}: {}", built.name, setting.0, output.status));
-        }
+    let mut built = glibc(scratch.path(), only, &mut counts)?;
+    built.extend(jemalloc(scratch.path(), only, &mut counts)?);
+    let mut runs: Vec<(&Built, &Setting)> = Vec::new();
+    for test in &built {
+        let settings = if test.kind == Kind::Memory { MEMORY } else { ALLOCATOR };
+        runs.extend(settings.iter().map(|setting| (test, setting)));
     }
-    ensure!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), failed.join("\n"));
+    counts.tests = built.len();
+    counts.runs = runs.len();
     ensure!(counts.tests > 0, "no test has such a name");
+    let failed = Mutex::new(Vec::new());
+    let waiting = Mutex::new(runs);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop());
+    std::thread::scope(|scope| {
+        for _ in 0..cpus {
+            scope.spawn(|| {
+                while let Some((test, setting)) = next() {
+                    let why = wrong(test, setting, &release, scratch.path());
+                    if let (Some(why), Ok(mut failed)) = (why, failed.lock()) {
+                        failed.push(why);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_default();
+    ensure!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), failed.join("\n"));
     Ok(counts)
+}
+
+/// Runs one test, and where it fails once more without our libraries; says whose fault it is.
+fn wrong(test: &Built, setting: &Setting, release: &Path, scratch: &Path) -> Option<String> {
+    let begun = Instant::now();
+    let name = format!("{}, {}", test.name, setting.0);
+    let output = match under(&test.program, setting, release, scratch) {
+        Ok(output) => output,
+        Err(error) => return Some(format!("{name}: {error:#}")),
+    };
+    if output.status.success() {
+        println!("{name}: passed in {:.1} s", begun.elapsed().as_secs_f64());
+        return None;
+    }
+    let told = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    println!("{name}: FAILED, {}\n{told}{errors}", output.status);
+    let plain = under(&test.program, &PLAIN, release, scratch);
+    let alone = plain.is_ok_and(|output| output.status.success());
+    let whose = if alone { "passes without" } else { "fails without as well" };
+    Some(format!("{name}: {}; {whose}", output.status))
 }
 
 /// Whether a test is run; says so where it is not.
