@@ -228,7 +228,7 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
     };
     let mut support: Vec<PathBuf> =
         SUPPORT.iter().map(|name| source.join(format!("support/{name}.c"))).collect();
-    support.extend(files(&source.join("support"), "x")?.into_iter().filter(|file| {
+    support.extend(files(&source.join("support"), "x", ".c")?.into_iter().filter(|file| {
         !NOT_SUPPORT.iter().any(|name| file.file_stem().is_some_and(|stem| stem == *name))
     }));
     support.push(ours.join("paths.c"));
@@ -248,7 +248,7 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
         ("string", "test-bzero", Kind::Memory),
         ("malloc", "tst-", Kind::Allocator),
     ] {
-        for file in files(&source.join(folder), beginning)? {
+        for file in files(&source.join(folder), beginning, ".c")? {
             let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
             if chosen(name, only, counts) {
                 let program = scratch.join(name);
@@ -263,9 +263,11 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
 /// The sources of the C library, as Debian has them.
 fn sources() -> Result<PathBuf> {
     let folder = Path::new("/usr/src/glibc");
-    let archives = files(folder, "glibc-").unwrap_or_default();
-    let archive = archives.into_iter().find(|file| file.extension().is_some_and(|e| e == "xz"));
-    archive.context("/usr/src/glibc: no sources; install the Debian package glibc-source")
+    let archives = files(folder, "glibc-", ".tar.xz").unwrap_or_default();
+    archives
+        .into_iter()
+        .next()
+        .context("/usr/src/glibc: no sources; install the Debian package glibc-source")
 }
 
 /// jemalloc's integration tests, with C's own functions behind them.
@@ -285,10 +287,9 @@ fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<V
         .context("a folder")?
         .join("jemalloc/test/integration");
     let mut built = Vec::new();
-    for file in files(&folder, "")? {
+    for file in files(&folder, "", ".c")? {
         let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
-        let source = file.extension().is_some_and(|kind| kind == "c");
-        if source && chosen(name, only, counts) {
+        if chosen(name, only, counts) {
             let program = scratch.join(format!("jemalloc-{name}"));
             let mut command = Command::new("cc");
             // Without builtins the compiler does not think away what is allocated and freed.
@@ -309,14 +310,14 @@ fn finished(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// The files of a folder whose names begin so, in order.
-fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>> {
+/// The files of a folder whose names begin and end so, in order.
+fn files(folder: &Path, beginning: &str, end: &str) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with(beginning) && path.is_file() && !name.ends_with(".h") {
+        if name.starts_with(beginning) && name.ends_with(end) {
             found.push(path);
         }
     }
