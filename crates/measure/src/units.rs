@@ -78,7 +78,8 @@ pub fn significant(value: f64) -> String {
 /// A gain in per cent from a time ratio (candidate over reference): 0.5 is `+100 %`.
 #[must_use]
 pub fn gain(ratio: f64) -> String {
-    format!("{:+.0} %", (1.0 / ratio - 1.0) * 100.0)
+    // Adding 0 makes a negative zero a positive one.
+    format!("{:+.0} %", ((1.0 / ratio - 1.0) * 100.0).round() + 0.0)
 }
 
 #[cfg(test)]
@@ -112,5 +113,6 @@ mod tests {
         assert_eq!(gigabytes_per_second(4096, 0.0), "-");
         assert_eq!(gain(0.5), "+100 %");
         assert_eq!(gain(1.25), "-20 %");
+        assert_eq!(gain(1.0004), "+0 %");
     }
 }

@@ -26,7 +26,7 @@ pub(super) const NOT_FOUND: u8 = 127;
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let library = library(args.library.as_deref())?;
     let Some((name, arguments)) = args.command.split_first() else { bail!("no program") };
-    let Some(program) = find_program(Path::new(name)) else {
+    let Some(program) = learned::find_program(Path::new(name)) else {
         anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
         return Ok(NOT_FOUND);
     };
@@ -196,17 +196,6 @@ pub(super) fn preload(libraries: &[PathBuf]) -> anyhow::Result<OsString> {
         list.push(others);
     }
     Ok(list)
-}
-
-/// As a shell finds it: by `PATH` unless there is a slash in the name.
-pub(super) fn find_program(name: &Path) -> Option<PathBuf> {
-    if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
-        return name.exists().then(|| name.to_path_buf());
-    }
-    let executable = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|path| path.join(name)).find(executable)
 }
 
 /// Why the dynamic linker will not preload anything into this program.

@@ -90,7 +90,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     output::check_all(&[args.html.as_deref(), args.json.as_deref()])?;
     let Some((name, _)) = args.command.split_first() else { bail!("no program") };
     let library = exec::library(args.library.as_deref())?;
-    let Some(program) = exec::find_program(Path::new(name)) else {
+    let Some(program) = learned::find_program(Path::new(name)) else {
         anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
         return Ok(exec::NOT_FOUND);
     };

@@ -1,6 +1,5 @@
 //! What was learned of programs: a file each, beside the machine's profile; with names for people.
 
-use super::exec;
 use anyhow::{Context as _, bail};
 use cachewise::profile::user_path;
 use cachewise_learn::section::{MAX_BYTES, Section, Site};
@@ -12,7 +11,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 const EXTENSION: &str = "program";
@@ -37,6 +36,17 @@ pub fn name_of(program: &Path) -> String {
     // Writing to a String cannot fail.
     let _ = cachewise::programs::write_name(&mut name, file.as_os_str().as_bytes());
     name
+}
+
+/// As a shell finds it: by `PATH` unless there is a slash in the name.
+pub(super) fn find_program(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 || name.is_absolute() || name.starts_with(".") {
+        return name.exists().then(|| name.to_path_buf());
+    }
+    let executable = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|path| path.join(name)).find(executable)
 }
 
 /// The file of a program's section.
@@ -74,7 +84,7 @@ pub fn names(profile: Option<&Path>) -> anyhow::Result<Vec<String>> {
 /// The name and the file of a program that something was learned of; it may be called as a shell
 /// calls it, `python3` where that is a link.
 pub fn existing(name: &str, profile: Option<&Path>) -> anyhow::Result<(String, PathBuf)> {
-    let called = exec::find_program(Path::new(name)).map(|program| name_of(&program));
+    let called = find_program(Path::new(name)).map(|program| name_of(&program));
     for name in [Some(name.to_owned()), called].into_iter().flatten() {
         if let Ok(place) = place(&name, profile)
             && place.exists()
