@@ -412,6 +412,20 @@ pub(crate) fn take(inner: &Inner, order: u32, zero: bool) -> Option<u32> {
     Some(index)
 }
 
+/// The block that this thread freed last, to be zeroed: from the stack alone.
+pub(crate) fn take_hot(inner: &Inner, order: u32) -> Option<u32> {
+    let at = order as usize;
+    if at >= CACHED_ORDERS {
+        return None;
+    }
+    let mut mine = mine(inner)?;
+    let index = mine.pop(inner, at, DIRTY)?;
+    let shown = &mine.0.shown;
+    bump(&shown.misses[at], 1);
+    bump(&shown.hot_zeroed, inner.bytes(order) as u64);
+    Some(index)
+}
+
 /// A zeroed block by way of the cache: from its stack, its reserve, the pool, and then a dirty one, which
 /// is to be zeroed, if so it says. `None` if there is neither, or no cache.
 pub(crate) fn take_zeroed(inner: &Inner, order: u32) -> Option<(u32, bool)> {

@@ -701,7 +701,7 @@ impl Inner {
         buddy.extend(count, State::ZeroAbsent, now());
     }
 
-    fn hot_zero(&self, index: u32, frames: u32) {
+    pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
         let length = (frames as usize) << self.frame_shift;
         let range = Range { start: self.address(index), length };
         // SAFETY: the run was just taken: mapped, and nobody else's.

@@ -481,6 +481,31 @@ impl Pool {
         self.run(order, None, true)
     }
 
+    /// [`zalloc`](Pool::zalloc) for a caller who will write or read all of the block at once. A block that
+    /// this thread freed lately is zeroed and handed out while it is still in the CPU's cache: what was
+    /// zeroed beforehand has left it, and would be fetched from memory. Without one it is as `zalloc`.
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    pub fn zalloc_to_fill(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
+        let start = self.zalloc_to_fill_raw(order)?;
+        Ok(Block::new(self, start, 1 << order))
+    }
+
+    /// [`zalloc_to_fill`](Pool::zalloc_to_fill) for callers that keep addresses.
+    ///
+    /// # Errors
+    /// As [`zalloc`](Pool::zalloc).
+    pub fn zalloc_to_fill_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        if self.inner.is_open()
+            && let Some(index) = cache::take_hot(&self.inner, order)
+        {
+            self.inner.hot_zero(index, 1 << order);
+            return Ok(self.at(index));
+        }
+        self.zalloc_raw(order)
+    }
+
     #[inline(always)]
     fn at(&self, index: u32) -> NonNull<u8> {
         // SAFETY: the pool's base is not null, and the index is inside the pool.

@@ -243,6 +243,27 @@ fn no_request_commits_an_eighth_more_than_it_asks_for() {
 }
 
 #[test]
+fn who_will_fill_a_block_gets_the_one_freed_last() {
+    let pool = quiet().capacity(8 << 20).initial(4 << 20).build().expect("a pool");
+    for order in 0..8 {
+        let mut block = pool.zalloc_to_fill(order).expect("a block").into_dirty();
+        assert!(block.iter().all(|byte| *byte == 0));
+        block.fill(0x77);
+        let start = block.as_ptr();
+        drop(block);
+        let again = pool.zalloc_to_fill(order).expect("a block");
+        assert!(again.iter().all(|byte| *byte == 0));
+        // Larger blocks have no cache, and come as any other zeroed block.
+        assert_eq!(again.as_ptr() == start, order < 6, "order {order}");
+    }
+    let stats = pool.stats().expect("figures");
+    assert_eq!(stats.hot_zeroed, 63 * pool.page_size() as u64);
+    pool.check().expect("sound");
+    pool.close();
+    assert!(matches!(pool.zalloc_to_fill(0), Err(PoolError::Closed)));
+}
+
+#[test]
 fn a_closed_pool_says_so_on_every_handle() {
     let pool = quiet().capacity(1 << 20).build().expect("a pool");
     let other = pool.clone();

@@ -17,12 +17,10 @@
  *                  a sentence what the calling thread's last failure was.
  *   Threads        Any thread may call any function on any pool at any time, but cw_pool_destroy,
  *                  which must be the last call on its pool.
- *   Signals        With cache_blocks 0, cw_pool_alloc, _zalloc and _free of valid blocks may be called
- *                  from a handler; where it interrupted the pool in the same thread they may refuse,
- *                  and do not hang. With caches a thread's first call allocates its cache, and so must
- *                  not come from a handler.
- *   Fork           A child made by fork has a copy of every pool, without a scrubber. One made by
- *                  vfork or clone must not use pools.
+ *   Signals        cw_pool_alloc, _zalloc and _free of valid blocks may be called from a handler; where it
+ *                  interrupted the pool in the same thread they may refuse, and do not hang.
+ *   Fork           A child made by fork has a copy of every pool, without a scrubber. Fork handlers may
+ *                  use pools, in whatever order they run. A child made by vfork or clone must not.
  *
  * This header is C89 but for <stddef.h>'s size_t, and C++.
  */
@@ -131,6 +129,10 @@ void *cw_pool_alloc(cw_pool *pool, unsigned order);
 
 /* A block of 2^order pages, every byte zero; NULL when there is none. */
 void *cw_pool_zalloc(cw_pool *pool, unsigned order);
+
+/* As cw_pool_zalloc, for a caller who will write or read all of the block at once: a block that this
+ * thread freed lately is zeroed and handed out while it is in the CPU's cache. */
+void *cw_pool_zalloc_to_fill(cw_pool *pool, unsigned order);
 
 /* Takes a block back. NULL is taken back from nobody, as free does. A block that is not this pool's,
  * has another order or was given back before is refused, and nothing is changed. */

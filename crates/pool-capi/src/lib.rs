@@ -235,6 +235,15 @@ pub unsafe extern "C" fn cw_pool_zalloc(handle: *mut Handle, order: c_uint) -> *
 /// See `cachewise_pool.h`.
 ///
 /// # Safety
+/// As [`cw_pool_alloc`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cw_pool_zalloc_to_fill(handle: *mut Handle, order: c_uint) -> *mut u8 {
+    block(pool(handle).and_then(|pool| pool.zalloc_to_fill_raw(order)))
+}
+
+/// See `cachewise_pool.h`.
+///
+/// # Safety
 /// As [`cw_pool_alloc`], and nobody uses the block any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order: c_uint) -> c_int {

@@ -223,9 +223,16 @@ impl Served {
         undisturbed(|| {
             let length = self.length(block.as_ptr());
             let frames = length.map_or(0, |length| length.swap(0, Ordering::AcqRel));
-            // SAFETY: the program's promise, as to `free`; that the block is one is checked.
-            if frames == 0 || unsafe { self.pool.free_run_raw(block, frames) }.is_err() {
+            if frames == 0 {
                 corrupt(block.as_ptr());
+            }
+            // SAFETY: the program's promise, as to `free`; that the block is one is checked.
+            match unsafe { self.pool.free_run_raw(block, frames) } {
+                Ok(()) => {}
+                // In a signal handler that interrupted the pool, which must not call `free`: the block is
+                // lost, and nothing else.
+                Err(PoolError::Reentered) => return,
+                Err(_) => corrupt(block.as_ptr()),
             }
             let bytes = u64::from(frames) * self.pool.page_size() as u64;
             IN_USE.fetch_sub(bytes, Ordering::Relaxed);

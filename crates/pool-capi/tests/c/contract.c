@@ -129,6 +129,12 @@ static void blocks(void)
         memset(block, 0x5A, length);
         CHECK(cw_pool_free(pool, block, order) == CW_OK);
     }
+    for (count = 0; count < 4; count++) {
+        unsigned char *page_to_fill = cw_pool_zalloc_to_fill(pool, 0);
+        CHECK(page_to_fill != NULL && is_zero(page_to_fill, page));
+        memset(page_to_fill, 0xA7, page);
+        CHECK(cw_pool_free(pool, page_to_fill, 0) == CW_OK);
+    }
     CHECK(cw_pool_free(pool, NULL, 0) == CW_OK);
     CHECK(cw_pool_free(pool, &config, 0) == CW_EFOREIGN);
     CHECK(cw_pool_free(pool, &config, 19) == CW_EORDER);
