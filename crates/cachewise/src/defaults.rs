@@ -82,15 +82,10 @@ pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
     Ways::find(operation, identity).temporal
 }
 
-/// The number of the way in that an operation has here.
+/// The number of the way in that an operation has here: the one with the fewest branches that the CPU
+/// can go (`docs/decisions/entry-stubs.md`).
 pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
-    let amd = identity.signature.vendor.as_str() == "AuthenticAMD";
-    let wanted: &[&str] = match operation {
-        Operation::Compare | Operation::Equal => &["avx512vl.masked", "avx2"],
-        _ if amd => &["avx512vl.masked", "avx2"],
-        _ => &["avx512vl", "avx2"],
-    };
-    wanted
+    ["avx512vl.masked", "avx2"]
         .iter()
         .find_map(|name| entry::find(operation, name, identity.features))
         .unwrap_or(entry::SSE2)

@@ -594,6 +594,11 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
 /// bit each.
 pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
     crate::parallel::follow(profile.parallel());
+    for line in profile.entries() {
+        if let Some(way) = entry::find(line.operation, line.name, identity.features) {
+            entry::choose(line.operation, way);
+        }
+    }
     let mut decided = 0;
     for line in profile.decisions() {
         let slot = match line.choice(identity.features) {

@@ -159,7 +159,7 @@ fn each_mistake_is_named_with_line_field_finding_and_what_is_accepted() {
         ),
         (
             "frobnicate 1\n",
-            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, decide, parallel, note or end"#,
+            r#"line 4, key: found "frobnicate", accepted cpu, caches, record, written, entry, decide, parallel, note or end"#,
         ),
         ("cpu AuthenticAMD 25 1 1\n", "line 4, cpu: found a second one, accepted one"),
         (

@@ -565,3 +565,42 @@ fn the_machines_profile_is_followed_where_the_user_has_none() {
     assert!(out.contains("source: Computed") && lines.len() == 1, "{out} {lines:?}");
     assert!(lines[0].starts_with(&format!("cachewise: {}: line 1", path.display())), "{lines:?}");
 }
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn child_follows_entries() {
+    if !is_child() {
+        return;
+    }
+    use cachewise::entry::chosen;
+    let name = |operation| chosen(operation).map(|entry| entry.name);
+    cachewise::init();
+    let usual = name(Operation::Copy);
+    let text =
+        profile_by_bytes().to_text_with(&[(Operation::Copy, "sse2"), (Operation::Zero, "sse2")]);
+    cachewise::install(text.as_bytes()).expect("installed");
+    assert_eq!((name(Operation::Copy), name(Operation::Zero)), (Some("sse2"), Some("sse2")));
+    work();
+    // Without such lines it is the rule's again.
+    cachewise::load(&profile_by_bytes()).expect("installed");
+    assert_eq!(name(Operation::Copy), usual);
+    work();
+    for (line, problem) in [
+        ("avx1024", "found \"avx1024\", accepted sse2, avx2, avx512vl or avx512vl.masked"),
+        ("", "found \"\", accepted an entry's name"),
+    ] {
+        let text = profile_by_bytes().to_text_with(&[(Operation::Copy, line)]);
+        let refused = cachewise::install(text.as_bytes()).expect_err("refused").to_string();
+        assert!(refused.contains(problem), "{refused}");
+    }
+    let twice = [(Operation::Copy, "sse2"), (Operation::Copy, "avx2")];
+    let refused = cachewise::install(profile_by_bytes().to_text_with(&twice).as_bytes());
+    assert!(refused.expect_err("refused").to_string().contains("entry"));
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn a_profile_may_name_the_ways_in() {
+    let (_, lines) = run(&mut child("child_follows_entries"));
+    assert!(lines.is_empty(), "{lines:?}");
+}

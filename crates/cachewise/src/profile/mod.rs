@@ -199,6 +199,38 @@ impl DecisionLine<'_> {
     }
 }
 
+/// One `entry` line: the way into an operation, borrowed from the profile's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryLine<'a> {
+    /// Where it stands, from 1.
+    pub line: u32,
+    /// The operation.
+    pub operation: Operation,
+    /// The [entry](crate::entry::Entry)'s name.
+    pub name: &'a str,
+}
+
+impl EntryLine<'_> {
+    /// Whether a CPU with these features can go that way.
+    ///
+    /// # Errors
+    /// No such entry on this architecture, or one in need of more.
+    pub fn check(&self, available: Features) -> Result<(), ProfileError> {
+        let line = self.line;
+        let entries = crate::entry::variants(self.operation);
+        let Some(entry) = entries.iter().find(|entry| entry.name == self.name) else {
+            let accepted = "sse2, avx2, avx512vl or avx512vl.masked, on x86-64";
+            let found = Text::new(self.name);
+            return Err(ProfileError::Field { line, field: "entry", found, accepted });
+        };
+        let missing = entry.requires.missing_from(available);
+        if !missing.is_empty() {
+            return Err(ProfileError::CannotRun { line, kernel: entry.name, missing });
+        }
+        Ok(())
+    }
+}
+
 /// A profile's text, checked for form, damage and completeness; nothing is copied out of it.
 ///
 /// ```
@@ -282,6 +314,14 @@ impl<'a> ProfileText<'a> {
         })
     }
 
+    /// The `entry` lines, in the file's order.
+    pub fn entries(&self) -> impl Iterator<Item = EntryLine<'a>> + use<'a> {
+        Lines { rest: self.body, number: 0 }.filter_map(|(number, line)| match split_key(line) {
+            (b"entry", rest) => entry(number, rest).ok(),
+            _ => None,
+        })
+    }
+
     /// Whether a CPU with this signature and these features can follow it.
     ///
     /// # Errors
@@ -296,6 +336,7 @@ impl<'a> ProfileText<'a> {
                 accepted: text_of(signature),
             });
         }
+        self.entries().try_for_each(|entry| entry.check(available))?;
         self.decisions().try_for_each(|decision| decision.choice(available).map(|_| ()))
     }
 }
@@ -453,6 +494,19 @@ fn decision(line: u32, rest: &[u8]) -> Result<DecisionLine<'_>, ProfileError> {
     Ok(DecisionLine { line, operation, reuse, from, to, kernel, nearest })
 }
 
+fn entry(line: u32, rest: &[u8]) -> Result<EntryLine<'_>, ProfileError> {
+    let mut fields = Fields::new(line, rest);
+    let operation =
+        fields.parse("operation", "copy, move, fill, zero, compare or equal", |text| {
+            Operation::from_name(text).filter(|operation| OPERATIONS.contains(operation))
+        })?;
+    let name = fields.parse("entry", "an entry's name", |text| {
+        text.chars().all(|c| c.is_ascii_graphic()).then_some(text)
+    })?;
+    fields.end()?;
+    Ok(EntryLine { line, operation, name })
+}
+
 fn parallel(line: u32, rest: &[u8]) -> Result<Parallel, ProfileError> {
     let mut fields = Fields::new(line, rest);
     let operation = fields.parse("operation", "copy or zero", |text| {
@@ -483,6 +537,8 @@ struct Parser<'a> {
     next: [Option<u64>; ROWS],
     /// Per operation and supply, the logarithms of the numbers of threads seen, one bit each.
     threads: [u16; 4],
+    /// The operations whose entry was named, one bit each.
+    entries: u8,
 }
 
 impl<'a> Parser<'a> {
@@ -500,6 +556,7 @@ impl<'a> Parser<'a> {
             written: None,
             next: [Some(FIRST_SIZE); ROWS],
             threads: [0; 4],
+            entries: 0,
         })
     }
 
@@ -524,12 +581,14 @@ impl<'a> Parser<'a> {
                 }
                 b"decide" => self.decide(line, rest)?,
                 b"parallel" => self.parallel(line, rest)?,
+                b"entry" => self.entry(line, rest)?,
                 b"end" => {
                     let body = self.bytes.get(..body).unwrap_or(&[]);
                     return self.end(line, rest, body);
                 }
                 _ => {
-                    let accepted = "cpu, caches, record, written, decide, parallel, note or end";
+                    let accepted =
+                        "cpu, caches, record, written, entry, decide, parallel, note or end";
                     return Err(Fields::new(line, rest).error("key", key, accepted));
                 }
             }
@@ -612,6 +671,15 @@ impl<'a> Parser<'a> {
             return Err(ProfileError::Range { line, found: decision.from, accepted: *next });
         }
         *next = decision.to.checked_add(1);
+        Ok(())
+    }
+
+    fn entry(&mut self, line: u32, rest: &[u8]) -> Result<(), ProfileError> {
+        let bit = 1 << crate::entry::place(entry(line, rest)?.operation);
+        if self.entries & bit != 0 {
+            return Err(ProfileError::Duplicate { line, key: "entry" });
+        }
+        self.entries |= bit;
         Ok(())
     }
 

@@ -128,9 +128,20 @@ impl Profile {
     /// them, and [`write_atomic`](Profile::write_atomic) asks it first.
     #[must_use]
     pub fn to_text(&self) -> String {
+        self.to_text_with(&[])
+    }
+
+    /// The same with a line for the way into each of these operations, by its
+    /// [name](crate::entry::Entry::name). Who parses that text gets a profile without those lines: they
+    /// are the library's to follow, and the tuner's to find anew.
+    #[must_use]
+    pub fn to_text_with(&self, entries: &[(Operation, &str)]) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text);
+        for (operation, name) in entries {
+            let _ = writeln!(text, "entry {operation} {name}");
+        }
         let (lines, sum) = (text.lines().count(), fnv1a64(text.as_bytes()));
         let _ = writeln!(text, "end {lines} fnv1a64:{sum:016x}");
         text
