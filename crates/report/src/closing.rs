@@ -89,10 +89,10 @@ impl Trust {
         self.0.push(why.into());
     }
 
-    /// Whether nothing speaks against it.
+    /// The worst of what speaks against it; `None` where nothing does.
     #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.0.is_empty()
+    pub fn worst(&self) -> Option<&str> {
+        self.0.first().map(String::as_str)
     }
 }
 
@@ -209,6 +209,6 @@ mod tests {
         assert_eq!(gain_of(std::slice::from_ref(&row)).0, Answer::CannotTell);
         let trust = Trust::of(&[row], &[], false);
         assert_eq!(trust.to_string(), "limited: 1 of 1 rows could not be measured");
-        assert!(!trust.is_full() && Trust::default().is_full());
+        assert!(trust.worst().is_some() && Trust::default().worst().is_none());
     }
 }

@@ -80,8 +80,8 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
     for (record, which) in [(old, "old"), (new, "new")] {
         let interrupted = record.end.as_ref().is_none_or(|end| end.interrupted);
         let one = Trust::of(&record.rows, &record.header.warnings, interrupted);
-        if !one.is_full() {
-            trust.doubt(format!("the {which} record is {one}"));
+        if let Some(worst) = one.worst() {
+            trust.doubt(format!("in the {which} record, {worst}"));
         }
     }
     for difference in &found.differences {
