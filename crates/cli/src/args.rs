@@ -48,18 +48,9 @@ pub enum Verb {
     Learn(Learn),
     /// Forget what was learned of a program
     Forget(Forget),
-    /// Time the C library's own operations in this process (used by `export`)
-    #[command(hide = true, name = "time-libc")]
-    TimeLibc(TimeLibc),
-    /// Time the C library's own calls as asked on standard input (used by `run peers`)
-    #[command(hide = true, name = "libc-loop")]
-    LibcLoop(LibcLoop),
-    /// Fork and use a buffer, as often as asked on standard input (used by `run page-copy`)
-    #[command(hide = true, name = "fork-loop")]
-    ForkLoop(ForkLoop),
-    /// Time single comparisons in this process, as ordered on stdin (a launch of `run compare-latency`)
-    #[command(hide = true, name = "time-calls")]
-    TimeCalls,
+    /// Do what is asked on standard input in this process (used by experiments and by `export`)
+    #[command(hide = true)]
+    Helper,
 }
 
 /// `cachewise tune`
@@ -432,33 +423,6 @@ pub struct Forget {
     /// Forget all programs
     #[arg(long)]
     pub all: bool,
-}
-
-/// `cachewise time-libc`
-#[derive(Debug, Args)]
-pub struct TimeLibc {
-    /// The operation
-    #[arg(long, value_parser = operation)]
-    pub op: Operation,
-    /// Bytes, comma-separated
-    #[arg(long, value_delimiter = ',', value_parser = parse_bytes)]
-    pub size: Vec<usize>,
-}
-
-/// `cachewise libc-loop`
-#[derive(Debug, Args)]
-pub struct LibcLoop {
-    /// The operation
-    #[arg(long, value_parser = operation)]
-    pub op: Operation,
-}
-
-/// `cachewise fork-loop`
-#[derive(Debug, Args)]
-pub struct ForkLoop {
-    /// Bytes of the buffer
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub buffer: usize,
 }
 
 /// Source and destination residency.

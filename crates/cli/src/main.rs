@@ -48,10 +48,7 @@ fn main() -> ExitCode {
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Learn(args) => verbs::learn::run(&args),
         Verb::Forget(args) => verbs::forget::run(&args),
-        Verb::TimeLibc(args) => verbs::time_libc::run(&args),
-        Verb::LibcLoop(args) => verbs::libc_loop::run(&args),
-        Verb::ForkLoop(args) => verbs::fork_loop::run(&args),
-        Verb::TimeCalls => verbs::time_calls::run(),
+        Verb::Helper => verbs::helper::run(),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
@@ -70,6 +67,7 @@ fn main() -> ExitCode {
 fn status_of(error: &anyhow::Error) -> u8 {
     match error.chain().find_map(|cause| cause.downcast_ref::<LabError>()) {
         Some(lab) if lab.is_wrong_bytes() => status::WRONG_BYTES,
+        Some(LabError::Interrupted) => status::INTERRUPTED,
         Some(
             LabError::UnknownKernel { .. }
             | LabError::Pattern { .. }
@@ -79,8 +77,7 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
             | LabError::Nothing { .. }
-            | LabError::Unsuited { .. }
-            | LabError::OptionRefused { .. },
+            | LabError::Unsuited { .. },
         ) => status::USAGE,
         _ => status::ERROR,
     }

@@ -1,7 +1,7 @@
 //! The live line on stderr: what is being done, how far, how long still; and Ctrl-C.
 
 use anyhow::Context;
-use cachewise_lab::watch::Observer;
+use cachewise_lab::recorder::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Bar {
     }
 }
 
-impl Observer for Bar {
+impl Progress for Bar {
     fn begin(&mut self, what: &str, units: f64) {
         self.what = what.to_owned();
         self.units = units.max(f64::MIN_POSITIVE);

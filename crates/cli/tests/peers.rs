@@ -152,8 +152,8 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Which of them is the machine's business.
-    let found = ["leave", "nothing to choose"].iter().any(|part| said.contains(part));
-    assert!(said.starts_with("copy of 128K: ") && found, "{said}");
+    let found = ["leave", "nothing to tell apart"].iter().any(|part| said.contains(part));
+    assert!(said.starts_with("copy of 128 KiB: ") && found, "{said}");
     let record = record::read(&written).expect("a whole record");
     assert_eq!(record.rows.len(), 8, "libc and three hints, read and beside");
     for row in record.rows.iter().filter(|row| !row.dropped) {

@@ -418,7 +418,7 @@ fn shells_and_man_know_every_verb() {
             assert!(ends(&["completions", shell], 0).contains(verb), "{shell} {verb}");
         }
     }
-    assert!(!directory.path().join("cachewise-time-libc.1").exists(), "hidden verbs have no page");
+    assert!(!directory.path().join("cachewise-helper.1").exists(), "hidden verbs have no page");
     // Bash takes its completions, and completes a flag.
     let script = format!(
         "source <({} completions bash); COMP_WORDS=(cachewise compare --marg); COMP_CWORD=2; \

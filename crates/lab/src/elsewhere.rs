@@ -1,95 +1,99 @@
 //! libc in another process, as a candidate: `GLIBC_TUNABLES` is read when a process starts, so
 //! libc under other tunables cannot be called in this one.
 //!
-//! The child ([`serve`]) has buffers of its own, as far apart and as misaligned as the parent's, and
-//! is asked for its samples over a pipe ([`TunedLibc`]) when its turn in a round comes. It makes as
+//! The child, a [helper](crate::helper), has buffers of its own, as far apart and as misaligned as the
+//! parent's, and is asked for its samples ([`TunedLibc`]) when its turn in a round comes. It makes as
 //! many calls as everybody, times them itself, with the same clock and after as many untimed calls,
 //! and the parent does nothing meanwhile. What turns in one process share and this one does not: its
 //! buffers lie on other physical pages, and it may run on another core. So the child times the library
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
+use crate::helper::{Answer, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
+use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{Arena, Candidate, Clock, PagePolicy, Place};
-use std::io::{self, BufRead, BufReader, Write};
+use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The name under which it stands in records.
-pub const TUNED_LIBC: &str = "libc+tunables";
-
-/// Where the calls of a sample go: bytes, both operands' places in a page, how many calls, and how many
-/// before those.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request {
-    size: usize,
-    dst: usize,
-    src: usize,
-    calls: usize,
-    untimed: usize,
+/// Where the calls of a sample go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// What is done, by name.
+    pub operation: String,
+    /// Bytes.
+    pub size: usize,
+    /// The destination's place in a page.
+    pub dst: usize,
+    /// The source's place in a page.
+    pub src: usize,
+    /// How many calls are timed.
+    pub calls: usize,
+    /// How many are made before those, one at least.
+    pub untimed: usize,
 }
 
-impl Request {
-    fn parse(line: &str) -> Option<Request> {
-        let mut numbers = line.split(' ').map(|word| word.parse::<usize>().ok());
-        let mut next = || numbers.next().flatten();
-        let request =
-            Request { size: next()?, dst: next()?, src: next()?, calls: next()?, untimed: next()? };
-        let fits = request.dst < PAGE_SIZE && request.src < PAGE_SIZE && request.size > 0;
-        (fits && numbers.next().is_none()).then_some(request)
+impl Calls {
+    fn checked(&self) -> io::Result<Operation> {
+        let operation = Operation::from_name(&self.operation)
+            .filter(|_| self.size > 0 && self.dst < PAGE_SIZE && self.src < PAGE_SIZE);
+        operation.ok_or_else(|| {
+            io::Error::other(format!(
+                "found {self:?}, accepted an operation, a size and places below {PAGE_SIZE}"
+            ))
+        })
+    }
+
+    fn is_there(&self, other: &Calls) -> bool {
+        let place = |of: &Calls| (of.operation.clone(), of.size, of.dst, of.src);
+        place(self) == place(other)
     }
 }
 
-/// Serves requests until the input ends: a line `SIZE DST SRC CALLS UNTIMED` is answered by a line with
-/// the nanoseconds that these calls of libc took together, after that many untimed ones (one at least),
-/// and those of the library.
-///
-/// # Errors
-/// A request of another form, memory that cannot be had, bytes that come out wrong, and what reading
-/// and writing can return.
-pub fn serve(operation: Operation, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Ctrl-C reaches the whole foreground group; this process ends when its input does.
-    // SAFETY: ignoring a signal runs no code of ours.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
-    let clock = Clock::calibrate();
-    let functions = [libc_reference(operation).function, library(operation).function];
-    let mut operands: Option<Operands> = None;
-    for (turn, line) in input.lines().enumerate() {
-        let line = line?;
-        let request = Request::parse(&line).ok_or_else(|| {
-            io::Error::other(format!(
-                "libc-loop: found \"{line}\", accepted SIZE DST SRC CALLS UNTIMED"
-            ))
-        })?;
-        if operands.as_ref().is_none_or(|operands| !operands.serve(&request)) {
-            // First the old ones are given back.
-            drop(operands.take());
-            let new = Operands::new(&request, operation).map_err(io::Error::other)?;
-            for function in functions {
-                new.check(function)?;
+/// The calls, in the process that makes them.
+#[derive(Default)]
+pub(crate) struct Elsewhere {
+    clock: Option<Clock>,
+    operands: Option<Operands>,
+    turn: usize,
+}
+
+impl Elsewhere {
+    /// Nanoseconds that the calls of libc took together, and those of the library.
+    pub(crate) fn time(&mut self, calls: &Calls) -> io::Result<(f64, f64)> {
+        let operation = calls.checked()?;
+        let clock = *self.clock.get_or_insert_with(Clock::calibrate);
+        let functions = [libc_reference(operation).function, library(operation).function];
+        // What is not served is given back before the new ones are taken.
+        let kept = self.operands.take().filter(|operands| operands.calls.is_there(calls));
+        let operands = match kept {
+            Some(operands) => operands,
+            None => {
+                let new = Operands::new(calls, operation).map_err(io::Error::other)?;
+                functions.into_iter().try_for_each(|function| new.check(function))?;
+                new
             }
-            operands = Some(new);
-        }
-        let Some(operands) = &operands else { continue };
+        };
         let mut took = [0.0; 2];
+        self.turn += 1;
         // In turns, so that neither always meets what the other left.
-        for which in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
-            operands.call(functions[which], request.untimed.max(1));
+        for which in if self.turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+            operands.call(functions[which], calls.untimed.max(1));
             let from = clock.now();
-            operands.call(functions[which], request.calls);
+            operands.call(functions[which], calls.calls);
             let to = clock.now();
             took[which] = clock.nanoseconds(from, to);
         }
-        writeln!(output, "{} {}", took[0], took[1])?;
-        output.flush()?;
+        self.operands = Some(operands);
+        Ok((took[0], took[1]))
     }
-    Ok(())
 }
 
 /// Two buffers, a power of two apart but for their places in a page.
 struct Operands {
-    request: Request,
+    calls: Calls,
     dst: *mut u8,
     src: *mut u8,
     /// What both pointers are into.
@@ -98,31 +102,26 @@ struct Operands {
 
 impl Operands {
     fn new(
-        request: &Request,
+        calls: &Calls,
         operation: Operation,
     ) -> Result<Operands, cachewise_measure::MeasureError> {
-        let apart = (request.size + PAGE_SIZE).next_power_of_two();
+        let apart = (calls.size + PAGE_SIZE).next_power_of_two();
         let arena = Arena::new(2 * apart, PagePolicy::Huge, 0x7BED)?;
         let start = arena.as_mut_ptr();
-        let (dst, src) = (start.wrapping_add(apart + request.dst), start.wrapping_add(request.src));
+        let (dst, src) = (start.wrapping_add(apart + calls.dst), start.wrapping_add(calls.src));
         if matches!(operation, Operation::Compare | Operation::Equal) {
-            for at in 0..request.size {
-                // SAFETY: inside the arena: request.size and a place in a page fit in `apart`.
+            for at in 0..calls.size {
+                // SAFETY: inside the arena: calls.size and a place in a page fit in `apart`.
                 let byte = unsafe { src.wrapping_add(at).read() };
-                // SAFETY: as above.
+                // SAFETY: inside the arena, as the source is.
                 unsafe { dst.wrapping_add(at).write(byte) };
             }
         }
-        Ok(Operands { request: *request, dst, src, _arena: arena })
-    }
-
-    fn serve(&self, request: &Request) -> bool {
-        let place = |request: &Request| Request { calls: 0, untimed: 0, ..*request };
-        place(&self.request) == place(request)
+        Ok(Operands { calls: calls.clone(), dst, src, _arena: arena })
     }
 
     fn call(&self, function: Function, calls: usize) {
-        let (dst, src, n) = (self.dst, self.src.cast_const(), self.request.size);
+        let (dst, src, n) = (self.dst, self.src.cast_const(), self.calls.size);
         macro_rules! calls {
             ($call:expr) => {
                 for _ in 0..calls {
@@ -149,13 +148,13 @@ impl Operands {
             // SAFETY: below the size, so inside the arena (`new`).
             unsafe { start.wrapping_add(at).read() }
         };
-        let wrong = (0..self.request.size).find(|&at| match function {
+        let wrong = (0..self.calls.size).find(|&at| match function {
             Function::Fill(_) => byte(self.dst, at) != FILL_BYTE,
             Function::Zero(_) | Function::ZeroPages(_) => byte(self.dst, at) != 0,
             _ => byte(self.dst, at) != byte(self.src, at),
         });
         match wrong {
-            Some(at) => Err(io::Error::other(format!("libc-loop: byte {at} is wrong"))),
+            Some(at) => Err(io::Error::other(format!("byte {at} is wrong"))),
             None => Ok(()),
         }
     }
@@ -163,9 +162,8 @@ impl Operands {
 
 /// The candidate: a child process whose libc has other tunables.
 pub struct TunedLibc {
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    helper: Helper,
+    operation: Operation,
     /// Untimed calls that the next sample has to make first.
     untimed: usize,
     /// Of each sample, the library's time over this libc's.
@@ -174,45 +172,33 @@ pub struct TunedLibc {
 }
 
 impl TunedLibc {
-    /// Starts `program libc-loop --op operation` under `GLIBC_TUNABLES=tunables`.
+    /// Starts a helper of the program under `GLIBC_TUNABLES=tunables` and has it make one call.
     ///
     /// # Errors
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, tunables: &str, operation: Operation) -> io::Result<TunedLibc> {
-        let mut child = Command::new(program)
-            .args(["libc-loop", "--op", operation.name()])
-            .env("GLIBC_TUNABLES", tunables)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let pipe_missing = || io::Error::other("the child has no pipe");
-        let requests = Some(child.stdin.take().ok_or_else(pipe_missing)?);
-        let answers = BufReader::new(child.stdout.take().ok_or_else(pipe_missing)?);
+        let helper = Helper::start(program, Some(tunables))?;
         let library_over_it = Vec::new();
         let mut started =
-            TunedLibc { child, requests, answers, untimed: 0, library_over_it, failed: None };
-        started.ask(&Request { size: 1, dst: 0, src: 0, calls: 1, untimed: 1 })?;
+            TunedLibc { helper, operation, untimed: 0, library_over_it, failed: None };
+        started.ask(1, (0, 0), 1, 1)?;
         Ok(started)
     }
 
     /// Nanoseconds of that libc's calls, and of the library's.
-    fn ask(&mut self, request: &Request) -> io::Result<(f64, f64)> {
-        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        let Request { size, dst, src, calls, untimed } = request;
-        // One write: a line in two pieces could wake the child twice.
-        requests.write_all(format!("{size} {dst} {src} {calls} {untimed}\n").as_bytes())?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer)?;
-        let numbers = answer.trim().split_once(' ');
-        numbers
-            .and_then(|(its, library)| Some((its.parse().ok()?, library.parse().ok()?)))
-            .ok_or_else(|| {
-                let found = answer.trim();
-                io::Error::other(format!(
-                    "found \"{found}\", accepted nanoseconds of libc and library"
-                ))
-            })
+    fn ask(
+        &mut self,
+        size: usize,
+        (dst, src): (usize, usize),
+        calls: usize,
+        untimed: usize,
+    ) -> io::Result<(f64, f64)> {
+        let operation = self.operation.name().to_owned();
+        let calls = Calls { operation, size, dst, src, calls, untimed };
+        match self.helper.ask(&Request::Libc(calls))? {
+            Answer::Nanoseconds(its, library) => Ok((its, library)),
+            other => Err(io::Error::other(format!("the helper answered {other:?}"))),
+        }
     }
 
     /// What this libc would take where the library takes `library_ns` in this process, round by round:
@@ -248,16 +234,11 @@ impl Candidate for TunedLibc {
 
     fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
         let place = places.first()?;
-        let request = Request {
-            size: place.n,
-            dst: place.dst.addr() % PAGE_SIZE,
-            src: place.src.addr() % PAGE_SIZE,
-            calls,
-            untimed: std::mem::take(&mut self.untimed),
-        };
+        let at = (place.dst.addr() % PAGE_SIZE, place.src.addr() % PAGE_SIZE);
+        let (n, untimed) = (place.n, std::mem::take(&mut self.untimed));
         let told = match &self.failed {
             Some(_) => None,
-            None => self.ask(&request).map_err(|error| self.failed = Some(error)).ok(),
+            None => self.ask(n, at, calls, untimed).map_err(|error| self.failed = Some(error)).ok(),
         };
         // Of a child that has died nothing is kept; the rounds have to end somehow.
         let (its, library) = told.unwrap_or((1.0, 1.0));
@@ -266,61 +247,30 @@ impl Candidate for TunedLibc {
     }
 }
 
-impl Drop for TunedLibc {
-    fn drop(&mut self) {
-        // The end of its input ends the child.
-        drop(self.requests.take());
-        let _ = self.child.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_request_is_five_numbers_that_fit() {
-        let request = Request { size: 7, dst: 1, src: 4095, calls: 9, untimed: 3 };
-        assert_eq!(Request::parse("7 1 4095 9 3"), Some(request));
-        for line in
-            ["", "7 1 2 3", "7 1 2 3 4 5", "7 1 4096 9 1", "0 0 0 1 1", "x 1 2 3 4", "7 -1 2 3 4"]
-        {
-            assert_eq!(Request::parse(line), None, "{line}");
-        }
+    fn calls(operation: &str, size: usize, dst: usize, src: usize) -> Calls {
+        Calls { operation: operation.to_owned(), size, dst, src, calls: 50, untimed: 0 }
     }
 
     #[test]
     fn every_operation_is_served_checked_and_timed() {
-        for operation in [
-            Operation::Copy,
-            Operation::Move,
-            Operation::Fill,
-            Operation::Zero,
-            Operation::Compare,
-            Operation::Equal,
-        ] {
-            let mut told = Vec::new();
-            serve(
-                operation,
-                "100 24 521 1000 0\n100 24 521 1 32\n5000 0 512 50 1\n".as_bytes(),
-                &mut told,
-            )
-            .expect("served");
-            let told = String::from_utf8(told).expect("text");
-            let times: Vec<Vec<f64>> = told
-                .lines()
-                .map(|line| line.split(' ').map(|time| time.parse().expect("a time")).collect())
-                .collect();
-            assert_eq!(times.len(), 3);
-            assert!(times[0].len() == 2 && times[0].iter().all(|time| *time > 0.0), "{operation}");
+        for operation in ["copy", "move", "fill", "zero", "compare", "equal"] {
+            let mut elsewhere = Elsewhere::default();
+            for asked in [calls(operation, 100, 24, 521), calls(operation, 5000, 0, 512)] {
+                let (libc, library) = elsewhere.time(&asked).expect("served");
+                assert!(libc > 0.0 && library > 0.0, "{operation}");
+            }
         }
-        let error = serve(Operation::Copy, "nonsense\n".as_bytes(), Vec::new()).expect_err("bad");
-        assert!(error.to_string().contains("found \"nonsense\", accepted SIZE"), "{error}");
     }
 
     #[test]
-    fn a_program_that_does_not_answer_is_refused() {
-        assert!(TunedLibc::start(Path::new("/bin/true"), "", Operation::Copy).is_err());
-        assert!(TunedLibc::start(Path::new("/nonexistent/x"), "", Operation::Copy).is_err());
+    fn calls_that_fit_no_page_are_refused() {
+        for asked in [calls("fly", 1, 0, 0), calls("copy", 0, 0, 0), calls("copy", 1, 4096, 0)] {
+            let error = Elsewhere::default().time(&asked).expect_err("refused").to_string();
+            assert!(error.contains("accepted an operation, a size"), "{error}");
+        }
     }
 }

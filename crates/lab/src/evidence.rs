@@ -1,12 +1,11 @@
 //! Rows, and what they imply: costs, choices, regrets, gains. Pure; `tune.rs` measures.
 
-use crate::bench::State;
 use crate::decide::{self, AtSize, Cost, Range};
 use crate::routines::LIBC;
 use crate::tune::EXPERIMENT;
 use cachewise::Reuse;
 use cachewise_kernels::{Kernel, Operation};
-use cachewise_measure::{Caches, PairedRatio, Row};
+use cachewise_measure::{Caches, PairedRatio, Row, State};
 use std::collections::BTreeMap;
 
 /// The label of [`State::Beside`], whatever its bystander.
@@ -196,7 +195,7 @@ impl Evidence {
     pub fn sizes(&self, operation: Operation) -> Vec<usize> {
         self.ratios
             .keys()
-            .filter(|(name, _, state)| name == operation.name() && state == State::Warm.label())
+            .filter(|(name, _, state)| name == operation.name() && state == State::Warm.as_str())
             .map(|(_, size, _)| *size as usize)
             .collect()
     }
@@ -256,18 +255,18 @@ impl Evidence {
         };
         // Plain states; `None` when one was measured without this kernel.
         let plain = || -> Option<(f64, f64)> {
-            let mut ratios = vec![weigh(operation, State::Warm.label(), kernel)?];
-            for state in [State::Askew, State::Overlap] {
-                if measured(operation, state.label()) {
-                    ratios.push(weigh(operation, state.label(), kernel)?);
+            let mut ratios = vec![weigh(operation, State::Warm.as_str(), kernel)?];
+            for state in [State::Misaligned, State::Overlap] {
+                if measured(operation, state.as_str()) {
+                    ratios.push(weigh(operation, state.as_str(), kernel)?);
                 }
             }
-            if measured(behind, State::Alike.label()) {
-                ratios.push(weigh(behind, State::Alike.label(), &twin)?);
+            if measured(behind, State::Aliased.as_str()) {
+                ratios.push(weigh(behind, State::Aliased.as_str(), &twin)?);
             }
-            if measured(behind, State::Fresh.label()) {
+            if measured(behind, State::Fresh.as_str()) {
                 // Through the cache it is measured for libc alone.
-                let (ratio, worst) = weigh(behind, State::Fresh.label(), &twin)
+                let (ratio, worst) = weigh(behind, State::Fresh.as_str(), &twin)
                     .filter(|_| around)
                     .unwrap_or((1.0, 1.0));
                 ratios.push((ratio, worst * (decide::GUARD / decide::READ_GUARD)));
@@ -281,15 +280,15 @@ impl Evidence {
         // hint. What it is ahead apart, and not alike, is no loss.
         let alike = || -> Option<f64> {
             let behind_libc = |state: State| {
-                self.shown(behind, size, state.label(), &twin).map(|ratio| ratio.max(1.0))
+                self.shown(behind, size, state.as_str(), &twin).map(|ratio| ratio.max(1.0))
             };
-            Some((behind_libc(State::Alike)? / behind_libc(State::Warm)?).max(1.0).sqrt())
+            Some((behind_libc(State::Aliased)? / behind_libc(State::Warm)?).max(1.0).sqrt())
         };
         let alike = alike().unwrap_or(1.0);
         let by_layout = |(ratio, worst)| Some((ratio * alike, worst));
-        let read = || weigh(behind, State::Read.label(), &twin).and_then(by_layout);
+        let read = || weigh(behind, State::Read.as_str(), &twin).and_then(by_layout);
         let beside = || weigh(behind, BESIDE, &twin).and_then(by_layout);
-        let followed = measured(behind, State::Read.label()) && measured(behind, BESIDE);
+        let followed = measured(behind, State::Read.as_str()) && measured(behind, BESIDE);
         let (ratio, worst) = match reuse {
             Reuse::Soon if followed => read()?,
             Reuse::Never if followed => beside()?,
@@ -376,21 +375,11 @@ pub fn gains(rows: &[Row], decision: &Decided, state: &str) -> Option<PairedRati
             && let Some(libc) = reference.filter(|libc| libc.cell == row.cell)
         {
             let rounds = row.operation_ns.len().min(libc.operation_ns.len());
-            ours.extend(whole(row).into_iter().take(rounds));
-            theirs.extend(whole(libc).into_iter().take(rounds));
+            ours.extend(row.total_ns().into_iter().take(rounds));
+            theirs.extend(libc.total_ns().into_iter().take(rounds));
         }
     }
     (!ours.is_empty()).then(|| PairedRatio::new(&ours, &theirs, 0))
-}
-
-/// Operation, reader and bystander together, by round.
-pub(crate) fn whole(row: &Row) -> Vec<f64> {
-    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
-    row.operation_ns
-        .iter()
-        .enumerate()
-        .map(|(round, time)| time + part(&row.reader_ns, round) + part(&row.bystander_ns, round))
-        .collect()
 }
 
 #[cfg(test)]
@@ -406,7 +395,7 @@ mod tests {
                 size,
                 source: None,
                 destination: None,
-                state: State::Warm.label().into(),
+                state: State::Warm.as_str().into(),
                 reader: None,
                 bystander: None,
                 axes: BTreeMap::new(),
@@ -538,7 +527,7 @@ mod tests {
         rows.push(row("fill", 8 << 20, "fill.avx.nt", 0.9));
         for (kernel, ratio) in [("fill.avx.nt", 1.2), ("libc", 1.0)] {
             let mut fresh = row("fill", 8 << 20, kernel, ratio);
-            fresh.cell.state = State::Fresh.label().into();
+            fresh.cell.state = State::Fresh.as_str().into();
             rows.push(fresh);
         }
         let at = Evidence::new(&rows).at(Operation::Fill, Reuse::Unknown, 8 << 20);

@@ -2,45 +2,38 @@
 //!
 //! Seed 000's workload is `alloc(buf); for(;;) { fork(); use(buf); }`. Forking a process that has
 //! threads leaves the child with the locks of threads that are gone, so the loop runs in a fresh
-//! process with one thread ([`serve`]), which the experiment starts ([`Forker`]) and asks for
-//! loops over a pipe.
+//! process with one thread, a [helper](crate::helper), which the experiment starts ([`Forker`]) and asks
+//! for loops.
 
+use crate::helper::{Answer, Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
+use cachewise_measure::record::names::FORK;
 use cachewise_measure::{Candidate, Place, Reader};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The name under which the kernel's fork stands in records.
-pub const FORK: &str = "fork";
+/// The loops, in the process that forks.
+#[derive(Default)]
+pub(crate) struct Looper {
+    buffer: Option<Buffer>,
+}
 
-/// Serves requests until the input ends: a line with a number of loops is answered by a line with
-/// the page faults that the children of these loops had.
-///
-/// # Errors
-/// A buffer that cannot be had, a process with several threads, a request that is no number, and
-/// what forking, reading and writing can return.
-pub fn serve(bytes: usize, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    if threads() != Some(1) {
-        return Err(io::Error::other("only a process with one thread may fork and go on"));
-    }
-    // Ctrl-C reaches the whole foreground group; this process ends when its input does.
-    // SAFETY: ignoring a signal runs no code of ours.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
-    let buffer = Buffer::new(bytes)?;
-    for line in input.lines() {
-        let line = line?;
-        let loops: u64 = line.trim().parse().map_err(|_| {
-            io::Error::other(format!("fork-loop: found \"{line}\", accepted a number of loops"))
-        })?;
-        let before = children_faults();
-        for _ in 0..loops {
-            fork_and_use(&buffer)?;
+impl Looper {
+    /// Forks so often and says which page faults the children had.
+    pub(crate) fn run(&mut self, bytes: usize, loops: u64) -> io::Result<i64> {
+        if threads() != Some(1) {
+            return Err(io::Error::other("only a process with one thread may fork and go on"));
         }
-        writeln!(output, "{}", children_faults() - before)?;
-        output.flush()?;
+        let kept = self.buffer.take().filter(|buffer| buffer.asked == bytes);
+        let buffer = match kept {
+            Some(buffer) => buffer,
+            None => Buffer::new(bytes)?,
+        };
+        let before = children_faults();
+        (0..loops).try_for_each(|_| fork_and_use(&buffer))?;
+        self.buffer = Some(buffer);
+        Ok(children_faults() - before)
     }
-    Ok(())
 }
 
 /// Threads of this process.
@@ -52,10 +45,12 @@ fn threads() -> Option<usize> {
 struct Buffer {
     start: *mut u8,
     bytes: usize,
+    asked: usize,
 }
 
 impl Buffer {
     fn new(bytes: usize) -> io::Result<Buffer> {
+        let asked = bytes;
         let bytes = bytes.max(1).next_multiple_of(PAGE_SIZE);
         // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
         let start = unsafe {
@@ -80,7 +75,7 @@ impl Buffer {
             // SAFETY: inside the mapping.
             unsafe { start.wrapping_add(at).write(random.u8(1..)) };
         }
-        Ok(Buffer { start, bytes })
+        Ok(Buffer { start, bytes, asked })
     }
 
     /// Seed 000.11: touch byte 0 of each page, then read every 32nd byte. Allocates nothing.
@@ -147,46 +142,32 @@ fn children_faults() -> i64 {
 
 /// The candidate: a child process that forks.
 pub struct Forker {
-    child: Child,
-    requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    helper: Helper,
+    buffer: usize,
     failed: Option<io::Error>,
     loops: u64,
-    faults: u64,
+    faults: i64,
 }
 
 impl Forker {
-    /// Starts `program fork-loop --buffer bytes`.
+    /// Starts a helper of the program and has it fork once.
     ///
     /// # Errors
     /// When it cannot be started or does not answer.
     pub fn start(program: &Path, bytes: usize) -> io::Result<Forker> {
-        let mut child = Command::new(program)
-            .args(["fork-loop", "--buffer", &bytes.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let pipe_missing = || io::Error::other("the child has no pipe");
-        let requests = child.stdin.take().ok_or_else(pipe_missing)?;
-        let answers = BufReader::new(child.stdout.take().ok_or_else(pipe_missing)?);
-        let requests = Some(requests);
-        let mut forker = Forker { child, requests, answers, failed: None, loops: 0, faults: 0 };
+        let helper = Helper::start(program, None)?;
+        let mut forker = Forker { helper, buffer: bytes, failed: None, loops: 0, faults: 0 };
         forker.ask(1)?;
         (forker.loops, forker.faults) = (0, 0);
         Ok(forker)
     }
 
-    fn ask(&mut self, loops: usize) -> io::Result<()> {
-        let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        // One write: a line in two pieces could wake the child twice.
-        requests.write_all(format!("{loops}\n").as_bytes())?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer)?;
-        let faults: u64 = answer.trim().parse().map_err(|_| {
-            io::Error::other(format!("found \"{}\", accepted a number of faults", answer.trim()))
-        })?;
-        self.loops += loops as u64;
+    fn ask(&mut self, loops: u64) -> io::Result<()> {
+        let request = Request::Fork { buffer: self.buffer, loops };
+        let Answer::Faults(faults) = self.helper.ask(&request)? else {
+            return Err(io::Error::other("the helper answered something else"));
+        };
+        self.loops += loops;
         self.faults += faults;
         Ok(())
     }
@@ -215,7 +196,7 @@ impl Candidate for Forker {
     /// The places count, and nothing else: the child has a buffer of its own.
     fn call_all(&mut self, places: &[Place]) {
         if self.failed.is_none()
-            && let Err(error) = self.ask(places.len())
+            && let Err(error) = self.ask(places.len() as u64)
         {
             self.failed = Some(error);
         }
@@ -223,14 +204,6 @@ impl Candidate for Forker {
 
     fn stays(&self) -> bool {
         true
-    }
-}
-
-impl Drop for Forker {
-    fn drop(&mut self) {
-        // The end of its input ends the child.
-        drop(self.requests.take());
-        let _ = self.child.wait();
     }
 }
 
@@ -248,19 +221,5 @@ mod tests {
             let first = unsafe { buffer.start.wrapping_add(page * PAGE_SIZE).read() };
             assert_eq!(first, 1);
         }
-    }
-
-    #[test]
-    fn a_process_with_threads_refuses_to_fork() {
-        // The test harness runs this in a thread of its own.
-        let error = serve(PAGE_SIZE, "1\n".as_bytes(), Vec::new()).expect_err("threads");
-        assert!(error.to_string().contains("one thread"), "{error}");
-    }
-
-    #[test]
-    fn a_program_that_does_not_answer_is_refused() {
-        let error = Forker::start(Path::new("/bin/true"), PAGE_SIZE).err().expect("no answer");
-        assert!(!error.to_string().is_empty());
-        assert!(Forker::start(Path::new("/nonexistent/program"), PAGE_SIZE).is_err());
     }
 }

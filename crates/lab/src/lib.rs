@@ -3,11 +3,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`mod@bench`] | the machine, the clock and the arena; answers one [`Question`](bench::Question) at a time |
-//! | [`candidates`] | kernels, libc and the library behind the same function pointers |
+//! | [`mod@bench`] | the machine, the clock and the arena; measures one [`Task`](bench::Task) at a time |
+//! | [`recorder`] | takes down rows and remarks, reports progress, asks whether to stop |
+//! | [`routines`] | kernels, libc and the library behind the same function pointers |
 //! | [`peers`] | other libraries behind the same function pointers |
 //! | [`distributions`] | which sizes and alignments programs call with |
 //! | [`forking`] | the kernel's own page copies: a process that forks and uses its buffer |
+//! | [`helper`] | a process of its own, for what this one cannot do |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
 //! | [`decide`] | costs to decisions, pure |
@@ -27,13 +29,14 @@ pub mod elsewhere;
 pub mod evidence;
 pub mod experiments;
 pub mod forking;
+pub mod helper;
 pub mod peers;
+pub mod recorder;
 pub mod routines;
 pub mod select;
 pub mod tunables;
 pub mod tune;
 pub mod verify;
-pub mod watch;
 #[cfg(target_arch = "x86_64")]
 pub mod xstate;
 
@@ -96,16 +99,6 @@ pub enum LabError {
         /// What the experiment takes.
         accepted: String,
     },
-    /// An option has no meaning for an experiment.
-    #[error("{option}: {experiment} has no use for it ({why}); accepted without it")]
-    OptionRefused {
-        /// The option.
-        option: &'static str,
-        /// The experiment.
-        experiment: &'static str,
-        /// Why not.
-        why: &'static str,
-    },
     /// No experiment has that name.
     #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]
     UnknownExperiment {
@@ -159,9 +152,9 @@ pub enum LabError {
         /// Who, where, what.
         what: String,
     },
-    /// The measurement was refused or stopped.
+    /// The measurement was refused.
     #[error(transparent)]
-    Measure(#[from] MeasureError),
+    Measure(MeasureError),
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -183,6 +176,15 @@ impl From<distributions::DistributionError> for LabError {
     /// Not as its source: the message has all of it.
     fn from(error: distributions::DistributionError) -> LabError {
         LabError::Distribution(error)
+    }
+}
+
+impl From<MeasureError> for LabError {
+    fn from(error: MeasureError) -> LabError {
+        match error {
+            MeasureError::Interrupted => LabError::Interrupted,
+            error => LabError::Measure(error),
+        }
     }
 }
 

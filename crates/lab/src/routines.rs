@@ -5,8 +5,7 @@ use cachewise_kernels::table::{CopyFn, FillFn};
 use cachewise_kernels::{Function, Kernel, Operation};
 use std::ffi::c_void;
 
-/// The name under which the reference stands in records and tables.
-pub const LIBC: &str = "libc";
+pub use cachewise_measure::record::names::{LIBC, LIBRARY};
 
 /// A named routine.
 #[derive(Clone, Debug)]
@@ -51,7 +50,7 @@ fn as_copy(function: CCopy) -> CopyFn {
 }
 
 fn as_fill(function: CFill) -> FillFn {
-    // SAFETY: as above.
+    // SAFETY: the two types differ in the pointees alone, which no calling convention sees.
     unsafe { std::mem::transmute::<CFill, FillFn>(function) }
 }
 
@@ -80,9 +79,6 @@ unsafe extern "C" fn libc_zero_pages(dst: *mut u8, order: u32) {
     // SAFETY: the caller's promise (`ZeroPagesFn`).
     unsafe { libc::memset(dst.cast(), 0, cachewise_kernels::PAGE_SIZE << order) };
 }
-
-/// The name under which the library itself stands in records.
-pub const LIBRARY: &str = "cachewise";
 
 /// The library's own entry point for an operation: what a program that links it calls, decision
 /// included. Page operations have none; they get the byte operation's.

@@ -10,14 +10,14 @@ pub mod seam;
 pub mod tuning;
 
 use crate::LabError;
-use crate::bench::{Answer, Bench, Question, State};
+use crate::bench::{Bench, Cell, Task};
 use crate::decide;
+use crate::recorder::Progress;
 use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select::{NON_TEMPORAL_FROM, candidates};
-use crate::watch::Observer;
 use cachewise::profile::{FIRST_SIZE, hints};
 use cachewise_kernels::{Kernel, Operation};
-use cachewise_measure::{Figure, FigureKind, Plan, Row};
+use cachewise_measure::{Figure, FigureKind, Plan, Row, State};
 use std::collections::BTreeMap;
 
 pub use crate::evidence::{Decided, Evidence, Regret, chosen, gains};
@@ -36,39 +36,23 @@ pub const PARALLEL: &str = "tune-parallel";
 /// How a tuning's rows are drawn.
 #[must_use]
 pub fn figures() -> Vec<Figure> {
-    let figure = |title: &str, value: &str, state: &str| Figure {
-        title: title.to_owned(),
-        kind: FigureKind::Curve,
-        x: "size".to_owned(),
-        y: None,
-        value: value.to_owned(),
-        panels: Vec::new(),
-        candidates: Vec::new(),
-        states: state.to_owned(),
+    let figure = |title, value, state: State| {
+        Figure::new(title, FigureKind::Curve, "size", value).of(&state)
+    };
+    let bars = |title, state: State| {
+        Figure::new(title, FigureKind::Bars, "candidate", "cost").by(&["size"]).of(&state)
     };
     vec![
-        figure("Speed by size, warm buffers", "gbps", State::Warm.label()),
-        Figure {
-            candidates: vec![LIBC.to_owned(), crate::routines::LIBRARY.to_owned()],
-            ..figure("The library following these decisions", "ratio", State::Warm.label())
-        },
-        figure("Operation and the reader after it", "total_ratio", State::Read.label()),
-        figure("Operation and the bystander beside it", "total_ratio", "beside"),
-        figure("Operands off alignment", "ratio", State::Askew.label()),
-        figure("Operands alike in their low bits", "ratio", State::Alike.label()),
-        figure("Destination never touched before", "ratio", State::Fresh.label()),
-        Figure {
-            kind: FigureKind::Bars,
-            x: "candidate".to_owned(),
-            panels: vec!["size".to_owned()],
-            ..figure("Operation and reader, in time", "cost", State::Read.label())
-        },
-        Figure {
-            kind: FigureKind::Bars,
-            x: "candidate".to_owned(),
-            panels: vec!["size".to_owned()],
-            ..figure("Operation and bystander, in time", "cost", "beside")
-        },
+        figure("Speed by size, warm buffers", "gbps", State::Warm),
+        figure("The library following these decisions", "ratio", State::Warm)
+            .among([LIBC, crate::routines::LIBRARY]),
+        figure("Operation and the reader after it", "total_ratio", State::Read),
+        figure("Operation and the bystander beside it", "total_ratio", State::Beside),
+        figure("Operands off alignment", "ratio", State::Misaligned),
+        figure("Operands alike in their low bits", "ratio", State::Aliased),
+        figure("Destination never touched before", "ratio", State::Fresh),
+        bars("Operation and reader, in time", State::Read),
+        bars("Operation and bystander, in time", State::Beside),
     ]
 }
 
@@ -156,15 +140,15 @@ fn states(bench: &Bench, effort: Effort, operation: Operation, size: usize) -> V
         return states;
     }
     if size <= bench.machine.caches.llc.bytes / 4 {
-        states.push(State::Askew);
+        states.push(State::Misaligned);
     }
     let stores = !matches!(operation, Operation::Compare | Operation::Equal);
     if stores && size >= NON_TEMPORAL_FROM {
         if operation == Operation::Copy {
-            states.push(State::Alike);
+            states.push(State::Aliased);
         }
         states.push(State::Read);
-        states.push(State::Beside { bystander: bench.bystander_bytes(size) });
+        states.push(State::Beside);
         // A minute and more of page faults: not in a quick tuning.
         if effort != Effort::Quick && size >= FRESH_FROM && size.is_power_of_two() {
             states.push(State::Fresh);
@@ -174,14 +158,14 @@ fn states(bench: &Bench, effort: Effort, operation: Operation, size: usize) -> V
 }
 
 /// The work of a cell in bytes moved or so, for the time left.
-fn work(operation: Operation, size: usize, state: State, candidates: usize) -> f64 {
+fn work(operation: Operation, size: usize, state: &State, candidates: usize) -> f64 {
     let touches = match operation {
         Operation::Copy | Operation::Move => 2.0,
         _ => 1.0,
     };
     let after = match state {
         State::Read => 1.0,
-        State::Beside { .. } => 3.0,
+        State::Beside => 3.0,
         // The faults, and the call that is not counted.
         State::Fresh => 10.0,
         _ => 0.0,
@@ -203,7 +187,7 @@ pub struct Tuner<'t> {
     /// The largest operation measured, where the effort's own is not wanted.
     pub largest: Option<usize>,
     /// Told of progress, asked whether to stop.
-    pub observer: &'t mut dyn Observer,
+    pub observer: &'t mut dyn Progress,
     /// Given every row.
     pub sink: &'t mut Sink<'t>,
 }
@@ -257,27 +241,29 @@ impl Tuner<'_> {
         if state != State::Warm || routines.len() <= MOST_FINALISTS {
             plan.screening_rounds = 0;
         }
-        let question = Question {
-            experiment,
-            operation,
-            size,
-            state,
-            routines,
-            plan,
-            verify: matches!(state, State::Warm | State::Overlap),
+        let check = matches!(state, State::Warm | State::Overlap);
+        let cell = match state {
+            State::Misaligned => Cell::misaligned(),
+            State::Overlap => Cell::overlapping(),
+            State::Aliased => Cell::aliased(),
+            State::Fresh => Cell::fresh(),
+            State::Read => Cell::read(),
+            State::Beside => Cell::beside(self.bench.bystander_bytes(size)),
+            _ => Cell::warm(),
         };
-        let Answer { rows: answered, interrupted, .. } =
-            self.bench.ask(&question, self.observer)?;
-        if interrupted {
-            return Ok(Stage::Interrupted);
-        }
+        let task = Task { experiment, operation, size, cell, plan };
+        let stop = || self.observer.cancelled();
+        let answered = match self.bench.routines(&task, routines, check, &stop) {
+            Err(LabError::Interrupted) => return Ok(Stage::Interrupted),
+            found => found?.rows(),
+        };
         for row in &answered {
             (self.sink)(row)?;
         }
         rows.extend(answered);
         self.observer.advance(
-            &format!("{operation} {}", crate::experiments::short_bytes(size)),
-            work(operation, size, state, routines.len()),
+            &format!("{operation} {}", cachewise_measure::units::bytes(size as u64)),
+            work(operation, size, &state, routines.len()),
         );
         Ok(Stage::Done)
     }
@@ -312,7 +298,7 @@ impl Tuner<'_> {
                         State::Warm if given.is_none() => field,
                         _ => field.min(MOST_FINALISTS),
                     };
-                    total += work(operation, size, state, candidates);
+                    total += work(operation, size, &state, candidates);
                 }
             }
         }
@@ -527,7 +513,7 @@ impl Tuner<'_> {
     pub fn library(&mut self, rows: &mut Vec<Row>) -> Result<Stage, LabError> {
         let sizes = self.effort.grid(self.most());
         let operations = cachewise::profile::OPERATIONS;
-        let total = sizes.iter().map(|&size| work(Operation::Copy, size, State::Warm, 2));
+        let total = sizes.iter().map(|&size| work(Operation::Copy, size, &State::Warm, 2));
         self.observer
             .begin("the library against libc", total.sum::<f64>() * operations.len() as f64);
         for operation in operations {
@@ -556,9 +542,11 @@ impl Tuner<'_> {
             most,
             self.observer,
             self.sink,
-        )?;
-        let Some(found) = found else { return Ok(Stage::Interrupted) };
-        rows.extend(found);
+        );
+        match found {
+            Err(LabError::Interrupted) => return Ok(Stage::Interrupted),
+            found => rows.extend(found?),
+        }
         Ok(Stage::Done)
     }
 }
@@ -580,7 +568,7 @@ fn finalists_of(rows: &[Row]) -> Vec<&'static str> {
     const ABSENT: f64 = 1.0;
     let mut sizes: BTreeMap<u64, BTreeMap<&'static str, f64>> = BTreeMap::new();
     let mut kernels: Vec<&'static Kernel> = Vec::new();
-    for row in rows.iter().filter(|row| row.cell.state == State::Warm.label()) {
+    for row in rows.iter().filter(|row| row.cell.state == State::Warm) {
         let (Some(ratio), Some(kernel)) = (row.ratio, cachewise_kernels::find(&row.candidate))
         else {
             continue;

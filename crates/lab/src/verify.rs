@@ -3,9 +3,9 @@
 //! mean nothing, emulated ones, and for whoever wants the bytes proved before an hour of measuring.
 
 use crate::LabError;
+use crate::recorder::Progress;
 use crate::routines::{Routine, libc_reference, library};
 use crate::select;
-use crate::watch::Observer;
 use cachewise::profile::OPERATIONS;
 use cachewise_kernels::{Features, Operation, PAGE_SIZE, TABLE};
 use cachewise_measure::verify::verify_counted;
@@ -26,7 +26,7 @@ fn sizes_for(machine: &Machine) -> &'static [usize] {
     }
 }
 
-/// Offsets of destination and source in a page, as the bench has them aligned and askew.
+/// Offsets of destination and source in a page, as the bench has them aligned and misaligned.
 const OFFSETS: &[(usize, usize)] = &[(0, 512), (24, 512 + 9), (1, 2)];
 
 /// What was checked.
@@ -40,8 +40,6 @@ pub struct Verified {
     pub calls: u64,
     /// Kernels that this CPU cannot run, with the reason.
     pub skipped: Vec<String>,
-    /// Whether the user stopped it.
-    pub interrupted: bool,
 }
 
 /// Checks the kernels of `operations` that `pattern` asks for, and the C library beside them, at
@@ -54,7 +52,7 @@ pub fn kernels(
     pattern: Option<&str>,
     sizes: &[usize],
     seed: u64,
-    observer: &mut dyn Observer,
+    progress: &mut dyn Progress,
 ) -> Result<Verified, LabError> {
     let (here, absent) =
         select::runnable(select::kernels(operations, pattern)?, Features::detect());
@@ -66,7 +64,7 @@ pub fn kernels(
     let mut routines: Vec<Routine> = here.iter().map(|kernel| Routine::from(*kernel)).collect();
     let kernels = routines.len();
     routines.extend(operations.iter().map(|operation| libc_reference(*operation)));
-    let mut done = check(&routines, kernels, sizes, seed, observer)?;
+    let mut done = check(&routines, kernels, sizes, seed, progress)?;
     done.skipped =
         absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
     Ok(done)
@@ -76,7 +74,7 @@ pub fn kernels(
 ///
 /// # Errors
 /// Wrong bytes, refused memory.
-pub fn tuning(seed: u64, observer: &mut dyn Observer) -> Result<Verified, LabError> {
+pub fn tuning(seed: u64, progress: &mut dyn Progress) -> Result<Verified, LabError> {
     let deployable = TABLE
         .iter()
         .filter(|kernel| kernel.deploy && OPERATIONS.contains(&kernel.operation()))
@@ -87,7 +85,7 @@ pub fn tuning(seed: u64, observer: &mut dyn Observer) -> Result<Verified, LabErr
     for operation in OPERATIONS {
         routines.extend([libc_reference(operation), library(operation)]);
     }
-    let mut done = check(&routines, kernels, &[], seed, observer)?;
+    let mut done = check(&routines, kernels, &[], seed, progress)?;
     done.skipped =
         absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
     Ok(done)
@@ -98,7 +96,7 @@ fn check(
     kernels: usize,
     sizes: &[usize],
     seed: u64,
-    observer: &mut dyn Observer,
+    progress: &mut dyn Progress,
 ) -> Result<Verified, LabError> {
     let sizes = if sizes.is_empty() { sizes_for(&Machine::describe()) } else { sizes };
     let largest = sizes.iter().copied().max().unwrap_or(0);
@@ -111,7 +109,7 @@ fn check(
     let (dst, src) = (arena.as_mut_ptr(), arena.as_mut_ptr().wrapping_add(room));
     let calls = Cell::new(0);
     let mut done = Verified { kernels, others: routines.len() - kernels, ..Verified::default() };
-    observer.begin("verify", routines.len() as f64);
+    progress.begin("verify", routines.len() as f64);
     for routine in routines {
         let operation = routine.function.operation();
         let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
@@ -137,11 +135,10 @@ fn check(
                 })?;
             }
         }
-        if observer.cancelled() {
-            done.interrupted = true;
-            break;
+        if progress.cancelled() {
+            return Err(LabError::Interrupted);
         }
-        observer.advance(&routine.name, 1.0);
+        progress.advance(&routine.name, 1.0);
     }
     done.calls = calls.get();
     Ok(done)
@@ -150,7 +147,7 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::Unobserved;
+    use crate::recorder::Unobserved;
 
     #[test]
     fn everything_that_is_chosen_is_called() {
@@ -164,7 +161,6 @@ mod tests {
         .expect("the references are right");
         // Each at three pairs of offsets, one call each.
         assert_eq!((done.kernels, done.others, done.calls), (2, 2, 12));
-        assert!(!done.interrupted);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Experiment, Finish, Options, Setting};
-use cachewise_lab::watch::Observer;
+use cachewise_lab::experiments::{self, Experiment, Options, Setting};
+use cachewise_lab::recorder::{Progress, Recorder};
 use cachewise_measure::{Figure, FigureKind, Level, Row};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ static BENCH: LazyLock<Mutex<Bench>> =
 
 /// What an experiment handed over.
 struct Outcome {
-    finish: Result<Finish, LabError>,
+    finish: Result<(), LabError>,
     rows: Vec<Row>,
     notes: Vec<String>,
     verdicts: Vec<String>,
@@ -27,7 +27,7 @@ struct Patience {
     left: usize,
 }
 
-impl Observer for Patience {
+impl Progress for Patience {
     fn begin(&mut self, _: &str, units: f64) {
         self.begun = units;
     }
@@ -42,29 +42,17 @@ impl Observer for Patience {
 
 fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let (mut rows, mut notes, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
     let experiment = experiments::find(name).expect("it is listed");
-    let finish = experiment.run(&mut Setting {
-        bench: &mut bench,
-        options,
-        observer: patience,
-        rows: &mut |row| {
-            rows.push(row.clone());
-            Ok(())
-        },
-        notes: &mut |note| {
-            notes.push(note);
-            Ok(())
-        },
-        verdicts: &mut |verdict| verdicts.push(verdict),
-    });
-    Outcome { finish, rows, notes, verdicts }
+    let mut out = Recorder::new(patience, None);
+    let finish = experiment.run(&mut Setting { bench: &mut bench, options, out: &mut out });
+    let verdicts = cachewise_report::sentences::of(name, &out.rows, &out.decisions.kernels);
+    Outcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
 
 fn run(name: &str, options: &Options) -> Outcome {
     let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
     let outcome = run_with(name, options, &mut patience);
-    assert!(matches!(outcome.finish, Ok(Finish::Complete)), "{name}: {:?}", outcome.finish);
+    assert!(matches!(outcome.finish, Ok(())), "{name}: {:?}", outcome.finish);
     let share = patience.advanced / patience.begun;
     assert!((0.99..=1.01).contains(&share), "{name}: the bar ends at {share}");
     consistent(name, &outcome);
@@ -86,7 +74,7 @@ fn consistent(name: &str, outcome: &Outcome) {
     for row in &outcome.rows {
         assert_eq!(row.experiment, name);
         assert!(row.operation_ns.len() >= 15 || row.dropped, "{name}: {row:?}");
-        assert!(row.ratio.is_some() && row.verdict.is_some(), "{name}: {row:?}");
+        assert!(row.ratio.is_some(), "{name}: {row:?}");
         let has_reference = outcome
             .rows
             .iter()
@@ -158,7 +146,9 @@ fn pages_are_cleared_counted_and_judged() {
         assert_eq!(row.reader_ns.len(), row.operation_ns.len());
     }
     assert!(outcome.verdicts[0].starts_with("Seed 000.12"), "{:?}", outcome.verdicts);
-    assert!(outcome.verdicts[0].contains("at 32K") && outcome.verdicts[0].contains("at 320K"));
+    assert!(
+        outcome.verdicts[0].contains("at 32 KiB") && outcome.verdicts[0].contains("at 320 KiB")
+    );
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -222,7 +212,7 @@ fn the_map_answers_the_question() {
 fn the_kind_of_cpu_is_named() {
     let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
     let verdicts = outcome.verdicts.join("\n");
-    assert!(verdicts.contains("NT to a cached target of 4K (001.4"), "{verdicts}");
+    assert!(verdicts.contains("NT to a cached target of 4 KiB (001.4"), "{verdicts}");
     assert!(verdicts.contains("copy.mmx.nt"), "{verdicts}");
     assert!(verdicts.contains("prefetchnta in copy.mmx.pf320 (002.9)"), "{verdicts}");
     let states: std::collections::BTreeSet<_> =
@@ -269,7 +259,11 @@ fn being_stopped_keeps_finished_rows() {
     ] {
         let mut patience = Patience { begun: 0.0, advanced: 0.0, left: 1 };
         let outcome = run_with(name, &options, &mut patience);
-        assert!(matches!(outcome.finish, Ok(Finish::Interrupted)), "{name}: {:?}", outcome.finish);
+        assert!(
+            matches!(outcome.finish, Err(LabError::Interrupted)),
+            "{name}: {:?}",
+            outcome.finish
+        );
         assert!(!outcome.rows.is_empty(), "{name} keeps the cell that was finished");
         assert!(outcome.rows.iter().all(|row| row.operation_ns.len() >= 15), "{name}");
     }
@@ -298,9 +292,9 @@ fn options_without_meaning_are_refused_in_a_line() {
     }
     assert!(refused("reuse-map", quick("copy\\.sse2", &[])).contains("none of the kernels chosen"));
     let text = refused("cached-target", quick("copy\\.sse2", &[]));
-    assert!(text.contains("stores around the cache or prefetches"), "{text}");
+    assert!(text.contains("stores non-temporally or prefetches"), "{text}");
     let text = refused("receive", quick("copy\\.sse2", &[]));
-    assert!(text.starts_with("--kernels: found 1 that store through the cache and 0"), "{text}");
+    assert!(text.starts_with("--kernels: found 1 with ordinary stores and 0"), "{text}");
     assert!(refused("page-clear", quick("zero.nonesuch", &[])).contains("nearest"));
 }
 
@@ -316,35 +310,57 @@ fn faults() -> i64 {
 
 #[test]
 fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
-    use cachewise_lab::bench::{Question, State};
+    use cachewise_lab::bench::{Cell, Task};
     use cachewise_lab::routines::{Routine, libc_reference};
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     let kernel = cachewise_kernels::find("copy.gpr64").expect("it is listed");
     let routines = [libc_reference(cachewise_kernels::Operation::Copy), Routine::from(kernel)];
-    let mut asked = |state: State| {
-        let plan = cachewise_measure::Plan::default();
-        let question = Question {
+    let mut measured = |cell: Cell| {
+        let task = Task {
             experiment: "test",
             operation: cachewise_kernels::Operation::Copy,
             size: 4 << 20,
-            state,
-            routines: &routines,
-            plan,
-            verify: true,
+            cell,
+            plan: cachewise_measure::Plan::default(),
         };
         let before = faults();
-        let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
-        let answer = bench.ask(&question, &mut patience).expect("an answer");
-        (answer, faults() - before)
+        let found = bench.routines(&task, &routines, true, &|| false).expect("rows");
+        (found.rows(), faults() - before)
     };
     let calls = 2 * 15;
-    asked(State::Alike);
-    let (old, few) = asked(State::Alike);
-    let (fresh, many) = asked(State::Fresh);
-    assert!(fresh.rows.iter().all(|row| row.calls == 1 && row.operation_ns.len() == 15));
-    assert_eq!(fresh.rows[0].cell.state, "fresh");
-    assert!(old.rows.iter().all(|row| !row.dropped));
+    measured(Cell::aliased());
+    let (old, few) = measured(Cell::aliased());
+    let (fresh, many) = measured(Cell::fresh());
+    assert!(fresh.iter().all(|row| row.calls == 1 && row.operation_ns.len() == 15));
+    assert_eq!(fresh[0].cell.state, "fresh");
+    assert!(old.iter().all(|row| !row.dropped));
     // Two huge pages at least per call, or a thousand small ones.
     assert!(many >= 2 * calls, "{many} faults");
     assert!(few < calls, "{few} faults");
+}
+
+#[test]
+fn a_cell_names_its_destination_and_restores_it() {
+    use cachewise_lab::bench::{Cell, Task};
+    use cachewise_lab::routines::libc_reference;
+    use cachewise_measure::{Contents, Restore};
+    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
+    for (cell, label, restore) in [
+        (Cell::warm(), "warm", Restore::Cached),
+        (Cell::evicted(), "evicted", Restore::Evicted),
+        (Cell::misaligned(), "misaligned", Restore::Cached),
+        (Cell::aliased(), "4K-aliased", Restore::Cached),
+        (Cell::above_power(4096), "above 2^n", Restore::Cached),
+        (Cell::overlapping(), "overlap", Restore::Cached),
+        (Cell { contents: Some(Contents::Overwritten), ..Cell::read() }, "read", Restore::Cached),
+    ] {
+        assert_eq!(cell.restore, restore, "{label}");
+        let operation = cachewise_kernels::Operation::Move;
+        let routines = [libc_reference(operation)];
+        let plan = cachewise_measure::Plan { calls: Some(3), ..Default::default() };
+        let task = Task { experiment: "test", operation, size: 4096, cell, plan };
+        let rows = bench.routines(&task, &routines, true, &|| false).expect(label).rows();
+        assert_eq!(rows[0].cell.state, label);
+        assert!(rows[0].operation_ns.iter().all(|ns| *ns > 0.0), "{label}");
+    }
 }

@@ -4,10 +4,9 @@
 
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Finish, Options, Setting};
-use cachewise_lab::watch::Observer;
+use cachewise_lab::experiments::{self, Options, Setting};
+use cachewise_lab::recorder::{Progress, Recorder};
 use cachewise_measure::{Figure, FigureKind, Level, Row};
-use std::cell::Cell;
 
 /// An experiment, and options under which it is short.
 struct Short {
@@ -68,48 +67,44 @@ fn shorts() -> Vec<Short> {
     ]
 }
 
-/// Stops once the flag is up.
-struct Until<'f>(&'f Cell<bool>);
+/// Stops once a cell was finished, if it is to.
+struct Until {
+    stops: bool,
+    advanced: bool,
+}
 
-impl Observer for Until<'_> {
+impl Progress for Until {
     fn begin(&mut self, _: &str, units: f64) {
         assert!(units > 0.0);
     }
     fn advance(&mut self, _: &str, units: f64) {
         assert!(units > 0.0);
+        self.advanced = true;
     }
     fn cancelled(&self) -> bool {
-        self.0.get()
+        self.stops && self.advanced
     }
 }
 
 struct Ran {
-    finish: Finish,
+    interrupted: bool,
     rows: Vec<Row>,
     verdicts: Vec<String>,
 }
 
-fn run(
-    bench: &mut Bench,
-    name: &str,
-    options: &Options,
-    stop_after_a_row: bool,
-) -> Result<Ran, LabError> {
-    let stop = Cell::new(false);
-    let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
-    let finish = experiments::find(name)?.run(&mut Setting {
-        bench,
-        options,
-        observer: &mut Until(&stop),
-        rows: &mut |row| {
-            rows.push(row.clone());
-            stop.set(stop_after_a_row);
-            Ok(())
-        },
-        notes: &mut |_| Ok(()),
-        verdicts: &mut |sentence| verdicts.push(sentence),
-    })?;
-    Ok(Ran { finish, rows, verdicts })
+fn run(bench: &mut Bench, name: &str, options: &Options, stops: bool) -> Result<Ran, LabError> {
+    let mut until = Until { stops, advanced: false };
+    let mut out = Recorder::new(&mut until, None);
+    let finish = experiments::find(name)?.run(&mut Setting { bench, options, out: &mut out });
+    let verdicts = cachewise_report::sentences::of(name, &out.rows, &out.decisions.kernels);
+    let interrupted = match finish {
+        Err(LabError::Interrupted) => true,
+        finish => {
+            finish?;
+            false
+        }
+    };
+    Ok(Ran { interrupted, rows: out.rows, verdicts })
 }
 
 /// Every coordinate and quantity of a figure exists among the rows it draws.
@@ -146,7 +141,7 @@ fn rows_figures_and_verdicts_agree() {
         let name = short.name;
         let ran = run(&mut bench, name, &short.options, false)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(ran.finish, Finish::Complete, "{name}");
+        assert!(!ran.interrupted, "{name}");
         for candidate in short.candidates {
             assert!(
                 ran.rows.iter().any(|row| row.candidate == *candidate),
@@ -188,7 +183,7 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
     for short in shorts() {
         let ran = run(&mut bench, short.name, &short.options, true)
             .unwrap_or_else(|error| panic!("{}: {error}", short.name));
-        assert_eq!(ran.finish, Finish::Interrupted, "{}", short.name);
+        assert!(ran.interrupted, "{}", short.name);
         assert!(!ran.rows.is_empty() && !ran.verdicts.is_empty(), "{}", short.name);
     }
 }

@@ -2,28 +2,20 @@
 //! looks at a timing.
 
 use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Finish, Options, Setting, page_fault};
-use cachewise_lab::watch::Unobserved;
+use cachewise_lab::experiments::{self, Options, Setting, page_fault};
+use cachewise_lab::recorder::{Recorder, Unobserved};
 use cachewise_measure::Row;
+use cachewise_measure::record::names;
 
 fn run(bench: &mut Bench, options: &Options) -> Result<(Vec<Row>, Vec<String>), String> {
-    let (mut rows, mut verdicts) = (Vec::new(), Vec::new());
-    let finish = experiments::find("page-fault").expect("it exists").run(&mut Setting {
-        bench,
-        options,
-        observer: &mut Unobserved,
-        rows: &mut |row| {
-            rows.push(row.clone());
-            Ok(())
-        },
-        notes: &mut |_| Ok(()),
-        verdicts: &mut |verdict| verdicts.push(verdict),
-    });
-    match finish {
-        Ok(finish) => assert_eq!(finish, Finish::Complete),
-        Err(error) => return Err(error.to_string()),
-    }
-    Ok((rows, verdicts))
+    let mut unobserved = Unobserved;
+    let mut out = Recorder::new(&mut unobserved, None);
+    experiments::find("page-fault")
+        .expect("it exists")
+        .run(&mut Setting { bench, options, out: &mut out })
+        .map_err(|error| error.to_string())?;
+    let verdicts = cachewise_report::sentences::of("page-fault", &out.rows, &[]);
+    Ok((out.rows, verdicts))
 }
 
 #[test]
@@ -51,17 +43,15 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     for row in rows.iter().filter(|row| row.cell.state == "fault") {
         assert_eq!(row.reference, "kernel 4k");
         assert_eq!(row.operation_ns.len(), 2);
-        assert!(figure(row, page_fault::PER_CPU).is_finite(), "{}", row.candidate);
-        let reps = row.cell.axes[page_fault::REPS];
-        assert_eq!(figure(row, page_fault::GIGABYTES), reps * f64::from(1 << 20) / 1e9);
+        assert!(figure(row, names::PER_CPU).is_finite(), "{}", row.candidate);
+        let reps = row.cell.axes[names::REPS];
+        assert_eq!(figure(row, names::GIGABYTES), reps * f64::from(1 << 20) / 1e9);
         match row.candidate.as_str() {
             // Each page is faulted in by itself, once per repetition.
-            "kernel 4k" => assert!(figure(row, page_fault::FAULTS) >= 0.99),
+            "kernel 4k" => assert!(figure(row, names::FAULTS) >= 0.99),
             "pool prezeroed" | "pool hot-zero" => {
-                assert!(figure(row, page_fault::FAULTS) < 0.2);
-                assert!(
-                    figure(row, page_fault::SCRUB) > 0.0 || row.candidate.ends_with("hot-zero")
-                );
+                assert!(figure(row, names::FAULTS) < 0.2);
+                assert!(figure(row, names::SCRUB) > 0.0 || row.candidate.ends_with("hot-zero"));
             }
             _ => {}
         }

@@ -48,6 +48,9 @@ pub enum MeasureError {
         /// The operating system's answer.
         source: std::io::Error,
     },
+    /// Whoever asked for it had it stopped; what is finished was honestly measured.
+    #[error("interrupted")]
+    Interrupted,
     /// A candidate produced wrong bytes; nothing it did may be timed.
     #[error("{candidate}: {wrong}")]
     WrongBytes {

@@ -60,11 +60,8 @@ pub use record::{
     CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Line, Note, Record,
     RecordError, Row, SCHEMA_VERSION, State, ThreadDecision, Writer,
 };
-pub use residency::{Level, Operand, Proof, ProofVerdict};
-pub use sampler::{
-    Candidate, Cell, CellResult, Contents, Delay, Place, Plan, Progress, ReaderSpec, Samples,
-    Unwatched, Watch,
-};
+pub use residency::{Level, Operand, Proof, ProofVerdict, Restore};
+pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
 pub use stats::{DriftVerdict, MARGIN, PairedRatio, Verdict};
 pub use verify::WrongBytes;
 

@@ -47,7 +47,6 @@ pub struct NoiseSnapshot {
     turbo: Option<bool>,
     smt_siblings: Vec<usize>,
     clocksource: Option<String>,
-    counters: Counters,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,14 +54,6 @@ struct CpuTicks {
     busy: u64,
     idle: u64,
     stolen: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Counters {
-    #[default]
-    Usable,
-    Absent,
-    Forbidden(u64),
 }
 
 impl NoiseSnapshot {
@@ -115,7 +106,6 @@ impl NoiseSnapshot {
             smt_siblings: cpu.map_or_else(Vec::new, |cpu| smt_siblings(&tree, cpu)),
             clocksource: tree
                 .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            counters: counters(&tree),
         }
     }
 
@@ -167,20 +157,6 @@ fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
         Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
     };
     list.split(',').filter_map(range).flatten().filter(|sibling| *sibling != cpu).collect()
-}
-
-/// Above 2, `perf_event_paranoid` forbids even a process's own user-mode counters
-/// (Documentation/admin-guide/sysctl/kernel.rst; 3 and more are distributions' additions).
-fn counters(tree: &Tree) -> Counters {
-    let core_units = ["cpu", "cpu_core", "armv8_pmuv3_0", "armv8_pmuv3"];
-    let present = core_units
-        .iter()
-        .any(|unit| tree.path(&format!("sys/bus/event_source/devices/{unit}")).exists());
-    match tree.number("proc/sys/kernel/perf_event_paranoid") {
-        Some(level) if level > 2 => Counters::Forbidden(level),
-        _ if present => Counters::Usable,
-        _ => Counters::Absent,
-    }
 }
 
 /// Bytes of memory this process may use: the machine's, or its control group's limit if that is
@@ -391,21 +367,6 @@ fn standing(
             "a guest shares caches, memory bus and cores with guests it cannot see",
             "repeat at other times of day, or use a dedicated or bare-metal instance",
         );
-    }
-    match now.counters {
-        Counters::Usable => {}
-        Counters::Absent => warn(
-            "counters",
-            "absent".to_owned(),
-            "no hardware performance counters: residency is proved by time alone",
-            "use a machine or instance type that exposes its PMU",
-        ),
-        Counters::Forbidden(level) => warn(
-            "counters",
-            format!("perf_event_paranoid {level}"),
-            "hardware performance counters are forbidden: residency is proved by time alone",
-            "sudo sysctl kernel.perf_event_paranoid=2",
-        ),
     }
     if !machine.caches.notes.is_empty() {
         warn(

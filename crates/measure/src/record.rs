@@ -12,13 +12,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod figure;
+pub mod names;
 mod reading;
 mod row;
+mod threads;
 mod writing;
 
 pub use figure::{Figure, FigureKind, Histogram};
 pub use reading::{RecordError, read, read_partial, read_text};
 pub use row::{CellKey, Row, State, by_cell, groups, made_up, total_ns};
+pub use threads::paying;
 pub use writing::Writer;
 
 /// The schema written by this version; newer ones are refused, older ones are read.

@@ -94,6 +94,21 @@ pub enum Access {
     Write,
 }
 
+/// What is restored before each sample of a [reused](Operand::reused) operand. A destination is
+/// sticky: string instructions leave its lines where they find them, vector stores bring them into the
+/// cache, non-temporal stores drive them out. So a candidate's time depends on who ran before it, unless
+/// the state is restored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restore {
+    /// Nothing: it stays where the last call left it.
+    #[default]
+    Left,
+    /// It is brought into the cache before each sample, as far as the cache holds it.
+    Cached,
+    /// It is driven out of every cache before each call.
+    Evicted,
+}
+
 /// One operand of an operation. See the [module](self) for slots.
 #[derive(Clone, Debug)]
 pub struct Operand {
@@ -109,6 +124,7 @@ pub struct Operand {
     visits: u64,
     scribbles: u64,
     reused: bool,
+    restore: Restore,
 }
 
 impl Operand {
@@ -171,8 +187,8 @@ impl Operand {
     }
 
     /// One buffer of `size` bytes, `offset` (modulo 4096) bytes after byte `from` of the arena,
-    /// that every call uses and that stays wherever the previous call left it:
-    /// [`prepare`](Operand::prepare) does nothing to it, and there is nothing to prove. Its
+    /// that every call uses and that stays wherever the previous call left it, unless it is to be
+    /// [restored](Operand::restored); there is nothing to prove. Its
     /// [`level`](Operand::level) is the nearest that would hold two such buffers.
     ///
     /// # Errors
@@ -227,6 +243,7 @@ impl Operand {
             visits: 0,
             scribbles: seed,
             reused: false,
+            restore: Restore::Left,
         })
     }
 
@@ -245,6 +262,19 @@ impl Operand {
     #[must_use]
     pub fn is_reused(&self) -> bool {
         self.reused
+    }
+
+    /// A reused operand that is restored before each sample.
+    #[must_use]
+    pub fn restored(mut self, restore: Restore) -> Operand {
+        self.restore = restore;
+        self
+    }
+
+    /// What is restored before each sample of it.
+    #[must_use]
+    pub fn restore(&self) -> Restore {
+        self.restore
     }
 
     /// Bytes of a slot.
@@ -327,6 +357,15 @@ impl Operand {
     /// cycle, in visiting order, so that they too have left the cache when visited.
     pub fn prepare(&mut self, count: usize, access: Access) {
         if self.reused {
+            if self.restore != Restore::Left {
+                match access {
+                    Access::Read => self.walk(),
+                    Access::Write => self.scribble(0),
+                }
+            }
+            if self.restore == Restore::Evicted {
+                self.evict();
+            }
             return;
         }
         match (self.level, access) {
@@ -349,6 +388,32 @@ impl Operand {
     fn walk(&self) {
         for ahead in 0..self.layout.slots {
             crate::bystander::read_lines(self.first_line(ahead), self.layout.lines * LINE);
+        }
+    }
+
+    /// Drives the lines of every slot out of every cache.
+    fn evict(&self) {
+        for ahead in 0..self.layout.slots {
+            let first = self.first_line(ahead);
+            for line in 0..self.layout.lines {
+                evict_line(first.wrapping_add(line * LINE));
+            }
+        }
+        // Whatever follows waits until they have left.
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 CPU has SSE2.
+        unsafe {
+            core::arch::x86_64::_mm_mfence();
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: a barrier changes nothing.
+        unsafe {
+            core::arch::asm!("dsb ish", options(nostack));
+        }
+        #[cfg(target_arch = "powerpc64")]
+        // SAFETY: a barrier changes nothing.
+        unsafe {
+            core::arch::asm!("sync", options(nostack));
         }
     }
 
@@ -462,6 +527,25 @@ impl Operand {
                 text: format!("{}: {found:.1} ns a line, nothing to compare: {error}", self.level),
             },
         }
+    }
+}
+
+/// Drives a line of the arena out of every cache.
+fn evict_line(line: *mut u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a mapped line; every x86-64 CPU has SSE2, and flushing changes no byte.
+    unsafe {
+        core::arch::x86_64::_mm_clflush(line);
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a mapped line; Linux lets user space do this (SCTLR_EL1.UCI), and it changes no byte.
+    unsafe {
+        core::arch::asm!("dc civac, {}", in(reg) line, options(nostack));
+    }
+    #[cfg(target_arch = "powerpc64")]
+    // SAFETY: a mapped line; the instruction is unprivileged and changes no byte.
+    unsafe {
+        core::arch::asm!("dcbf 0, {}", in(reg) line, options(nostack));
     }
 }
 

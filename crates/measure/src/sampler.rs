@@ -5,9 +5,10 @@
 //! fastest candidate's operation takes at least [`Plan::min_sample_timer_costs`] times what one
 //! reading of the clock costs. Before each sample the operands are put back in their state, so
 //! that each candidate meets the same one whatever the one before it left. Operands that are
-//! [reused](Operand::reused) stay as they are; there each short sample begins with untimed calls
-//! of the candidate itself, so that what it meets is its own doing: one, or where the operands are
-//! larger than the L2 keeps, as many as go through the last level once (see [`Plan::settles`]).
+//! [reused](Operand::reused) are restored as they [say](crate::residency::Restore); there each short
+//! sample begins with untimed calls
+//! of the candidate itself: one, or where the operands are
+//! larger than the L2 keeps, as many as go through the last level once (see [`Plan::warm_up`]).
 //!
 //! Without reader and bystander the calls of a sample run back to back in one interval. With
 //! either, each call is followed by its reader and its bystander, and each part is an interval of
@@ -18,14 +19,13 @@
 //! then the same number of trial samples, which size the rest and are not kept.
 
 use crate::record::total_ns;
-use crate::residency::Access;
+use crate::residency::{Access, Restore};
 use crate::stats::{DriftVerdict, median};
 use crate::verify::{WrongBytes, verify};
 use crate::{
     Arena, Bystander, Clock, LINE, Level, MeasureError, Operand, PagePolicy, Proof, Reader,
 };
 use cachewise_kernels::Function;
-use std::time::{Duration, Instant};
 
 mod setup;
 mod turns;
@@ -50,7 +50,7 @@ pub trait Candidate {
 
     /// Puts in place what this candidate needs beyond the operands' state: called untimed before
     /// each of its samples, after the operands were prepared, with the places of the calls to come.
-    fn arrange(&mut self, places: &[Place]) {
+    fn set_up(&mut self, places: &[Place]) {
         let _ = places;
     }
 
@@ -93,9 +93,23 @@ pub trait Candidate {
         false
     }
 
-    /// Only candidates of one league drop each other in screening.
-    fn league(&self) -> u8 {
+    /// Only candidates of one group drop each other in screening.
+    fn group(&self) -> u8 {
         0
+    }
+
+    /// Whether it looks at its own outcome, by [`check`](Candidate::check).
+    fn is_checked(&self) -> bool {
+        false
+    }
+
+    /// Says what is wrong with the outcome of one untimed call on a destination that held other bytes.
+    ///
+    /// # Errors
+    /// A sentence that says what was found and what was expected.
+    fn check(&self, place: &Place) -> Result<(), String> {
+        let _ = place;
+        Ok(())
     }
 }
 
@@ -214,7 +228,7 @@ pub struct Plan {
     /// After this many rounds slow candidates are dropped; 0 drops none.
     pub screening_rounds: usize,
     /// A candidate whose whole cost is more than this many times the best one's of its
-    /// [league](Candidate::league) is dropped.
+    /// [group](Candidate::group) is dropped.
     pub drop_ratio: f64,
     /// Decides the order of every round.
     pub seed: u64,
@@ -225,13 +239,11 @@ pub struct Plan {
     /// Calls per sample instead of as many as the lengths above ask for: the loops of a source
     /// document.
     pub calls: Option<usize>,
-    /// Whether short samples on reused operands wait for the last level: a shared one takes dozens of
-    /// calls to hold of an operand what one way of going about it leaves there. As many untimed calls
-    /// are made before each sample as process the size of the last level (64 MiB at most); `false`
-    /// makes one.
-    pub settles: bool,
-    /// No round starts after this much time.
-    pub time_limit: Option<Duration>,
+    /// Whether short samples on reused operands begin with a warm-up of the last level. A shared
+    /// last level takes dozens of calls of one candidate until it holds what that candidate leaves
+    /// there. As many untimed calls are made before each sample as process the size of the last level
+    /// (64 MiB at most); `false` makes one.
+    pub warm_up: bool,
 }
 
 /// Fewest rounds a plan may have.
@@ -239,7 +251,7 @@ pub const MIN_ROUNDS: usize = 15;
 
 impl Default for Plan {
     /// 15 rounds, three of them screening at ratio 4; samples of 1000 clock readings, under half a
-    /// second, that wait for the last level; no time limit.
+    /// second, with a warm-up of the last level.
     fn default() -> Plan {
         Plan {
             rounds: MIN_ROUNDS,
@@ -249,46 +261,10 @@ impl Default for Plan {
             min_sample_timer_costs: 1000.0,
             max_sample_ns: 5e8,
             calls: None,
-            settles: true,
-            time_limit: None,
+            warm_up: true,
         }
     }
 }
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Rounds finished.
-    pub round: usize,
-    /// Rounds planned.
-    pub rounds: usize,
-    /// Samples taken so far.
-    pub samples: usize,
-    /// Candidates still in.
-    pub candidates: usize,
-    /// Who was sampled last.
-    pub candidate: &'a str,
-}
-
-/// Who watches a run: told of progress, asked whether to stop. Never called inside a timed
-/// interval.
-pub trait Watch {
-    /// Whether to stop; asked between samples.
-    fn cancelled(&self) -> bool {
-        false
-    }
-
-    /// Called after every sample.
-    fn progress(&mut self, progress: Progress<'_>) {
-        let _ = progress;
-    }
-}
-
-/// Nobody watches.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
-
-impl Watch for Unwatched {}
 
 /// A cell's samples.
 #[derive(Clone, Debug, PartialEq)]
@@ -312,10 +288,6 @@ pub struct CellResult {
     pub proofs: (Option<Proof>, Option<Proof>),
     /// Rounds finished; every candidate not dropped has one sample for each.
     pub rounds: usize,
-    /// Whether the watch stopped it before all rounds were done.
-    pub interrupted: bool,
-    /// Whether the time limit stopped it before all rounds were done.
-    pub out_of_time: bool,
 }
 
 /// One candidate's samples, nanoseconds per call, by round.
@@ -349,11 +321,5 @@ impl Samples {
     #[must_use]
     pub fn total_ns(&self) -> Vec<f64> {
         total_ns(&self.operation_ns, &self.reader_ns, &self.bystander_ns)
-    }
-
-    fn truncate(&mut self, rounds: usize) {
-        self.operation_ns.truncate(rounds);
-        self.reader_ns.truncate(rounds);
-        self.bystander_ns.truncate(rounds);
     }
 }

@@ -33,14 +33,6 @@ fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
 }
 
-/// Median absolute deviation from the median, unscaled; NaN for no values.
-#[must_use]
-pub fn mad(values: &[f64]) -> f64 {
-    let centre = median(values);
-    let deviations: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
-    median(&deviations)
-}
-
 /// Three outcomes of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -302,7 +294,7 @@ pub fn geometric_mean(values: &[f64]) -> f64 {
 /// A two-sided test's outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
-    /// The test's statistic: S for Mann-Kendall, the smaller rank sum for Wilcoxon.
+    /// The test's statistic: S for Mann-Kendall, U for Mann-Whitney.
     pub statistic: f64,
     /// Probability of one as extreme under the null hypothesis, by normal approximation.
     pub p: f64,
@@ -354,34 +346,6 @@ pub fn sen_slope(values: &[f64]) -> f64 {
         }
     }
     median(&slopes)
-}
-
-/// Wilcoxon's signed-rank test of paired samples, differences of zero left out, ties averaged, no
-/// continuity correction (SciPy's `wilcoxon(zero_method="wilcox", method="approx")`).
-#[must_use]
-pub fn wilcoxon(a: &[f64], b: &[f64]) -> Test {
-    let mut differences: Vec<f64> =
-        a.iter().zip(b).map(|(x, y)| x - y).filter(|d| *d != 0.0 && d.is_finite()).collect();
-    differences.sort_unstable_by(|x, y| x.abs().total_cmp(&y.abs()));
-    let (mut plus, mut minus, mut ties, mut rank) = (0.0, 0.0, 0.0, 0.0);
-    for group in differences.chunk_by(|x, y| x.abs() == y.abs()) {
-        let t = group.len() as f64;
-        let average = rank + (t + 1.0) / 2.0;
-        for difference in group {
-            if *difference > 0.0 { plus += average } else { minus += average }
-        }
-        ties += t * t * t - t;
-        rank += t;
-    }
-    let n = differences.len() as f64;
-    let statistic = f64::min(plus, minus);
-    let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
-    let p = if variance > 0.0 {
-        two_sided_p((statistic - n * (n + 1.0) / 4.0) / variance.sqrt())
-    } else {
-        1.0
-    };
-    Test { statistic, p }
 }
 
 /// Whether a run changed while it was measured.
@@ -444,61 +408,6 @@ impl DriftVerdict {
         } else {
             DriftVerdict::Steady { p, change }
         }
-    }
-}
-
-/// Counts over equal bins between the smallest and the largest value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Histogram {
-    /// The lowest edge.
-    pub low: f64,
-    /// The highest edge, which belongs to the last bin.
-    pub high: f64,
-    /// Values per bin.
-    pub counts: Vec<usize>,
-}
-
-impl Histogram {
-    /// Counts finite values in `bins` equal bins (one at least); like NumPy, values that are all
-    /// equal get edges half a unit to either side.
-    #[must_use]
-    pub fn new(values: &[f64], bins: usize) -> Histogram {
-        let bins = bins.max(1);
-        let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        let mut counts = vec![0; bins];
-        let mut low = finite.iter().copied().fold(f64::INFINITY, f64::min);
-        let mut high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if finite.is_empty() {
-            return Histogram { low: 0.0, high: 1.0, counts };
-        }
-        if low == high {
-            low -= 0.5;
-            high += 0.5;
-        }
-        let edge = |index: usize| low + (high - low) * index as f64 / bins as f64;
-        for value in finite {
-            let mut bin = (((value - low) / (high - low)) * bins as f64) as usize;
-            bin = bin.min(bins - 1);
-            // Rounding may have put a value that lies on an edge on its wrong side.
-            if value < edge(bin) {
-                bin -= 1;
-            } else if bin + 1 < bins && value >= edge(bin + 1) {
-                bin += 1;
-            }
-            counts[bin] += 1;
-        }
-        Histogram { low, high, counts }
-    }
-
-    /// The Freedman-Diaconis number of bins (1981), at most 100; 1 where the quartiles coincide.
-    #[must_use]
-    pub fn suggested_bins(values: &[f64]) -> usize {
-        let ordered = sorted(values);
-        let (Some(first), Some(last)) = (ordered.first(), ordered.last()) else { return 1 };
-        let spread = quantile_of_sorted(&ordered, 0.75) - quantile_of_sorted(&ordered, 0.25);
-        let width = 2.0 * spread / (ordered.len() as f64).cbrt();
-        let bins = ((last - first) / width).ceil();
-        if bins.is_finite() { (bins as usize).clamp(1, 100) } else { 1 }
     }
 }
 

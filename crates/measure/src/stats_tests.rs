@@ -23,7 +23,6 @@ fn order_statistics_are_numpys() {
     for case in fixtures()["samples"].as_array().expect("cases") {
         let values = numbers(&case["values"]);
         near(median(&values), &case["median"]);
-        near(mad(&values), &case["mad"]);
         near(geometric_mean(&values), &case["geometric_mean"]);
         for (q, expected) in case["quantiles"].as_object().expect("quantiles") {
             near(quantile(&values, q.parse().expect("a number")), expected);
@@ -39,15 +38,6 @@ fn trend_tests_are_scipys() {
         near(test.statistic, &case["s"]);
         near(test.p, &case["p"]);
         near(sen_slope(&values), &case["sen_slope"]);
-    }
-}
-
-#[test]
-fn wilcoxon_is_scipys() {
-    for case in fixtures()["pairs"].as_array().expect("cases") {
-        let test = wilcoxon(&numbers(&case["a"]), &numbers(&case["b"]));
-        near(test.statistic, &case["wilcoxon_statistic"]);
-        near(test.p, &case["wilcoxon_p"]);
     }
 }
 
@@ -70,20 +60,6 @@ fn bootstrap_intervals_are_numpys_for_the_same_draws() {
         assert!((own.low - low).abs() < 0.25 * width, "{own:?}, SciPy {low} to {high}");
         assert!((own.high - high).abs() < 0.25 * width, "{own:?}, SciPy {low} to {high}");
         assert_eq!(own, PairedRatio::new(&a, &b, 42), "the seed decides");
-    }
-}
-
-#[test]
-fn histograms_are_numpys() {
-    for case in fixtures()["histograms"].as_array().expect("cases") {
-        let values = numbers(&case["values"]);
-        let counts = numbers(&case["counts"]);
-        let histogram = Histogram::new(&values, counts.len());
-        let found: Vec<f64> = histogram.counts.iter().map(|count| *count as f64).collect();
-        assert_eq!(found, counts);
-        near(histogram.low, &case["low"]);
-        near(histogram.high, &case["high"]);
-        assert_eq!(Histogram::suggested_bins(&values) as u64, case["fd_bins"].as_u64().expect("n"));
     }
 }
 

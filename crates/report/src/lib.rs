@@ -18,6 +18,7 @@ pub mod peers;
 pub mod plot;
 pub mod programs;
 mod rows;
+pub mod sentences;
 pub mod splice;
 pub mod svg;
 pub mod table;

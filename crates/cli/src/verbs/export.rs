@@ -7,10 +7,11 @@ use anyhow::Context;
 use cachewise::profile::{MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_lab::decide::Range;
-use cachewise_lab::elsewhere::TUNED_LIBC;
+use cachewise_lab::helper::{self, Helper, Request};
+use cachewise_lab::recorder::Progress;
 use cachewise_lab::tunables;
 use cachewise_lab::tune::Decided;
-use cachewise_lab::watch::Observer;
+use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{
     CellKey, Clock, Header, Machine, NoiseSnapshot, PairedRatio, Row, State, Writer, record,
 };
@@ -18,7 +19,6 @@ use cachewise_report::advice;
 use cachewise_report::closing::{Answer, Closing, Trust};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Prints the form asked for.
 pub fn run(args: &Export) -> anyhow::Result<u8> {
@@ -251,19 +251,13 @@ pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, Answer, S
 
 /// Times libc in a fresh process.
 fn child(operation: Operation, tunables: Option<&str>) -> anyhow::Result<BTreeMap<usize, f64>> {
-    let sizes: Vec<String> = TRIED.iter().map(usize::to_string).collect();
-    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(["time-libc", "--op", operation.name(), "--size", &sizes.join(",")]);
-    match tunables {
-        Some(tunables) => command.env("GLIBC_TUNABLES", tunables),
-        None => command.env_remove("GLIBC_TUNABLES"),
-    };
-    command.stderr(std::process::Stdio::null());
-    let output = command.output().context("a fresh process could not be started")?;
-    if !output.status.success() {
-        anyhow::bail!("timing libc in a fresh process ended with {}", output.status);
+    let program = std::env::current_exe().context("cannot find this program")?;
+    // glibc reads its tunables when a process starts; without any, whatever this one has must go.
+    let mut helper = Helper::start(&program, Some(tunables.unwrap_or_default()))
+        .context("a fresh process could not be started")?;
+    let request = Request::Sizes { operation: operation.name().to_owned(), sizes: TRIED.to_vec() };
+    match helper.ask(&request).context("timing libc in a fresh process")? {
+        helper::Answer::Times(times) => Ok(TRIED.into_iter().zip(times).collect()),
+        other => anyhow::bail!("timing libc in a fresh process: found {other:?}"),
     }
-    let times: BTreeMap<String, f64> = serde_json::from_slice(&output.stdout)
-        .context("what the fresh process printed is not its result")?;
-    times.into_iter().map(|(size, time)| Ok((size.parse().context("a size")?, time))).collect()
 }

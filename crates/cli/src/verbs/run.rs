@@ -9,10 +9,12 @@ use crate::{output, status};
 use cachewise::profile::Profile;
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
-use cachewise_lab::elsewhere::TUNED_LIBC;
-use cachewise_lab::experiments::{self, Finish, Options, Setting};
-use cachewise_measure::{Decisions, Note, Record, Row, Warning, Writer};
+use cachewise_lab::experiments::{self, Options, Setting};
+use cachewise_lab::recorder::Recorder;
+use cachewise_measure::record::names::TUNED_LIBC;
+use cachewise_measure::{Note, Record, Warning, Writer};
 use cachewise_report::closing::{self, Closing, Trust};
+use cachewise_report::sentences;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -52,7 +54,6 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         peers: args.peer.clone(),
         distribution: args.distribution.clone(),
         helper: std::env::current_exe().ok(),
-        launcher: Some(super::time_calls::launch),
     };
     let mut settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),
@@ -64,69 +65,35 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     }
     let mut header = bench.header(settings);
     header.figures = experiment.figures();
-    let writer = match &args.json {
+    let mut writer = match &args.json {
         Some(path) => output::record_writer(path)?,
         None => Writer::to(Box::new(std::io::sink())),
     };
-    let mut kept = Kept { writer, rows: Vec::new(), notes: Vec::new(), verdicts: Vec::new() };
-    kept.writer.header(&header)?;
-    let outcome = {
-        let kept = std::cell::RefCell::new(&mut kept);
-        experiment.run(&mut Setting {
-            bench: &mut bench,
-            options: &options,
-            observer: &mut bar,
-            rows: &mut |row| kept.borrow_mut().row(row),
-            notes: &mut |note| kept.borrow_mut().note(note),
-            verdicts: &mut |verdict| kept.borrow_mut().verdict(verdict),
-        })
-    };
-    bar.clear();
-    let interrupted = match outcome {
-        Ok(finish) => finish == Finish::Interrupted,
+    writer.header(&header)?;
+    let mut out = Recorder::new(&mut bar, Some(writer));
+    let mut setting = Setting { bench: &mut bench, options: &options, out: &mut out };
+    let outcome = experiment.run(&mut setting);
+    let interrupted = matches!(outcome, Err(LabError::Interrupted));
+    if let Err(error) = outcome
+        && !interrupted
+    {
         // What is finished was honestly measured; a record that cannot be written is lost anyway.
-        Err(error @ LabError::Record(_)) => return Err(error.into()),
-        Err(error) => {
-            kept.writer.finish(true)?;
-            return Err(error.into());
+        if !matches!(error, LabError::Record(_)) {
+            out.finish(true, &[])?;
         }
-    };
-    let end = kept.writer.finish(interrupted)?;
-    let notes = kept.notes.iter().map(|text| Note { text: text.clone() }).collect();
-    let record =
-        Record { header, rows: kept.rows, notes, decisions: Decisions::default(), end: Some(end) };
+        return Err(error.into());
+    }
+    let verdicts = sentences::of(experiment.name, &out.rows, &out.decisions.kernels);
+    let end = out.finish(interrupted, &verdicts)?;
+    let Recorder { rows, notes, decisions, .. } = out;
+    bar.clear();
+    let kept = notes.iter().map(|text| Note { text: text.clone() }).collect();
+    let record = Record { header, rows, notes: kept, decisions, end };
     show(args, experiment.name, record, &bench.warnings(), follows.is_some())?;
-    for note in &kept.notes {
+    for note in &notes {
         output::tell(&format!("note: {note}"));
     }
     Ok(if interrupted { status::INTERRUPTED } else { status::OK })
-}
-
-/// What a run has brought, written as it comes.
-struct Kept {
-    writer: Writer,
-    rows: Vec<Row>,
-    notes: Vec<String>,
-    verdicts: Vec<String>,
-}
-
-impl Kept {
-    fn row(&mut self, row: &Row) -> Result<(), LabError> {
-        self.writer.row(row)?;
-        self.rows.push(row.clone());
-        Ok(())
-    }
-
-    fn note(&mut self, note: String) -> Result<(), LabError> {
-        self.writer.note(&note)?;
-        self.notes.push(note);
-        Ok(())
-    }
-
-    fn verdict(&mut self, verdict: String) {
-        self.writer.verdict(&verdict);
-        self.verdicts.push(verdict);
-    }
 }
 
 /// Writes and prints what was asked for.

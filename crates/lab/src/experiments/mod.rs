@@ -1,30 +1,30 @@
 //! Every experiment by name, one file per question.
 
 mod aliasing;
-pub mod cached_target;
-mod common;
+mod cached_target;
 pub mod compare_latency;
 mod extent;
 mod hints;
 mod matrix;
-pub mod page_clear;
-pub mod page_copy;
+mod page_clear;
+mod page_copy;
 pub mod page_fault;
 pub mod parallel;
 mod peers;
 mod read_batch;
-pub mod receive;
-pub mod reuse_map;
+mod receive;
+mod reuse_map;
 mod roofline;
 mod support;
 mod values;
 mod vector_state;
 
 use crate::LabError;
-use crate::bench::{Bench, State};
-use crate::watch::Observer;
+use crate::bench::{Bench, Outcome, Task};
+use crate::recorder::Recorder;
+use crate::routines::Routine;
 use cachewise_kernels::Operation;
-use cachewise_measure::{Caches, Figure, Level, Row};
+use cachewise_measure::{Caches, Candidate, Figure, Level, MeasureError};
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -40,7 +40,7 @@ pub struct Experiment {
     pub classic: &'static str,
     /// How its rows are drawn, beside its tables.
     figures: fn() -> Vec<Figure>,
-    run: fn(&Experiment, &mut Setting<'_>) -> Result<Finish, LabError>,
+    run: fn(&Experiment, &mut Setting<'_, '_>) -> Result<(), LabError>,
 }
 
 /// What the user asked for; empty means the experiment's own choice.
@@ -64,45 +64,22 @@ pub struct Options {
     pub peers: Vec<crate::peers::Peer>,
     /// Sizes and alignments to call with, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
-    /// Tunables under which libc is a further peer, and the `helper` then serves `libc-loop --op
-    /// OPERATION` ([`crate::elsewhere`]); without them that row is left out.
+    /// Tunables under which libc is a further peer, in a process of the `helper`'s ([`crate::elsewhere`]);
+    /// without them that row is left out.
     pub tunables: Option<String>,
-    /// The program that serves `fork-loop --buffer N` ([`crate::forking`]); without one the
-    /// experiments that fork leave that row out and say so.
+    /// The program that serves [`crate::helper`]'s requests; without one, experiments leave out what
+    /// takes a process of its own, and say so.
     pub helper: Option<std::path::PathBuf>,
-    /// Carries out an order in a fresh process; absent, launches follow one another in this one.
-    pub launcher: Option<Launcher>,
-}
-
-/// Starts a process for [`compare_latency::launch::run`]; gives nothing when told to stop.
-pub type Launcher = fn(
-    &compare_latency::launch::Order,
-    &dyn Fn() -> bool,
-) -> Result<Option<compare_latency::launch::Outcome>, LabError>;
-
-/// How an experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
-    /// Every cell was measured.
-    Complete,
-    /// The user stopped it; finished rows are in the sink.
-    Interrupted,
 }
 
 /// What an experiment works with.
-pub struct Setting<'s> {
+pub struct Setting<'s, 'r> {
     /// The machine.
     pub bench: &'s mut Bench,
     /// What was asked for.
     pub options: &'s Options,
-    /// Told of progress, asked whether to stop.
-    pub observer: &'s mut dyn Observer,
-    /// Given every row.
-    pub rows: &'s mut dyn FnMut(&Row) -> Result<(), LabError>,
-    /// Given every remark: what was skipped and why.
-    pub notes: &'s mut dyn FnMut(String) -> Result<(), LabError>,
-    /// Given the sentences that the rows amount to, the headline first.
-    pub verdicts: &'s mut dyn FnMut(String),
+    /// Takes down what is found.
+    pub out: &'s mut Recorder<'r>,
 }
 
 /// All of them, in the order `list experiments` prints them.
@@ -145,7 +122,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "roofline",
-        about: "what this machine can read, write, write around the cache and copy, per level",
+        about: "what this machine can read, write, write non-temporally and copy, per level",
         seeds: &["002.15"],
         operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
         classic: "",
@@ -154,7 +131,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "hints",
-        about: "whether soon leaves the destination cached, and never the bystander",
+        about: "do the reuse hints keep their promise: soon for the reader, never for the bystander",
         seeds: &["000.14", "001.6"],
         operations: hints::OPERATIONS,
         classic: "",
@@ -199,7 +176,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "reuse-map",
-        about: "around the cache against through it by touched fraction, delay and size",
+        about: "non-temporal against ordinary stores by touched fraction, delay and size",
         seeds: &["000.14", "001.6"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred",
@@ -208,7 +185,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "cached-target",
-        about: "stores around the cache to a small cached target, prefetchnta by residency",
+        about: "non-temporal stores to a small cached target, prefetchnta by residency",
         seeds: &["001.2-5", "002.9"],
         operations: &[Operation::Copy],
         classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
@@ -235,7 +212,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "aliasing",
-        about: "destination and source alike in their low twelve bits; 4 KiB against 2 MiB pages",
+        about: "4 KiB aliasing of destination and source; 4 KiB against 2 MiB pages",
         seeds: &["002.11"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "",
@@ -324,8 +301,10 @@ impl Experiment {
     /// Runs it.
     ///
     /// # Errors
-    /// Unknown kernels, impossible sizes, `--classic` without any, wrong bytes, refused memory, a sink that fails.
-    pub fn run(&self, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
+    /// Unknown kernels, impossible sizes, `--classic` without any, wrong bytes, refused memory, a record
+    /// that cannot be written; [`LabError::Interrupted`] when the user stopped it, and then finished rows
+    /// are with the recorder.
+    pub fn run(&self, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
         setting.check_sizes()?;
         if setting.options.classic && self.classic.is_empty() {
             return Err(LabError::NoClassic { experiment: self.name });
@@ -365,7 +344,67 @@ impl Experiment {
     }
 }
 
-impl Setting<'_> {
+impl Setting<'_, '_> {
+    /// Measures candidates in a cell; nothing, and a remark, where it does not fit this machine.
+    fn measure(
+        &mut self,
+        task: &Task<'_>,
+        candidates: &mut [&mut dyn Candidate],
+    ) -> Result<Option<Outcome>, LabError> {
+        let found = self.bench.measure(task, candidates, &|| self.out.stopped());
+        self.fitting(task, found)
+    }
+
+    /// Measures routines in a cell, their bytes checked; likewise.
+    fn routines(
+        &mut self,
+        task: &Task<'_>,
+        routines: &[Routine],
+    ) -> Result<Option<Outcome>, LabError> {
+        let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
+        self.fitting(task, found)
+    }
+
+    fn fitting<T>(
+        &mut self,
+        task: &Task<'_>,
+        found: Result<T, LabError>,
+    ) -> Result<Option<T>, LabError> {
+        match found {
+            Err(LabError::Measure(
+                error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
+            )) => {
+                self.out
+                    .note(format!("skipped {} {}: {error}", task.operation, task.cell.label))?;
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
+    }
+
+    /// An option that this experiment has no use for.
+    fn refuse_placements(&self, why: &str) -> Result<(), LabError> {
+        let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
+        Err(LabError::Unsuited {
+            option: "--residency",
+            found: format!("{source}:{destination}"),
+            accepted: format!("no residency here ({why})"),
+        })
+    }
+
+    /// Refuses sizes that are not whole pages.
+    fn whole_pages(&self) -> Result<(), LabError> {
+        let is_odd = |size: &&usize| !size.is_multiple_of(cachewise_kernels::PAGE_SIZE);
+        match self.options.sizes.iter().find(is_odd) {
+            None => Ok(()),
+            Some(found) => Err(LabError::Unsuited {
+                option: "--size",
+                found: found.to_string(),
+                accepted: "whole pages of 4096 bytes".to_owned(),
+            }),
+        }
+    }
+
     fn check_sizes(&self) -> Result<(), LabError> {
         let most = self.bench.largest_size();
         match self.options.sizes.iter().find(|size| **size == 0 || **size > most) {
@@ -432,22 +471,9 @@ fn default_sizes(level: Level, quick: bool, caches: &Caches) -> Vec<usize> {
     sizes.to_vec()
 }
 
-/// A size for progress lines: `64K`, `1500`.
-#[must_use]
-pub fn short_bytes(n: usize) -> String {
-    let mut value = n;
-    for unit in ["", "K", "M", "G"] {
-        if value < 1024 || !value.is_multiple_of(1024) {
-            return format!("{value}{unit}");
-        }
-        value /= 1024;
-    }
-    format!("{value}T")
-}
-
-/// A cell's operands at given levels, nobody coming afterwards.
-fn placed(source: Level, destination: Level) -> State {
-    State::At { source, destination, reader: None, bystander: None }
+/// Bytes in a progress line.
+fn bytes(n: usize) -> String {
+    cachewise_measure::units::bytes(n as u64)
 }
 
 #[cfg(test)]
@@ -459,12 +485,5 @@ mod tests {
         assert_eq!(find("copy-matrix").map(|e| e.name).ok(), Some("copy-matrix"));
         let error = find("copy-matrices").err().expect("unknown").to_string();
         assert!(error.contains("copy-matrix, zero-matrix"), "{error}");
-    }
-
-    #[test]
-    fn progress_lines_are_short() {
-        assert_eq!(short_bytes(1500), "1500");
-        assert_eq!(short_bytes(64 << 10), "64K");
-        assert_eq!(short_bytes(3 << 29), "1536M");
     }
 }

@@ -8,54 +8,20 @@
 
 mod arms;
 mod latency;
-mod verdicts;
 
-use super::common;
-use super::support::{figure, key};
-use super::{Experiment, Finish, Setting};
+use super::{Experiment, Setting};
 use crate::LabError;
-use crate::bench::MARGIN;
-use crate::watch::Observer;
 use arms::{Arm, Pools, Sample};
 use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::{Figure, FigureKind, PairedRatio, Row, stats};
-use std::collections::BTreeMap;
+use cachewise_measure::record::names::{
+    FAULT, FAULTS, GIGABYTES, KERNEL_FAULT, LINES, PER_CPU, PER_WALL, REPS, SCRUB, SYSTEM, THREADS,
+    TOTAL_CPU, TOUCHED, USER, WALL,
+};
+use cachewise_measure::{CellKey, Figure, FigureKind, PairedRatio, Row, stats};
 use std::time::{Duration, Instant};
-
-pub use verdicts::verdicts;
-
-/// Axis: lines of a page that are touched.
-pub const LINES: &str = "cline";
-/// Axis: the same as a fraction of the page.
-pub const TOUCHED: &str = "touched";
-/// Axis: threads that fault, each in pages of its own.
-pub const THREADS: &str = "threads";
-/// Axis: how often the pages are taken and given back in one sample.
-pub const REPS: &str = "rep";
-
-/// Row figures, seed 003's columns: pages handed out per second of the CPU and of the wall clock.
-pub const PER_CPU: &str = "flt_per_cpu_s";
-/// Row figure: see [`PER_CPU`].
-pub const PER_WALL: &str = "fault_per_wall_s";
-/// Row figures: seconds of one sample, of all threads together.
-pub const USER: &str = "user_s";
-/// Row figure: see [`USER`].
-pub const SYSTEM: &str = "system_s";
-/// Row figure: see [`USER`].
-pub const WALL: &str = "wall_s";
-/// Row figure: the scrubber's CPU, for zeroing these pages before or meanwhile.
-pub const SCRUB: &str = "scrub_s";
-/// Row figure: decimal gigabytes handed out in one sample.
-pub const GIGABYTES: &str = "gb";
-/// Row figure: page faults per page, as the system counts them.
-pub const FAULTS: &str = "faults_per_page";
-/// Row figure: nanoseconds of CPU per page: taking, touching, giving back, zeroing by whomever.
-pub const TOTAL_CPU: &str = "total_cpu_ns";
 
 /// Lines of a page.
 pub(super) const PAGE_LINES: usize = PAGE_SIZE / 64;
-/// The state of rows that hand out pages.
-pub(super) const FAULT: &str = "fault";
 /// Repetitions that deplete the pool (003.11).
 const DRAINING: usize = 10;
 /// Rounds that a cell has, however slow the machine is: with fewer there is no verdict.
@@ -65,14 +31,12 @@ const FEWEST: usize = stats::LEAST_ROUNDS;
 const LIMIT: Duration = Duration::from_secs(200);
 /// The same with `--quick`.
 const QUICK_LIMIT: Duration = Duration::from_secs(25);
-/// What everything is compared with.
-pub(super) const REFERENCE: &str = "kernel 4k";
-
 /// Drawn: time over the kernel's by touched fraction (break-even is 1), CPU in all, latencies.
 pub(super) fn figures() -> Vec<Figure> {
-    let curve = |title: &str, value: &str| {
-        figure(title, FigureKind::Curve, TOUCHED, value, &[THREADS, REPS], FAULT)
+    let curve = |title, value| {
+        Figure::new(title, FigureKind::Curve, TOUCHED, value).by(&[THREADS, REPS]).of(FAULT)
     };
+    let latency = "Latency of a zeroed page at hand-out";
     vec![
         curve(
             "Taking and touching a page: time over the kernel's 4 KiB fault, 1 is break-even",
@@ -80,14 +44,7 @@ pub(super) fn figures() -> Vec<Figure> {
         ),
         curve("Taking, touching and reading all of it: nanoseconds per page", "ns"),
         curve("CPU per page, zeroing by whomever included", TOTAL_CPU),
-        figure(
-            "Latency of a zeroed page at hand-out",
-            FigureKind::Histogram,
-            "ns",
-            "calls",
-            &[],
-            latency::STATE,
-        ),
+        Figure::new(latency, FigureKind::Histogram, "ns", "calls").of(latency::STATE),
     ]
 }
 
@@ -99,7 +56,7 @@ struct Grid {
     reps: Vec<usize>,
 }
 
-fn grid(setting: &Setting<'_>) -> Grid {
+fn grid(setting: &Setting<'_, '_>) -> Grid {
     let options = setting.options;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let all: Vec<usize> = (0..=PAGE_LINES.ilog2()).map(|power| 1 << power).collect();
@@ -119,13 +76,13 @@ fn grid(setting: &Setting<'_>) -> Grid {
 }
 
 /// The experiment.
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
-    common::refuse_placements(setting, "a fresh page is wherever it was zeroed")?;
-    common::whole_pages(&setting.options.sizes)?;
+pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+    setting.refuse_placements("a fresh page is wherever it was zeroed")?;
+    setting.whole_pages()?;
     let name = experiment.name;
     if setting.options.kernels.is_some() {
-        let why = "its arms are ways to get a page, not kernels";
-        return Err(LabError::OptionRefused { option: "--kernels", experiment: name, why });
+        let why = "its candidates are ways to get a page, not kernels".to_owned();
+        return Err(LabError::NotForThis { option: "--kernels", experiment: name, why });
     }
     if let [_, second, ..] = setting.options.sizes[..] {
         return Err(LabError::Unsuited {
@@ -137,21 +94,19 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     let grid = grid(setting);
     let pages = grid.bytes / PAGE_SIZE;
     let pools = Pools::new(grid.bytes)?;
-    for note in pools.notes() {
-        (setting.notes)(note)?;
-    }
+    pools.notes().into_iter().try_for_each(|note| setting.out.note(note))?;
     check_bytes(&pools, pages)?;
     let rounds = setting.plan(false).rounds;
-    let cells = || {
-        grid.reps.iter().flat_map(|&reps| {
-            let lines = &grid.lines;
-            grid.threads.iter().flat_map(move |&threads| {
-                lines.iter().map(move |&lines| Cell { pages, lines, threads, reps })
-            })
+    let cells: Vec<Cell> = grid
+        .reps
+        .iter()
+        .flat_map(|&reps| grid.threads.iter().map(move |&threads| (reps, threads)))
+        .flat_map(|(reps, threads)| {
+            grid.lines.iter().map(move |&lines| Cell { pages, lines, threads, reps })
         })
-    };
-    let mut left: f64 = cells().map(|cell| cell.weight()).sum();
-    setting.observer.begin(name, left);
+        .collect();
+    let mut left: f64 = cells.iter().map(Cell::weight).sum();
+    setting.out.begin(name, left);
     let free = setting.options.rounds.is_some() || setting.options.classic;
     let limit = match (free || !setting.options.sizes.is_empty(), setting.options.quick) {
         (true, _) => None,
@@ -161,51 +116,31 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     let begun = Instant::now();
     let mut shortened = Vec::new();
     let mut random = fastrand::Rng::with_seed(setting.bench.seed);
-    let mut rows = Vec::new();
-    let mut finish = Finish::Complete;
-    for cell in cells() {
-        let observer: &dyn Observer = setting.observer;
+    for cell in &cells {
         // What one cell does not need is there for the others.
         let share =
             limit.map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
-        let Some(samples) = sample(&pools, &cell, (rounds, share), &mut random, observer)? else {
-            finish = Finish::Interrupted;
-            break;
-        };
+        let samples = sample(&pools, cell, (rounds, share), &mut random, setting)?;
         let had = samples.first().map_or(0, |(_, samples)| samples.len());
         if had < rounds {
             shortened.push(had);
         }
         left -= cell.weight();
-        for row in cell_rows(name, &cell, &samples, setting.bench.seed) {
-            (setting.rows)(&row)?;
-            rows.push(row);
-        }
-        setting.observer.advance(&format!("{} lines", cell.lines), cell.weight());
+        setting.out.rows(cell_rows(name, cell, &samples, setting.bench.seed))?;
+        setting.out.advance(&format!("{} lines", cell.lines), cell.weight());
     }
     if let (Some(least), Some(limit)) = (shortened.iter().min(), limit) {
-        (setting.notes)(format!(
+        setting.out.note(format!(
             "{} of {} cells were sampled in fewer rounds than {rounds} (at least {least}), to end in \
              {} s: intervals say what that costs, --rounds {rounds} takes the time",
             shortened.len(),
-            cells().count(),
+            cells.len(),
             limit.as_secs()
         ))?;
     }
     drop(pools);
-    if finish == Finish::Complete {
-        for row in latency::rows(name, setting)? {
-            (setting.rows)(&row)?;
-            rows.push(row);
-        }
-        if setting.observer.cancelled() {
-            finish = Finish::Interrupted;
-        }
-    }
-    for verdict in verdicts(&rows) {
-        (setting.verdicts)(verdict);
-    }
-    Ok(finish)
+    let rows = latency::rows(name, setting)?;
+    setting.out.rows(rows)
 }
 
 /// `--verify-only`: every arm's pages are read before they are touched. Returns the pages read.
@@ -248,15 +183,14 @@ impl Cell {
 /// An arm's samples by round.
 type Taken = (Arm, Vec<Sample>);
 
-/// One sample of each arm per round, in shuffled order, in as many rounds as there is time for; nothing
-/// when the user stopped it.
+/// One sample of each arm per round, in shuffled order, in as many rounds as there is time for.
 fn sample(
     pools: &Pools,
     cell: &Cell,
     (rounds, limit): (usize, Option<Duration>),
     random: &mut fastrand::Rng,
-    observer: &dyn Observer,
-) -> Result<Option<Vec<Taken>>, LabError> {
+    setting: &Setting<'_, '_>,
+) -> Result<Vec<Taken>, LabError> {
     let here = Arm::ALL.iter().filter(|arm| arm.takes_part(cell.reps > 1));
     let mut samples: Vec<Taken> = here.map(|arm| (*arm, Vec::new())).collect();
     let mut turns: Vec<usize> = (0..samples.len()).collect();
@@ -267,15 +201,15 @@ fn sample(
         }
         random.shuffle(&mut turns);
         for &turn in &turns {
-            if observer.cancelled() {
-                return Ok(None);
+            if setting.out.stopped() {
+                return Err(LabError::Interrupted);
             }
             let (arm, taken) = &mut samples[turn];
             let before = pools.prepare(*arm)?;
             taken.push(arms::sample(*arm, pools, cell, before)?);
         }
     }
-    Ok(Some(samples))
+    Ok(samples)
 }
 
 fn cell_rows(name: &str, cell: &Cell, samples: &[Taken], seed: u64) -> Vec<Row> {
@@ -288,7 +222,7 @@ fn cell_rows(name: &str, cell: &Cell, samples: &[Taken], seed: u64) -> Vec<Row> 
     let whole = |of: &[Sample]| -> Vec<f64> {
         wall(of).iter().zip(later(of)).map(|(now, later)| now + later).collect()
     };
-    let reference = samples.iter().find(|(arm, _)| arm.name() == REFERENCE);
+    let reference = samples.iter().find(|(arm, _)| arm.name() == KERNEL_FAULT);
     let rows = samples.iter().map(|(arm, of)| {
         let middle =
             |value: fn(&Sample) -> f64| stats::median(&of.iter().map(value).collect::<Vec<f64>>());
@@ -299,48 +233,32 @@ fn cell_rows(name: &str, cell: &Cell, samples: &[Taken], seed: u64) -> Vec<Row> 
         let cpu =
             of.iter().map(|sample| sample.user + sample.system + sample.scrub + sample.release);
         let cpu: Vec<f64> = cpu.map(|seconds| seconds * 1e9 / handed).collect();
-        Row {
-            experiment: name.to_owned(),
-            cell: key(
-                "zero",
-                PAGE_SIZE,
-                (None, None),
-                FAULT,
-                &[
-                    (LINES, cell.lines as f64),
-                    (TOUCHED, cell.lines as f64 / PAGE_LINES as f64),
-                    (THREADS, cell.threads as f64),
-                    (REPS, cell.reps as f64),
-                ],
-            ),
-            candidate: arm.name().to_owned(),
-            reference: REFERENCE.to_owned(),
-            calls: u32::try_from(cell.pages * cell.reps).unwrap_or(u32::MAX),
-            operation_ns: wall(of),
-            reader_ns: later(of),
-            bystander_ns: Vec::new(),
-            ratio,
-            verdict: ratio.map(|ratio| ratio.verdict(MARGIN)),
-            total_ratio: total,
-            proofs: Vec::new(),
-            drift: None,
-            dropped: false,
-            extra: BTreeMap::from(
-                [
-                    (GIGABYTES, handed * PAGE_SIZE as f64 / 1e9),
-                    (USER, user),
-                    (SYSTEM, system),
-                    (WALL, middle(|sample| sample.wall)),
-                    (SCRUB, scrub),
-                    (PER_CPU, handed / (user + system)),
-                    (PER_WALL, handed / middle(|sample| sample.wall)),
-                    (FAULTS, middle(|sample| sample.faults) / handed),
-                    (TOTAL_CPU, stats::median(&cpu)),
-                ]
-                .map(|(name, value)| (name.to_owned(), value)),
-            ),
-            histogram: None,
+        let key = CellKey::new("zero", PAGE_SIZE, FAULT).with(&[
+            (LINES, cell.lines as f64),
+            (TOUCHED, cell.lines as f64 / PAGE_LINES as f64),
+            (THREADS, cell.threads as f64),
+            (REPS, cell.reps as f64),
+        ]);
+        let mut row = Row::new(name, key, arm.name(), KERNEL_FAULT, wall(of));
+        if let Some(ratio) = ratio {
+            row = row.with_ratio(ratio);
         }
+        row.calls = u32::try_from(cell.pages * cell.reps).unwrap_or(u32::MAX);
+        row.reader_ns = later(of);
+        row.total_ratio = total;
+        let figures = [
+            (GIGABYTES, handed * PAGE_SIZE as f64 / 1e9),
+            (USER, user),
+            (SYSTEM, system),
+            (WALL, middle(|sample| sample.wall)),
+            (SCRUB, scrub),
+            (PER_CPU, handed / (user + system)),
+            (PER_WALL, handed / middle(|sample| sample.wall)),
+            (FAULTS, middle(|sample| sample.faults) / handed),
+            (TOTAL_CPU, stats::median(&cpu)),
+        ];
+        row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+        row
     });
     rows.collect()
 }

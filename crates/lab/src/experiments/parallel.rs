@@ -3,35 +3,22 @@
 //!
 //! The tuner asks the same contest, and writes what it finds into the profile.
 
-use super::support::{axis, bytes, figure, gbps, groups, key, versus};
-use super::{Experiment, Finish, Setting, short_bytes};
+use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Bench, Contest, Entrant, MARGIN, Spot};
-use crate::watch::Observer;
+use crate::bench::{Bench, Call, Cell, Task, is_copied, is_zeroed};
+use crate::recorder::Progress;
 use cachewise::Reuse;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::{Parallel, Supply};
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, TABLE};
+use cachewise_measure::record::names::{ALONE, CEILING, THREADS};
 use cachewise_measure::{
-    Contents, Figure, FigureKind, MemoryBudget, PagePolicy, Place, Plan, Row, Verdict,
+    Candidate, Figure, FigureKind, MemoryBudget, Place, Plan, Row, ThreadDecision, record,
 };
 
-/// Axis: how many threads, the calling one among them.
-pub const THREADS: &str = "threads";
-/// State of the library on the calling thread alone.
-const ALONE: &str = "alone";
-/// State of one kernel on equal parts by all threads of the pool.
-const CEILING: &str = "ceiling";
-
 pub(super) fn figures() -> Vec<Figure> {
-    vec![figure(
-        "Speed by size and number of threads",
-        FigureKind::Curve,
-        "size",
-        "gbps",
-        &["operation"],
-        "",
-    )]
+    let title = "Speed by size and number of threads";
+    vec![Figure::new(title, FigureKind::Curve, "size", "gbps").by(&["operation"])]
 }
 
 /// A pool whose threads wait between calls.
@@ -109,46 +96,34 @@ impl Way {
         }
     }
 
-    fn entrant(self, operation: Operation, pool: &Pool) -> Entrant<'_> {
+    fn candidate(self, operation: Operation, pool: &Pool) -> Call<'_> {
         let call = move |place: &Place| {
             let (dst, src, n) = (place.dst, place.src, place.n);
+            let threads = self.threads();
             match (self, operation) {
-                // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
-                (Way::By(Supply::Pooled, t), Operation::Copy) => unsafe {
-                    copy_by(t, Reuse::Unknown, pool, dst, src, n);
-                },
-                // SAFETY: as above.
-                (Way::By(Supply::Pooled, t), _) => unsafe {
-                    zero_by(t, Reuse::Unknown, pool, dst, n);
-                },
                 (Way::Ceiling(kernel, threads), _) => {
                     in_equal_parts(kernel.function, threads, pool, place);
                 }
-                // SAFETY: as above.
+                // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
+                (Way::By(Supply::Pooled, _), Operation::Copy) => unsafe {
+                    copy_by(threads, Reuse::Unknown, pool, dst, src, n);
+                },
+                // SAFETY: the sampler's places are valid for n bytes.
+                (Way::By(Supply::Pooled, _), _) => unsafe {
+                    zero_by(threads, Reuse::Unknown, pool, dst, n);
+                },
+                // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
                 (_, Operation::Copy) => unsafe {
-                    let threads = self.threads();
                     copy_by(threads, Reuse::Unknown, &Threads::new(threads), dst, src, n);
                 },
-                // SAFETY: as above.
+                // SAFETY: the sampler's places are valid for n bytes.
                 (..) => unsafe {
-                    let threads = self.threads();
                     zero_by(threads, Reuse::Unknown, &Threads::new(threads), dst, n);
                 },
             }
         };
-        let entrant =
-            Entrant::new(self.name(), move |places: &[Place]| places.iter().for_each(call));
-        let copies = operation == Operation::Copy;
-        entrant.judged(move |place| {
-            // SAFETY: n initialised bytes that nobody writes meanwhile.
-            let ours = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
-            // SAFETY: as above.
-            let source = unsafe { std::slice::from_raw_parts(place.src, place.n) };
-            let is_zero =
-                || ours.chunks(PAGE_SIZE).all(|part| *part == [0; PAGE_SIZE][..part.len()]);
-            let wrong = if copies { ours != source } else { !is_zero() };
-            if wrong { Err(format!("not all {} bytes are right", place.n)) } else { Ok(()) }
-        })
+        let calls = Call::new(self.name(), move |places: &[Place]| places.iter().for_each(call));
+        calls.checked(if operation == Operation::Copy { is_copied } else { is_zeroed })
     }
 }
 
@@ -185,54 +160,35 @@ fn ceilings(operation: Operation, bench: &Bench) -> Vec<&'static Kernel> {
         .collect()
 }
 
-/// One operation of one size, every way in turns. `None` when the user stopped it.
-fn contest(
+/// One operation of one size, every way in turns.
+fn measured(
     experiment: &str,
     bench: &mut Bench,
     (operation, size): (Operation, usize),
     ways: &[Way],
     pool: &Pool,
     plan: Plan,
-    observer: &mut dyn Observer,
-) -> Result<Option<Vec<Row>>, LabError> {
-    let mut entrants: Vec<Entrant<'_>> =
-        ways.iter().map(|way| way.entrant(operation, pool)).collect();
-    let contest = Contest {
-        size,
-        destination: Spot { level: None, offset: 0 },
-        source: (operation == Operation::Copy).then_some(Spot { level: None, offset: 512 }),
-        distance: 0,
-        pages: PagePolicy::Huge,
-        contents: Contents::Overwritten,
-        plan,
-        write_source: None,
-        entrants: &mut entrants,
-    };
-    let found = bench.hold(contest, observer)?;
-    if found.interrupted() {
-        return Ok(None);
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Row>, LabError> {
+    let mut calls: Vec<Call<'_>> = ways.iter().map(|way| way.candidate(operation, pool)).collect();
+    let mut candidates: Vec<&mut dyn Candidate> =
+        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+    let task = Task { experiment, operation, size, cell: Cell::reused(ALONE), plan };
+    let mut rows = bench.measure(&task, &mut candidates, stop)?.rows();
+    for (row, way) in rows.iter_mut().zip(ways) {
+        row.cell.state = way.state().into();
+        row.cell = row.cell.clone().with(&[(THREADS, way.threads() as f64)]);
     }
-    let rows = ways.iter().enumerate().map(|(nth, way)| {
-        let axes = [(THREADS, way.threads() as f64)];
-        let cell = key(operation.name(), size, (None, None), way.state(), &axes);
-        found.row(experiment, cell, nth, 0)
-    });
-    Ok(Some(rows.collect()))
+    Ok(rows)
 }
 
 /// The experiment.
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
-    for (given, option) in [
-        (setting.options.kernels.is_some(), "--kernel"),
-        (!setting.options.placements.is_empty(), "--residency"),
-    ] {
-        if given {
-            return Err(LabError::OptionRefused {
-                option,
-                experiment: experiment.name,
-                why: "it compares numbers of threads on one buffer that is used over and over",
-            });
-        }
+pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+    let why = "it compares numbers of threads on one buffer that is used over and over";
+    setting.refuse_placements(why)?;
+    if setting.options.kernels.is_some() {
+        let (option, why) = ("--kernel", why.to_owned());
+        return Err(LabError::NotForThis { option, experiment: experiment.name, why });
     }
     let all = Threads::all().threads();
     if all < 2 {
@@ -245,30 +201,21 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     } else {
         setting.options.sizes.clone()
     };
-    setting.observer.begin(experiment.name, 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
-    let mut rows = Vec::new();
+    setting.out.begin(experiment.name, 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
     for operation in [Operation::Copy, Operation::Zero] {
         let mut ways = ways(all);
         ways.extend(
             ceilings(operation, setting.bench).into_iter().map(|kernel| Way::Ceiling(kernel, all)),
         );
         for &size in &sizes {
-            let (plan, cell) = (setting.plan(false), (operation, size));
-            let found =
-                contest(experiment.name, setting.bench, cell, &ways, &pool, plan, setting.observer);
-            let Some(found) = found? else {
-                verdicts(&rows).into_iter().for_each(&mut *setting.verdicts);
-                return Ok(Finish::Interrupted);
-            };
-            for row in &found {
-                (setting.rows)(row)?;
-            }
-            rows.extend(found);
-            setting.observer.advance(&format!("{operation} {}", short_bytes(size)), work(size));
+            let (plan, cell, name) = (setting.plan(false), (operation, size), experiment.name);
+            let stop = || setting.out.stopped();
+            let rows = measured(name, setting.bench, cell, &ways, &pool, plan, &stop)?;
+            setting.out.rows(rows)?;
+            setting.out.advance(&format!("{operation} {}", bytes(size)), work(size));
         }
     }
-    verdicts(&rows).into_iter().for_each(&mut *setting.verdicts);
-    Ok(Finish::Complete)
+    Ok(())
 }
 
 fn ways(all: usize) -> Vec<Way> {
@@ -292,160 +239,53 @@ fn work(size: usize) -> f64 {
     (size as f64).max(8e6)
 }
 
-/// What the tuner finds out about threads: its rows, and the profile's lines they amount to. `None`
-/// when the user stopped it.
+/// What the tuner finds out about threads: its rows.
 ///
 /// # Errors
-/// Wrong bytes, refused memory, a sink that fails.
+/// Wrong bytes, refused memory, a sink that fails, being stopped.
 pub(crate) fn tune(
     experiment: &str,
     bench: &mut Bench,
     plan: &Plan,
     most: usize,
-    observer: &mut dyn Observer,
+    progress: &mut dyn Progress,
     sink: &mut dyn FnMut(&Row) -> Result<(), LabError>,
-) -> Result<Option<Vec<Row>>, LabError> {
+) -> Result<Vec<Row>, LabError> {
     let all = Threads::all().threads();
     let sizes: Vec<usize> = sizes(bench).into_iter().filter(|size| *size <= most).collect();
     if all < 2 || sizes.is_empty() {
-        return Ok(Some(Vec::new()));
+        return Ok(Vec::new());
     }
     let pool = Pool::new(all)?;
-    observer.begin("several threads", 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
+    progress.begin("several threads", 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
     let mut rows = Vec::new();
     for operation in [Operation::Copy, Operation::Zero] {
         for &size in &sizes {
             let cell = (operation, size);
-            let found =
-                contest(experiment, bench, cell, &ways(all), &pool, plan.clone(), observer)?;
-            let Some(found) = found else { return Ok(None) };
+            let stop = || progress.cancelled();
+            let found = measured(experiment, bench, cell, &ways(all), &pool, plan.clone(), &stop)?;
             found.iter().try_for_each(&mut *sink)?;
             rows.extend(found);
-            observer.advance(&format!("{operation} {}", short_bytes(size)), work(size));
+            progress.advance(&format!("{operation} {}", bytes(size)), work(size));
         }
     }
-    Ok(Some(rows))
+    Ok(rows)
 }
 
-/// From what size on each number of threads is faster than the next smaller one: there and, as far
-/// as the medians tell, at every larger size measured. Pure.
+/// From what size on several threads pay, as a profile says it.
 #[must_use]
 pub fn paying(rows: &[Row]) -> Vec<Parallel> {
-    let mut found = Vec::new();
-    for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
-        let Some(operation) = Operation::from_name(&operation) else { continue };
-        for supply in Supply::ALL {
-            let mine = |row: &&Row| [ALONE, supply.name()].contains(&row.cell.state.as_str());
-            let mut counts: Vec<u32> =
-                of_it.iter().copied().filter(mine).map(|row| axis(row, THREADS) as u32).collect();
-            counts.sort_unstable();
-            counts.dedup();
-            for pair in counts.windows(2) {
-                let mut sizes: Vec<u64> = of_it.iter().map(|row| row.cell.size).collect();
-                sizes.sort_unstable();
-                sizes.dedup();
-                let row =
-                    |size: u64, threads: u32| {
-                        of_it.iter().copied().filter(mine).find(|row| {
-                            row.cell.size == size && axis(row, THREADS) as u32 == threads
-                        })
-                    };
-                let mut from = None;
-                for &size in sizes.iter().rev() {
-                    let (Some(fewer), Some(more)) = (row(size, pair[0]), row(size, pair[1])) else {
-                        continue;
-                    };
-                    let ratio = versus(more, fewer);
-                    if ratio.median >= 1.0 {
-                        break;
-                    }
-                    if ratio.verdict(MARGIN) == Verdict::Faster {
-                        from = Some(size);
-                    }
-                }
-                found.push(Parallel { operation, supply, threads: pair[1], from });
-            }
-        }
-    }
-    found
-}
-
-/// The sentences that rows amount to. Pure.
-fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut sentences: Vec<String> = paying(rows)
-        .iter()
-        .map(|Parallel { operation, supply, threads, from }| match from {
-            Some(from) => format!(
-                "{operation}: {threads} {supply} threads pay from {} on",
-                bytes(*from as usize)
-            ),
-            None => format!("{operation}: {threads} {supply} threads pay at no size tried"),
-        })
-        .collect();
-    for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
-        let largest = of_it.iter().map(|row| row.cell.size).max().unwrap_or(0);
-        let best = |state: &str| {
-            of_it
-                .iter()
-                .filter(|row| row.cell.size == largest && row.cell.state == state)
-                .max_by(|a, b| gbps(a).total_cmp(&gbps(b)))
-        };
-        if let (Some(alone), Some(pooled), Some(ceiling)) =
-            (best(ALONE), best(Supply::Pooled.name()), best(CEILING))
-        {
-            let gain = versus(pooled, alone);
-            sentences.push(format!(
-                "{operation} of {}: {} {:.3} GB/s, {} of one thread's time; {:.2} of the best \
-                 kernel on equal parts ({}, {:.3} GB/s)",
-                bytes(largest as usize),
-                pooled.candidate,
-                gbps(pooled),
-                format_args!("{:.2}", gain.median),
-                gbps(pooled) / gbps(ceiling),
-                ceiling.candidate,
-                gbps(ceiling),
-            ));
-        }
-    }
-    if sentences.is_empty() {
-        return vec!["Several threads: cannot tell, nothing was measured".to_owned()];
-    }
-    sentences
+    let line = |ThreadDecision { operation, supply, threads, from }: ThreadDecision| {
+        let supply = Supply::ALL.into_iter().find(|known| known.name() == supply)?;
+        Some(Parallel { operation: Operation::from_name(&operation)?, supply, threads, from })
+    };
+    record::paying(rows).into_iter().filter_map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::support::made_up;
+
     use super::*;
-
-    fn row(size: usize, state: &str, threads: f64, ns: f64) -> Row {
-        let cell = key("copy", size, (None, None), state, &[(THREADS, threads)]);
-        made_up::row(cell, &format!("{threads} {state}"), "1 thread", ns)
-    }
-
-    #[test]
-    fn threads_pay_from_where_they_are_faster_and_stay_so() {
-        let mut rows = Vec::new();
-        for (size, spawned, four) in [(1, 2.0, 9.0), (2, 0.9, 1.1), (4, 0.6, 0.7), (8, 0.5, 0.3)] {
-            rows.push(row(size << 20, ALONE, 1.0, 1000.0));
-            rows.push(row(size << 20, "spawned", 2.0, 1000.0 * spawned));
-            rows.push(row(size << 20, "spawned", 4.0, 1000.0 * four));
-            rows.push(row(size << 20, "pooled", 2.0, 1001.0));
-        }
-        let found: Vec<_> = paying(&rows).iter().map(|p| (p.supply, p.threads, p.from)).collect();
-        assert_eq!(
-            found,
-            [
-                (Supply::Spawned, 2, Some(2 << 20)),
-                (Supply::Spawned, 4, Some(8 << 20)),
-                (Supply::Pooled, 2, None),
-            ]
-        );
-        let said = verdicts(&rows);
-        assert_eq!(said[0], "copy: 2 spawned threads pay from 2 MiB on");
-        assert_eq!(said[2], "copy: 2 pooled threads pay at no size tried");
-        assert!(verdicts(&[])[0].contains("cannot tell"));
-    }
 
     #[test]
     fn all_threads_are_tried_and_fewer() {

@@ -9,46 +9,24 @@
 //! sample passes over its buffers many times, so that "over others" is two values in turn, and its
 //! time the mean of the two.
 
-use super::support::{
-    at_least_one, axis, field, figure, gbps, groups, is_plain, key, percent, place, versus, widest,
-};
-use super::{Experiment, Finish, Setting, default_sizes, short_bytes};
+use super::support::{at_least_one, field, is_plain, widest_class};
+use super::{Experiment, Setting, bytes, default_sizes};
 use crate::LabError;
-use crate::bench::{Contest, Entrant, MARGIN, Spot};
+use crate::bench::{Call, Task, is_copied};
 use crate::routines::{FILL_BYTE, Routine};
 use cachewise_kernels::{Function, Kernel, Operation, find};
-use cachewise_measure::{
-    Contents, Figure, FigureKind, Level, MeasureError, PagePolicy, Place, Row, Verdict,
-};
+use cachewise_measure::record::names::{OVER_OTHERS, VALUE, VALUES, flag};
+use cachewise_measure::{Candidate, Contents, Figure, FigureKind, Level, Place};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Axis: which value, an index of [`VALUES`]; for fills only 0 and 1.
-pub const VALUE: &str = "value";
-/// Axis: 1 where the destination held other bytes before.
-pub const OVER_OTHERS: &str = "over_others";
-
-/// What is stored.
-pub const VALUES: [&str; 4] = ["zeros", "ones", "random", "denormals"];
-
 pub(super) fn figures() -> Vec<Figure> {
+    let bars = |title| {
+        Figure::new(title, FigureKind::Bars, "candidate", "gbps").by(&["destination", "state"])
+    };
     vec![
-        figure(
-            "Copies by what is copied",
-            FigureKind::Bars,
-            "candidate",
-            "gbps",
-            &["destination", "state"],
-            "copying",
-        ),
-        figure(
-            "Fills by what is stored over what",
-            FigureKind::Bars,
-            "candidate",
-            "gbps",
-            &["destination", "state"],
-            "storing",
-        ),
+        bars("Copies by what is copied").of("copying"),
+        bars("Fills by what is stored over what").of("storing"),
     ]
 }
 
@@ -67,8 +45,8 @@ fn write_value(value: usize, bytes: &mut [u8]) {
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
-    let vector = widest(setting.bench.features);
+pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+    let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
         matches!(kernel.technique(), "sse.nt" | "rep.movsb" | "rep.stosb" | "clzero")
             || (is_plain(kernel) && kernel.registers == vector)
@@ -86,61 +64,42 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
             if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
         levels = own.iter().map(|&level| (level, level)).collect();
     }
-    setting.observer.begin(experiment.name, 2.0 * levels.len() as f64);
-    let mut rows = Vec::new();
-    let mut finish = Finish::Complete;
-    'all: for (source, destination) in levels {
+    setting.out.begin(experiment.name, 2.0 * levels.len() as f64);
+    for (source, destination) in levels {
         let usual = default_sizes(source.min(destination), true, &setting.bench.machine.caches)[0];
-        let sizes = if setting.options.sizes.is_empty() {
-            vec![usual / 4]
-        } else {
-            setting.options.sizes.clone()
+        let sizes = match &setting.options.sizes {
+            asked if asked.is_empty() => vec![usual / 4],
+            asked => asked.clone(),
         };
         for size in sizes {
-            for (what, routines) in [("copying", &copies), ("storing", &fills)] {
-                if routines.len() < 2 {
-                    continue;
-                }
-                let outcome = if what == "copying" {
-                    copied(experiment, setting, routines, size, (source, destination), &mut rows)
-                } else {
-                    stored(experiment, setting, routines, size, destination, &mut rows)
-                };
-                match outcome {
-                    Err(LabError::Measure(error @ MeasureError::DoesNotFit { .. })) => {
-                        (setting.notes)(format!("skipped {what}: {error}"))?;
-                    }
-                    Ok(Finish::Interrupted) => {
-                        finish = Finish::Interrupted;
-                        break 'all;
-                    }
-                    other => {
-                        other?;
-                    }
-                }
-                setting
-                    .observer
-                    .advance(&format!("{what} {} {source}:{destination}", short_bytes(size)), 1.0);
+            let text = |what| format!("{what} {} {source}:{destination}", bytes(size));
+            if copies.len() > 1 {
+                copied(experiment, setting, &copies, size, (source, destination))?;
+                setting.out.advance(&text("copying"), 1.0);
+            }
+            if fills.len() > 1 {
+                stored(experiment, setting, &fills, size, destination)?;
+                setting.out.advance(&text("storing"), 1.0);
             }
         }
     }
-    verdicts(&rows).into_iter().for_each(&mut *setting.verdicts);
-    Ok(finish)
+    Ok(())
 }
 
-/// Copies of every value: a slot holds the four side by side, and an entrant copies its own quarter.
+/// Copies of every value: a slot holds the four side by side, and a candidate copies its own quarter.
 fn copied(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
+    setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
     (source, destination): (Level, Level),
-    rows: &mut Vec<Row>,
-) -> Result<Finish, LabError> {
-    let mut entrants: Vec<Entrant<'_>> = routines
+) -> Result<(), LabError> {
+    let mut calls: Vec<Call<'_>> = routines
         .iter()
         .flat_map(|routine| (0..VALUES.len()).map(move |value| copier(routine, value, size)))
         .collect();
+    let mut candidates: Vec<&mut dyn Candidate> =
+        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     let write = |slot: *mut u8, bytes: usize| {
         // SAFETY: a slot of that many initialised bytes that nobody else uses.
         let slot = unsafe { std::slice::from_raw_parts_mut(slot, bytes) };
@@ -148,71 +107,58 @@ fn copied(
             write_value(value, quarter);
         }
     };
-    let contest = Contest {
+    let task = Task {
+        experiment: experiment.name,
+        operation: Operation::Copy,
         size: VALUES.len() * size,
-        destination: Spot { level: Some(destination), offset: 0 },
-        source: Some(Spot { level: Some(source), offset: 512 }),
-        distance: 0,
-        pages: PagePolicy::Huge,
-        contents: Contents::Overwritten,
+        cell: crate::bench::Cell::placed(source, destination),
         plan: setting.plan(false),
-        write_source: Some(&write),
-        entrants: &mut entrants,
     };
-    let found = setting.bench.hold(contest, setting.observer)?;
-    if found.interrupted() {
-        return Ok(Finish::Interrupted);
-    }
+    let stop = || setting.out.stopped();
+    let found = setting.bench.measure_with(&task, &mut candidates, Some(&write), &stop);
+    let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
         let random = nth * VALUES.len() + 2;
         for (value, name) in VALUES.iter().enumerate() {
-            let cell = key(
-                "copy",
-                size,
-                (Some(source), Some(destination)),
-                &format!("copying {name}"),
-                &[(VALUE, value as f64)],
-            );
-            let mut row = found.row(experiment.name, cell, nth * VALUES.len() + value, random);
+            let mut row = found.row(nth * VALUES.len() + value, random);
+            row.cell.size = size as u64;
+            row.cell.state = format!("copying {name}").into();
+            row.cell = row.cell.with(&[(VALUE, value as f64)]);
             row.candidate.clone_from(&routine.name);
             row.reference = if value == 2 {
                 routine.name.clone()
             } else {
                 format!("{} of random bytes", routine.name)
             };
-            (setting.rows)(&row)?;
-            rows.push(row);
+            setting.out.row(row)?;
         }
     }
-    Ok(Finish::Complete)
+    Ok(())
 }
 
-fn copier<'e>(routine: &Routine, value: usize, size: usize) -> Entrant<'e> {
-    let Function::Copy(f) = routine.function else { return Entrant::plain(routine) };
+fn copier<'c>(routine: &Routine, value: usize, size: usize) -> Call<'c> {
+    let Function::Copy(f) = routine.function else { return Call::of(routine) };
     let at = value * size;
-    Entrant::new(format!("{} of {}", routine.name, VALUES[value]), move |places: &[Place]| {
-        for place in places {
-            // SAFETY: a quarter of slots that are valid and apart.
-            std::hint::black_box(unsafe {
-                f(place.dst.wrapping_add(at), place.src.wrapping_add(at), size)
-            });
-        }
-    })
-    .judged(move |place| {
+    let call =
+        Call::new(format!("{} of {}", routine.name, VALUES[value]), move |places: &[Place]| {
+            for place in places {
+                // SAFETY: a quarter of slots that are valid and apart.
+                std::hint::black_box(unsafe {
+                    f(place.dst.wrapping_add(at), place.src.wrapping_add(at), size)
+                });
+            }
+        });
+    call.checked(move |place| {
+        let part =
+            Place { dst: place.dst.wrapping_add(at), src: place.src.wrapping_add(at), n: size };
         // SAFETY: within the slot, initialised, unwritten meanwhile.
-        let ours = unsafe { std::slice::from_raw_parts(place.dst.wrapping_add(at), size) };
-        // SAFETY: as above.
-        let theirs = unsafe { std::slice::from_raw_parts(place.src.wrapping_add(at), size) };
+        let source = unsafe { std::slice::from_raw_parts(part.src, size) };
         let mut expected = vec![0; size];
         write_value(value, &mut expected);
-        if theirs != expected {
+        if source != expected {
             return Err(format!("the source does not hold {}", VALUES[value]));
         }
-        if ours == theirs {
-            Ok(())
-        } else {
-            Err(format!("{size} bytes of {} were not copied", VALUES[value]))
-        }
+        is_copied(&part)
     })
 }
 
@@ -226,12 +172,11 @@ struct Storing {
 /// Fills of zeros and ones over the same and over other bytes.
 fn stored(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
+    setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
     level: Level,
-    rows: &mut Vec<Row>,
-) -> Result<Finish, LabError> {
+) -> Result<(), LabError> {
     let near = level <= Level::L2;
     let mut ways: Vec<(usize, Storing)> = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
@@ -245,27 +190,19 @@ fn stored(
             }
         }
     }
-    let size = 4 * size;
-    let mut entrants: Vec<Entrant<'_>> =
+    let mut calls: Vec<Call<'_>> =
         ways.iter().map(|&(nth, storing)| filler(&routines[nth], storing, level)).collect();
-    let contest = Contest {
-        size,
-        destination: Spot { level: Some(level), offset: 0 },
-        source: None,
-        distance: 0,
-        pages: PagePolicy::Huge,
-        contents: Contents::Kept,
-        plan: setting.plan(false),
-        write_source: None,
-        entrants: &mut entrants,
+    let mut candidates: Vec<&mut dyn Candidate> =
+        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+    let cell = crate::bench::Cell {
+        contents: Some(Contents::Kept),
+        ..crate::bench::Cell::placed(level, level)
     };
-    let found = setting.bench.hold(contest, setting.observer)?;
-    setting.bench.forget_contents();
-    if found.interrupted() {
-        return Ok(Finish::Interrupted);
-    }
+    let (operation, plan) = (Operation::Fill, setting.plan(false));
+    let task = Task { experiment: experiment.name, operation, size: 4 * size, cell, plan };
+    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
-        (setting.notes)(format!(
+        setting.out.note(format!(
             "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",
             found.result.visits_per_slot
         ))?;
@@ -281,31 +218,22 @@ fn stored(
             (true, false) => "others",
             (true, true) => "others in turn",
         };
-        let state = format!("storing {} over {prior}", VALUES[storing.value]);
-        let axes = [
-            (VALUE, storing.value as f64),
-            (OVER_OTHERS, f64::from(u8::from(storing.over_others))),
-        ];
         let name = &routines[nth].name;
-        let operation =
-            if matches!(routines[nth].function, Function::Zero(_)) { "zero" } else { "fill" };
-        let mut row = found.row(
-            experiment.name,
-            key(operation, size, (None, Some(level)), &state, &axes),
-            index,
-            reference,
-        );
+        let mut row = found.row(index, reference);
+        routines[nth].function.operation().name().clone_into(&mut row.cell.operation);
+        row.cell.state = format!("storing {} over {prior}", VALUES[storing.value]).into();
+        let axes = [(VALUE, storing.value as f64), (OVER_OTHERS, flag(storing.over_others))];
+        row.cell = row.cell.with(&axes);
         row.candidate.clone_from(name);
         row.reference =
             if reference == index { name.clone() } else { format!("{name} over others") };
-        (setting.rows)(&row)?;
-        rows.push(row);
+        setting.out.row(row)?;
     }
-    Ok(Finish::Complete)
+    Ok(())
 }
 
-/// Fills, with the destination's contents arranged before each sample.
-fn filler<'e>(routine: &Routine, storing: Storing, level: Level) -> Entrant<'e> {
+/// Fills, with the destination's contents set up before each sample.
+fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
     let byte = if storing.value == 0 { 0 } else { 0xFF };
     let prior = if storing.over_others { FILL_BYTE } else { byte };
     // Slots are visited in turn, so a pass is over when the first comes again.
@@ -331,14 +259,14 @@ fn filler<'e>(routine: &Routine, storing: Storing, level: Level) -> Entrant<'e> 
             }
             Function::Fill(f) => {
                 for place in places {
-                    // SAFETY: as above.
+                    // SAFETY: a slot of n bytes; this CPU runs the kernel.
                     std::hint::black_box(unsafe { f(place.dst, i32::from(byte), place.n) });
                 }
             }
             other => crate::bench::run_all(other, places),
         }
     };
-    let arrange = move |places: &[Place]| {
+    let setup = move |places: &[Place]| {
         let Some(first) = places.first() else { return };
         let again = places.iter().skip(1).position(|place| std::ptr::eq(place.dst, first.dst));
         let count = again.map_or(places.len(), |at| at + 1);
@@ -347,9 +275,9 @@ fn filler<'e>(routine: &Routine, storing: Storing, level: Level) -> Entrant<'e> 
         places[..count].iter().for_each(|place| put(place, prior, level));
     };
     let text = if storing.over_others { "others" } else { "the same" };
-    Entrant::new(format!("{} of {} over {text}", routine.name, VALUES[storing.value]), calls)
-        .arranged(arrange)
-        .judged(move |place| {
+    Call::new(format!("{} of {} over {text}", routine.name, VALUES[storing.value]), calls)
+        .set_up(setup)
+        .checked(move |place| {
             // SAFETY: n initialised bytes, unwritten meanwhile.
             let bytes = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
             match bytes.iter().position(|found| *found != byte) {
@@ -376,122 +304,10 @@ fn put(place: &Place, byte: u8, level: Level) {
     }
 }
 
-/// The sentences that rows amount to. Pure.
-pub(super) fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut sentences = vec![denormals(rows)];
-    let key = |row: &Row| (row.cell.operation.clone(), place(row), row.cell.size);
-    let by_state = |state: &str| {
-        rows.iter().filter(move |row| row.cell.state.starts_with(state)).collect::<Vec<_>>()
-    };
-    for ((_, where_, _), of_cell) in groups(by_state("copying"), |row: &Row| key(row)) {
-        sentences.push(copy_sentence(&where_, &of_cell));
-    }
-    for (where_, of_level) in groups(by_state("storing"), |row: &Row| place(row)) {
-        for (candidate, of_one) in
-            groups(of_level.iter().copied(), |row: &Row| row.candidate.clone())
-        {
-            sentences.extend(store_sentence(&where_, &candidate, &of_one));
-        }
-    }
-    sentences
-}
-
-/// The open question of 002.12, for movntps.
-fn denormals(rows: &[Row]) -> String {
-    let of = |row: &&Row| row.candidate == "copy.sse.nt" && row.cell.operation == "copy";
-    let mut told = Vec::new();
-    let cells = groups(rows.iter().filter(of), |row: &Row| (place(row), row.cell.size));
-    for ((where_, _), of_cell) in &cells {
-        let by = |value: f64| of_cell.iter().find(|row| axis(row, VALUE) == value);
-        let (Some(denormal), Some(random)) = (by(3.0), by(2.0)) else { continue };
-        let ratio = versus(denormal, random);
-        told.push(match ratio.verdict(MARGIN) {
-            Verdict::Slower => format!("{where_}: {} slower", percent(ratio.median)),
-            Verdict::Faster => format!("{where_}: {} faster", percent(ratio.median)),
-            Verdict::CannotTell => format!("{where_}: no different"),
-        });
-    }
-    if told.is_empty() {
-        return "Denormals through movntps: cannot tell, it was not measured".to_owned();
-    }
-    let slow = told.iter().any(|text| text.ends_with("slower"));
-    format!(
-        "Denormals through movntps {} against random bytes: {}",
-        if slow { "are slow" } else { "are not slow" },
-        told.join("; ")
-    )
-}
-
-fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
-    let mut differing = Vec::new();
-    for (candidate, values) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
-        let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
-        for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
-            let ratio = versus(row, random);
-            let name = VALUES.get(axis(row, VALUE) as usize).unwrap_or(&"?");
-            match ratio.verdict(MARGIN) {
-                Verdict::CannotTell => {}
-                Verdict::Faster => {
-                    differing.push(format!("{candidate} {name} {} faster", percent(ratio.median)))
-                }
-                Verdict::Slower => {
-                    differing.push(format!("{candidate} {name} {} slower", percent(ratio.median)))
-                }
-            }
-        }
-    }
-    if differing.is_empty() {
-        format!("copy, {where_}: the value copied makes no difference that can be told")
-    } else {
-        format!("copy, {where_}, against random bytes: {}", differing.join("; "))
-    }
-}
-
-fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<String> {
-    let of = |value: f64, others: f64| {
-        of_one.iter().find(|row| axis(row, VALUE) == value && axis(row, OVER_OTHERS) == others)
-    };
-    let mut parts = Vec::new();
-    let mut compare = |label: &str, ours: Option<&&Row>, theirs: Option<&&Row>| {
-        if let (Some(ours), Some(theirs)) = (ours, theirs) {
-            let ratio = versus(ours, theirs);
-            parts.push(match ratio.verdict(MARGIN) {
-                Verdict::Faster => format!(
-                    "{label} {} faster ({:.3} against {:.3} GB/s)",
-                    percent(1.0 / ratio.median),
-                    gbps(ours),
-                    gbps(theirs)
-                ),
-                Verdict::Slower => format!("{label} {} slower", percent(ratio.median)),
-                Verdict::CannotTell => format!("{label} no different"),
-            });
-        }
-    };
-    compare("zeros over others than ones over others", of(0.0, 1.0), of(1.0, 1.0));
-    compare("zeros over zeros than zeros over others", of(0.0, 0.0), of(0.0, 1.0));
-    compare("ones over ones than ones over others", of(1.0, 0.0), of(1.0, 1.0));
-    (!parts.is_empty()).then(|| format!("{candidate}, {where_}: {}", parts.join("; ")))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::support::made_up;
+
     use super::*;
-
-    fn copy(candidate: &str, value: f64, ns: f64) -> Row {
-        let levels = (Some(Level::Dram), Some(Level::Dram));
-        made_up::row(key("copy", 4096, levels, "copying x", &[(VALUE, value)]), candidate, "r", ns)
-    }
-
-    fn store(value: f64, others: f64, ns: f64) -> Row {
-        let axes = [(VALUE, value), (OVER_OTHERS, others)];
-        made_up::row(
-            key("fill", 4096, (None, Some(Level::Dram)), "storing x", &axes),
-            "fill.avx.nt",
-            "r",
-            ns,
-        )
-    }
 
     #[test]
     fn denormals_are_denormal_and_the_rest_what_it_says() {
@@ -504,29 +320,5 @@ mod tests {
         assert_eq!(bytes, [0; 64]);
         write_value(1, &mut bytes[..63]);
         assert_eq!((bytes[62], bytes[63]), (0xFF, 0));
-    }
-
-    #[test]
-    fn the_open_question_is_answered_either_way() {
-        let said = verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, 100.05)]);
-        assert!(said[0].contains("are not slow") && said[0].contains("no different"), "{said:?}");
-        assert!(said[1].contains("no difference that can be told"), "{said:?}");
-        let said = verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, 180.0)]);
-        assert!(said[0].contains("are slow") && said[0].contains("80 % slower"), "{said:?}");
-        assert!(verdicts(&[copy("copy.avx", 2.0, 1.0)])[0].contains("cannot tell"));
-    }
-
-    #[test]
-    fn zeros_and_elision_are_told() {
-        let said = verdicts(&[
-            store(0.0, 1.0, 50.0),
-            store(1.0, 1.0, 100.0),
-            store(0.0, 0.0, 50.01),
-            store(1.0, 0.0, 120.0),
-        ]);
-        let text = said.last().expect("a sentence");
-        assert!(text.contains("zeros over others than ones over others 100 % faster"), "{text}");
-        assert!(text.contains("zeros over zeros than zeros over others no different"), "{text}");
-        assert!(text.contains("ones over ones than ones over others 20 % slower"), "{text}");
     }
 }

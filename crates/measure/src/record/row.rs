@@ -120,12 +120,6 @@ impl Row {
         self.cell.axis(name)
     }
 
-    /// Whether it has that coordinate with that value.
-    #[must_use]
-    pub fn is_at(&self, name: &str, value: f64) -> bool {
-        self.axis(name) == Some(value)
-    }
-
     /// Decimal gigabytes per second of the operation; NaN where nothing was measured.
     #[must_use]
     pub fn gbps(&self) -> f64 {
@@ -136,18 +130,6 @@ impl Row {
     #[must_use]
     pub fn over(&self, other: &Row) -> PairedRatio {
         PairedRatio::new(&self.total_ns(), &other.total_ns(), 0)
-    }
-
-    /// The ratio that counts: of the whole cost where there are parts.
-    #[must_use]
-    pub fn whole_ratio(&self) -> Option<PairedRatio> {
-        self.total_ratio.or(self.ratio)
-    }
-
-    /// What that ratio says by the margin of all verdicts.
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        self.whole_ratio().map_or(Verdict::CannotTell, |ratio| ratio.verdict(MARGIN))
     }
 
     /// Whether its times are times: what a bystander loses is a difference of two walks, and where
@@ -335,7 +317,7 @@ pub fn by_cell<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<(&'r CellKey,
 /// Items that agree in a key, in the order of their first appearance.
 pub fn groups<'r, T, K: PartialEq>(
     items: impl IntoIterator<Item = &'r T>,
-    key: impl Fn(&T) -> K,
+    key: impl Fn(&'r T) -> K,
 ) -> Vec<(K, Vec<&'r T>)> {
     let mut found: Vec<(K, Vec<&'r T>)> = Vec::new();
     for item in items {
@@ -393,6 +375,6 @@ mod tests {
         row.bystander_ns = vec![-100.0];
         assert_eq!(row.total_ns(), [-89.0, 22.0]);
         assert!(!row.is_measurable(), "less than no time");
-        assert_eq!((row.axis("x"), row.is_at("x", f64::NAN)), (None, false));
+        assert_eq!(row.axis("x"), None);
     }
 }

@@ -16,10 +16,9 @@ pub fn run(
     candidates: &mut [&mut dyn Candidate],
     plan: &Plan,
     clock: &Clock,
-    watch: &mut dyn Watch,
+    stop: &dyn Fn() -> bool,
 ) -> Result<CellResult, MeasureError> {
     check_request(cell, candidates.len(), plan)?;
-    let begun = Instant::now();
     equalise(cell);
     for candidate in candidates.iter() {
         check_bytes(cell, &**candidate)?;
@@ -34,7 +33,7 @@ pub fn run(
             table.gather(1);
             candidate.before(&table.places, 1);
             table.prepare();
-            candidate.arrange(&table.places);
+            candidate.set_up(&table.places);
             candidate.call_all(&table.places);
             table.pass_over(1);
         }
@@ -46,45 +45,28 @@ pub fn run(
         candidates.iter().map(|candidate| Samples::new(candidate.name())).collect();
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let mut staying: Vec<usize> = (0..candidates.len()).collect();
-    let (mut rounds, mut taken) = (0, 0);
-    let (mut interrupted, mut out_of_time) = (false, false);
+    let mut rounds = 0;
 
-    'rounds: while rounds < plan.rounds {
-        if plan.time_limit.is_some_and(|limit| begun.elapsed() >= limit) {
-            out_of_time = true;
-            break;
-        }
+    while rounds < plan.rounds {
         let mut order = staying.clone();
         random.shuffle(&mut order);
         let warm_walk = table.warm_walk();
         for index in order {
-            if watch.cancelled() {
-                interrupted = true;
-                break 'rounds;
+            if stop() {
+                return Err(MeasureError::Interrupted);
             }
             let times = table.sample(&mut *candidates[index], warm_walk);
             if rounds == 0 {
                 table.prove(&mut proofs);
             }
             times.store(&mut samples[index], table.cell);
-            taken += 1;
-            watch.progress(Progress {
-                round: rounds,
-                rounds: plan.rounds,
-                samples: taken,
-                candidates: staying.len(),
-                candidate: candidates[index].name(),
-            });
         }
         rounds += 1;
         if rounds == plan.screening_rounds && rounds < plan.rounds {
             let stays: Vec<bool> = candidates.iter().map(|candidate| candidate.stays()).collect();
-            let leagues: Vec<u8> = candidates.iter().map(|candidate| candidate.league()).collect();
-            drop_slow(&mut samples, &mut staying, (&stays, &leagues), plan.drop_ratio, rounds);
+            let groups: Vec<u8> = candidates.iter().map(|candidate| candidate.group()).collect();
+            drop_slow(&mut samples, &mut staying, (&stays, &groups), plan.drop_ratio, rounds);
         }
-    }
-    for of_one in &mut samples {
-        of_one.truncate(rounds);
     }
     let times: Vec<&[f64]> = samples.iter().map(|of_one| of_one.operation_ns.as_slice()).collect();
     let fastest = times.iter().map(|of_one| median(of_one)).fold(f64::NAN, f64::min);
@@ -97,26 +79,24 @@ pub fn run(
         proofs: (Proof::worst(&proofs.source), Proof::worst(&proofs.destination)),
         candidates: samples,
         rounds,
-        interrupted,
-        out_of_time,
     })
 }
 
-/// Marks those as dropped whose whole cost is too far above the best one's of their league.
+/// Marks those as dropped whose whole cost is too far above the best one's of their group.
 fn drop_slow(
     samples: &mut [Samples],
     staying: &mut Vec<usize>,
-    (stays, leagues): (&[bool], &[u8]),
+    (stays, groups): (&[bool], &[u8]),
     drop_ratio: f64,
     rounds: usize,
 ) {
     let costs: Vec<f64> = samples.iter().map(|of_one| median(&of_one.total_ns())).collect();
-    let best = |league: u8| {
-        let rivals = costs.iter().zip(leagues).filter(|(_, other)| **other == league);
+    let best = |group: u8| {
+        let rivals = costs.iter().zip(groups).filter(|(_, other)| **other == group);
         rivals.map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE)
     };
     staying.retain(|index| {
-        let keep = stays[*index] || costs[*index] <= best(leagues[*index]) * drop_ratio;
+        let keep = stays[*index] || costs[*index] <= best(groups[*index]) * drop_ratio;
         if !keep {
             samples[*index].dropped_after = Some(rounds);
         }
@@ -160,7 +140,7 @@ const FEWEST_PLACES: usize = 64;
 const SHORT: usize = 100;
 
 /// The untimed calls before a sample process no more than this, however large the last level is.
-const MOST_SETTLING: usize = 64 << 20;
+const MOST_WARM_UP: usize = 64 << 20;
 
 /// The cell, the clock, and the places of the calls to come.
 struct Table<'c, 'b> {
@@ -169,7 +149,7 @@ struct Table<'c, 'b> {
     calls: usize,
     places: Vec<Place>,
     delay: Option<Arena>,
-    settles: bool,
+    warm_up: bool,
 }
 
 impl<'c, 'b> Table<'c, 'b> {
@@ -184,13 +164,18 @@ impl<'c, 'b> Table<'c, 'b> {
             }
             _ => None,
         };
-        let settles = plan.settles;
-        Ok(Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay, settles })
+        let warm_up = plan.warm_up;
+        Ok(Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay, warm_up })
     }
 
     /// Whether each call is followed by others, and timed on its own.
     fn is_split(&self) -> bool {
-        self.cell.reader.is_some() || self.cell.bystander.is_some()
+        self.cell.reader.is_some() || self.cell.bystander.is_some() || self.restores_each_call()
+    }
+
+    /// Whether an operand's state holds for one call only.
+    fn restores_each_call(&self) -> bool {
+        self.operands().any(|operand| operand.restore() == Restore::Evicted)
     }
 
     fn operands(&self) -> impl Iterator<Item = &Operand> {
@@ -370,22 +355,21 @@ impl<'c, 'b> Table<'c, 'b> {
     /// Untimed calls before each sample: none where operands are put in their state for it, or where
     /// the first of many calls does not matter.
     ///
-    /// Where a reused operand is larger than the L2 keeps, one is not enough. What a shared last
-    /// level holds of it is not what the last call left but what the last dozens did, so until as
-    /// many have been made, a call pays for how others went about theirs.
+    /// Where a reused operand is larger than the L2 keeps, one is not enough: what a shared last level
+    /// holds of it is what the last dozens of calls left, those of other candidates among them.
     fn untimed_calls(&self) -> usize {
         if self.calls >= SHORT || !self.operands().any(Operand::is_reused) {
             return 0;
         }
         let touched = self.operands().count() * self.cell.size;
         let caches = self.cell.destination.caches();
-        if !self.settles
+        if !self.warm_up
             || touched <= Level::L2.capacity(caches)
             || !self.operands().all(Operand::is_reused)
         {
             return 1;
         }
-        (caches.llc.bytes.min(MOST_SETTLING) / self.cell.size.max(1)).max(1)
+        (caches.llc.bytes.min(MOST_WARM_UP) / self.cell.size.max(1)).max(1)
     }
 
     /// The untimed calls. A placed operand beside a reused one is passed over, so that they leave it
@@ -395,7 +379,7 @@ impl<'c, 'b> Table<'c, 'b> {
             self.gather(1);
             candidate.before(&self.places, 1);
             self.prepare();
-            candidate.arrange(&self.places);
+            candidate.set_up(&self.places);
             candidate.call_all(&self.places);
             if let Some(reader) = self.cell.reader {
                 read(candidate, &self.places[0], reader);
@@ -418,7 +402,7 @@ impl<'c, 'b> Table<'c, 'b> {
         self.gather(list);
         candidate.before(&self.places, self.calls);
         self.prepare();
-        candidate.arrange(&self.places);
+        candidate.set_up(&self.places);
         if let Some(elsewhere) = candidate.timed_elsewhere(&self.places, self.calls) {
             self.pass_over(list);
             return Times { operation: elsewhere / self.calls as f64, ..Times::default() };
@@ -445,7 +429,8 @@ impl<'c, 'b> Table<'c, 'b> {
         // Without a bystander one preparation serves a whole cycle of slots.
         let placed = self.operands().filter(|operand| !operand.is_reused());
         let slots = placed.map(Operand::slots).min().unwrap_or(MOST_PLACES);
-        let together = if self.cell.bystander.is_some() { 1 } else { slots.min(MOST_PLACES) };
+        let alone = self.cell.bystander.is_some() || self.restores_each_call();
+        let together = if alone { 1 } else { slots.min(MOST_PLACES) };
         let mut left = self.calls;
         self.lead_in(candidate);
         while left > 0 {
@@ -455,7 +440,7 @@ impl<'c, 'b> Table<'c, 'b> {
             candidate.before(&self.places, batch);
             self.walk_bystander();
             self.prepare();
-            candidate.arrange(&self.places);
+            candidate.set_up(&self.places);
             for index in 0..batch {
                 let place = self.places[index];
                 let from = clock.now();

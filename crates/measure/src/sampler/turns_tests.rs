@@ -30,7 +30,7 @@ struct Spy {
     nanoseconds: f64,
     clock: Clock,
     stays: bool,
-    league: u8,
+    group: u8,
     function: Option<Function>,
 }
 
@@ -55,8 +55,8 @@ impl Candidate for Spy {
     fn stays(&self) -> bool {
         self.stays
     }
-    fn league(&self) -> u8 {
-        self.league
+    fn group(&self) -> u8 {
+        self.group
     }
 }
 
@@ -68,7 +68,7 @@ fn spies(costs: &[f64], log: &Log, clock: &Clock) -> Vec<Spy> {
         nanoseconds: *nanoseconds,
         clock: *clock,
         stays: false,
-        league: 0,
+        group: 0,
         function: None,
     };
     costs.iter().enumerate().map(spy).collect()
@@ -79,11 +79,11 @@ fn start(
     spies: &mut [Spy],
     plan: &Plan,
     clock: &Clock,
-    watch: &mut dyn Watch,
+    stop: &dyn Fn() -> bool,
 ) -> Result<CellResult, MeasureError> {
     let mut candidates: Vec<&mut dyn Candidate> =
         spies.iter_mut().map(|spy| spy as &mut dyn Candidate).collect();
-    run(cell, &mut candidates, plan, clock, watch)
+    run(cell, &mut candidates, plan, clock, stop)
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn two_warm_up_calls_then_turns_in_shuffled_order() {
     let mut three = spies(&[60_000.0, 60_000.0, 60_000.0], &log, &clock);
     let mut cell = Cell::new(operand(Level::L1, 64, 0.5, 1));
     let plan = Plan { screening_rounds: 0, seed: 9, max_sample_ns: 1.0, ..Plan::default() };
-    let result = start(&mut cell, &mut three, &plan, &clock, &mut Unwatched).expect("a result");
+    let result = start(&mut cell, &mut three, &plan, &clock, &|| false).expect("a result");
     assert_eq!((result.rounds, result.calls_per_sample), (15, 1));
     assert!(result.proofs.1.is_some() && result.proofs.0.is_none());
     let order: Vec<usize> = log.borrow().iter().map(|(id, _, _)| *id).collect();
@@ -114,7 +114,7 @@ fn two_warm_up_calls_then_turns_in_shuffled_order() {
     }
     let mut again = spies(&[60_000.0, 60_000.0, 60_000.0], &log, &clock);
     log.borrow_mut().clear();
-    start(&mut cell, &mut again, &plan, &clock, &mut Unwatched).expect("a result");
+    start(&mut cell, &mut again, &plan, &clock, &|| false).expect("a result");
     let second: Vec<usize> = log.borrow().iter().map(|(id, _, _)| *id).collect();
     assert_eq!(second, order, "the seed decides");
 }
@@ -127,7 +127,7 @@ fn destinations_hold_something_else_each_time() {
         let mut one = spies(&[100_000.0], &log, &clock);
         let mut cell =
             Cell::new(operand(level, 64, 0.5, 1)).with_source(operand(level, 64, 0.5, 2));
-        start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched).expect("a result");
+        start(&mut cell, &mut one, &Plan::default(), &clock, &|| false).expect("a result");
         assert!(log.borrow().iter().all(|(_, _, first)| *first != 0), "{level}");
     }
 }
@@ -144,7 +144,7 @@ fn slots_in_memory_are_not_met_again() {
         2,
     ));
     let plan = Plan { rounds: 15, screening_rounds: 0, ..Plan::default() };
-    let result = start(&mut cell, &mut two, &plan, &clock, &mut Unwatched).expect("a result");
+    let result = start(&mut cell, &mut two, &plan, &clock, &|| false).expect("a result");
     let slots = cell.destination.slots();
     assert!(result.visits_per_slot <= 0.5);
     let log = log.borrow();
@@ -166,7 +166,7 @@ fn the_slow_are_dropped_but_the_reference_stays() {
     three[2].stays = true;
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
-    let result = start(&mut cell, &mut three, &plan, &clock, &mut Unwatched).expect("a result");
+    let result = start(&mut cell, &mut three, &plan, &clock, &|| false).expect("a result");
     let lengths: Vec<usize> = result.candidates.iter().map(|c| c.operation_ns.len()).collect();
     assert_eq!(lengths, [15, 3, 15]);
     assert_eq!(result.candidates[1].dropped_after, Some(3));
@@ -174,14 +174,14 @@ fn the_slow_are_dropped_but_the_reference_stays() {
 }
 
 #[test]
-fn only_rivals_of_one_league_drop_each_other() {
+fn only_those_of_one_group_drop_each_other() {
     let clock = Clock::calibrate();
     let log = Log::default();
     let mut four = spies(&[50_000.0, 1_000_000.0, 50_000.0, 1_000_000.0], &log, &clock);
-    four[1].league = 1;
+    four[1].group = 1;
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
-    let result = start(&mut cell, &mut four, &plan, &clock, &mut Unwatched).expect("a result");
+    let result = start(&mut cell, &mut four, &plan, &clock, &|| false).expect("a result");
     let dropped: Vec<bool> = result.candidates.iter().map(|c| c.dropped_after.is_some()).collect();
     assert_eq!(dropped, [false, false, false, true]);
 }
@@ -196,7 +196,7 @@ fn readers_and_bystanders_have_parts_of_their_own() {
         .with_source(operand(Level::Dram, 4096, 0.5, 2))
         .with_reader(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) })
         .with_bystander(&mut bystander);
-    let result = start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched).expect("ok");
+    let result = start(&mut cell, &mut one, &Plan::default(), &clock, &|| false).expect("ok");
     let samples = &result.candidates[0];
     assert_eq!(samples.reader_ns.len(), 15);
     assert_eq!(samples.bystander_ns.len(), 15);
@@ -206,32 +206,62 @@ fn readers_and_bystanders_have_parts_of_their_own() {
     assert!(result.proofs.0.is_some());
 }
 
-struct StopAfter(usize);
-
-impl Watch for StopAfter {
-    fn cancelled(&self) -> bool {
-        self.0 == 0
-    }
-
-    fn progress(&mut self, _: Progress<'_>) {
-        self.0 -= 1;
-    }
-}
-
 #[test]
-fn being_stopped_keeps_whole_rounds() {
+fn being_stopped_is_an_error() {
     let clock = Clock::calibrate();
     let log = Log::default();
     let mut two = spies(&[40_000.0, 40_000.0], &log, &clock);
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
-    let plan = Plan::default();
-    let result = start(&mut cell, &mut two, &plan, &clock, &mut StopAfter(9)).expect("a result");
-    assert!(result.interrupted && !result.out_of_time);
-    assert_eq!(result.rounds, 4);
-    assert!(result.candidates.iter().all(|samples| samples.operation_ns.len() == 4));
-    let plan = Plan { time_limit: Some(Duration::ZERO), ..plan };
-    let result = start(&mut cell, &mut two, &plan, &clock, &mut Unwatched).expect("a result");
-    assert!(result.out_of_time && result.rounds == 0);
+    let asked = std::cell::Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) == 9;
+    let stopped = start(&mut cell, &mut two, &Plan::default(), &clock, &stop);
+    assert!(matches!(stopped, Err(MeasureError::Interrupted)), "{stopped:?}");
+}
+
+/// What string instructions and non-temporal stores do to a destination, made up: a call leaves its
+/// mark, and one that is sticky takes three times as long where it finds a non-temporal one's.
+struct Sticky {
+    name: &'static str,
+    non_temporal: bool,
+    clock: Clock,
+}
+
+impl Candidate for Sticky {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn call(&mut self, place: &Place) {
+        const EVICTED: u8 = 0;
+        // SAFETY: places hold at least one byte.
+        let found = unsafe { place.dst.read() };
+        self.clock.spin(if found == EVICTED && !self.non_temporal { 90_000.0 } else { 30_000.0 });
+        if self.non_temporal {
+            // SAFETY: as above, writable.
+            unsafe { place.dst.write(EVICTED) };
+        }
+    }
+}
+
+#[test]
+fn who_ran_before_does_not_change_a_figure_where_the_destination_is_restored() {
+    let clock = Clock::calibrate();
+    let arena = std::sync::Arc::new(Arena::new(1 << 16, PagePolicy::Small, 1).expect("an arena"));
+    let median_of = |restore: Restore| {
+        let destination = Operand::reused(&arena, 0, 64, 0, &caches(), 1).expect("an operand");
+        let mut cell = Cell::new(destination.restored(restore));
+        let mut string = Sticky { name: "string", non_temporal: false, clock };
+        let mut around = Sticky { name: "around", non_temporal: true, clock };
+        let mut candidates: [&mut dyn Candidate; 2] = [&mut string, &mut around];
+        let plan = Plan { calls: Some(2), screening_rounds: 0, ..Plan::default() };
+        let result = run(&mut cell, &mut candidates, &plan, &clock, &|| false).expect("a result");
+        // The least, so that a busy machine changes nothing: it can only take longer.
+        result.candidates[0].operation_ns.iter().copied().fold(f64::INFINITY, f64::min)
+    };
+    // Restored, no call of it finds the other's mark; left alone, every one does.
+    assert!(median_of(Restore::Cached) < 80_000.0);
+    assert!(median_of(Restore::Evicted) < 80_000.0);
+    assert!(median_of(Restore::Left) >= 90_000.0);
 }
 
 #[test]
@@ -260,8 +290,7 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
                 .with_contents(contents);
             let mut candidate = Compare(first);
             let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
-            run(&mut cell, &mut candidates, &Plan::default(), &clock, &mut Unwatched)
-                .expect("a result");
+            run(&mut cell, &mut candidates, &Plan::default(), &clock, &|| false).expect("a result");
         }
     }
 }
@@ -272,7 +301,7 @@ fn what_contradicts_itself_is_refused() {
     let log = Log::default();
     let refused = |cell: &mut Cell<'_>, plan: &Plan, candidates: usize| {
         let mut all = spies(&vec![1.0; candidates], &log, &clock);
-        start(cell, &mut all, plan, &clock, &mut Unwatched).expect_err("a refusal").to_string()
+        start(cell, &mut all, plan, &clock, &|| false).expect_err("a refusal").to_string()
     };
     let plan = Plan::default();
     let cell = || Cell::new(operand(Level::L1, 64, 1.0, 1));
@@ -299,7 +328,7 @@ fn wrong_bytes_stop_the_run() {
     one[0].function = Some(Function::Copy(nothing));
     let mut cell =
         Cell::new(operand(Level::L1, 64, 0.5, 1)).with_source(operand(Level::L1, 64, 0.5, 2));
-    let error = start(&mut cell, &mut one, &Plan::default(), &clock, &mut Unwatched);
+    let error = start(&mut cell, &mut one, &Plan::default(), &clock, &|| false);
     assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
 }
 
@@ -326,8 +355,7 @@ fn a_candidate_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let mut elsewhere = Elsewhere(Vec::new());
     let plan = Plan { screening_rounds: 0, ..Plan::default() };
-    let found =
-        run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &mut Unwatched).expect("a result");
+    let found = run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &|| false).expect("a result");
     assert!(found.candidates[0].operation_ns.iter().all(|time| *time == 7.0));
     let asked = &elsewhere.0[elsewhere.0.len() - found.rounds..];
     assert!(asked.iter().all(|calls| *calls == found.calls_per_sample as usize), "{asked:?}");

@@ -45,7 +45,7 @@ impl Candidate for Workload {
 
 fn run_it(cell: &mut Cell<'_>, workload: &mut Workload, plan: &Plan) -> CellResult {
     let mut candidates: [&mut dyn Candidate; 1] = [workload];
-    run(cell, &mut candidates, plan, &Clock::calibrate(), &mut Unwatched).expect("a result")
+    run(cell, &mut candidates, plan, &Clock::calibrate(), &|| false).expect("a result")
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_lead_in_leaves_a_placed_source_cold() {
     let plan = Plan { calls: Some(5), ..Plan::default() };
     let mut candidate = Sources(Vec::new(), 0);
     let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
-    run(&mut cell, &mut candidates, &plan, &Clock::calibrate(), &mut Unwatched).expect("a result");
+    run(&mut cell, &mut candidates, &plan, &Clock::calibrate(), &|| false).expect("a result");
     for pair in candidate.0.windows(2) {
         assert_ne!(pair[0].1, pair[1].1, "no source twice in a row: {pair:?}");
     }
@@ -125,7 +125,7 @@ fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
     let mixed = Cell::new(reused(0, 1 << 20)).with_source(operand(Level::Dram, 1 << 20, 1.0, 2));
     let once = Plan { calls: Some(1), screening_rounds: 0, ..Plan::default() };
     let often = Plan { calls: Some(100), ..once.clone() };
-    let hasty = Plan { settles: false, ..once.clone() };
+    let hasty = Plan { warm_up: false, ..once.clone() };
     // The made-up last level is of 4 MiB, the L2 of 512 KiB.
     for (mut cell, plan, untimed) in [
         (both(1 << 20), &once, 4),
@@ -151,6 +151,6 @@ fn a_second_kernel_is_checked_too() {
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let mut candidates: [&mut dyn Candidate; 1] = [&mut workload];
     let clock = Clock::calibrate();
-    let error = run(&mut cell, &mut candidates, &Plan::default(), &clock, &mut Unwatched);
+    let error = run(&mut cell, &mut candidates, &Plan::default(), &clock, &|| false);
     assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
 }

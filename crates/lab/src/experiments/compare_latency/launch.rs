@@ -3,6 +3,7 @@
 
 use super::pages::{Comparison, PageSet};
 use crate::LabError;
+use crate::helper::{Answer, Helper, Request};
 use crate::routines::{LIBC, Routine, libc_reference};
 use cachewise_kernels::{Features, Function, Operation, PAGE_SIZE, find};
 use cachewise_measure::{CallTimes, Clock};
@@ -48,11 +49,30 @@ pub struct Outcome {
     pub resolution_ns: f64,
 }
 
-/// Carries out an order in this process. `stop` is asked between passes; `None` if it said so.
+/// Carries out an order in a fresh process of the program.
+///
+/// # Errors
+/// As [`run`], and a program that cannot be started or does not answer.
+pub fn in_process_of_its_own(
+    program: &Path,
+    order: &Order,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, LabError> {
+    let failed = |error: std::io::Error| LabError::Child { what: format!("single calls: {error}") };
+    let mut helper = Helper::start(program, None).map_err(failed)?;
+    match helper.ask_until(&Request::Calls(order.clone()), stop) {
+        Ok(Some(Answer::Calls(outcome))) => Ok(outcome),
+        Ok(Some(other)) => Err(LabError::Child { what: format!("single calls: found {other:?}") }),
+        Ok(None) => Err(LabError::Interrupted),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Carries out an order in this process. `stop` is asked between passes.
 ///
 /// # Errors
 /// An unknown kernel, one this CPU lacks, wrong answers, too few files.
-pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Option<Outcome>, LabError> {
+pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome, LabError> {
     let roots: Vec<&Path> = order.roots.iter().map(Path::new).collect();
     let set = PageSet::gather(&roots, order.pages, order.seed)?;
     let trace = set.descend(order.comparisons, order.seed);
@@ -75,7 +95,7 @@ pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Option<Outcome>, La
         random.shuffle(&mut turns);
         for &turn in &turns {
             if stop() {
-                return Ok(None);
+                return Err(LabError::Interrupted);
             }
             let Function::Compare(compare) = routines[turn].function else { continue };
             let mut times = CallTimes::default();
@@ -90,7 +110,7 @@ pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Option<Outcome>, La
             kernels[turn].times.add(&times);
         }
     }
-    Ok(Some(Outcome { kernels, cost_ns: clock.cost_ns(), resolution_ns: clock.resolution_ns() }))
+    Ok(Outcome { kernels, cost_ns: clock.cost_ns(), resolution_ns: clock.resolution_ns() })
 }
 
 /// A compare kernel, or libc's memcmp.

@@ -53,7 +53,7 @@ impl Arm {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Arm::Kernel => super::REFERENCE,
+            Arm::Kernel => cachewise_measure::record::names::KERNEL_FAULT,
             Arm::Huge => "kernel THP",
             Arm::MapPopulate => "MAP_POPULATE",
             Arm::Populate => "MADV_POPULATE_WRITE",
@@ -76,7 +76,8 @@ impl Arm {
 
     fn pool(self, pools: &Pools) -> Option<&Pool> {
         match self {
-            Arm::HotZero | Arm::Prezeroed | Arm::Draining => Some(&pools.huge),
+            Arm::HotZero => Some(&pools.hot),
+            Arm::Prezeroed | Arm::Draining => Some(&pools.huge),
             Arm::PrezeroedBase => Some(&pools.base),
             _ => None,
         }
@@ -87,6 +88,8 @@ impl Arm {
 pub(super) struct Pools {
     huge: Pool,
     base: Pool,
+    /// Without a scrubber: one that is only paused is told of every page that is dirty.
+    hot: Pool,
 }
 
 fn refused(error: PoolError) -> LabError {
@@ -115,12 +118,14 @@ impl Pools {
         };
         let huge = pool(PageSize::Transparent, scrub.clone()).map_err(refused)?;
         huge.pause_scrubber();
-        let base = pool(PageSize::Base, Scrub { enabled: false, ..scrub }).map_err(refused)?;
-        Ok(Pools { huge, base })
+        let off = Scrub { enabled: false, ..scrub };
+        let base = pool(PageSize::Base, off.clone()).map_err(refused)?;
+        let hot = pool(PageSize::Transparent, off).map_err(refused)?;
+        Ok(Pools { huge, base, hot })
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        let notes = [&self.huge, &self.base].into_iter().flat_map(Pool::notes);
+        let notes = [&self.huge, &self.base, &self.hot].into_iter().flat_map(Pool::notes);
         notes.map(|note| format!("page pool: {note}")).collect()
     }
 
@@ -254,7 +259,7 @@ fn take<'p>(
                 unsafe { libc::madvise(start, length, advice) };
             }
             if arm == Arm::Populate {
-                // SAFETY: as above.
+                // SAFETY: a mapping of ours, which gets pages of its own.
                 let done = unsafe { libc::madvise(start, length, libc::MADV_POPULATE_WRITE) };
                 if done != 0 {
                     return Err(out_of_memory("MADV_POPULATE_WRITE"));

@@ -1,19 +1,17 @@
 //! How long a single zeroed page takes to be handed out, while the scrubber works and while it rests.
 
 use super::super::Setting;
-use super::super::support::key;
 use crate::LabError;
-use crate::bench::MARGIN;
 use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::{CallTimes, PairedRatio, Row, stats};
+use cachewise_measure::record::names::SCRUBBING;
+use cachewise_measure::{CallTimes, CellKey, PairedRatio, Row, stats};
 use cachewise_pages::{Pool, PoolError, Scrub};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// The state of these rows.
 pub(super) const STATE: &str = "hand-out";
-/// Who is timed.
-pub(super) const SCRUBBING: &str = "zalloc, scrubbing";
+/// The same while the scrubber rests.
 const RESTING: &str = "zalloc, scrubber off";
 
 /// Bytes of the pool: enough that the scrubber always finds something.
@@ -26,14 +24,14 @@ const DIRTY_ORDER: u32 = 6;
 const BETWEEN: usize = 64;
 
 /// One row per state of the scrubber.
-pub(super) fn rows(name: &str, setting: &mut Setting<'_>) -> Result<Vec<Row>, LabError> {
+pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>, LabError> {
     let rounds = setting.plan(false).rounds;
     let per_round = if setting.options.quick { 10_000 } else { 100_000 };
     let seed = setting.bench.seed;
     let mut found = Vec::new();
     for scrubbing in [false, true] {
-        if setting.observer.cancelled() {
-            return Ok(Vec::new());
+        if setting.out.stopped() {
+            return Err(LabError::Interrupted);
         }
         found.push(
             timed(setting, scrubbing, rounds, per_round)
@@ -49,34 +47,21 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_>) -> Result<Vec<Row>, La
             found.all[place.clamp(1, found.all.len()) - 1]
         };
         let ratio = PairedRatio::new(&found.by_round, &reference, seed);
-        Row {
-            experiment: name.to_owned(),
-            cell: key("zero", PAGE_SIZE, (None, None), STATE, &[]),
-            candidate: candidate.to_owned(),
-            reference: RESTING.to_owned(),
-            calls: per_round as u32,
-            operation_ns: found.by_round.clone(),
-            reader_ns: Vec::new(),
-            bystander_ns: Vec::new(),
-            ratio: Some(ratio),
-            verdict: Some(ratio.verdict(MARGIN)),
-            total_ratio: None,
-            proofs: Vec::new(),
-            drift: None,
-            dropped: false,
-            extra: BTreeMap::from(
-                [
-                    ("p50_ns", at(0.5)),
-                    ("p99_ns", at(0.99)),
-                    ("p999_ns", at(0.999)),
-                    ("worst_ns", at(1.0)),
-                    ("scrubbed_mib", found.scrubbed as f64 / f64::from(1 << 20)),
-                    ("hit_share", found.hits),
-                ]
-                .map(|(name, value)| (name.to_owned(), value)),
-            ),
-            histogram: Some(found.times.histogram(1000.0, 1)),
-        }
+        let figures = [
+            ("p50_ns", at(0.5)),
+            ("p99_ns", at(0.99)),
+            ("p999_ns", at(0.999)),
+            ("worst_ns", at(1.0)),
+            ("scrubbed_mib", found.scrubbed as f64 / f64::from(1 << 20)),
+            ("hit_share", found.hits),
+        ];
+        let cell = CellKey::new("zero", PAGE_SIZE, STATE);
+        let times = found.by_round.clone();
+        let mut row = Row::new(name, cell, candidate, RESTING, times).with_ratio(ratio);
+        row.calls = per_round as u32;
+        row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+        row.histogram = Some(found.times.histogram(1000.0, 1));
+        row
     });
     Ok(rows.collect())
 }
@@ -91,7 +76,7 @@ struct Found {
 }
 
 fn timed(
-    setting: &Setting<'_>,
+    setting: &Setting<'_, '_>,
     scrubbing: bool,
     rounds: usize,
     per_round: usize,

@@ -4,15 +4,13 @@
 //! another candidate. The receiver's cost is its CPU time; its wall time includes waiting for a
 //! sender that, on one core, has to take turns with it.
 
+use cachewise_measure::record::names::TCP;
 use cachewise_measure::{Candidate, Place, clock::thread_cpu_ns};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// The name under which it stands in records.
-pub const TCP: &str = "tcp loopback";
 
 /// A receive that takes this long will not come.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,15 +1,15 @@
 //! The measuring part of `vector-state`, for x86-64.
 
-use super::{COMPONENTS, HELD, NET_NS, net, verdicts};
 use crate::LabError;
-use crate::bench::{Contest, Entrant, Spot};
-use crate::experiments::support::{at_least_one, field, is_plain, key};
-use crate::experiments::{Experiment, Finish, Setting, short_bytes};
+use crate::bench::{Call, Cell, Task, is_copied, is_zeroed};
+use crate::experiments::support::{at_least_one, field, is_plain};
+use crate::experiments::{Experiment, Setting, bytes};
 use crate::routines::Routine;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::{Function, Kernel, Operation, RegisterClass, find};
-use cachewise_measure::{Contents, PagePolicy, Place, Row};
-use std::cell::Cell;
+use cachewise_measure::record::names::{COMPONENTS, HELD, NET_NS};
+use cachewise_measure::{Candidate, Contents, Place, stats};
+use std::cell::Cell as Shared;
 use std::rc::Rc;
 
 /// What the registers hold when they are saved.
@@ -30,21 +30,18 @@ impl State {
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<Finish, LabError> {
+pub(in super::super) fn run(
+    experiment: &Experiment,
+    setting: &mut Setting<'_, '_>,
+) -> Result<(), LabError> {
     let Some(support) = Support::detect() else {
         return Err(LabError::Nothing {
             why: "this CPU has no XSAVE, or the operating system does not enable it".to_owned(),
         });
     };
-    if !setting.options.placements.is_empty() {
-        return Err(LabError::OptionRefused {
-            option: "--residency",
-            experiment: experiment.name,
-            why: "one pair of buffers is used over and over",
-        });
-    }
+    setting.refuse_placements("one pair of buffers is used over and over")?;
     for save in Save::ALL.into_iter().filter(|save| !support.has(*save)) {
-        (setting.notes)(format!("skipped {}: this CPU lacks it", save.name()))?;
+        setting.out.note(format!("skipped {}: this CPU lacks it", save.name()))?;
     }
     let vectors = |kernel: &Kernel| {
         kernel.registers == RegisterClass::Gpr
@@ -65,48 +62,24 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_>) -> Result<
     fields.retain(|(_, routines)| !routines.is_empty());
     let sizes = sizes(setting);
     let masks = masks(&support, setting.options.quick);
-    setting.observer.begin(experiment.name, (3 * masks.len() + fields.len() * sizes.len()) as f64);
-    let mut rows = Vec::new();
-    let finish = measure(experiment, setting, &support, &masks, &fields, &sizes, &mut rows)?;
-    verdicts(&rows).into_iter().for_each(&mut *setting.verdicts);
-    Ok(finish)
-}
-
-fn measure(
-    experiment: &Experiment,
-    setting: &mut Setting<'_>,
-    support: &Support,
-    masks: &[u64],
-    fields: &[(Operation, Vec<Routine>)],
-    sizes: &[usize],
-    rows: &mut Vec<Row>,
-) -> Result<Finish, LabError> {
-    for &components in masks {
+    setting.out.begin(experiment.name, (3 * masks.len() + fields.len() * sizes.len()) as f64);
+    for &components in &masks {
         for state in [State::Dirty, State::Unmodified, State::Clean] {
-            if save_restore(experiment, setting, support, components, state, rows)?
-                == Finish::Interrupted
-            {
-                return Ok(Finish::Interrupted);
-            }
-            setting
-                .observer
-                .advance(&format!("{} {}", xstate::names(components), state.name()), 1.0);
+            save_restore(experiment, setting, &support, components, state)?;
+            let text = format!("{} {}", xstate::names(components), state.name());
+            setting.out.advance(&text, 1.0);
         }
     }
-    for (operation, routines) in fields {
-        for &size in sizes {
-            if beside(experiment, setting, support, *operation, routines, size, rows)?
-                == Finish::Interrupted
-            {
-                return Ok(Finish::Interrupted);
-            }
-            setting.observer.advance(&format!("{operation} {}", short_bytes(size)), 1.0);
+    for (operation, routines) in &fields {
+        for &size in &sizes {
+            beside(experiment, setting, &support, *operation, routines, size)?;
+            setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
         }
     }
-    Ok(Finish::Complete)
+    Ok(())
 }
 
-fn sizes(setting: &Setting<'_>) -> Vec<usize> {
+fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
     if !setting.options.sizes.is_empty() {
         let mut sizes = setting.options.sizes.clone();
         sizes.sort_unstable();
@@ -132,72 +105,67 @@ fn masks(support: &Support, quick: bool) -> Vec<u64> {
 /// One set of components in one state: every instruction there is, in turns.
 fn save_restore(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
+    setting: &mut Setting<'_, '_>,
     support: &Support,
     components: u64,
     state: State,
-    rows: &mut Vec<Row>,
-) -> Result<Finish, LabError> {
+) -> Result<(), LabError> {
     let instructions: Vec<Save> = Save::ALL.into_iter().filter(|save| support.has(*save)).collect();
-    let held: Vec<Rc<Cell<u64>>> = instructions.iter().map(|_| Rc::default()).collect();
-    let mut entrants: Vec<Entrant<'_>> = instructions
+    let held: Vec<Rc<Shared<u64>>> = instructions.iter().map(|_| Rc::default()).collect();
+    let mut calls: Vec<Call<'_>> = instructions
         .iter()
         .zip(&held)
         .map(|(&save, held)| cycling(support, save, components, state, Rc::clone(held)))
         .collect();
     if state == State::Dirty {
-        entrants.push(Entrant::new("dirtying alone", move |places: &[Place]| {
+        calls.push(Call::new("dirtying alone", move |places: &[Place]| {
             for _ in places {
                 // SAFETY: the components are enabled.
                 unsafe { xstate::modify(components) };
             }
         }));
     }
-    let contest = Contest {
-        size: 64,
-        destination: Spot { level: None, offset: 0 },
-        source: None,
-        distance: 0,
-        pages: PagePolicy::Huge,
-        contents: Contents::Kept,
-        plan: setting.plan(false),
-        write_source: None,
-        entrants: &mut entrants,
-    };
-    let found = setting.bench.hold(contest, setting.observer)?;
-    if found.interrupted() {
-        return Ok(Finish::Interrupted);
-    }
+    let mut candidates: Vec<&mut dyn Candidate> =
+        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+    let label = format!("registers {}", state.name());
+    // The operands are not used.
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(label) };
+    let (operation, plan) = (Operation::Zero, setting.plan(false));
+    let task = Task { experiment: experiment.name, operation, size: 64, cell, plan };
+    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let alone = found.result.candidates.get(instructions.len());
     for (index, save) in instructions.iter().enumerate() {
-        let label = format!("registers {}", state.name());
-        let size = support.bytes(components);
-        let cell =
-            key("save-restore", size, (None, None), &label, &[(COMPONENTS, components as f64)]);
-        let mut row = found.row(experiment.name, cell, index, 0);
+        let mut row = found.row(index, 0);
+        "save-restore".clone_into(&mut row.cell.operation);
+        row.cell.size = support.bytes(components) as u64;
+        row.cell = row.cell.with(&[(COMPONENTS, components as f64)]);
         row.candidate = format!("{} + xrstor", save.name());
         row.reference = format!("{} + xrstor", instructions[0].name());
-        let ours = &found.samples(index).operation_ns;
-        let alone = found.result.candidates.get(instructions.len());
-        let zeros = vec![0.0; ours.len()];
-        let net = net(ours, alone.map_or(&zeros, |samples| &samples.operation_ns));
-        row.extra.insert(NET_NS.into(), net);
+        let zeros = vec![0.0; row.operation_ns.len()];
+        let alone = alone.map_or(&zeros, |samples| &samples.operation_ns);
+        row.extra.insert(NET_NS.into(), net(&row.operation_ns, alone));
         row.extra.insert(HELD.into(), held[index].get() as f64);
-        (setting.rows)(&row)?;
-        rows.push(row);
+        setting.out.row(row)?;
     }
-    Ok(Finish::Complete)
+    Ok(())
+}
+
+/// Median of the differences of two candidates' rounds, never below 0.
+fn net(ours: &[f64], theirs: &[f64]) -> f64 {
+    let differences: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
+    stats::median(&differences).max(0.0)
 }
 
 /// Save and restore, over and over, with the registers in a state.
-fn cycling<'e>(
+fn cycling<'c>(
     support: &Support,
     save: Save,
     components: u64,
     state: State,
-    held: Rc<Cell<u64>>,
-) -> Entrant<'e> {
+    held: Rc<Shared<u64>>,
+) -> Call<'c> {
     let mut area = Area::new(support);
-    let begun = Rc::new(Cell::new(false));
+    let begun = Rc::new(Shared::new(false));
     let begin = Rc::clone(&begun);
     let calls = move |places: &[Place]| {
         if begun.replace(false) {
@@ -209,20 +177,20 @@ fn cycling<'e>(
                 unsafe { xstate::modify(components) };
                 // SAFETY: the instruction exists, the components are enabled.
                 unsafe { area.save(save, components) };
-                // SAFETY: as above, and just saved.
+                // SAFETY: the components are enabled, and just saved.
                 unsafe { area.restore(components) };
             }
         } else {
             for _ in places {
-                // SAFETY: as above.
+                // SAFETY: the instruction exists, the components are enabled.
                 unsafe { area.save(save, components) };
-                // SAFETY: as above.
+                // SAFETY: the components are enabled, and just saved.
                 unsafe { area.restore(components) };
             }
         }
         held.set(area.held() & components);
     };
-    Entrant::new(save.name(), calls).arranged(move |_| begin.set(true))
+    Call::new(save.name(), calls).set_up(move |_| begin.set(true))
 }
 
 /// Puts the registers into a state that saving and restoring keeps.
@@ -249,13 +217,12 @@ fn needed(class: RegisterClass) -> u64 {
 /// One operation at one size: integer kernels, vector kernels bare and between save and restore.
 fn beside(
     experiment: &Experiment,
-    setting: &mut Setting<'_>,
+    setting: &mut Setting<'_, '_>,
     support: &Support,
     operation: Operation,
     routines: &[Routine],
     size: usize,
-    rows: &mut Vec<Row>,
-) -> Result<Finish, LabError> {
+) -> Result<(), LabError> {
     let class = |routine: &Routine| {
         find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers)
     };
@@ -264,65 +231,52 @@ fn beside(
     if integers.is_empty() {
         integers.extend(find(&format!("{operation}.gpr64")).map(Routine::from));
     }
-    let mut entrants: Vec<Entrant<'_>> = integers.iter().map(Entrant::plain).collect();
-    let mut held: Vec<Option<Rc<Cell<u64>>>> = integers.iter().map(|_| None).collect();
+    let mut calls: Vec<Call<'_>> = integers.iter().map(Call::of).collect();
+    let mut held: Vec<Option<Rc<Shared<u64>>>> = integers.iter().map(|_| None).collect();
     for routine in routines {
         let components = needed(class(routine));
         if components == 0 || components & support.components != components {
             continue;
         }
-        let mut bare = Entrant::plain(routine);
+        let mut bare = Call::of(routine);
         bare.name = format!("{}, bare", routine.name);
-        entrants.push(bare);
+        calls.push(bare);
         held.push(None);
         for state in [State::Clean, State::Dirty] {
-            let cell = Rc::new(Cell::new(0));
+            let cell = Rc::new(Shared::new(0));
             held.push(Some(Rc::clone(&cell)));
-            entrants.push(saving(support, routine, components, state, cell));
+            calls.push(saving(support, routine, components, state, cell));
         }
     }
-    let compares = operation == Operation::Compare;
-    let contest = Contest {
-        size,
-        destination: Spot { level: None, offset: 0 },
-        source: (operation != Operation::Zero).then_some(Spot { level: None, offset: 512 }),
-        distance: 0,
-        pages: PagePolicy::Huge,
-        contents: if compares { Contents::Equal } else { Contents::Overwritten },
-        plan: setting.plan(false),
-        write_source: None,
-        entrants: &mut entrants,
-    };
-    let found = setting.bench.hold(contest, setting.observer)?;
-    if found.interrupted() {
-        return Ok(Finish::Interrupted);
-    }
-    let time = |index: usize| cachewise_measure::stats::median(&found.samples(index).operation_ns);
+    let mut candidates: Vec<&mut dyn Candidate> =
+        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+    let (cell, plan) = (Cell::reused("break-even"), setting.plan(false));
+    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let time = |index: usize| stats::median(&found.result.candidates[index].operation_ns);
     let reference = (0..integers.len()).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(0);
     for (index, held) in held.iter().enumerate() {
-        let cell = key(operation.name(), size, (None, None), "break-even", &[]);
-        let mut row = found.row(experiment.name, cell, index, reference);
+        let mut row = found.row(index, reference);
         if let Some(held) = held {
             row.extra.insert(HELD.into(), held.get() as f64);
         }
-        (setting.rows)(&row)?;
-        rows.push(row);
+        setting.out.row(row)?;
     }
-    Ok(Finish::Complete)
+    Ok(())
 }
 
 /// A kernel between saving the registers it uses and restoring them.
-fn saving<'e>(
+fn saving<'c>(
     support: &Support,
     routine: &Routine,
     components: u64,
     state: State,
-    held: Rc<Cell<u64>>,
-) -> Entrant<'e> {
+    held: Rc<Shared<u64>>,
+) -> Call<'c> {
     let mut area = Area::new(support);
     let save = support.honest();
     let function = routine.function;
-    let begun = Rc::new(Cell::new(false));
+    let begun = Rc::new(Shared::new(false));
     let begin = Rc::clone(&begun);
     let calls = move |places: &[Place]| {
         if begun.replace(false) {
@@ -335,7 +289,7 @@ fn saving<'e>(
                     unsafe { area.save(save, components) };
                     // SAFETY: places are valid for n bytes, and this CPU runs the kernel.
                     std::hint::black_box(unsafe { $call });
-                    // SAFETY: as above, and just saved.
+                    // SAFETY: the components are enabled, and just saved.
                     unsafe { area.restore(components) };
                 }
             };
@@ -349,21 +303,21 @@ fn saving<'e>(
         held.set(area.held() & components);
     };
     let name = format!("{} + {}, {}", routine.name, save.name(), state.name());
-    Entrant::new(name, calls).arranged(move |_| begin.set(true)).judged(move |place| {
-        // SAFETY: n initialised bytes, unwritten meanwhile.
-        let ours = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
-        // SAFETY: as above.
-        let theirs = unsafe { std::slice::from_raw_parts(place.src, place.n) };
-        let right = match function {
-            Function::Copy(_) => ours == theirs,
-            Function::Zero(_) => ours.iter().all(|byte| *byte == 0),
-            // A comparison writes nothing; its answers are checked on the bare kernel.
-            _ => true,
-        };
-        if right {
-            Ok(())
-        } else {
-            Err(format!("{} bytes are not right between save and restore", place.n))
-        }
+    Call::new(name, calls).set_up(move |_| begin.set(true)).checked(move |place| match function {
+        Function::Copy(_) => is_copied(place),
+        Function::Zero(_) => is_zeroed(place),
+        // A comparison writes nothing; its answers are checked on the bare kernel.
+        _ => Ok(()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn net_is_paired_and_not_negative() {
+        assert_eq!(net(&[5.0, 9.0, 7.0], &[1.0, 5.0, 4.0]), 4.0);
+        assert_eq!(net(&[1.0], &[2.0]), 0.0);
+    }
 }

@@ -1,12 +1,11 @@
-//! What the rows say, in sentences. Pure.
+//! What the rows of `page-fault` amount to. Pure.
 
-use super::super::common::{self, says};
-use super::super::support::{self, axis};
-use super::{FAULT, LINES, PAGE_LINES, REFERENCE, REPS, THREADS, TOTAL_CPU, latency};
-use cachewise_measure::{PairedRatio, Row, Verdict};
+use super::*;
+
+/// Lines of a page.
+const PAGE_LINES: usize = PAGE_SIZE / 64;
 
 /// The sentences, the headline first.
-#[must_use]
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let find = |name: &str, lines: usize, threads: usize, reps: usize| {
         rows.iter().find(|row| {
@@ -19,11 +18,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     };
     let mut texts = Vec::new();
     if let Some(row) = find("pool prezeroed", 1, 1, 1) {
-        let thp = find("kernel THP", 1, 1, 1).map_or(String::new(), |thp| {
-            format!(", {} THP's", rate(Some(support::versus(row, thp))))
-        });
+        let thp = find("kernel THP", 1, 1, 1)
+            .map_or(String::new(), |thp| format!(", {} THP's", rate(Some(versus(row, thp)))));
         let hot = find("pool hot-zero", 1, 1, 1).map_or(String::new(), |hot| {
-            format!(", {} that of zeroing at hand-out", rate(Some(support::versus(row, hot))))
+            format!(", {} that of zeroing at hand-out", rate(Some(versus(row, hot))))
         });
         texts.push(format!(
             "A prezeroed page is taken and touched in one line at {} the rate of the kernel's 4 KiB \
@@ -39,7 +37,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             texts.push(format!(
                 "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {} the kernel's rate{}",
                 rate(row.ratio),
-                cpu(row, find(REFERENCE, lines, 1, reps))
+                cpu(row, find(KERNEL_FAULT, lines, 1, reps))
             ));
         }
     }
@@ -49,10 +47,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         && let (Some(one), Some(all)) =
             (find("pool prezeroed", 1, 1, 1), find("pool prezeroed", 1, many as usize, 1))
     {
-        let times = rate(Some(support::versus(all, one)));
+        let times = rate(Some(versus(all, one)));
         texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
     }
-    if let Some(row) = rows.iter().find(|row| row.candidate == latency::SCRUBBING) {
+    if let Some(row) = rows.iter().find(|row| row.candidate == SCRUBBING) {
         let figure = |name: &str| row.extra.get(name).copied().unwrap_or(f64::NAN);
         texts.push(format!(
             "A zeroed page while the scrubber works ({:.0} MiB meanwhile): p50 {:.0} ns, p99 {:.0} ns, \
@@ -70,11 +68,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 /// Twice the rate is half the time.
 fn rate(time: Option<PairedRatio>) -> String {
     match time {
-        Some(time) => {
+        Some(time) if time.is_sound() => {
             let (low, high) = (1.0 / time.high, 1.0 / time.low);
             format!("{:.2} ({low:.2} .. {high:.2}) times", 1.0 / time.median)
         }
-        None => "an unknown multiple of".to_owned(),
+        _ => "an unknown multiple of".to_owned(),
     }
 }
 
@@ -93,14 +91,14 @@ fn cpu(row: &Row, reference: Option<&Row>) -> String {
 /// huge pages: what the pool has to beat.
 fn break_even(rows: &[Row]) -> Option<String> {
     let (ours, theirs) = ("pool prezeroed", "kernel THP");
-    let mut cells: Vec<(usize, PairedRatio)> = common::cells(rows)
+    let mut cells: Vec<(usize, PairedRatio)> = by_cell(rows)
         .into_iter()
         .filter_map(|(_, of_cell)| {
-            let row = common::named(&of_cell, ours)?;
+            let row = named(&of_cell, ours)?;
             if axis(row, THREADS) != 1.0 {
                 return None;
             }
-            Some((axis(row, LINES) as usize, common::versus(&of_cell, ours, theirs)?))
+            Some((axis(row, LINES) as usize, between(&of_cell, ours, theirs)?))
         })
         .collect();
     cells.sort_unstable_by_key(|(lines, _)| *lines);
@@ -123,8 +121,8 @@ fn break_even(rows: &[Row]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::common::made_up::{cell, row};
     use super::*;
+    use crate::sentences::made_up::steady::{cell, row};
 
     fn fault(name: &str, lines: usize, ns: f64) -> Row {
         let mut key = cell("zero", 4096, FAULT);
@@ -139,12 +137,12 @@ mod tests {
         let mut rows = Vec::new();
         for (lines, pool, thp) in [(1, 20.0, 200.0), (64, 210.0, 205.0)] {
             rows.extend([
-                fault(REFERENCE, lines, 1000.0),
+                fault(KERNEL_FAULT, lines, 1000.0),
                 fault("kernel THP", lines, thp),
                 fault("pool prezeroed", lines, pool),
             ]);
         }
-        let ratio = common::versus(&[&rows[2], &rows[0]], "pool prezeroed", REFERENCE);
+        let ratio = between(&[&rows[2], &rows[0]], "pool prezeroed", KERNEL_FAULT);
         rows[2].ratio = ratio;
         let texts = verdicts(&rows);
         assert!(texts[0].contains("at 50.0") || texts[0].contains("at 49.9"), "{texts:?}");

@@ -1,0 +1,179 @@
+//! A cell: where the operands are when the operation starts, what is restored before each sample,
+//! and who comes after it.
+
+use cachewise_measure::{Contents, Delay, Level, PagePolicy, ReaderSpec, Restore, State};
+
+/// Where one operand is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placement {
+    /// The level it is placed in and proved at; none is one buffer that every call uses.
+    pub level: Option<Level>,
+    /// Bytes into a page (into a line, where an operand is smaller than a page).
+    pub offset: usize,
+}
+
+impl Placement {
+    /// One buffer over and over, that many bytes into a page.
+    #[must_use]
+    pub const fn reused(offset: usize) -> Placement {
+        Placement { level: None, offset }
+    }
+
+    /// Placed at a level.
+    #[must_use]
+    pub const fn at(level: Level, offset: usize) -> Placement {
+        Placement { level: Some(level), offset }
+    }
+}
+
+/// How two operands lie to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// In one arena, the destination that many bytes above the source at least; a multiple of a page.
+    Apart(usize),
+    /// In one buffer, overlapping by all but [`OVERLAP`](super::OVERLAP) bytes.
+    Overlapping,
+    /// The destination on pages that the operating system has just given.
+    Fresh,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// What records call it.
+    pub label: State,
+    /// Where the source is; not looked at by operations that have none.
+    pub source: Placement,
+    /// Where the destination is.
+    pub destination: Placement,
+    /// What is restored of a reused destination.
+    pub restore: Restore,
+    /// How they lie to each other.
+    pub layout: Layout,
+    /// On which pages.
+    pub pages: PagePolicy,
+    /// What the destination holds; none is what the operation asks for.
+    pub contents: Option<Contents>,
+    /// Who reads the destination, and after what.
+    pub reader: Option<ReaderSpec>,
+    /// Bytes of the bystander's working set.
+    pub bystander: Option<usize>,
+}
+
+impl Cell {
+    /// One pair of buffers over and over, left where the last call left them. The source starts 512
+    /// bytes into a page where the destination starts at one, so that a load never has the low
+    /// twelve bits of a store shortly before it.
+    #[must_use]
+    pub fn reused(label: impl Into<State>) -> Cell {
+        Cell {
+            label: label.into(),
+            source: Placement::reused(512),
+            destination: Placement::reused(0),
+            restore: Restore::Left,
+            layout: Layout::Apart(0),
+            pages: PagePolicy::Huge,
+            contents: None,
+            reader: None,
+            bystander: None,
+        }
+    }
+
+    fn warm_as(state: State, destination: usize, source: usize) -> Cell {
+        Cell {
+            destination: Placement::reused(destination),
+            source: Placement::reused(source),
+            restore: Restore::Cached,
+            ..Cell::reused(state)
+        }
+    }
+
+    /// One pair of buffers over and over, the destination brought into the cache before each sample.
+    #[must_use]
+    pub fn warm() -> Cell {
+        Cell::warm_as(State::Warm, 0, 512)
+    }
+
+    /// The same, the destination driven out of every cache before each call.
+    #[must_use]
+    pub fn evicted() -> Cell {
+        Cell { restore: Restore::Evicted, ..Cell::warm_as(State::Evicted, 0, 512) }
+    }
+
+    /// As warm, misaligned against each other and to every vector.
+    #[must_use]
+    pub fn misaligned() -> Cell {
+        Cell::warm_as(State::Misaligned, 24, 512 + 9)
+    }
+
+    /// As warm, the destination 32 bytes above the source plus a power of two: the slow case of
+    /// `rep movsb` on AMD CPUs.
+    #[must_use]
+    pub fn above_power(size: usize) -> Cell {
+        let distance = size.next_power_of_two().max(cachewise_kernels::PAGE_SIZE);
+        Cell { layout: Layout::Apart(distance), ..Cell::warm_as(State::AbovePower, 32, 0) }
+    }
+
+    /// As warm, both sixteen bytes into a page: what an allocator hands out that maps large blocks one
+    /// by one.
+    #[must_use]
+    pub fn aliased() -> Cell {
+        Cell::warm_as(State::Aliased, 16, 16)
+    }
+
+    /// As aliased, no page of the destination ever touched before: each call pays its page faults, and
+    /// meets what the operating system's zeroing left in the caches.
+    #[must_use]
+    pub fn fresh() -> Cell {
+        Cell {
+            layout: Layout::Fresh,
+            restore: Restore::Left,
+            ..Cell::warm_as(State::Fresh, 16, 16)
+        }
+    }
+
+    /// Buffers that overlap, in turn upwards and downwards.
+    #[must_use]
+    pub fn overlapping() -> Cell {
+        Cell { layout: Layout::Overlapping, ..Cell::warm_as(State::Overlap, 0, 0) }
+    }
+
+    /// As warm; afterwards the destination is read, every line.
+    #[must_use]
+    pub fn read() -> Cell {
+        Cell::warm_as(State::Read, 0, 512).read_after(Delay::None, 1.0)
+    }
+
+    /// Operands placed and proved.
+    #[must_use]
+    pub fn placed(source: Level, destination: Level) -> Cell {
+        Cell {
+            source: Placement::at(source, 512),
+            destination: Placement::at(destination, 0),
+            ..Cell::reused(State::Placed)
+        }
+    }
+
+    /// Operands in memory; afterwards a bystander walks what was its warm working set.
+    #[must_use]
+    pub fn beside(bystander: usize) -> Cell {
+        Cell {
+            label: State::Beside,
+            bystander: Some(bystander),
+            ..Cell::placed(Level::Dram, Level::Dram)
+        }
+    }
+
+    /// With a reader of that fraction of the destination's lines, after `delay`.
+    #[must_use]
+    pub fn read_after(self, delay: Delay, touched_fraction: f64) -> Cell {
+        Cell { reader: Some(ReaderSpec { touched_fraction, delay }), ..self }
+    }
+
+    /// Both at the beginning of a page, as in a kernel.
+    #[must_use]
+    pub fn page_aligned(mut self) -> Cell {
+        (self.source.offset, self.destination.offset) = (0, 0);
+        self
+    }
+}

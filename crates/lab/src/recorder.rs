@@ -1,0 +1,116 @@
+//! Who takes down what an experiment finds: rows and remarks into the records, progress out, Ctrl-C in.
+
+use crate::LabError;
+use cachewise_measure::{Decision, Decisions, End, RecordError, Row, Writer};
+
+/// Told how far a run is, asked whether to stop. The command line draws a bar from it.
+pub trait Progress {
+    /// The work ahead, in arbitrary units, and what it is.
+    fn begin(&mut self, what: &str, units: f64);
+    /// A piece of it was done.
+    fn advance(&mut self, what: &str, units: f64);
+    /// Whether to stop; asked between samples.
+    fn cancelled(&self) -> bool;
+}
+
+/// Nobody looks on, and nobody stops it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Progress for Unobserved {
+    fn begin(&mut self, _what: &str, _units: f64) {}
+    fn advance(&mut self, _what: &str, _units: f64) {}
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Takes down what is found, in a record where there is one, and keeps it.
+pub struct Recorder<'r> {
+    progress: &'r mut dyn Progress,
+    writer: Option<Writer>,
+    /// Every row so far.
+    pub rows: Vec<Row>,
+    /// Every remark so far: what was skipped and why.
+    pub notes: Vec<String>,
+    /// What was decided.
+    pub decisions: Decisions,
+}
+
+impl<'r> Recorder<'r> {
+    /// One that writes into a record whose header is written.
+    pub fn new(progress: &'r mut dyn Progress, writer: Option<Writer>) -> Recorder<'r> {
+        let (rows, notes, decisions) = (Vec::new(), Vec::new(), Decisions::default());
+        Recorder { progress, writer, rows, notes, decisions }
+    }
+
+    /// The work ahead, in arbitrary units, and what it is.
+    pub fn begin(&mut self, what: &str, units: f64) {
+        self.progress.begin(what, units);
+    }
+
+    /// A piece of it was done.
+    pub fn advance(&mut self, what: &str, units: f64) {
+        self.progress.advance(what, units);
+    }
+
+    /// Whether the user wants to stop.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.progress.cancelled()
+    }
+
+    /// A row that is finished.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn row(&mut self, row: Row) -> Result<(), LabError> {
+        self.writer.iter_mut().try_for_each(|writer| writer.row(&row))?;
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Rows that are finished.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn rows(&mut self, rows: impl IntoIterator<Item = Row>) -> Result<(), LabError> {
+        rows.into_iter().try_for_each(|row| self.row(row))
+    }
+
+    /// A remark.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn note(&mut self, text: impl Into<String>) -> Result<(), LabError> {
+        let text = text.into();
+        self.writer.iter_mut().try_for_each(|writer| writer.note(&text))?;
+        self.notes.push(text);
+        Ok(())
+    }
+
+    /// Which kernel the library decided on, where that is what was measured.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn decision(&mut self, decision: Decision) -> Result<(), LabError> {
+        let line = Decisions { kernels: vec![decision], threads: Vec::new() };
+        self.writer.iter_mut().try_for_each(|writer| writer.decisions(&line))?;
+        self.decisions.kernels.extend(line.kernels);
+        Ok(())
+    }
+
+    /// Ends the record with what its rows amount to; nothing where there is none.
+    ///
+    /// # Errors
+    /// A record that cannot be written.
+    pub fn finish(
+        &mut self,
+        interrupted: bool,
+        verdicts: &[String],
+    ) -> Result<Option<End>, RecordError> {
+        let Some(mut writer) = self.writer.take() else { return Ok(None) };
+        verdicts.iter().for_each(|text| writer.verdict(text));
+        writer.finish(interrupted).map(Some)
+    }
+}

@@ -1,0 +1,164 @@
+//! The names that rows have in common: candidates, coordinates beside those of every cell, and figures
+//! particular to an experiment. Who measures writes them, who reports reads them.
+
+/// This machine's C library.
+pub const LIBC: &str = "libc";
+/// The library itself, decision included.
+pub const LIBRARY: &str = "cachewise";
+/// The C library under tunables, in a process of its own.
+pub const TUNED_LIBC: &str = "libc+tunables";
+/// The kernel's own fork.
+pub const FORK: &str = "fork";
+/// A receive over the loopback device.
+pub const TCP: &str = "tcp loopback";
+
+/// Axis: destination minus source, modulo a page.
+pub const OFFSET: &str = "offset";
+/// Axis: bytes of the pages the operands lie on.
+pub const PAGE_BYTES: &str = "page_bytes";
+/// Axis: the power of two by which the destination lies above the source, beside the offset.
+pub const DISTANCE: &str = "distance";
+/// Figure: time over the same kernel's at the same alignment, half a page further on.
+pub const ALIAS_RATIO: &str = "alias_ratio";
+
+/// State: the target is read, every line, between the calls, and the calls alone are timed.
+pub const TARGET_READ: &str = "target pre-read";
+/// State: calls back to back, so that each meets what the last one left.
+pub const TARGET_UNREAD: &str = "target not read";
+/// State: every call finds its target in memory.
+pub const TARGET_FAR: &str = "target far";
+/// State: a source at each level, with `prefetchnta` and without.
+pub const PREFETCHNTA: &str = "prefetchnta";
+/// Axis: 1 where the target is read between the calls.
+pub const PRE_READ: &str = "target_pre_read";
+/// Axis: 1 where the source is cached.
+pub const SOURCE_CACHED: &str = "source_cached";
+
+/// Axis: offset of the first difference; the length where there is none.
+pub const FIRST_DIFFERENCE: &str = "first_difference";
+/// Axis: which launch.
+pub const LAUNCH: &str = "launch";
+/// Figures: part of the mismatches that differ within so many bytes.
+pub const WITHIN: [&str; 3] = ["within_16", "within_32", "within_64"];
+/// Figure: part of the single calls that took less than 100 ns.
+pub const BELOW_100: &str = "below_100_ns";
+/// Figure: part of the comparisons whose operands are equal.
+pub const EQUAL: &str = "equal";
+/// Figure: nanoseconds that reading the clock cost, subtracted from every single call.
+pub const CLOCK_COST: &str = "clock_cost_ns";
+/// Figure: the clock's smallest step in nanoseconds.
+pub const CLOCK_STEP: &str = "clock_step_ns";
+/// Figure: 1 where a launch was a process of its own.
+pub const OWN_PROCESS: &str = "own_process";
+
+/// Axis: bytes per call.
+pub const CHUNK: &str = "chunk";
+/// Axis: 1 where the pieces come in random order.
+pub const SHUFFLED: &str = "shuffled";
+
+/// Figure: loops that one of the seed's five runs has.
+pub const LOOPS: &str = "loops";
+/// Figure: pages zeroed per loop, as the candidate counted.
+pub const ZEROED: &str = "zeroed_per_loop";
+/// Figure: pages copied per loop, as the candidate counted.
+pub const COPIED: &str = "copied_per_loop";
+/// Figure: page faults per loop of the kernel's row.
+pub const FAULTS_PER_LOOP: &str = "faults_per_loop";
+
+/// Axis: lines of a page that are touched.
+pub const LINES: &str = "cline";
+/// Axis: the same as a fraction of the page.
+pub const TOUCHED: &str = "touched";
+/// Axis: threads at work, the calling one among them.
+pub const THREADS: &str = "threads";
+/// Axis: how often the pages are taken and given back in one sample.
+pub const REPS: &str = "rep";
+/// Figure: pages handed out per second of the CPU (seed 003's columns).
+pub const PER_CPU: &str = "flt_per_cpu_s";
+/// Figure: pages handed out per second of the wall clock.
+pub const PER_WALL: &str = "fault_per_wall_s";
+/// Figure: seconds of one sample in user mode, of all threads together.
+pub const USER: &str = "user_s";
+/// Figure: the same in kernel mode.
+pub const SYSTEM: &str = "system_s";
+/// Figure: the same by the wall clock.
+pub const WALL: &str = "wall_s";
+/// Figure: the scrubber's CPU, for zeroing these pages before or meanwhile.
+pub const SCRUB: &str = "scrub_s";
+/// Figure: decimal gigabytes handed out in one sample.
+pub const GIGABYTES: &str = "gb";
+/// Figure: page faults per page, as the system counts them.
+pub const FAULTS: &str = "faults_per_page";
+/// Figure: nanoseconds of CPU per page: taking, touching, giving back, zeroing by whomever.
+pub const TOTAL_CPU: &str = "total_cpu_ns";
+/// State of the rows that hand out pages.
+pub const FAULT: &str = "fault";
+/// What every way to get a page is compared with.
+pub const KERNEL_FAULT: &str = "kernel 4k";
+/// Single hand-outs while the scrubber works.
+pub const SCRUBBING: &str = "zalloc, scrubbing";
+
+/// State: the library on the calling thread alone.
+pub const ALONE: &str = "alone";
+/// State: one kernel on equal parts by all threads of the pool.
+pub const CEILING: &str = "ceiling";
+
+/// Figure: the candidate's time over the best peer's.
+pub const OF_ENVELOPE: &str = "of_envelope";
+/// Axis: bytes over which a script's calls are spread.
+pub const SPAN: &str = "span";
+
+/// Axis: bytes read before the first of them is written.
+pub const READ_BYTES: &str = "read_bytes";
+
+/// State: from a device's ring to a user's buffer.
+pub const RECEIVE: &str = "receive";
+/// State: from a user's buffer to a device's ring.
+pub const SEND: &str = "send";
+/// Candidates: when a network stack stores around the cache (001.8).
+pub const POLICIES: [&str; 6] =
+    ["never NT", "always NT", "NT from 64K", "NT above L2", "NT when known", "NT copyin only"];
+/// Axis: 1 where the user's buffer is one, reused; 0 where a large one is streamed through.
+pub const USER_REUSED: &str = "user_reused";
+/// Axis: 1 where another core has just written the ring, 0 where its lines are in memory.
+pub const OTHER_CORE: &str = "ring_by_other_core";
+/// Axis: fraction of the user's buffer that its program reads.
+pub const READ: &str = "read";
+/// Figure: decimal gigabits per second of operation, reader and bystander together.
+pub const GBIT: &str = "gbit_per_s";
+/// Figure: part of one core that the copy takes at 10 Gb/s.
+pub const COPY_SHARE: &str = "cpu_share_copy_10g";
+/// Figure: part of one core that copy, reader and bystander take at 10 Gb/s.
+pub const CPU_SHARE: &str = "cpu_share_10g";
+
+/// Axis: bytes of other data read between the operation and its reader.
+pub const DELAY_BYTES: &str = "delay_bytes";
+/// Axis: nanoseconds that pass between the operation and its reader.
+pub const DELAY_NS: &str = "delay_ns";
+
+/// Figure: bytes the operation names, per cycle of the core.
+pub const BYTES_PER_CYCLE: &str = "bytes_per_cycle";
+/// Figure: speed over the best speed that any of the ceiling kernels reached at that level.
+pub const CEILING_SHARE: &str = "ceiling_share";
+/// Figure: that best speed, in GB/s.
+pub const CEILING_GBPS: &str = "ceiling_gbps";
+
+/// Axis: which value, an index of [`VALUES`]; for fills only 0 and 1.
+pub const VALUE: &str = "value";
+/// Axis: 1 where the destination held other bytes before.
+pub const OVER_OTHERS: &str = "over_others";
+/// What is stored.
+pub const VALUES: [&str; 4] = ["zeros", "ones", "random", "denormals"];
+
+/// Axis: components saved, as bits of XCR0.
+pub const COMPONENTS: &str = "components";
+/// Figure: nanoseconds of saving and restoring alone, less what dirtying the registers took.
+pub const NET_NS: &str = "net_ns";
+/// Figure: components that the last save found in another than their initial state (XSTATE_BV).
+pub const HELD: &str = "held";
+
+/// A coordinate of yes or no.
+#[must_use]
+pub const fn flag(set: bool) -> f64 {
+    if set { 1.0 } else { 0.0 }
+}

@@ -1,0 +1,171 @@
+//! What the rows of `aliasing` amount to. Pure.
+
+use super::*;
+
+/// A slow case rather than a cost: this many times slower.
+const SLOW_CASE: f64 = 1.5;
+
+/// Costs below this are not named: of hundreds of offsets and kernels one in forty would be told from
+/// 1 by chance, so what is named has its whole interval above 5 %.
+const NOTICED: f64 = 1.05;
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let slower = |row: &&Row| {
+        row.extra.contains_key(ALIAS_RATIO)
+            && row.ratio.is_some_and(|ratio| {
+                ratio.verdict(MARGIN) == Verdict::Slower && ratio.low > NOTICED
+            })
+    };
+    let mut sentences = Vec::new();
+    let copies: Vec<&Row> = rows.iter().filter(|row| row.extra.contains_key(ALIAS_RATIO)).collect();
+    let cost = |row: &&Row| row.extra.get(ALIAS_RATIO).copied().unwrap_or(1.0);
+    let worst = copies.iter().copied().filter(slower).max_by(|a, b| cost(a).total_cmp(&cost(b)));
+    sentences.push(match worst {
+        _ if copies.is_empty() => "4 KiB aliasing: cannot tell, no copy was measured".to_owned(),
+        None => "4 KiB aliasing: no offset costs 5 % or more here, as far as can be told".to_owned(),
+        Some(row) => format!(
+            "4 KiB aliasing costs up to {:.2}x here: {} with the destination {} B above the source modulo 4 KiB, {}{}",
+            cost(&row),
+            row.candidate,
+            axis(row, OFFSET),
+            where_is(&row.cell),
+            page_text(row),
+        ),
+    });
+    for (candidate, of_it) in groups(copies.iter().copied(), |row: &Row| row.candidate.clone()) {
+        let worst = of_it.iter().copied().filter(slower).max_by(|a, b| cost(a).total_cmp(&cost(b)));
+        sentences.push(match worst {
+            None => format!("{candidate}: no offset is told from its twin half a page further on"),
+            Some(row) => {
+                let mut many: Vec<f64> =
+                    of_it.iter().copied().filter(slower).map(|row| axis(row, OFFSET)).collect();
+                many.sort_by(f64::total_cmp);
+                many.dedup();
+                let many: Vec<String> = many.iter().map(f64::to_string).collect();
+                format!(
+                    "{candidate}: slower at offsets {}; at worst {:.2}x ({}{}, offset {})",
+                    many.join(", "),
+                    cost(&row),
+                    where_is(&row.cell),
+                    page_text(row),
+                    axis(row, OFFSET)
+                )
+            }
+        });
+    }
+    let movsb: Vec<&Row> = copies
+        .iter()
+        .copied()
+        .filter(|row| row.candidate == "copy.rep.movsb" && (1.0..64.0).contains(&axis(row, OFFSET)))
+        .collect();
+    if !movsb.is_empty() {
+        let slow: Vec<&Row> =
+            movsb.iter().copied().filter(slower).filter(|row| cost(row) > SLOW_CASE).collect();
+        sentences.push(if slow.is_empty() {
+            "rep movsb with the destination less than a line above the source modulo 4 KiB (AMD's slow case): not here".to_owned()
+        } else {
+            let most = slow.iter().map(cost).fold(0.0, f64::max);
+            format!("rep movsb with the destination less than a line above the source modulo 4 KiB (AMD's slow case): here, up to {most:.2}x")
+        });
+    }
+    sentences.extend(page_verdicts(rows));
+    sentences
+}
+
+fn page_text(row: &Row) -> String {
+    let distance = axis(row, DISTANCE);
+    if !distance.is_nan() {
+        return format!(", destination {} above", bytes(distance as u64));
+    }
+    let pages = axis(row, PAGE_BYTES);
+    if pages.is_nan() { String::new() } else { format!(" on {} pages", bytes(pages as u64)) }
+}
+
+/// 2 MiB against 4 KiB pages. Measured one after the other, which is said.
+fn page_verdicts(rows: &[Row]) -> Vec<String> {
+    let comparable = rows.iter().filter(|row| {
+        row.cell.state == "pages"
+            || (row.cell.state == "aliased" && axis(row, OFFSET) == (PAGE_SIZE / 2) as f64)
+    });
+    let mut sentences = Vec::new();
+    let key = |row: &Row| (row.cell.operation.clone(), row.cell.destination.clone(), row.cell.size);
+    for ((operation, level, _), of_cell) in groups(comparable, key) {
+        let mut largest: Option<(String, f64, Verdict)> = None;
+        for (candidate, pair) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone())
+        {
+            let on = |bytes: usize| pair.iter().find(|row| axis(row, PAGE_BYTES) == bytes as f64);
+            let (Some(small), Some(huge)) = (on(PAGE_SIZE), on(2 << 20)) else { continue };
+            let ratio = versus(small, huge);
+            let verdict = ratio.verdict(MARGIN);
+            let beyond = (ratio.median - 1.0).abs();
+            if verdict != Verdict::CannotTell
+                && largest.as_ref().is_none_or(|known| beyond > (known.1 - 1.0).abs())
+            {
+                largest = Some((candidate, ratio.median, verdict));
+            }
+        }
+        let level = level.unwrap_or_default();
+        sentences.push(match largest {
+            None => format!("{operation}, {level}: 4 KiB and 2 MiB pages cannot be told apart (measured one after the other)"),
+            Some((candidate, ratio, verdict)) => format!(
+                "{operation}, {level}: 4 KiB pages take {} {} than 2 MiB pages at most ({candidate}; measured one after the other)",
+                percent(ratio),
+                if verdict == Verdict::Slower { "longer" } else { "less" },
+            ),
+        });
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+    use cachewise_measure::Level;
+
+    fn aliased(candidate: &str, offset: f64, ratio: f64) -> Row {
+        let axes = [(OFFSET, offset), (PAGE_BYTES, 4096.0)];
+        let cell = key("copy", 4096, (Some(Level::L1), Some(Level::L1)), "aliased", &axes);
+        let mut row = made_up::row(cell, candidate, "twin", 100.0 * ratio);
+        let theirs = made_up::row(row.cell.clone(), "twin", "twin", 100.0);
+        row.ratio = Some(versus(&row, &theirs));
+        row.extra.insert(ALIAS_RATIO.into(), ratio);
+        row
+    }
+
+    #[test]
+    fn the_slow_case_is_found_or_denied() {
+        let said =
+            verdicts(&[aliased("copy.rep.movsb", 16.0, 3.0), aliased("copy.avx", 16.0, 1.0)]);
+        assert!(
+            said[0].contains("up to 3.00x here: copy.rep.movsb with the destination 16 B"),
+            "{said:?}"
+        );
+        assert!(
+            said.iter().any(|text| text.contains("AMD's slow case): here, up to 3.00x")),
+            "{said:?}"
+        );
+        assert!(said.iter().any(|text| text.starts_with("copy.avx: no offset")), "{said:?}");
+        let said = verdicts(&[aliased("copy.rep.movsb", 16.0, 1.0)]);
+        assert!(said[0].contains("no offset costs 5 %"), "{said:?}");
+        assert!(said.iter().any(|text| text.ends_with("not here")), "{said:?}");
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+
+    #[test]
+    fn pages_are_compared() {
+        let of = |bytes: f64, ns| {
+            let cell =
+                key("zero", 4096, (None, Some(Level::Dram)), "pages", &[(PAGE_BYTES, bytes)]);
+            made_up::row(cell, LIBC, LIBC, ns)
+        };
+        let said = page_verdicts(&[of(4096.0, 130.0), of(2097152.0, 100.0)]);
+        assert_eq!(
+            said[0],
+            "zero, DRAM: 4 KiB pages take 30 % longer than 2 MiB pages at most (libc; measured one after the other)"
+        );
+        let said = page_verdicts(&[of(4096.0, 100.0), of(2097152.0, 100.01)]);
+        assert!(said[0].contains("cannot be told apart"), "{said:?}");
+    }
+}

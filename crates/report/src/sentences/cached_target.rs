@@ -1,0 +1,294 @@
+//! What the rows of `cached-target` amount to. Pure.
+
+use super::*;
+
+/// Within this of cached speed counts as cached speed (001.4's 10 %).
+const NEAR: f64 = 1.10;
+
+/// What `prefetchnta` changes by less than this is nothing; on A64 it was a third.
+const MATTERS: f64 = 0.03;
+
+/// Which of the documents' CPUs this one is like. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let mut texts = targets(rows);
+    texts.extend(prefetching(rows));
+    texts
+}
+
+/// One cell's time per operation, without what comes after it.
+fn operation(of_cell: &[&Row], name: &str) -> Option<f64> {
+    named(of_cell, name).map(|row| stats::median(&row.operation_ns))
+}
+
+/// A kind of CPU by how it stores around the cache to a cached target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TargetKind {
+    /// Within 10 % of cached speed (AXP, 001.4).
+    Cached,
+    /// No faster than to a target in memory (A64, Opteron, 001.4).
+    Memory,
+    /// Neither.
+    Between,
+    /// The interval spans a border.
+    Open,
+}
+
+/// By the paired ratio to the fastest ordinary store, and the time over that to a far target.
+fn target_kind(over_cached: PairedRatio, over_far: f64) -> TargetKind {
+    if over_cached.rounds < stats::LEAST_ROUNDS {
+        TargetKind::Open
+    } else if over_cached.high <= NEAR {
+        TargetKind::Cached
+    } else if over_cached.low <= NEAR {
+        TargetKind::Open
+    } else if over_far >= 1.0 / NEAR {
+        TargetKind::Memory
+    } else {
+        TargetKind::Between
+    }
+}
+
+fn targets(rows: &[Row]) -> Vec<String> {
+    let cells = by_cell(rows);
+    let cell = |size: u64, state: &str, cached: f64| {
+        cells.iter().find(|(key, _)| {
+            key.size == size
+                && key.state == state
+                && key.axes.get(SOURCE_CACHED).copied() == Some(cached)
+        })
+    };
+    let mut texts = Vec::new();
+    let mut sizes: Vec<u64> =
+        cells.iter().filter(|(key, _)| key.state == TARGET_READ).map(|(key, _)| key.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for size in sizes {
+        let (Some((_, read)), Some((_, far))) =
+            (cell(size, TARGET_READ, 1.0), cell(size, TARGET_FAR, 1.0))
+        else {
+            continue;
+        };
+        let Some(fastest) = fastest_through(read) else { continue };
+        let mut by_kind: Vec<(TargetKind, Vec<String>)> = Vec::new();
+        for row in read.iter().filter(|row| is_around(row)) {
+            let (Some(ours), Some(at_memory)) =
+                (operation(read, &row.candidate), operation(far, &row.candidate))
+            else {
+                continue;
+            };
+            let over_cached = PairedRatio::new(&row.operation_ns, &fastest.operation_ns, 0);
+            let kind = target_kind(over_cached, ours / at_memory);
+            let text = format!("{} {:.2}", row.candidate, over_cached.median);
+            match by_kind.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, names)) => names.push(text),
+                None => by_kind.push((kind, vec![text])),
+            }
+        }
+        if by_kind.is_empty() {
+            continue;
+        }
+        let kinds: Vec<String> = by_kind
+            .iter()
+            .map(|(kind, names)| {
+                let kind = match kind {
+                    TargetKind::Cached => "within 10 % of cached speed, as Athlon XP",
+                    TargetKind::Memory => "always at memory speed, as Athlon 64 and Opteron",
+                    TargetKind::Between => {
+                        "neither at cached nor at memory speed, as none of the documents' CPUs"
+                    }
+                    TargetKind::Open => "cannot tell",
+                };
+                format!("{kind}: {}", names.join(", "))
+            })
+            .collect();
+        texts.push(format!(
+            "NT to a cached target of {} (001.4; time over the fastest ordinary stores, {}): {}",
+            bytes(size),
+            fastest.candidate,
+            kinds.join("; ")
+        ));
+        texts.extend(pre_reading(size, read, cell(size, TARGET_UNREAD, 1.0).map(|(_, rows)| rows)));
+        texts.extend(uncached_source(size, cell(size, TARGET_READ, 0.0).map(|(_, rows)| rows)));
+    }
+    texts
+}
+
+fn is_around(row: &Row) -> bool {
+    find(&row.candidate).is_some_and(Kernel::is_non_temporal)
+}
+
+/// The fastest of those that store through the cache.
+fn fastest_through<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
+    let time = |row: &Row| stats::median(&row.operation_ns);
+    of_cell.iter().copied().filter(|row| !is_around(row)).min_by(|a, b| time(a).total_cmp(&time(b)))
+}
+
+/// What reading the target first changes for stores around the cache (001.2).
+fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<String> {
+    let unread = unread?;
+    let changes: Vec<String> = read
+        .iter()
+        .filter(|row| is_around(row))
+        .filter_map(|row| {
+            let change = operation(read, &row.candidate)? / operation(unread, &row.candidate)?;
+            Some(format!("{} {change:.2}", row.candidate))
+        })
+        .collect();
+    (!changes.is_empty()).then(|| {
+        format!(
+            "Target of {} pre-read, time over not read (001.2; different cells, so no interval): {}",
+            bytes(size),
+            changes.join(", ")
+        )
+    })
+}
+
+/// Who wins when the source is not cached (001.3).
+fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
+    let of_cell = of_cell?;
+    let time = |row: &Row| stats::median(&row.operation_ns);
+    let best =
+        of_cell.iter().filter(|row| is_around(row)).min_by(|a, b| time(a).total_cmp(&time(b)))?;
+    let through = fastest_through(of_cell)?;
+    let pair = PairedRatio::new(&best.operation_ns, &through.operation_ns, 0);
+    Some(format!(
+        "With the source of {} in memory (001.3), before anybody reads the target: {} against {} is \
+         {}, {}",
+        bytes(size),
+        best.candidate,
+        through.candidate,
+        says(pair),
+        times(pair)
+    ))
+}
+
+/// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
+fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
+    let parts: Vec<&str> = kernel.name.split('.').filter(|part| !part.starts_with("pf")).collect();
+    find(&parts.join(".")).filter(|twin| twin.name != kernel.name)
+}
+
+/// Which kind of CPU `prefetchnta` makes this (002.9).
+fn prefetching(rows: &[Row]) -> Vec<String> {
+    let cells = by_cell(rows);
+    let mut by_pair: Vec<(String, Vec<(String, PairedRatio)>)> = Vec::new();
+    for (key, of_cell) in cells.iter().filter(|(key, _)| key.state == PREFETCHNTA) {
+        for row in of_cell {
+            let without = find(&row.candidate).and_then(without_prefetch);
+            let pair = without.and_then(|without| between(of_cell, &row.candidate, without.name));
+            let (Some(pair), Some(level)) = (pair, key.source.clone()) else { continue };
+            match by_pair.iter_mut().find(|(name, _)| *name == row.candidate) {
+                Some((_, levels)) => levels.push((level, pair)),
+                None => by_pair.push((row.candidate.clone(), vec![(level, pair)])),
+            }
+        }
+    }
+    by_pair
+        .into_iter()
+        .map(|(name, levels)| {
+            let says = |wanted: &str| {
+                let found = levels.iter().find(|(level, _)| level == wanted);
+                found.map(|(_, pair)| pair.verdict(MATTERS))
+            };
+            let kind = prefetch_kind(says("L2"), says("DRAM"));
+            let figures: Vec<String> = levels
+                .iter()
+                .map(|(level, pair)| {
+                    format!("{level} {:.2} ({})", pair.median, pair.verdict(MATTERS))
+                })
+                .collect();
+            format!(
+                "prefetchnta in {name} (002.9) {kind}; time over without: {}",
+                figures.join(", ")
+            )
+        })
+        .collect()
+}
+
+/// By what it does to a source in L2 and in memory.
+fn prefetch_kind(in_l2: Option<Verdict>, in_memory: Option<Verdict>) -> &'static str {
+    match (in_l2, in_memory) {
+        (Some(Verdict::Slower), Some(Verdict::Faster)) => "helps uncached and hurts in L2, as A64",
+        (Some(Verdict::CannotTell), Some(Verdict::CannotTell)) => "does nothing, as AXP and P4",
+        (Some(Verdict::CannotTell), Some(Verdict::Faster)) => {
+            "helps uncached and costs nothing in L2"
+        }
+        (Some(Verdict::Slower), Some(_)) => "hurts in L2 and does not help uncached",
+        (Some(Verdict::Faster), Some(_)) => "helps in L2",
+        (Some(_), Some(Verdict::Slower)) => "hurts uncached",
+        _ => "cannot be placed: L2 or memory was not measured",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::steady::{cell, noisy, row};
+
+    fn target(state: &str, cached: f64, through: f64, around: f64, noise: f64) -> Vec<Row> {
+        let mut key = cell("copy", 8192, state);
+        key.axes.insert(SOURCE_CACHED.to_owned(), cached);
+        vec![
+            row(&key, LIBC, through * 1.2),
+            row(&key, "copy.avx", through),
+            noisy(&key, "copy.avx.nt", around, noise),
+        ]
+    }
+
+    fn headline(around: f64, far: f64, noise: f64) -> String {
+        let rows = [
+            target(TARGET_READ, 1.0, 100.0, around, noise),
+            target(TARGET_FAR, 1.0, 100.0, far, 0.001),
+            target(TARGET_UNREAD, 1.0, 90.0, around * 2.0, 0.001),
+            target(TARGET_READ, 0.0, 300.0, 150.0, 0.001),
+        ]
+        .concat();
+        let texts = verdicts(&rows);
+        assert!(texts[1].contains("copy.avx.nt 0.50"), "pre-read halves it: {texts:?}");
+        assert!(texts[2].contains("copy.avx.nt against copy.avx is faster"), "{texts:?}");
+        texts[0].clone()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn each_kind_of_target_has_its_sentence() {
+        assert!(headline(105.0, 900.0, 0.001).contains("within 10 % of cached speed"));
+        assert!(headline(900.0, 900.0, 0.001).contains("always at memory speed"));
+        assert!(headline(300.0, 900.0, 0.001).contains("neither at cached nor at memory"));
+        let open = headline(110.0, 900.0, 0.02);
+        assert!(open.contains("cannot tell") || open.contains("neither"), "{open}");
+        assert!(verdicts(&[]).is_empty());
+    }
+
+    #[test]
+    fn borders_of_the_kinds() {
+        let pair = |median: f64, low: f64, high: f64| PairedRatio { median, low, high, rounds: 15 };
+        assert_eq!(target_kind(pair(1.05, 1.0, 1.1), 0.1), TargetKind::Cached);
+        assert_eq!(target_kind(pair(1.1, 1.05, 1.2), 0.1), TargetKind::Open);
+        assert_eq!(target_kind(pair(9.0, 8.9, 9.1), 0.95), TargetKind::Memory);
+        assert_eq!(target_kind(pair(3.0, 2.9, 3.1), 0.3), TargetKind::Between);
+        assert_eq!(
+            target_kind(PairedRatio { rounds: 2, ..pair(1.0, 1.0, 1.0) }, 1.0),
+            TargetKind::Open
+        );
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn each_kind_of_prefetch_has_its_sentence() {
+        let at = |level: &str, with: f64| {
+            let mut key = cell("copy", 65536, PREFETCHNTA);
+            key.source = Some(level.to_owned());
+            vec![row(&key, "copy.mmx", 100.0), row(&key, "copy.mmx.pf320", with)]
+        };
+        let text =
+            |l2: f64, memory: f64| verdicts(&[at("L2", l2), at("DRAM", memory)].concat()).concat();
+        assert!(text(150.0, 60.0).contains("helps uncached and hurts in L2, as A64"));
+        assert!(text(100.0, 100.0).contains("does nothing, as AXP and P4"));
+        assert!(text(100.0, 60.0).contains("helps uncached and costs nothing in L2"));
+        assert!(text(150.0, 100.0).contains("hurts in L2 and does not help uncached"));
+        assert!(text(50.0, 100.0).contains("helps in L2"));
+        assert!(text(100.0, 150.0).contains("hurts uncached"));
+        assert!(verdicts(&at("L1", 90.0)).concat().contains("cannot be placed"));
+    }
+}

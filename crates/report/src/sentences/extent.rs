@@ -1,0 +1,93 @@
+//! What the rows of `extent` amount to. Pure.
+
+use super::*;
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut headline = Vec::new();
+    for ((operation, size), of_it) in
+        groups(rows, |row: &Row| (row.cell.operation.clone(), row.cell.size))
+    {
+        let whole = |row: &&&Row| axis(row, CHUNK) == size as f64;
+        let Some(best) = of_it.iter().filter(whole).max_by(|a, b| a.gbps().total_cmp(&b.gbps()))
+        else {
+            continue;
+        };
+        for (candidate, ways) in groups(of_it.iter().copied(), |row: &Row| row.candidate.clone()) {
+            let Some(one) = ways.iter().find(|row| axis(row, CHUNK) == size as f64) else {
+                continue;
+            };
+            let parts: Vec<String> = ways
+                .iter()
+                .filter(|row| axis(row, CHUNK) != size as f64)
+                .map(|row| {
+                    let pieces = bytes(axis(row, CHUNK) as u64);
+                    let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
+                    let ratio = versus(row, one);
+                    match ratio.verdict(MARGIN) {
+                        Verdict::Slower => {
+                            format!("{pieces}{order} takes {} longer", percent(ratio.median))
+                        }
+                        Verdict::Faster => {
+                            format!("{pieces}{order} takes {} less", percent(ratio.median))
+                        }
+                        Verdict::CannotTell => format!("{pieces}{order} no different"),
+                    }
+                })
+                .collect();
+            let sentence = format!(
+                "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",
+                bytes(size),
+                one.gbps(),
+                parts.join(", by ")
+            );
+            if candidate == best.candidate {
+                let pages: Vec<_> =
+                    ways.iter().filter(|row| axis(row, CHUNK) == PAGE_SIZE as f64).collect();
+                let slower =
+                    pages.iter().any(|row| versus(row, one).verdict(MARGIN) == Verdict::Slower);
+                let answer = if slower {
+                    "one contiguous call pays"
+                } else {
+                    "one contiguous call brings no benefit that can be told"
+                };
+                headline.push(format!("{operation}: {answer} (fastest: {sentence})"));
+            }
+            sentences.push(sentence);
+        }
+    }
+    if headline.is_empty() {
+        return vec!["One call or page by page: cannot tell, nothing was measured".to_owned()];
+    }
+    headline.extend(sentences);
+    headline
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+
+    fn rows(page: f64, shuffled: f64) -> Vec<Row> {
+        [(8192.0, 0.0, 100.0), (4096.0, 0.0, page), (4096.0, 1.0, shuffled)]
+            .map(|(chunk, order, ns)| {
+                let axes = [(CHUNK, chunk), (SHUFFLED, order)];
+                made_up::row(key("zero", 8192, (None, None), "extent", &axes), "zero.avx", "x", ns)
+            })
+            .to_vec()
+    }
+
+    #[test]
+    fn contiguity_pays_or_does_not() {
+        let said = verdicts(&rows(120.0, 200.0));
+        assert!(said[0].starts_with("zero: one contiguous call pays"), "{said:?}");
+        assert!(
+            said[1].contains("4 KiB takes 20 % longer, by 4 KiB shuffled takes 100 % longer"),
+            "{said:?}"
+        );
+        let said = verdicts(&rows(100.02, 100.03));
+        assert!(said[0].contains("no benefit that can be told"), "{said:?}");
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+}

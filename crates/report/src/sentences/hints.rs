@@ -1,0 +1,147 @@
+//! What the rows of `hints` amount to: whether the hints keep their promise. Pure.
+
+use super::*;
+
+/// What was found of a promise that one sample is less than the other of the same round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Promise {
+    Kept,
+    Broken,
+    CannotTell,
+}
+
+/// Two standard deviations of a coin's tosses, the sign test: what a bystander loses may be next to
+/// nothing, and below, so that a ratio would mean little.
+fn promise(less: &[f64], more: &[f64]) -> Promise {
+    let rounds = less.len().min(more.len());
+    let below = less.iter().zip(more).filter(|(less, more)| less < more).count() as f64;
+    let (half, spread) = (rounds as f64 / 2.0, (rounds as f64).sqrt());
+    if below - half > spread {
+        Promise::Kept
+    } else if half - below > spread {
+        Promise::Broken
+    } else {
+        Promise::CannotTell
+    }
+}
+
+/// One sentence per operation and size.
+pub fn verdicts(rows: &[Row], decisions: &[Decision]) -> Vec<String> {
+    let cells = groups(rows, |row: &Row| (row.cell.operation.clone(), row.cell.size));
+    let sentence = |((operation, size), of_it): &((String, u64), Vec<&Row>)| {
+        let kernel = |reuse: &str| {
+            let of_it = decisions.iter().find(|decision| {
+                decision.operation == *operation
+                    && decision.reuse == reuse
+                    && decision.from <= *size
+                    && decision.to.is_none_or(|to| *size <= to)
+            });
+            of_it.map_or("", |decision| decision.kernel.as_str())
+        };
+        let what = format!("{operation} of {}", bytes(*size));
+        verdict(&what, of_it, kernel("soon"), kernel("never"))
+    };
+    cells.iter().filter_map(sentence).collect()
+}
+
+/// None where a state was not measured.
+fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> Option<String> {
+    let row = |state: &str, hint: &str| {
+        let wanted = format!("cachewise {hint}");
+        rows.iter().find(|row| row.cell.state == state && row.candidate == wanted)
+    };
+    let (read_soon, read_never) = (row("read", "soon")?, row("read", "never")?);
+    let (lost_soon, lost_never) = (row("beside", "soon")?, row("beside", "never")?);
+    if soon_kernel == never_kernel && !soon_kernel.is_empty() {
+        return Some(format!(
+            "{what}: soon and never are the same kernel here ({soon_kernel}), nothing to tell apart."
+        ));
+    }
+    // What a bystander loses is a difference, and where noise is larger it comes out below nothing.
+    let micros = |samples: &[f64]| match stats::median(samples) {
+        time if time < 0.0 => "nothing that can be measured".to_owned(),
+        time => format!("{:.1} us", time / 1000.0),
+    };
+    let reader = match promise(&read_soon.reader_ns, &read_never.reader_ns) {
+        Promise::Kept => "soon leaves the destination cached",
+        Promise::Broken => "soon does NOT leave the destination cached",
+        Promise::CannotTell => "whether soon leaves the destination cached cannot be told",
+    };
+    let bystander = match promise(&lost_never.bystander_ns, &lost_soon.bystander_ns) {
+        Promise::Kept => "never leaves the bystander cached",
+        Promise::Broken => "never does NOT leave the bystander cached",
+        Promise::CannotTell => "whether never leaves the bystander cached cannot be told",
+    };
+    let by = |kernel: &str| if kernel.is_empty() { String::new() } else { format!(" ({kernel})") };
+    Some(format!(
+        "{what}: {reader}: its reader takes {} after soon{} and {} after never{}; {bystander}: it \
+         loses {} beside never and {} beside soon.",
+        micros(&read_soon.reader_ns),
+        by(soon_kernel),
+        micros(&read_never.reader_ns),
+        by(never_kernel),
+        micros(&lost_never.bystander_ns),
+        micros(&lost_soon.bystander_ns),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::steady;
+
+    fn row(state: &str, hint: &str, reader: f64, bystander: f64) -> Row {
+        let cell = steady::cell("copy", 1 << 20, state);
+        let mut row = steady::row(&cell, &format!("cachewise {hint}"), 100.0);
+        row.reader_ns = vec![reader; 15];
+        row.bystander_ns = vec![bystander; 15];
+        row
+    }
+
+    fn rows(reader: (f64, f64), bystander: (f64, f64)) -> Vec<Row> {
+        vec![
+            row("read", "soon", reader.0, 0.0),
+            row("read", "never", reader.1, 0.0),
+            row("beside", "soon", 0.0, bystander.0),
+            row("beside", "never", 0.0, bystander.1),
+        ]
+    }
+
+    fn decided(soon: &str, never: &str) -> Vec<Decision> {
+        [("soon", soon), ("never", never)]
+            .map(|(reuse, kernel)| Decision {
+                operation: "copy".into(),
+                reuse: reuse.into(),
+                from: 1 << 20,
+                to: Some(1 << 20),
+                kernel: kernel.into(),
+                ratio: None,
+                why: None,
+            })
+            .to_vec()
+    }
+
+    #[test]
+    fn a_promise_is_kept_broken_or_cannot_be_told() {
+        let two = decided("copy.avx", "copy.avx.nt");
+        assert_eq!(
+            verdicts(&rows((1000.0, 9000.0), (8000.0, -50.0)), &two),
+            [
+                "copy of 1 MiB: soon leaves the destination cached: its reader takes 1.0 us after soon \
+              (copy.avx) and 9.0 us after never (copy.avx.nt); never leaves the bystander cached: it \
+              loses nothing that can be measured beside never and 8.0 us beside soon."
+            ]
+        );
+        let told = verdicts(&rows((9.0, 1.0), (1.0, 9.0)), &[]).concat();
+        assert!(told.contains("soon does NOT") && told.contains("never does NOT"), "{told}");
+        let mixed: Vec<f64> = (0..16).map(|round| f64::from(round % 2) * 2.0).collect();
+        assert_eq!(promise(&[1.0; 16], &mixed), Promise::CannotTell);
+        let same = decided("copy.avx", "copy.avx");
+        let told = verdicts(&rows((1.0, 1.0), (1.0, 1.0)), &same).concat();
+        assert!(
+            told.ends_with("the same kernel here (copy.avx), nothing to tell apart."),
+            "{told}"
+        );
+        assert!(verdicts(&rows((1.0, 1.0), (1.0, 1.0))[..3], &same).is_empty());
+    }
+}

@@ -1,0 +1,264 @@
+//! What a record amounts to, in sentences: pure functions over rows, one file per experiment. Who
+//! measures says nothing; who reads an old record is told what today's rules make of it.
+//!
+//! Two kinds of rows say nothing, whatever the experiment: those of cells whose operands were not where
+//! they are said to be, and those whose times are not above nothing. They are withheld here, once, with
+//! the reason.
+
+mod aliasing;
+mod cached_target;
+mod compare_latency;
+mod extent;
+mod hints;
+mod page_clear;
+mod page_copy;
+mod page_fault;
+mod parallel;
+mod peers;
+mod read_batch;
+mod receive;
+mod reuse_map;
+mod values;
+mod vector_state;
+
+use cachewise_kernels::{Kernel, PAGE_SIZE, RegisterClass, find};
+use cachewise_measure::record::names::*;
+use cachewise_measure::record::{by_cell, groups, paying};
+use cachewise_measure::units::bytes;
+use cachewise_measure::{
+    CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
+    stats,
+};
+use vector_state::break_even;
+
+/// What is said of an experiment's rows; the first is the headline.
+#[must_use]
+pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String> {
+    let (sound, withheld) = sound(rows);
+    let mut said = match experiment {
+        "aliasing" => aliasing::verdicts(&sound),
+        "cached-target" => cached_target::verdicts(&sound),
+        "compare-latency" => compare_latency::verdicts(&sound),
+        "extent" => extent::verdicts(&sound),
+        "hints" => hints::verdicts(&sound, decisions),
+        "page-clear" => page_clear::verdicts(&sound),
+        "page-copy" => page_copy::verdicts(&sound),
+        "page-fault" => page_fault::verdicts(&sound),
+        "parallel" => parallel::verdicts(&sound),
+        "peers" => peers::verdicts(&sound),
+        "read-batch" => read_batch::verdicts(&sound),
+        "receive" => receive::verdicts(&sound),
+        "reuse-map" => reuse_map::verdicts(&sound),
+        "values" => values::verdicts(&sound),
+        "vector-state" => vector_state::verdicts(&sound),
+        _ => Vec::new(),
+    };
+    said.extend(withheld);
+    said
+}
+
+/// The rows that a sentence may rest on, and a sentence about each kind of the others.
+fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
+    let mut sound = Vec::new();
+    let (mut misplaced, mut first) = (0, None);
+    let cells = by_cell(rows);
+    let all = cells.len();
+    for (key, of_cell) in cells {
+        let failed = of_cell
+            .iter()
+            .flat_map(|row| &row.proofs)
+            .find(|proof| proof.verdict == ProofVerdict::Failed);
+        match failed {
+            None => sound.extend(of_cell.into_iter().cloned()),
+            Some(proof) => {
+                misplaced += 1;
+                first.get_or_insert_with(|| format!("{}: {}", cell(key), proof.text));
+            }
+        }
+    }
+    let mut said: Vec<String> = first
+        .map(|reason| {
+            format!(
+                "Withheld: {misplaced} of {all} cells, whose operands were not where they are said \
+                 to be ({reason})"
+            )
+        })
+        .into_iter()
+        .collect();
+    let before = sound.len();
+    let unmeasurable = sound.iter().find(|row| !row.is_measurable());
+    let example = unmeasurable.map(|row| format!("{}, {}", row.candidate, cell(&row.cell)));
+    sound.retain(Row::is_measurable);
+    said.extend(example.map(|example| {
+        format!(
+            "Not measurable here: {} of {before} rows, whose times are lost in noise ({example})",
+            before - sound.len()
+        )
+    }));
+    (sound, said)
+}
+
+/// A cell in a few words.
+fn cell(key: &CellKey) -> String {
+    format!("{} of {}, {}", key.operation, bytes(key.size), where_is(key))
+}
+
+/// `DRAM to DRAM`, `L1`, or the state.
+fn where_is(key: &CellKey) -> String {
+    match (&key.source, &key.destination) {
+        (Some(source), Some(destination)) => format!("{source} to {destination}"),
+        (None, Some(destination)) => destination.clone(),
+        _ => key.state.to_string(),
+    }
+}
+
+/// A candidate of one cell by name.
+fn named<'r>(of_cell: &[&'r Row], name: &str) -> Option<&'r Row> {
+    of_cell.iter().copied().find(|row| row.candidate == name)
+}
+
+/// Whole cost of one candidate over another's of the same rounds of one cell.
+fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<PairedRatio> {
+    Some(named(of_cell, ours)?.over(named(of_cell, theirs)?))
+}
+
+/// One row's operation over another's of the same rounds.
+fn versus(ours: &Row, theirs: &Row) -> PairedRatio {
+    PairedRatio::new(&ours.operation_ns, &theirs.operation_ns, 0)
+}
+
+/// What a paired ratio says by the margin of all verdicts.
+fn says(pair: PairedRatio) -> Verdict {
+    pair.verdict(MARGIN)
+}
+
+/// A claim of a source document against what was found.
+fn claim(claimed: Verdict, found: PairedRatio) -> &'static str {
+    match says(found) {
+        Verdict::CannotTell => "cannot tell here",
+        found if found == claimed => "still true",
+        _ => "no longer true here",
+    }
+}
+
+/// `1.32 (1.28 .. 1.36) times as long`.
+fn times(pair: PairedRatio) -> String {
+    format!("{:.2} ({:.2} .. {:.2}) times as long", pair.median, pair.low, pair.high)
+}
+
+/// `12.3 %` of a time ratio above or below 1.
+fn percent(ratio: f64) -> String {
+    let change = (ratio - 1.0).abs() * 100.0;
+    if change >= 10.0 { format!("{change:.0} %") } else { format!("{change:.1} %") }
+}
+
+/// An axis of a row as a number that equals none where there is none.
+fn axis(row: &Row, name: &str) -> f64 {
+    row.axis(name).unwrap_or(f64::NAN)
+}
+
+/// The fastest of some rows.
+fn fastest<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<&'r Row> {
+    rows.into_iter().min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()))
+}
+
+/// A number of this and so many of that.
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod made_up {
+    pub(super) use cachewise_measure::record::made_up::{noisy, row};
+    use cachewise_measure::{CellKey, Level};
+
+    /// The key of a cell with levels and axes.
+    pub(super) fn key(
+        operation: &str,
+        size: usize,
+        levels: (Option<Level>, Option<Level>),
+        state: &str,
+        axes: &[(&str, f64)],
+    ) -> CellKey {
+        CellKey {
+            source: levels.0.map(|level| level.to_string()),
+            destination: levels.1.map(|level| level.to_string()),
+            ..CellKey::new(operation, size, state).with(axes)
+        }
+    }
+
+    /// Rows of one cell beside libc.
+    pub(super) mod steady {
+        use cachewise_measure::record::made_up;
+        use cachewise_measure::{CellKey, Row};
+
+        pub(crate) fn cell(operation: &str, size: usize, state: &str) -> CellKey {
+            CellKey::new(operation, size, state)
+        }
+
+        pub(crate) fn row(cell: &CellKey, candidate: &str, ns: f64) -> Row {
+            made_up::row(cell.clone(), candidate, "libc", ns)
+        }
+
+        pub(crate) fn noisy(cell: &CellKey, candidate: &str, ns: f64, noise: f64) -> Row {
+            made_up::noisy(cell.clone(), candidate, "libc", ns, noise)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_up::{noisy, row};
+    use super::*;
+    use cachewise_measure::{Level, Proof};
+
+    #[test]
+    fn claims_are_true_false_or_open() {
+        let cell = || CellKey::new("zero", 4096, "warm");
+        let rows = [
+            row(cell(), "a", "a", 100.0),
+            row(cell(), "b", "a", 150.0),
+            noisy(cell(), "c", "a", 100.0, 0.3),
+        ];
+        let of_cell: Vec<&Row> = rows.iter().collect();
+        let slower = between(&of_cell, "b", "a").expect("both");
+        assert_eq!(claim(Verdict::Slower, slower), "still true");
+        assert_eq!(claim(Verdict::Faster, slower), "no longer true here");
+        let open = between(&of_cell, "c", "a").expect("both");
+        assert_eq!(claim(Verdict::Slower, open), "cannot tell here");
+        assert!(between(&of_cell, "a", "absent").is_none());
+        assert!(times(slower).starts_with("1.50 (1."), "{}", times(slower));
+    }
+
+    #[test]
+    fn what_was_not_where_it_is_said_to_be_says_nothing() {
+        let at = |level: &str, ns: f64| {
+            let key = CellKey {
+                source: Some(level.into()),
+                destination: Some(level.into()),
+                ..CellKey::new("copy", 4096, "placed").with(&[(READ_BYTES, ns)])
+            };
+            row(key, "copy.avx.g*", "libc", ns)
+        };
+        let mut rows = vec![at("L1", 100.0), at("LLC", 100.0), at("LLC", 200.0)];
+        let (all, said) = sound(&rows);
+        assert!(all.len() == 3 && said.is_empty());
+        rows[1].proofs.push(Proof {
+            level: Level::Llc,
+            verdict: ProofVerdict::Failed,
+            nanoseconds_per_line: 99.0,
+            expected: (10.0, 20.0),
+            text: "LLC not proved: 99.0 ns a line".to_owned(),
+        });
+        let (left, said) = sound(&rows);
+        assert_eq!(left.len(), 2);
+        assert_eq!(
+            said,
+            ["Withheld: 1 of 3 cells, whose operands were not where they are said to be (copy of \
+              4 KiB, LLC to LLC: LLC not proved: 99.0 ns a line)"]
+        );
+        rows[2].bystander_ns = vec![-500.0; 15];
+        let said = of("read-batch", &rows, &[]);
+        assert!(said.iter().any(|text| text.starts_with("Not measurable here: 1 of 2 rows")));
+    }
+}

@@ -1,0 +1,149 @@
+//! What the rows of `page-clear` amount to. Pure.
+
+use super::*;
+
+/// The pair that the seed compared.
+const PERIOD: (&str, &str) = ("zero.mmx.nt", "zero.mmx");
+
+/// Pairs of today, the widest first.
+const TODAY: &[(&str, &str)] = &[
+    ("zero.avx512.nt", "zero.avx512"),
+    ("zero.avx.nt", "zero.avx"),
+    ("zero.sse2.nt", "zero.sse2"),
+    ("zero.sse.nt", "zero.sse"),
+];
+
+/// What the rows say about the seed's findings (000.12) and about today. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let cells = by_cell(rows);
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let mut texts = Vec::new();
+    let claims: Vec<String> = [(32 << 10, Verdict::Slower), (320 << 10, Verdict::Faster)]
+        .into_iter()
+        .filter_map(|(size, claimed)| {
+            let (_, of_cell) = cells.iter().find(|(key, _)| key.size == size)?;
+            let found = between(of_cell, PERIOD.0, PERIOD.1)?;
+            Some(format!("at {} {}: {}", bytes(size), claim(claimed, found), times(found)))
+        })
+        .collect();
+    if claims.is_empty() {
+        texts.push(
+            "Seed 000.12 (non-temporal clearing loses at 32K and wins at 320K) was not tested: \
+             that takes mmx_APn and mmx_APN at these sizes"
+                .to_owned(),
+        );
+    } else {
+        texts.push(format!(
+            "Seed 000.12, mmx_APN against mmx_APn: non-temporal clearing loses at 32K and wins \
+             at 320K; {}",
+            claims.join("; ")
+        ));
+    }
+    let has = |(nt, temporal): &&(&str, &str)| {
+        cells.iter().any(|(_, of_cell)| between(of_cell, nt, temporal).is_some())
+    };
+    if let Some((nt, temporal)) = TODAY.iter().find(has) {
+        let by = |wanted: Verdict| {
+            let mut sizes: Vec<u64> = cells
+                .iter()
+                .filter(|(_, of_cell)| {
+                    between(of_cell, nt, temporal).is_some_and(|pair| says(pair) == wanted)
+                })
+                .map(|(key, _)| key.size)
+                .collect();
+            sizes.sort_unstable();
+            let names: Vec<String> = sizes.into_iter().map(bytes).collect();
+            if names.is_empty() { "no size".to_owned() } else { names.join(", ") }
+        };
+        texts.push(format!(
+            "Today {nt} against {temporal}, reading included: faster at {}, slower at {}, cannot \
+             tell at {}",
+            by(Verdict::Faster),
+            by(Verdict::Slower),
+            by(Verdict::CannotTell)
+        ));
+    }
+    texts.push(beside_libc(&cells));
+    texts
+}
+
+/// The best of a dozen is a little faster than libc by luck alone; this much is no luck.
+const CLEARLY: f64 = 0.03;
+
+/// At how many sizes anybody beats libc, and who.
+pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> String {
+    let mut better = Vec::new();
+    for (key, of_cell) in cells {
+        let best = of_cell
+            .iter()
+            .filter(|row| row.candidate != LIBC && row.candidate != FORK)
+            .filter_map(|row| {
+                Some((row.candidate.as_str(), between(of_cell, &row.candidate, LIBC)?))
+            })
+            .filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster)
+            .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
+        if let Some((name, pair)) = best {
+            better.push(format!(
+                "{name} at {} ({:.2} of libc's time)",
+                bytes(key.size),
+                pair.median
+            ));
+        }
+    }
+    let margin = CLEARLY * 100.0;
+    if better.is_empty() {
+        let sizes = cells.len();
+        format!("No benefit: at none of {sizes} sizes is anything {margin:.0} % faster than libc")
+    } else {
+        format!("More than {margin:.0} % faster than libc: {}", better.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::steady::{cell, noisy, row};
+
+    fn at(size: usize, temporal: f64, nt: f64) -> Vec<Row> {
+        let cell = cell("zero", size, "made up");
+        vec![
+            row(&cell, LIBC, 100.0),
+            row(&cell, "zero.mmx", temporal),
+            row(&cell, "zero.mmx.nt", nt),
+            row(&cell, "zero.avx", temporal / 2.0),
+            row(&cell, "zero.avx.nt", nt / 2.0),
+        ]
+    }
+
+    #[test]
+    fn each_outcome_has_its_sentence() {
+        let as_claimed = [at(32 << 10, 100.0, 150.0), at(320 << 10, 100.0, 60.0)].concat();
+        let texts = verdicts(&as_claimed);
+        assert!(texts[0].contains("at 32 KiB still true: 1.50 ("), "{texts:?}");
+        assert!(texts[0].contains("at 320 KiB still true: 0.60 ("), "{texts:?}");
+        assert!(texts[1].contains("zero.avx.nt against zero.avx"), "{texts:?}");
+        assert!(texts[1].contains("faster at 320 KiB, slower at 32 KiB"), "{texts:?}");
+        assert!(texts[2].contains("zero.avx at 32 KiB (0.50"), "{texts:?}");
+
+        let otherwise = [at(32 << 10, 200.0, 100.0), at(320 << 10, 210.0, 400.0)].concat();
+        let text = verdicts(&otherwise)[0].clone();
+        assert_eq!(text.matches("no longer true here").count(), 2, "{text}");
+
+        let key = cell("zero", 32 << 10, "made up");
+        let unclear = [
+            row(&key, LIBC, 50.0),
+            noisy(&key, "zero.mmx", 100.0, 0.4),
+            row(&key, "zero.mmx.nt", 100.0),
+        ];
+        let texts = verdicts(&unclear);
+        assert!(texts[0].contains("at 32 KiB cannot tell here"), "{texts:?}");
+        assert!(texts.last().is_some_and(|text| text.starts_with("No benefit")), "{texts:?}");
+
+        let key = cell("zero", 4096, "made up");
+        let untested = [row(&key, LIBC, 50.0), row(&key, "zero.avx", 60.0)];
+        assert!(verdicts(&untested)[0].contains("was not tested"));
+        assert!(verdicts(&[]).is_empty());
+    }
+}

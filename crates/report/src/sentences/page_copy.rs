@@ -1,0 +1,171 @@
+//! What the rows of `page-copy` amount to. Pure.
+
+use super::page_clear::beside_libc;
+use super::*;
+
+/// What the rows say about the seed's findings (000.12), the fork beside them, and today. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let cells = by_cell(rows);
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let mut texts = Vec::new();
+    texts.push(match tally(&cells, "mmx_APN", "mmx_APn") {
+        None => "Seed 000.12 (non-temporal copying wins everywhere tried) was not tested: that \
+                 takes mmx_APn and mmx_APN"
+            .to_owned(),
+        Some(tally) => {
+            let answer = match (tally.faster, tally.slower) {
+                (faster, _) if faster == tally.cells => "still true",
+                (_, 0) => "cannot tell everywhere here",
+                _ => "no longer true here",
+            };
+            format!(
+                "Seed 000.12, mmx_APN against mmx_APn: non-temporal copying wins at every \
+                 buffer; {answer}: {tally}"
+            )
+        }
+    });
+    if let Some(tally) = tally(&cells, "mmx_APN", "mmx_APn/APN") {
+        let answer = if tally.slower > 0 {
+            "no longer true here, zeroing by ordinary stores pays"
+        } else if tally.faster > 0 {
+            "still true, and non-temporal zeroing gains"
+        } else {
+            "still true, no difference found"
+        };
+        texts.push(format!(
+            "Seed 000.12, mmx_APN against mmx_APn/APN: zeroing by ordinary stores adds nothing to \
+             non-temporal copying; {answer}: {tally}"
+        ));
+    }
+    for (nt, temporal) in [("avx512.nt", "avx512"), ("avx.nt", "avx")] {
+        if let Some(tally) = tally(&cells, nt, temporal) {
+            texts.push(format!("Today {nt} against {temporal}: {tally}"));
+            break;
+        }
+    }
+    for (huge, base) in [("2M avx512", "avx512"), ("2M avx", "avx")] {
+        let found =
+            cells.iter().find_map(|(key, of_cell)| Some((key.size, between(of_cell, huge, base)?)));
+        if let Some((size, pair)) = found {
+            texts.push(format!(
+                "Copying a whole 2 MiB page for a buffer of {} takes {} as page by page",
+                bytes(size),
+                times(pair)
+            ));
+            break;
+        }
+    }
+    if let Some(text) = beside_fork(&cells) {
+        texts.push(text);
+    }
+    texts.push(beside_libc(&cells));
+    texts
+}
+
+/// How a candidate fared against another over all cells.
+struct Tally {
+    cells: usize,
+    faster: usize,
+    slower: usize,
+    worst: (u64, PairedRatio),
+    best: (u64, PairedRatio),
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let open = self.cells - self.faster - self.slower;
+        write!(
+            f,
+            "faster at {} of {} buffers, slower at {}, cannot tell at {open}; from {} at {} to {} \
+             at {}",
+            self.faster,
+            self.cells,
+            self.slower,
+            times(self.best.1),
+            bytes(self.best.0),
+            times(self.worst.1),
+            bytes(self.worst.0),
+        )
+    }
+}
+
+fn tally(cells: &[(&CellKey, Vec<&Row>)], ours: &str, theirs: &str) -> Option<Tally> {
+    let pairs: Vec<_> = cells
+        .iter()
+        .filter_map(|(key, of_cell)| Some((key.size, between(of_cell, ours, theirs)?)))
+        .collect();
+    let count = |wanted| pairs.iter().filter(|(_, pair)| says(*pair) == wanted).count();
+    let by_median =
+        |a: &&(u64, PairedRatio), b: &&(u64, PairedRatio)| a.1.median.total_cmp(&b.1.median);
+    Some(Tally {
+        cells: pairs.len(),
+        faster: count(Verdict::Faster),
+        slower: count(Verdict::Slower),
+        worst: *pairs.iter().max_by(by_median)?,
+        best: *pairs.iter().min_by(by_median)?,
+    })
+}
+
+/// What part of a real fork the copying is, from the smallest buffer to the largest.
+fn beside_fork(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
+    let mut shares: Vec<(u64, f64)> = cells
+        .iter()
+        .filter_map(|(key, of_cell)| Some((key.size, between(of_cell, LIBC, FORK)?.median)))
+        .collect();
+    shares.sort_unstable_by_key(|(size, _)| *size);
+    let (first, last) = (shares.first()?, shares.last()?);
+    let text = |(size, share): &(u64, f64)| format!("{:.1} % at {}", share * 100.0, bytes(*size));
+    Some(format!(
+        "Of the kernel's own fork, child and wait, such a loop by libc is {}{}: the rest is not copying",
+        text(first),
+        if shares.len() > 1 { format!(" and {}", text(last)) } else { String::new() }
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::steady::{cell, row};
+
+    fn at(size: usize, temporal: f64, nt: f64, mixed: f64) -> Vec<Row> {
+        let cell = cell("copy", size, "made up");
+        vec![
+            row(&cell, LIBC, 100.0),
+            row(&cell, "mmx_APn", temporal),
+            row(&cell, "mmx_APN", nt),
+            row(&cell, "mmx_APn/APN", mixed),
+            row(&cell, "avx", 100.0),
+            row(&cell, "2M avx", 5000.0),
+            row(&cell, FORK, 400.0),
+        ]
+    }
+
+    #[test]
+    fn each_outcome_has_its_sentence() {
+        let texts =
+            verdicts(&[at(4096, 200.0, 150.0, 150.0), at(8192, 200.0, 120.0, 120.0)].concat());
+        assert!(texts[0].contains("still true: faster at 2 of 2 buffers"), "{texts:?}");
+        assert!(texts[1].contains("still true, no difference found"), "{texts:?}");
+        assert!(texts.iter().any(|text| text.contains("whole 2 MiB page")), "{texts:?}");
+        let fork = texts.iter().find(|text| text.contains("own fork")).expect("the fork");
+        assert!(fork.contains("25.0 % at 4 KiB and 25.0 % at 8 KiB"), "{fork}");
+        assert!(texts.last().is_some_and(|text| text.starts_with("No benefit")), "{texts:?}");
+
+        let texts = verdicts(&[at(4096, 100.0, 150.0, 120.0), at(8192, 90.0, 60.0, 62.0)].concat());
+        assert!(texts[0].contains("no longer true here"), "{texts:?}");
+        assert!(texts[1].contains("zeroing by ordinary stores pays"), "{texts:?}");
+        assert!(
+            texts.last().is_some_and(|text| text.contains("mmx_APN at 8 KiB (0.60")),
+            "{texts:?}"
+        );
+
+        let texts = verdicts(&at(4096, 100.0, 100.0, 110.0));
+        assert!(texts[0].contains("cannot tell everywhere here"), "{texts:?}");
+        assert!(texts[1].contains("non-temporal zeroing gains"), "{texts:?}");
+
+        let key = cell("copy", 4096, "made up");
+        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("was not tested"));
+    }
+}

@@ -1,0 +1,81 @@
+//! What the rows of `parallel` amount to. Pure.
+
+use super::*;
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let mut sentences: Vec<String> = paying(rows)
+        .iter()
+        .map(|ThreadDecision { operation, supply, threads, from }| match from {
+            Some(from) => {
+                format!("{operation}: {threads} {supply} threads pay from {} on", bytes(*from))
+            }
+            None => format!("{operation}: {threads} {supply} threads pay at no size tried"),
+        })
+        .collect();
+    for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
+        let largest = of_it.iter().map(|row| row.cell.size).max().unwrap_or(0);
+        let best = |state: &str| {
+            of_it
+                .iter()
+                .filter(|row| row.cell.size == largest && row.cell.state == state)
+                .max_by(|a, b| a.gbps().total_cmp(&b.gbps()))
+        };
+        if let (Some(alone), Some(pooled), Some(ceiling)) =
+            (best(ALONE), best("pooled"), best(CEILING))
+        {
+            let gain = versus(pooled, alone);
+            sentences.push(format!(
+                "{operation} of {}: {} {:.3} GB/s, {} of one thread's time; {:.2} of the best \
+                 kernel on equal parts ({}, {:.3} GB/s)",
+                bytes(largest),
+                pooled.candidate,
+                pooled.gbps(),
+                format_args!("{:.2}", gain.median),
+                pooled.gbps() / ceiling.gbps(),
+                ceiling.candidate,
+                ceiling.gbps(),
+            ));
+        }
+    }
+    if sentences.is_empty() {
+        return vec!["Several threads: cannot tell, nothing was measured".to_owned()];
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+
+    fn row(size: usize, state: &str, threads: f64, ns: f64) -> Row {
+        let cell = key("copy", size, (None, None), state, &[(THREADS, threads)]);
+        made_up::row(cell, &format!("{threads} {state}"), "1 thread", ns)
+    }
+
+    #[test]
+    fn threads_pay_from_where_they_are_faster_and_stay_so() {
+        let mut rows = Vec::new();
+        for (size, spawned, four) in [(1, 2.0, 9.0), (2, 0.9, 1.1), (4, 0.6, 0.7), (8, 0.5, 0.3)] {
+            rows.push(row(size << 20, ALONE, 1.0, 1000.0));
+            rows.push(row(size << 20, "spawned", 2.0, 1000.0 * spawned));
+            rows.push(row(size << 20, "spawned", 4.0, 1000.0 * four));
+            rows.push(row(size << 20, "pooled", 2.0, 1001.0));
+        }
+        let found: Vec<_> =
+            paying(&rows).into_iter().map(|p| (p.supply, p.threads, p.from)).collect();
+        assert_eq!(
+            found,
+            [
+                ("spawned".to_owned(), 2, Some(2 << 20)),
+                ("spawned".to_owned(), 4, Some(8 << 20)),
+                ("pooled".to_owned(), 2, None),
+            ]
+        );
+        let said = verdicts(&rows);
+        assert_eq!(said[0], "copy: 2 spawned threads pay from 2 MiB on");
+        assert_eq!(said[2], "copy: 2 pooled threads pay at no size tried");
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What the rows of `peers` amount to: how the library fares beside the best of the others. Pure.
+
+use super::*;
+
+/// What is asked of the library: nowhere slower than this part of the envelope's speed.
+const LEAST: f64 = 0.97;
+
+/// The library in one cell.
+struct Judged<'r> {
+    row: &'r Row,
+    best_peer: &'r str,
+    /// Its speed over that of the best peer, and over libc's.
+    of_envelope: f64,
+    of_libc: f64,
+}
+
+fn judged(rows: &[Row]) -> Vec<Judged<'_>> {
+    fn judge<'r>((_, of_cell): (&CellKey, Vec<&'r Row>)) -> Option<Judged<'r>> {
+        let row = named(&of_cell, LIBRARY)?;
+        let peers = of_cell.iter().copied().filter(|row| row.candidate != LIBRARY && !row.dropped);
+        Some(Judged {
+            row,
+            best_peer: fastest(peers)?.candidate.as_str(),
+            of_envelope: 1.0 / row.extra.get(OF_ENVELOPE)?,
+            of_libc: row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median),
+        })
+    }
+    by_cell(rows).into_iter().filter_map(judge).collect()
+}
+
+/// One sentence over all, then one per operation with its worst cell.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let all = judged(rows);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let enough = |cells: &[&Judged<'_>]| cells.iter().filter(|at| at.of_envelope >= LEAST).count();
+    let every: Vec<&Judged<'_>> = all.iter().collect();
+    let mut sentences = vec![format!(
+        "The library has at least {LEAST} of the best peer's speed in {} of {} cells.",
+        enough(&every),
+        all.len()
+    )];
+    for (operation, cells) in groups(&all, |at: &Judged<'_>| at.row.cell.operation.clone()) {
+        let mean = |of: fn(&Judged<'_>) -> f64| {
+            stats::geometric_mean(&cells.iter().map(|at| of(at)).collect::<Vec<_>>())
+        };
+        let worst = cells.iter().min_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope));
+        let Some(worst) = worst else { continue };
+        let size = bytes(worst.row.cell.size);
+        let at = match (worst.row.axis(SPAN), worst.row.cell.state.as_str()) {
+            (Some(span), state) => format!("{state}, over {}", bytes(span as u64)),
+            (None, "warm") => size,
+            (None, state) => format!("{size} {state}"),
+        };
+        sentences.push(format!(
+            "{operation}: {:.2} of the envelope's speed and {:.2} of libc's in the geometric mean; \
+             worst {:.2} of {} at {at}; below {LEAST} in {} of {} cells.",
+            mean(|at| at.of_envelope),
+            mean(|at| at.of_libc),
+            worst.of_envelope,
+            worst.best_peer,
+            cells.len() - enough(&cells),
+            cells.len()
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::steady;
+
+    fn cell(operation: &str, size: usize, of_envelope: f64, of_libc: f64) -> Vec<Row> {
+        let key = steady::cell(operation, size, "warm");
+        let mut library = steady::row(&key, LIBRARY, 100.0);
+        library.extra.insert(OF_ENVELOPE.to_owned(), of_envelope);
+        library.ratio =
+            Some(PairedRatio { median: of_libc, low: of_libc, high: of_libc, rounds: 15 });
+        let libc = steady::row(&key, LIBC, 100.0 / of_libc);
+        vec![libc, library, steady::row(&key, "memx", 10.0)]
+    }
+
+    #[test]
+    fn the_worst_cell_and_the_mean_are_told() {
+        let rows =
+            [cell("copy", 4096, 2.0, 0.5), cell("copy", 64, 0.5, 0.5), cell("zero", 64, 1.0, 1.0)];
+        assert_eq!(
+            verdicts(&rows.concat()),
+            [
+                "The library has at least 0.97 of the best peer's speed in 2 of 3 cells.",
+                "copy: 1.00 of the envelope's speed and 2.00 of libc's in the geometric mean; worst \
+                 0.50 of memx at 4 KiB; below 0.97 in 1 of 2 cells.",
+                "zero: 1.00 of the envelope's speed and 1.00 of libc's in the geometric mean; worst \
+                 1.00 of memx at 64 B; below 0.97 in 0 of 1 cells.",
+            ]
+        );
+        assert!(verdicts(&[]).is_empty());
+    }
+}

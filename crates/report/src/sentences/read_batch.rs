@@ -1,0 +1,166 @@
+//! What the rows of `read-batch` amount to. Pure.
+
+use super::*;
+
+/// What a family's members say in one cell.
+enum Answer {
+    /// One number is best, and some other is told to be slower by that ratio.
+    Matters { best: usize, worst: usize, cost: PairedRatio },
+    /// No two members can be told apart.
+    NoDifference,
+}
+
+fn answer(members: &[&Row]) -> Option<Answer> {
+    let best = members.iter().max_by(|a, b| a.gbps().total_cmp(&b.gbps()))?;
+    let slower = members
+        .iter()
+        .map(|row| (row, versus(row, best)))
+        .filter(|(_, ratio)| ratio.verdict(MARGIN) == Verdict::Slower)
+        .max_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let read = |row: &Row| axis(row, READ_BYTES) as usize;
+    Some(match slower {
+        Some((worst, cost)) => Answer::Matters { best: read(best), worst: read(worst), cost },
+        None => Answer::NoDifference,
+    })
+}
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let with_axis = rows.iter().filter(|row| row.cell.axes.contains_key(READ_BYTES));
+    let mut headline = Vec::new();
+    let mut details = Vec::new();
+    let key = |row: &Row| (where_is(&row.cell), row.cell.size);
+    for ((where_, size), of_cell) in groups(with_axis, key) {
+        let what = format!("{where_}, {}", bytes(size));
+        let families = groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone());
+        let fastest = of_cell.iter().max_by(|a, b| a.gbps().total_cmp(&b.gbps()));
+        for (family, members) in &families {
+            if members.len() < 2 {
+                continue;
+            }
+            let leads = fastest.is_some_and(|row| row.candidate == *family);
+            let sentence = match answer(members) {
+                Some(Answer::Matters { best, worst, cost }) => format!(
+                    "{what}: {family} is fastest reading {} before writing; reading {} instead takes {} longer ({} .. {})",
+                    bytes(best as u64),
+                    bytes(worst as u64),
+                    percent(cost.median),
+                    percent(cost.low),
+                    percent(cost.high),
+                ),
+                Some(Answer::NoDifference) => format!(
+                    "{what}: {family}: how many bytes are read before writing makes no difference that can be told"
+                ),
+                None => continue,
+            };
+            if leads {
+                headline.push(match answer(members) {
+                    Some(Answer::Matters { best, cost, .. }) => {
+                        format!(
+                            "{what}: read {} ({family}, up to {} at stake)",
+                            bytes(best as u64),
+                            percent(cost.median)
+                        )
+                    }
+                    _ => format!("{what}: no difference ({family})"),
+                });
+            }
+            details.push(sentence);
+        }
+        details.extend(movdqa(&what, &of_cell));
+    }
+    if details.is_empty() {
+        return vec!["How much to read before writing: cannot tell; no family has two members among the kernels measured".to_owned()];
+    }
+    let summary = if headline.is_empty() {
+        "the fastest kernels here have no number to vary; see below".to_owned()
+    } else {
+        headline.join("; ")
+    };
+    let mut sentences = vec![format!("How many bytes to read before writing: {summary}")];
+    sentences.extend(details);
+    sentences
+}
+
+/// Seed 002.4: eight movdqa loads before eight stores helped in L2 (4.37 to 4.77 GB/s) and hurt in
+/// L1 (13.7 to 9.2).
+fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
+    let form = |bytes: f64| {
+        of_cell
+            .iter()
+            .find(|row| row.candidate == "copy.sse2.movdqa.g*" && axis(row, READ_BYTES) == bytes)
+    };
+    let ratio = versus(form(128.0)?, form(16.0)?);
+    let now = match ratio.verdict(MARGIN) {
+        Verdict::Faster => format!("takes {} less than", percent(ratio.median)),
+        Verdict::Slower => format!("takes {} longer than", percent(ratio.median)),
+        Verdict::CannotTell => "cannot be told from".to_owned(),
+    };
+    let claimed = match what {
+        place if place.starts_with("L1 to L1") => Some((Verdict::Slower, "slower")),
+        place if place.starts_with("L2 to L2") => Some((Verdict::Faster, "faster")),
+        _ => None,
+    };
+    let judgement = claimed.map_or(String::new(), |(verdict, word)| {
+        let holds = ratio.verdict(MARGIN) == verdict;
+        format!(
+            "; seed 002.4 found it {word}: {}",
+            if holds { "still true" } else { "no longer true here" }
+        )
+    });
+    Some(format!("{what}: movdqa 8+8 {now} 1+1{judgement}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+    use cachewise_measure::Level;
+
+    fn row(level: Level, family: &str, bytes: f64, ns: f64) -> Row {
+        let levels = (Some(level), Some(level));
+        made_up::row(
+            key("copy", 4096, levels, "placed", &[(READ_BYTES, bytes)]),
+            family,
+            "libc",
+            ns,
+        )
+    }
+
+    #[test]
+    fn a_difference_is_told_and_its_absence_too() {
+        let rows = [
+            row(Level::L1, "copy.avx.g*", 32.0, 100.0),
+            row(Level::L1, "copy.avx.g*", 128.0, 100.05),
+            row(Level::Dram, "copy.avx.g*", 32.0, 130.0),
+            row(Level::Dram, "copy.avx.g*", 128.0, 100.0),
+        ];
+        let said = verdicts(&rows);
+        assert!(said[0].contains("L1 to L1, 4 KiB: no difference"), "{said:?}");
+        assert!(said[0].contains("DRAM to DRAM, 4 KiB: read 128 B"), "{said:?}");
+        assert!(said[2].contains("reading 32 B instead takes 30 % longer"), "{said:?}");
+    }
+
+    #[test]
+    fn movdqa_is_judged_against_the_seed() {
+        let of = |level, eight| {
+            let rows = [
+                row(level, "copy.sse2.movdqa.g*", 16.0, 100.0),
+                row(level, "copy.sse2.movdqa.g*", 128.0, eight),
+            ];
+            verdicts(&rows).pop().expect("a sentence")
+        };
+        assert!(
+            of(Level::L1, 150.0).contains("longer than 1+1; seed 002.4 found it slower: still")
+        );
+        assert!(of(Level::L1, 100.1).contains("no longer true here"));
+        assert!(of(Level::L2, 80.0).contains("less than 1+1; seed 002.4 found it faster: still"));
+        assert!(!of(Level::Dram, 80.0).contains("seed"));
+    }
+
+    #[test]
+    fn single_members_cannot_tell() {
+        let said = verdicts(&[row(Level::L1, "copy.sse2.dillon", 128.0, 1.0)]);
+        assert!(said[0].contains("cannot tell"), "{said:?}");
+    }
+}

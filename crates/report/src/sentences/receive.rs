@@ -1,0 +1,216 @@
+//! What the rows of `receive` amount to. Pure.
+
+use super::*;
+
+/// Which policy costs least over everything, and what 001.8 recommends. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let cells = by_cell(rows);
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let mut texts = Vec::new();
+    let means = means(&cells);
+    let text = |means: &[(&str, f64)]| {
+        let texts: Vec<String> =
+            means.iter().map(|(name, mean)| format!("{name} {mean:.2}")).collect();
+        texts.join(", ")
+    };
+    if let [(best, least), (second, next), ..] = means[..] {
+        // Policies that choose alike everywhere differ by noise alone: this much is none.
+        let clear = next > least * TIE;
+        let head = if clear {
+            format!("\"{best}\" costs least")
+        } else {
+            format!("Cannot tell \"{best}\" from \"{second}\"; they cost least")
+        };
+        texts.push(format!(
+            "Policies over {} cells of receiving and sending (001.8; whole cost over \"never NT\", \
+             geometric mean): {head}: {}",
+            cells.len(),
+            text(&means)
+        ));
+    } else {
+        texts.push("Policies (001.8) were not measured".to_owned());
+    }
+    texts.extend(recommended(&cells));
+    for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
+    {
+        let tally = |wanted: Verdict| {
+            let of_it = cells.iter().filter(|(key, of_cell)| {
+                key.state == state
+                    && between(of_cell, "always NT", "never NT")
+                        .is_some_and(|pair| says(pair) == wanted)
+            });
+            of_it.count()
+        };
+        let (faster, slower) = (tally(Verdict::Faster), tally(Verdict::Slower));
+        let all = cells.iter().filter(|(key, _)| key.state == state).count();
+        if all > 0 {
+            texts.push(format!(
+                "{what}: non-temporal costs less in {faster} of {all} cells, more in {slower}, \
+                 cannot tell in {}",
+                all - faster - slower
+            ));
+        }
+    }
+    texts.extend(beside_tcp(&cells));
+    texts
+}
+
+/// Means closer than this are a tie.
+const TIE: f64 = 1.02;
+
+type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
+
+/// Each policy's whole cost over "never NT", the geometric mean over cells, cheapest first.
+fn means(cells: &Cells<'_>) -> Vec<(&'static str, f64)> {
+    let mut means: Vec<(&'static str, f64)> = POLICIES
+        .into_iter()
+        .filter_map(|name| {
+            let ratios: Vec<f64> = cells
+                .iter()
+                .filter_map(|(_, of_cell)| between(of_cell, name, "never NT"))
+                .map(|pair| pair.median)
+                .collect();
+            (!ratios.is_empty()).then(|| (name, stats::geometric_mean(&ratios)))
+        })
+        .collect();
+    means.sort_by(|a, b| a.1.total_cmp(&b.1));
+    means
+}
+
+/// Is "only when known non-temporal" (Evans's advice) better than what size alone can decide?
+fn recommended(cells: &Cells<'_>) -> Option<String> {
+    let by_size = ["NT from 64K", "NT above L2"];
+    let (mut known, mut rule): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    let all = means(cells);
+    let best = all.iter().find(|(name, _)| by_size.contains(name))?.0;
+    for (_, of_cell) in cells {
+        let (Some(ours), Some(theirs)) =
+            (between(of_cell, "NT when known", "never NT"), between(of_cell, best, "never NT"))
+        else {
+            continue;
+        };
+        known.push(ours.median);
+        rule.push(theirs.median);
+    }
+    let pair = PairedRatio::new(&known, &rule, 0);
+    let answer = match says(pair) {
+        Verdict::Faster => "still true: the hint costs less",
+        Verdict::Slower => "no longer true here: the size decides better",
+        Verdict::CannotTell => "cannot tell here",
+    };
+    Some(format!(
+        "A caller's hint decides what size cannot (001.8); {answer}: \"NT when known\" takes {} as \
+         \"{best}\", cell by cell",
+        times(pair)
+    ))
+}
+
+/// What part of a real receive the copy is (001.7), over all cells that have both.
+fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
+    let mut shares: Vec<(u64, f64)> = cells
+        .iter()
+        .filter_map(|(key, of_cell)| {
+            let share = |name| named(of_cell, name)?.extra.get(COPY_SHARE).copied();
+            Some((key.size, share("never NT")? / share(TCP)?))
+        })
+        .collect();
+    shares.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (least, most) = (shares.first()?, shares.last()?);
+    let text = |(size, share): &(u64, f64)| format!("{:.0} % at {}", share * 100.0, bytes(*size));
+    Some(format!(
+        "One copy in user space takes as much CPU as {} to {} of a real TCP receive over loopback, in \
+         {} (001.7 saw copying take up to 70 % of a receive; the kernel's own copy was not timed)",
+        text(least),
+        text(most),
+        counted(shares.len(), "cell")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::steady::{cell, row};
+
+    fn point(state: &str, size: usize, read: bool, never: f64, always: f64) -> Vec<Row> {
+        let mut key = cell("copy", size, state);
+        key.axes.insert(READ.to_owned(), f64::from(u8::from(read)));
+        let around = [false, true, size >= 64 << 10, size > 512 << 10, !read, state == SEND];
+        let mut rows = vec![row(&key, LIBC, never)];
+        rows.extend(
+            POLICIES
+                .iter()
+                .zip(around)
+                .map(|(name, around)| row(&key, name, if around { always } else { never })),
+        );
+        rows
+    }
+
+    #[test]
+    fn the_copys_share_is_a_range_over_all_cells() {
+        let at = |size: usize, copy: f64, tcp: f64| {
+            let key = cell("copy", size, RECEIVE);
+            let with = |name: &str, share: f64| {
+                let mut row = row(&key, name, 100.0);
+                row.extra.insert(COPY_SHARE.to_owned(), share);
+                row
+            };
+            vec![with("never NT", copy), with(TCP, tcp)]
+        };
+        let rows = [at(16 << 10, 0.05, 1.0), at(2 << 20, 0.38, 0.5), at(4096, 0.02, 0.2)].concat();
+        let said = verdicts(&rows).pop().expect("a sentence");
+        assert!(said.contains("5 % at 16 KiB to 76 % at 2 MiB"), "{said}");
+        assert!(said.contains("in 3 cells"), "{said}");
+    }
+
+    #[test]
+    fn each_outcome_has_its_sentence() {
+        // Around the cache loses where it is read and wins where it is not, whatever the size.
+        let hinted = [
+            point(RECEIVE, 4096, true, 100.0, 200.0),
+            point(RECEIVE, 4096, false, 100.0, 60.0),
+            point(RECEIVE, 1 << 20, true, 100.0, 200.0),
+            point(RECEIVE, 1 << 20, false, 100.0, 60.0),
+            point(RECEIVE, 2 << 20, true, 100.0, 200.0),
+            point(SEND, 4096, false, 100.0, 60.0),
+        ]
+        .concat();
+        let texts = verdicts(&hinted);
+        assert!(texts[0].contains("\"NT when known\" costs least"), "{texts:?}");
+        assert!(
+            texts.iter().any(|text| text
+                .starts_with("Receiving: non-temporal costs less in 2 of 5 cells, more in 3")),
+            "{texts:?}"
+        );
+        assert!(
+            texts.iter().any(|text| text.starts_with("Sending") && text.contains("less in 1 of 1")),
+            "{texts:?}"
+        );
+
+        let never_matters = point(RECEIVE, 4096, true, 100.0, 100.0);
+        let texts = verdicts(&never_matters);
+        assert!(texts[0].contains("Cannot tell"), "{texts:?}");
+        assert!(texts[1].contains("cannot tell here"), "{texts:?}");
+        assert!(verdicts(&[]).is_empty());
+        let key = cell("copy", 4096, RECEIVE);
+        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("were not measured"));
+    }
+
+    #[test]
+    fn the_hint_needs_enough_cells_to_be_judged() {
+        let sizes = (0..8).map(|shift| 4096 << shift);
+        let helped: Vec<Row> = sizes
+            .clone()
+            .flat_map(|size| {
+                [point(RECEIVE, size, false, 100.0, 50.0), point(RECEIVE, size, true, 100.0, 300.0)]
+            })
+            .flatten()
+            .collect();
+        let text = verdicts(&helped)[1].clone();
+        assert!(text.contains("still true") || text.contains("cannot tell"), "{text}");
+        let misled: Vec<Row> =
+            sizes.flat_map(|size| point(RECEIVE, size << 8, false, 50.0, 100.0)).collect();
+        assert!(verdicts(&misled)[1].contains("cannot tell here"), "{:?}", verdicts(&misled));
+    }
+}

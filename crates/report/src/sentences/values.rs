@@ -1,0 +1,146 @@
+//! What the rows of `values` amount to. Pure.
+
+use super::*;
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let mut sentences = vec![denormals(rows)];
+    let key = |row: &Row| (row.cell.operation.clone(), where_is(&row.cell), row.cell.size);
+    let by_state = |state: &str| {
+        rows.iter().filter(move |row| row.cell.state.starts_with(state)).collect::<Vec<_>>()
+    };
+    for ((_, where_, _), of_cell) in groups(by_state("copying"), |row: &Row| key(row)) {
+        sentences.push(copy_sentence(&where_, &of_cell));
+    }
+    for (where_, of_level) in groups(by_state("storing"), |row: &Row| where_is(&row.cell)) {
+        for (candidate, of_one) in
+            groups(of_level.iter().copied(), |row: &Row| row.candidate.clone())
+        {
+            sentences.extend(store_sentence(&where_, &candidate, &of_one));
+        }
+    }
+    sentences
+}
+
+/// The open question of 002.12, for movntps.
+fn denormals(rows: &[Row]) -> String {
+    let of = |row: &&Row| row.candidate == "copy.sse.nt" && row.cell.operation == "copy";
+    let mut told = Vec::new();
+    let cells = groups(rows.iter().filter(of), |row: &Row| (where_is(&row.cell), row.cell.size));
+    for ((where_, _), of_cell) in &cells {
+        let by = |value: f64| of_cell.iter().find(|row| axis(row, VALUE) == value);
+        let (Some(denormal), Some(random)) = (by(3.0), by(2.0)) else { continue };
+        let ratio = versus(denormal, random);
+        told.push(match ratio.verdict(MARGIN) {
+            Verdict::Slower => format!("{where_}: {} slower", percent(ratio.median)),
+            Verdict::Faster => format!("{where_}: {} faster", percent(ratio.median)),
+            Verdict::CannotTell => format!("{where_}: no different"),
+        });
+    }
+    if told.is_empty() {
+        return "Denormals through movntps: cannot tell, it was not measured".to_owned();
+    }
+    let slow = told.iter().any(|text| text.ends_with("slower"));
+    format!(
+        "Denormals through movntps {} against random bytes: {}",
+        if slow { "are slow" } else { "are not slow" },
+        told.join("; ")
+    )
+}
+
+fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
+    let mut differing = Vec::new();
+    for (candidate, values) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
+        let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
+        for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
+            let ratio = versus(row, random);
+            let name = VALUES.get(axis(row, VALUE) as usize).unwrap_or(&"?");
+            match ratio.verdict(MARGIN) {
+                Verdict::CannotTell => {}
+                Verdict::Faster => {
+                    differing.push(format!("{candidate} {name} {} faster", percent(ratio.median)))
+                }
+                Verdict::Slower => {
+                    differing.push(format!("{candidate} {name} {} slower", percent(ratio.median)))
+                }
+            }
+        }
+    }
+    if differing.is_empty() {
+        format!("copy, {where_}: the value copied makes no difference that can be told")
+    } else {
+        format!("copy, {where_}, against random bytes: {}", differing.join("; "))
+    }
+}
+
+fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<String> {
+    let of = |value: f64, others: f64| {
+        of_one.iter().find(|row| axis(row, VALUE) == value && axis(row, OVER_OTHERS) == others)
+    };
+    let mut parts = Vec::new();
+    let mut compare = |label: &str, ours: Option<&&Row>, theirs: Option<&&Row>| {
+        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+            let ratio = versus(ours, theirs);
+            parts.push(match ratio.verdict(MARGIN) {
+                Verdict::Faster => format!(
+                    "{label} {} faster ({:.3} against {:.3} GB/s)",
+                    percent(1.0 / ratio.median),
+                    ours.gbps(),
+                    theirs.gbps()
+                ),
+                Verdict::Slower => format!("{label} {} slower", percent(ratio.median)),
+                Verdict::CannotTell => format!("{label} no different"),
+            });
+        }
+    };
+    compare("zeros over others than ones over others", of(0.0, 1.0), of(1.0, 1.0));
+    compare("zeros over zeros than zeros over others", of(0.0, 0.0), of(0.0, 1.0));
+    compare("ones over ones than ones over others", of(1.0, 0.0), of(1.0, 1.0));
+    (!parts.is_empty()).then(|| format!("{candidate}, {where_}: {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+    use cachewise_measure::Level;
+
+    fn copy(candidate: &str, value: f64, ns: f64) -> Row {
+        let levels = (Some(Level::Dram), Some(Level::Dram));
+        made_up::row(key("copy", 4096, levels, "copying x", &[(VALUE, value)]), candidate, "r", ns)
+    }
+
+    fn store(value: f64, others: f64, ns: f64) -> Row {
+        let axes = [(VALUE, value), (OVER_OTHERS, others)];
+        made_up::row(
+            key("fill", 4096, (None, Some(Level::Dram)), "storing x", &axes),
+            "fill.avx.nt",
+            "r",
+            ns,
+        )
+    }
+
+    #[test]
+    fn the_open_question_is_answered_either_way() {
+        let said = verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, 100.05)]);
+        assert!(said[0].contains("are not slow") && said[0].contains("no different"), "{said:?}");
+        assert!(said[1].contains("no difference that can be told"), "{said:?}");
+        let said = verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, 180.0)]);
+        assert!(said[0].contains("are slow") && said[0].contains("80 % slower"), "{said:?}");
+        assert!(verdicts(&[copy("copy.avx", 2.0, 1.0)])[0].contains("cannot tell"));
+    }
+
+    #[test]
+    fn zeros_and_elision_are_told() {
+        let said = verdicts(&[
+            store(0.0, 1.0, 50.0),
+            store(1.0, 1.0, 100.0),
+            store(0.0, 0.0, 50.01),
+            store(1.0, 0.0, 120.0),
+        ]);
+        let text = said.last().expect("a sentence");
+        assert!(text.contains("zeros over others than ones over others 100 % faster"), "{text}");
+        assert!(text.contains("zeros over zeros than zeros over others no different"), "{text}");
+        assert!(text.contains("ones over ones than ones over others 20 % slower"), "{text}");
+    }
+}

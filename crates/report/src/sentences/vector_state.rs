@@ -1,0 +1,250 @@
+//! What the rows of `vector-state` amount to. Pure.
+
+use super::*;
+
+/// Where a kernel pays: over the largest sizes among which it never loses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum BreakEven {
+    /// At no size measured; the largest is given.
+    Never(usize),
+    /// From the least size measured.
+    Always(Until),
+    /// From about that many bytes on.
+    From(usize, Until),
+}
+
+/// Up to where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Until {
+    /// The largest size measured.
+    End,
+    /// That size; above it the two cannot be told apart.
+    Level(usize),
+    /// That size; above it the other is faster.
+    Loses(usize),
+}
+
+/// `points` are size, median time ratio and verdict, by size. Between a size that is not faster and the
+/// next that is, the ratio is taken as straight over the logarithm of the size.
+pub(super) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<BreakEven> {
+    let largest = points.last()?.0;
+    let is = |wanted: Verdict| move |point: &&(usize, f64, Verdict)| point.2 == wanted;
+    let Some(last) = points.iter().rposition(|point| is(Verdict::Faster)(&point)) else {
+        return Some(BreakEven::Never(largest));
+    };
+    let until = match points.get(last + 1) {
+        None => Until::End,
+        Some(_) if points[last..].iter().any(|point| is(Verdict::Slower)(&point)) => {
+            Until::Loses(points[last].0)
+        }
+        Some(_) => Until::Level(points[last].0),
+    };
+    let after = points[..last].iter().rposition(|point| is(Verdict::Slower)(&point));
+    let begin = after.map_or(0, |losing| losing + 1);
+    let first = points[begin..].iter().position(|point| is(Verdict::Faster)(&point))? + begin;
+    if first == 0 {
+        return Some(BreakEven::Always(until));
+    }
+    let ((below, loses, _), (above, wins, _)) = (points[first - 1], points[first]);
+    // A size that could not be told may have a ratio below 1 already.
+    let share = if loses > 1.0 { (loses - 1.0) / (loses - wins) } else { 0.0 };
+    let size = (below as f64).ln() + share * (above as f64 / below as f64).ln();
+    Some(BreakEven::From(size.exp().round() as usize, until))
+}
+
+impl std::fmt::Display for BreakEven {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let until = match self {
+            BreakEven::Never(most) => return write!(f, "not up to {}", bytes(*most as u64)),
+            BreakEven::Always(until) => {
+                write!(f, "from the smallest size on")?;
+                until
+            }
+            BreakEven::From(size, until) => {
+                write!(f, "from about {size} B on")?;
+                until
+            }
+        };
+        match until {
+            Until::End => Ok(()),
+            Until::Level(most) => {
+                write!(f, " up to {}, above it there is no difference", bytes(*most as u64))
+            }
+            Until::Loses(most) => write!(f, " up to {}, above it it loses", bytes(*most as u64)),
+        }
+    }
+}
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let mut headline = Vec::new();
+    let mut details = Vec::new();
+    let break_even_rows =
+        rows.iter().filter(|row| row.cell.state == "break-even" && row.candidate != row.reference);
+    for (operation, of_it) in groups(break_even_rows, |row: &Row| row.cell.operation.clone()) {
+        let mut best: Option<(usize, String)> = None;
+        for (candidate, curve) in groups(of_it.iter().copied(), |row: &Row| row.candidate.clone()) {
+            if !candidate.contains(", ") && !candidate.contains("bare") {
+                continue;
+            }
+            let mut points: Vec<_> = curve
+                .iter()
+                .filter_map(|row| {
+                    row.ratio
+                        .map(|ratio| (row.cell.size as usize, ratio.median, ratio.verdict(MARGIN)))
+                })
+                .collect();
+            points.sort_by_key(|point| point.0);
+            let Some(found) = break_even(&points) else { continue };
+            details.push(format!("{operation}: {candidate} pays {found}"));
+            if candidate.ends_with("dirty") {
+                let at = match found {
+                    BreakEven::Always(_) => 0,
+                    BreakEven::From(size, _) => size,
+                    BreakEven::Never(_) => usize::MAX,
+                };
+                if best.as_ref().is_none_or(|known| at < known.0) {
+                    let who = if at == usize::MAX { "any of them" } else { &candidate };
+                    best = Some((at, format!("{operation} {found} ({who})")));
+                }
+            }
+        }
+        headline.extend(best.map(|(_, text)| text));
+    }
+    let mut sentences = vec![if headline.is_empty() {
+        "From how many bytes on a vector kernel pays for saving registers: cannot tell, no such kernel was measured".to_owned()
+    } else {
+        format!(
+            "A vector kernel that has to save dirty registers and restore them pays: {}",
+            headline.join("; ")
+        )
+    }];
+    sentences.extend(costs(rows));
+    sentences.extend(details);
+    sentences
+}
+
+/// What saving and restoring costs, for the largest set of components, and whether a clean state is
+/// cheaper.
+fn costs(rows: &[Row]) -> Vec<String> {
+    let saving: Vec<&Row> =
+        rows.iter().filter(|row| row.cell.operation == "save-restore").collect();
+    let largest = saving.iter().map(|row| axis(row, COMPONENTS)).fold(0.0, f64::max);
+    let mut sentences = Vec::new();
+    for (candidate, of_one) in groups(
+        saving.iter().copied().filter(|row| axis(row, COMPONENTS) == largest),
+        |row: &Row| row.candidate.clone(),
+    ) {
+        let parts: Vec<String> = of_one
+            .iter()
+            .filter_map(|row| {
+                let net = row.extra.get(NET_NS)?;
+                Some(format!("{} {net:.1} ns", row.cell.state.trim_start_matches("registers ")))
+            })
+            .collect();
+        if parts.is_empty() {
+            continue;
+        }
+        let of = |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(state));
+        let clean = of("clean").zip(of("unmodified")).map_or(String::new(), |(clean, kept)| {
+            let ratio = versus(clean, kept);
+            match ratio.verdict(MARGIN) {
+                Verdict::Faster => {
+                    format!("; clean is {} cheaper than unmodified", percent(ratio.median))
+                }
+                Verdict::Slower => {
+                    format!("; clean is {} dearer than unmodified", percent(ratio.median))
+                }
+                Verdict::CannotTell => "; clean and unmodified cannot be told apart".to_owned(),
+            }
+        });
+        sentences.push(format!("{candidate} of all components: {}{clean}", parts.join(", ")));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+    use Verdict::{CannotTell, Faster, Slower};
+
+    #[test]
+    fn break_even_is_where_it_stops_losing() {
+        assert_eq!(break_even(&[]), None);
+        assert_eq!(
+            break_even(&[(16, 0.5, Faster), (64, 0.4, Faster)]),
+            Some(BreakEven::Always(Until::End))
+        );
+        assert_eq!(break_even(&[(16, 2.0, Slower), (64, 1.2, Slower)]), Some(BreakEven::Never(64)));
+        // Halfway in ratio is halfway in octaves.
+        let from = |size| Some(BreakEven::From(size, Until::End));
+        assert_eq!(break_even(&[(256, 1.5, Slower), (1024, 0.5, Faster)]), from(512));
+        // A win below a loss does not count, unless there is no other.
+        let lost_between = [(16, 0.5, Faster), (64, 1.5, Slower), (256, 0.5, Faster)];
+        assert_eq!(break_even(&lost_between), from(128));
+        assert_eq!(break_even(&lost_between[..2]), Some(BreakEven::Always(Until::Loses(16))));
+        assert_eq!(break_even(&[(16, 0.99, CannotTell), (64, 0.5, Faster)]), from(16));
+        // Faster up to 32 KiB and level from 64 KiB on is not "not up to 64 KiB".
+        let level = [(16, 0.5, Faster), (32 << 10, 0.9, Faster), (64 << 10, 1.0, CannotTell)];
+        assert_eq!(break_even(&level), Some(BreakEven::Always(Until::Level(32 << 10))));
+        let said = break_even(&level).expect("points").to_string();
+        assert_eq!(said, "from the smallest size on up to 32 KiB, above it there is no difference");
+    }
+
+    fn at(size: usize, candidate: &str, ns: f64) -> Row {
+        let cell = key("copy", size, (None, None), "break-even", &[]);
+        let integer = made_up::row(cell.clone(), "copy.gpr64", "copy.gpr64", 100.0);
+        let mut row = made_up::row(cell, candidate, "copy.gpr64", ns);
+        row.ratio = Some(versus(&row, &integer));
+        row
+    }
+
+    #[test]
+    fn the_headline_names_the_earliest_that_pays() {
+        let said = verdicts(&[
+            at(256, "copy.avx, dirty", 150.0),
+            at(1024, "copy.avx, dirty", 50.0),
+            at(256, "copy.sse2, dirty", 150.0),
+            at(1024, "copy.sse2, dirty", 120.0),
+            at(256, "copy.avx, clean", 80.0),
+            at(1024, "copy.avx, clean", 50.0),
+        ]);
+        assert!(said[0].contains("copy from about 512 B on (copy.avx, dirty)"), "{said:?}");
+        assert!(
+            said.contains(&"copy: copy.sse2, dirty pays not up to 1 KiB".to_owned()),
+            "{said:?}"
+        );
+        assert!(
+            said.contains(&"copy: copy.avx, clean pays from the smallest size on".to_owned()),
+            "{said:?}"
+        );
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+        let never =
+            verdicts(&[at(256, "copy.avx, dirty", 150.0), at(256, "copy.sse2, dirty", 170.0)]);
+        assert!(never[0].ends_with("copy not up to 256 B (any of them)"), "{never:?}");
+    }
+
+    #[test]
+    fn costs_are_told_by_state() {
+        let of = |state: &str, ns: f64| {
+            let cell = key(
+                "save-restore",
+                832,
+                (None, None),
+                &format!("registers {state}"),
+                &[(COMPONENTS, 7.0)],
+            );
+            let mut row = made_up::row(cell, "xsavec", "xsave", ns);
+            row.extra.insert(NET_NS.into(), ns);
+            row
+        };
+        let said = costs(&[of("dirty", 90.0), of("unmodified", 80.0), of("clean", 40.0)]);
+        assert_eq!(
+            said,
+            [
+                "xsavec of all components: dirty 90.0 ns, unmodified 80.0 ns, clean 40.0 ns; clean is 50 % cheaper than unmodified"
+            ]
+        );
+    }
+}
