@@ -34,9 +34,10 @@ impl Writer {
             .ok_or_else(|| refused(io::Error::new(io::ErrorKind::InvalidInput, "names no file")))?;
         let mut temporary = std::ffi::OsString::from(".");
         temporary.push(file_name);
-        temporary.push(format!(".{}.tmp", std::process::id()));
+        // A name that nobody can guess, and a file that is new: no link leads elsewhere.
+        temporary.push(format!(".{:016x}.tmp", fastrand::u64(..)));
         let temporary = path.with_file_name(temporary);
-        let file = File::create(&temporary).map_err(refused)?;
+        let file = File::create_new(&temporary).map_err(refused)?;
         let output = BufWriter::new(file);
         let files = Some((temporary, path.to_path_buf()));
         Ok(Writer::new(Box::new(output), name, files))
@@ -146,6 +147,7 @@ impl Writer {
             File::open(&temporary)
                 .and_then(|file| file.sync_all())
                 .and_then(|()| std::fs::rename(&temporary, &path))
+                .map(|()| sync_directory(&path))
                 .map_err(|source| RecordError::Io { file: self.name.clone(), source })
         });
         if renamed.is_err() && !self.has_header {
@@ -177,6 +179,14 @@ impl Writer {
             })
             .and_then(|()| output.flush())
             .map_err(|source| RecordError::Io { file: self.name.clone(), source })
+    }
+}
+
+/// Makes a file's name durable. A file system that cannot sync a directory has done what it can.
+fn sync_directory(path: &Path) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Ok(directory) = File::open(parent.unwrap_or(Path::new("."))) {
+        let _ = directory.sync_all();
     }
 }
 
