@@ -22,6 +22,9 @@
 #define FMTx64 PRIx64
 #define TEST_MALLOC_SIZE(p) malloc_usable_size (p)
 
+#define BUFERROR_BUF 64
+#define buferror(error, text, size) snprintf (text, size, "%s", strerror (error))
+
 static unsigned failures, checks;
 
 #define get_errno() errno
