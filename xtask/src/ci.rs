@@ -39,7 +39,6 @@ const STAGES: &[Stage] = &[
     ("checklist", || crate::checklist::run().map(|()| Ended::Passed)),
     ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
-    ("sanitizers", sanitizers),
     // A minute for each parser, each operation, and calls of a pool.
     ("fuzz", || crate::fuzz::run(&[], 60).map(|_| Ended::Passed)),
     ("report-in-browser", browser),
@@ -135,12 +134,6 @@ fn matrix() -> Result<Ended> {
         "matrix: {} situations, {} functions, {} calls, all right",
         counts.situations, counts.functions, counts.calls
     );
-    Ok(Ended::Passed)
-}
-
-/// Both C interfaces with what watches memory and what watches threads.
-fn sanitizers() -> Result<Ended> {
-    println!("sanitizers: {} programs, no complaint", crate::sanitizers::run()?);
     Ok(Ended::Passed)
 }
 

@@ -13,7 +13,6 @@ mod install;
 mod interrupt;
 mod markdown;
 mod matrix;
-mod sanitizers;
 mod scripts;
 mod soak;
 mod webdriver;
@@ -56,8 +55,6 @@ enum Chore {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
-    /// The C interfaces under AddressSanitizer and ThreadSanitizer.
-    Sanitizers,
     /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
     /// cost differs by at most 5 % in either record. Octaves only.
     Agree {
@@ -134,9 +131,6 @@ fn main() -> Result<()> {
         }
         Chore::Fuzz { targets, seconds } => {
             fuzz::run(&targets, seconds)?;
-        }
-        Chore::Sanitizers => {
-            sanitizers::run()?;
         }
         Chore::Matrix => {
             matrix::run()?;
