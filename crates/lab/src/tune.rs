@@ -5,9 +5,20 @@
 //! they imply. So a record can be decided from again, and several launches can be decided from
 //! together.
 
+pub mod again;
+mod field;
 pub mod hardware;
+mod hints;
+mod plan;
+mod race;
+mod ranges;
+mod referee;
+pub mod rounds;
 pub mod seam;
+mod threads;
+pub mod tuner;
 pub mod tuning;
+mod visits;
 
 use crate::LabError;
 use crate::bench::{Bench, Cell, Task};

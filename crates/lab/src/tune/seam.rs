@@ -20,7 +20,7 @@
 
 use crate::LabError;
 use cachewise::profile::{Decision, Parallel, Supply};
-use cachewise_kernels::Operation;
+use cachewise_kernels::{Kernel, Operation};
 
 /// Where the tuner learns everything from.
 pub trait Machine {
@@ -124,6 +124,21 @@ pub struct Competitor {
     pub name: String,
     /// How it stores.
     pub class: Class,
+}
+
+impl Competitor {
+    /// A kernel of the table.
+    #[must_use]
+    pub fn of(kernel: &Kernel) -> Competitor {
+        let class = if kernel.is_non_temporal() {
+            Class::NonTemporal
+        } else if kernel.technique().starts_with("rep") {
+            Class::Rep
+        } else {
+            Class::Temporal
+        };
+        Competitor { name: kernel.name.to_owned(), class }
+    }
 }
 
 /// How an arm stores.

@@ -71,6 +71,8 @@ pub struct Refereed {
     pub rounds: usize,
     /// What that means.
     pub verdict: Ruling,
+    /// Whether that kernel is what was decided for there in the end.
+    pub in_use: bool,
 }
 
 /// What the referee says of a cell.

@@ -1,0 +1,315 @@
+//! Rounds as rows of a record, and back: a record can be decided again by the rules of today.
+
+use super::field::{Field, GUARD, robust_mean, scatter};
+use super::hints;
+use super::plan;
+use super::ranges::ranges;
+use super::referee::decisions;
+use super::rounds::{Evidence, Log, Purpose};
+use super::seam::{
+    After, Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
+};
+use super::threads;
+use super::tuner::{chosen, entries, shown};
+use super::tuning::Tuning;
+use crate::LabError;
+use cachewise::Reuse;
+use cachewise::profile::{Decision, OPERATIONS, Supply};
+use cachewise_kernels::{Operation, TABLE};
+use cachewise_measure::record::{CellKey, Record, State};
+use cachewise_measure::{Header, PairedRatio, Row};
+
+/// The experiment's name in rows, by purpose.
+const NAMES: [(Purpose, &str); 5] = [
+    (Purpose::Race, "tune"),
+    (Purpose::Hints, "tune-hints"),
+    (Purpose::Threads, "tune-parallel"),
+    (Purpose::Entries, "tune-entries"),
+    (Purpose::Referee, "tune-referee"),
+];
+
+/// Axes of a cell's key.
+const THREADS: &str = "threads";
+const UNEQUAL: &str = "unequal";
+
+const LAYOUTS: [Layout; 5] = [
+    Layout::Aligned,
+    Layout::Misaligned,
+    Layout::Aliased,
+    Layout::OverlapUp,
+    Layout::OverlapDown,
+];
+
+fn key(purpose: Purpose, cell: &Cell) -> CellKey {
+    let state = match (purpose, cell.script) {
+        (_, Some(script)) if script.hot => "script-hot",
+        (_, Some(_)) => "script-cold",
+        (Purpose::Threads, None) => cell.threads.supply.name(),
+        _ if cell.layout == Layout::Aliased => State::Aliased.as_str(),
+        _ => cell.layout.name(),
+    };
+    let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
+    key.destination = Some(cell.destination.name().to_owned());
+    match cell.after {
+        After::Nothing => {}
+        After::Reader => key.reader = Some(1.0),
+        After::Bystander(bytes) => key.bystander = Some(bytes as u64),
+    }
+    match cell.contents {
+        Contents::Equal => key,
+        Contents::Unequal => key.with(&[(UNEQUAL, 1.0)]),
+    }
+}
+
+/// The cell of a row's key; `None` for one that no tuning of today writes.
+fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
+    let operation = Operation::from_name(&key.operation)?;
+    let destination = [Destination::Cached, Destination::Evicted]
+        .into_iter()
+        .find(|destination| Some(destination.name()) == key.destination.as_deref())?;
+    let mut cell = Cell::new(operation, usize::try_from(key.size).ok()?, destination);
+    if key.axis(UNEQUAL).is_some() {
+        cell.contents = Contents::Unequal;
+    }
+    cell.after = match (key.reader, key.bystander) {
+        (Some(_), _) => After::Reader,
+        (_, Some(bytes)) => After::Bystander(usize::try_from(bytes).ok()?),
+        _ => After::Nothing,
+    };
+    match &*key.state {
+        "script-hot" => cell.script = Some(Script { hot: true }),
+        "script-cold" => cell.script = Some(Script { hot: false }),
+        supply if purpose == Purpose::Threads => {
+            cell.threads = Threads { count: 1, supply: Supply::from_name(supply)? };
+        }
+        _ if key.state == State::Aliased => cell.layout = Layout::Aliased,
+        name => cell.layout = LAYOUTS.into_iter().find(|layout| layout.name() == name)?,
+    }
+    Some(cell)
+}
+
+/// The cells that a record of schema 1 has rows for: its states were not restored, and the destination
+/// is where the last call left it, so mostly in the cache.
+fn old_cells(key: &CellKey) -> Vec<Cell> {
+    let (Some(operation), Ok(size)) =
+        (Operation::from_name(&key.operation), usize::try_from(key.size))
+    else {
+        return Vec::new();
+    };
+    let plain = Cell::new(operation, size, Destination::Cached);
+    let lying = |layout| Cell { layout, after: plan::after(operation), ..plain };
+    match &key.state {
+        State::Warm => vec![Cell { after: plan::after(operation), ..plain }],
+        State::Misaligned => vec![lying(Layout::Misaligned)],
+        State::Aliased => vec![lying(Layout::Aliased)],
+        State::Overlap => vec![lying(Layout::OverlapUp), lying(Layout::OverlapDown)],
+        State::Beside => {
+            let bytes = usize::try_from(key.bystander.unwrap_or(0)).unwrap_or(0);
+            vec![Cell { after: After::Bystander(bytes), ..plain }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Evidence {
+    /// The rows of a record.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for ((purpose, cell), log) in &self.logs {
+            let name = NAMES.iter().find(|(of, _)| of == purpose).map_or("", |(_, name)| name);
+            let reference = if *purpose == Purpose::Threads { "1" } else { crate::routines::LIBC };
+            let times = |samples: &[Option<Sample>], of: fn(&Sample) -> f64| -> Vec<f64> {
+                samples.iter().map(|sample| sample.as_ref().map_or(f64::NAN, of)).collect()
+            };
+            let row = |candidate: &str, samples: &[Option<Sample>]| {
+                let operation = times(samples, |sample| sample.operation);
+                let mut row = Row::new(name, key(*purpose, cell), candidate, reference, operation);
+                match cell.after {
+                    After::Nothing => {}
+                    After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
+                    After::Bystander(_) => {
+                        row.bystander_ns = times(samples, |sample| sample.bystander);
+                    }
+                }
+                row
+            };
+            let libc: Vec<Option<Sample>> = log.reference.iter().copied().map(Some).collect();
+            let first = row(reference, &libc);
+            let of_log = log.others.iter().map(|(candidate, samples)| {
+                let mut row = row(candidate, samples);
+                let operations = PairedRatio::exact(&row.operation_ns, &first.operation_ns);
+                if cell.after != After::Nothing {
+                    row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &first.total_ns()));
+                }
+                row = row.with_ratio(operations);
+                row
+            });
+            let others: Vec<Row> = of_log.collect();
+            rows.push(first.with_ratio(PairedRatio { median: 1.0, low: 1.0, high: 1.0, rounds: log.reference.len() }));
+            rows.extend(others);
+        }
+        rows
+    }
+
+    /// What rows show, and whether they are of a tuning of today.
+    #[must_use]
+    pub fn of_rows(rows: &[Row]) -> (Evidence, bool) {
+        let today = rows.iter().any(|row| row.experiment == "tune" && row.cell.destination.is_some());
+        let mut evidence = Evidence::default();
+        for row in rows.iter().filter(|row| !row.dropped) {
+            let Some((purpose, _)) = NAMES.iter().find(|(_, name)| *name == row.experiment) else {
+                continue;
+            };
+            let cells = match (today, *purpose) {
+                (true, purpose) => cell(purpose, &row.cell).into_iter().collect(),
+                (false, Purpose::Race) => old_cells(&row.cell),
+                (false, _) => Vec::new(),
+            };
+            for cell in cells {
+                let purpose = match cell.after {
+                    After::Bystander(_) => Purpose::Hints,
+                    _ => *purpose,
+                };
+                let log = evidence.logs.entry((purpose, cell)).or_default();
+                add(log, row);
+            }
+        }
+        evidence.logs.retain(|_, log| !log.reference.is_empty());
+        (evidence, today)
+    }
+}
+
+/// Adds a row's times to its cell's log.
+fn add(log: &mut Log, row: &Row) {
+    let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
+    let samples = row.operation_ns.iter().enumerate().map(|(round, operation)| {
+        let (reader, bystander) = (part(&row.reader_ns, round), part(&row.bystander_ns, round));
+        let sample = Sample { operation: *operation, reader, bystander };
+        sample.total().is_finite().then_some(sample)
+    });
+    if row.candidate == row.reference {
+        log.reference = samples.flatten().collect();
+    } else {
+        log.others.insert(row.candidate.clone(), samples.collect());
+    }
+}
+
+/// What a record's machine was.
+fn facts(header: &Header) -> Facts {
+    let caches = &header.machine.caches;
+    let latencies = header.latencies.as_ref();
+    Facts {
+        l1: caches.l1d.bytes,
+        l2: caches.l2.bytes,
+        llc: caches.llc.bytes,
+        llc_usable: caches.llc_usable.unwrap_or(caches.llc.bytes),
+        near_ns: latencies.map_or(0.0, |latencies| latencies.llc),
+        dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
+        cpus: header.machine.logical_cpus,
+        largest: usize::MAX,
+    }
+}
+
+/// Decides from a record by the rules of today. What its rows do not show is libc; what its referee
+/// saw fail is too. Nothing new is looked at, so nothing is refereed beyond that.
+///
+/// # Errors
+/// [`LabError::Nothing`] for a record that no tuning wrote.
+pub fn decide_again(record: &Record, previous: &[Decision]) -> Result<Tuning, LabError> {
+    let (evidence, today) = Evidence::of_rows(&record.rows);
+    if evidence.of(Purpose::Race).next().is_none() {
+        return Err(LabError::Nothing {
+            why: "the record has no rows of a tuning (experiment `tune`)".to_owned(),
+        });
+    }
+    let facts = facts(&record.header);
+    let mut all = Vec::new();
+    let mut seen = Vec::new();
+    for operation in OPERATIONS {
+        let Some(mut field) = field(operation, &evidence, &facts, previous, today) else {
+            all.extend(cachewise::profile::hints(operation).iter().map(|&reuse| Decision {
+                operation,
+                reuse,
+                from: cachewise::profile::FIRST_SIZE,
+                to: u64::MAX,
+                kernel: crate::routines::LIBC.to_owned(),
+            }));
+            continue;
+        };
+        field.remember(&evidence);
+        refuse(&mut field, &evidence);
+        let chosen = chosen(&field, &facts);
+        let extends = plan::extends(&facts, field.sizes.last().copied().unwrap_or(0));
+        let unknown = ranges(&field.sizes, &chosen, extends);
+        for &reuse in cachewise::profile::hints(operation) {
+            let from = (reuse == Reuse::Never).then(|| hints::never(&field, &evidence)).flatten();
+            let ranges = from.map_or(unknown.clone(), |from| hints::with_tail(&unknown, from));
+            all.extend(decisions(&field, &ranges, reuse));
+        }
+        seen.extend(shown(&field));
+    }
+    Ok(Tuning {
+        decisions: all,
+        parallel: threads::paying(&evidence),
+        entries: entries(&evidence),
+        shown: seen,
+        refereed: Vec::new(),
+        repairs: Vec::new(),
+        facts,
+        seconds: 0.0,
+    })
+}
+
+/// An operation's race as a record has it; `None` where it has none.
+fn field(
+    operation: Operation,
+    evidence: &Evidence,
+    facts: &Facts,
+    previous: &[Decision],
+    today: bool,
+) -> Option<Field> {
+    let logs: Vec<(&Cell, &Log)> =
+        evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
+    let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
+    let libc = Competitor { name: crate::routines::LIBC.to_owned(), class: Class::Libc };
+    let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
+    let arms: Vec<Competitor> = std::iter::once(libc).chain(kernels).collect();
+    let top = logs.iter().map(|(cell, _)| cell.size).max()?;
+    let mut field = Field::new(operation, arms, facts, top, previous);
+    if !today {
+        // Its grid were octaves, its states its own, and all rounds of a cell one epoch.
+        field.only(|size| size.is_power_of_two(), |view| {
+            logs.iter().any(|(cell, _)| view.holds(cell))
+        });
+        field.floor = 0.012;
+    }
+    Some(field)
+}
+
+/// Takes out what the record's referee saw fail.
+fn refuse(field: &mut Field, evidence: &Evidence) {
+    for (cell, log) in evidence.of(Purpose::Referee) {
+        if cell.operation != field.operation || cell.script.is_some() {
+            continue;
+        }
+        for name in log.others.keys() {
+            let Some(arm) = field.arms.iter().position(|arm| arm.name == *name) else { continue };
+            let pairs = log.pairs(name).map(|(ours, libc)| (ours.total() / libc.total()).ln());
+            let ratios: Vec<f64> = pairs.collect();
+            let mean = robust_mean(&ratios);
+            let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
+            let error = scatter(&off) / (ratios.len() as f64).sqrt();
+            // Both halves of a cell's rounds are here by themselves: operands on a line, and anywhere.
+            if ratios.len() >= 3 && mean - error > GUARD {
+                let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
+                let nearest = (0..field.sizes.len()).min_by(|a, b| {
+                    near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b]))
+                });
+                if let Some(nearest) = nearest {
+                    field.refused[arm][nearest] = true;
+                }
+            }
+        }
+    }
+}

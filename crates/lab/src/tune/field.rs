@@ -1,0 +1,339 @@
+//! One operation's race as it stands: who is still in it at which size, the rounds so far, and what
+//! they show. Pure.
+
+use super::plan::{self, View};
+use super::ranges::{LIBC, choose};
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Class, Competitor, Facts};
+use cachewise::profile::Decision;
+use cachewise_kernels::Operation;
+use cachewise_measure::stats::median;
+
+/// An arm may be slower than libc by this much in no state, as a logarithm: 2 %, of which 1 % is left
+/// for what a minute cannot see until the promise of 3 % is broken.
+pub(super) const GUARD: f64 = 0.02;
+
+/// What no number of rounds removes: layouts and launches differ by this much (simulation page).
+pub(super) const FLOOR: f64 = 0.004;
+
+/// Fewer rounds show nothing.
+const LEAST_ROUNDS: usize = 3;
+
+/// Standard errors by which an arm keeps the guard that no profile names yet; with one it would be
+/// in one tuning and out in the next too often.
+const NEW: f64 = 1.6;
+
+/// An arm of the previous profile counts as this much better than it is shown.
+const LOYALTY: f64 = 0.03;
+
+/// An estimate of a logarithm of time over libc's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimate {
+    pub mean: f64,
+    pub error: f64,
+    pub rounds: usize,
+}
+
+impl Estimate {
+    pub(super) const LIBC: Estimate = Estimate { mean: 0.0, error: 0.0, rounds: usize::MAX };
+}
+
+/// How wide an interval is, in standard errors, that holds at every moment of a growing number of
+/// rounds at once (a normal mixture's confidence sequence at 5 %).
+pub(super) fn always(rounds: usize) -> f64 {
+    let n = rounds.max(1) as f64;
+    (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
+}
+
+/// Of values whose middle is known: how far they lie from it, as a standard deviation.
+pub(super) fn scatter(deviations: &[f64]) -> f64 {
+    let absolute: Vec<f64> = deviations.iter().map(|value| value.abs()).collect();
+    // 1.48 is a normal's; medians of few values fall short of it by some 15 %.
+    1.48 * 1.15 * median(&absolute)
+}
+
+/// The mean of values, those far from the median moved nearer.
+pub(super) fn robust_mean(values: &[f64]) -> f64 {
+    let middle = median(values);
+    if values.len() < 5 {
+        return middle;
+    }
+    let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    let most = (2.0 * 1.48 * median(&deviations)).max(0.01);
+    let sum: f64 = values.iter().map(|v| v.clamp(middle - most, middle + most)).sum();
+    sum / values.len() as f64
+}
+
+/// One operation's race.
+pub(super) struct Field {
+    pub operation: Operation,
+    pub arms: Vec<Competitor>,
+    pub sizes: Vec<usize>,
+    pub views: Vec<View>,
+    /// Rounds by arm, view and size: logarithms of time over libc's.
+    rounds: Vec<Vec<Vec<Vec<f64>>>>,
+    /// Whether an arm is still measured at a size.
+    live: Vec<Vec<bool>>,
+    /// Whether the referee took it out.
+    pub refused: Vec<Vec<bool>>,
+    /// The previous profile's arm per size.
+    previous: Vec<Option<usize>>,
+    /// What no number of rounds removes.
+    pub floor: f64,
+}
+
+/// What the rounds of a field show.
+pub(super) struct Shows {
+    /// By arm, view and size.
+    pub views: Vec<Vec<Vec<Estimate>>>,
+    /// By arm and size: the weighted mean over views.
+    pub value: Vec<Vec<Estimate>>,
+    /// By arm and size: the view with the largest loss, as estimated.
+    pub worst: Vec<Vec<Estimate>>,
+}
+
+impl Field {
+    pub(super) fn new(
+        operation: Operation,
+        arms: Vec<Competitor>,
+        facts: &Facts,
+        top: usize,
+        previous: &[Decision],
+    ) -> Field {
+        let sizes = plan::grid(top);
+        let views = plan::views(operation, facts);
+        let table = |value: bool| vec![vec![value; sizes.len()]; arms.len()];
+        let mut live = table(true);
+        for (arm, live) in arms.iter().zip(&mut live).skip(1) {
+            for (size, live) in sizes.iter().zip(live) {
+                *live =
+                    arm.class != Class::NonTemporal || plan::beyond_llc(operation, *size, facts);
+            }
+        }
+        let previous = sizes
+            .iter()
+            .map(|&size| {
+                let of_it = |d: &&Decision| {
+                    d.operation == operation
+                        && d.reuse == cachewise::Reuse::Unknown
+                        && (d.from..=d.to).contains(&(size as u64))
+                };
+                let kernel = &previous.iter().find(of_it)?.kernel;
+                arms.iter().position(|arm| arm.name == *kernel)
+            })
+            .collect();
+        Field {
+            rounds: vec![vec![vec![Vec::new(); sizes.len()]; views.len()]; arms.len()],
+            refused: table(false),
+            floor: FLOOR,
+            live,
+            previous,
+            operation,
+            arms,
+            sizes,
+            views,
+        }
+    }
+
+    /// Before the first round: these sizes and views alone.
+    pub(super) fn only(&mut self, size: impl Fn(usize) -> bool, view: impl Fn(&View) -> bool) {
+        let keep: Vec<bool> = self.sizes.iter().map(|at| size(*at)).collect();
+        fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
+            let mut keep = keep.iter();
+            values.retain(|_| *keep.next().unwrap_or(&false));
+        }
+        retain(&mut self.sizes, &keep);
+        retain(&mut self.previous, &keep);
+        self.live.iter_mut().chain(&mut self.refused).for_each(|of_arm| retain(of_arm, &keep));
+        self.views.retain(view);
+        self.rounds = vec![vec![vec![Vec::new(); self.sizes.len()]; self.views.len()]; self.arms.len()];
+    }
+
+    /// The same with the rounds that a record has.
+    pub(super) fn remember(&mut self, evidence: &Evidence) {
+        for (cell, log) in evidence.of(Purpose::Race) {
+            let view = self.views.iter().position(|view| view.holds(cell));
+            let size = self.sizes.iter().position(|size| *size == cell.size);
+            let (Some(view), Some(size)) = (view, size) else { continue };
+            if cell.operation != self.operation {
+                continue;
+            }
+            for arm in 1..self.arms.len() {
+                let log_ratios = log
+                    .pairs(&self.arms[arm].name)
+                    .map(|(ours, libc)| (ours.total() / libc.total()).ln())
+                    .collect::<Vec<_>>();
+                for log_ratio in log_ratios {
+                    self.add(arm, view, size, log_ratio);
+                }
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, arm: usize, view: usize, size: usize, log_ratio: f64) {
+        if log_ratio.is_finite() {
+            self.rounds[arm][view][size].push(log_ratio);
+        }
+    }
+
+    /// Whether the previous profile names an arm at a size.
+    pub(super) fn is_previous(&self, arm: usize, size: usize) -> bool {
+        self.previous[size] == Some(arm)
+    }
+
+    /// The arms that are still measured at a size, without libc.
+    pub(super) fn live(&self, size: usize) -> Vec<usize> {
+        (1..self.arms.len()).filter(|arm| self.live[*arm][size]).collect()
+    }
+
+    pub(super) fn shows(&self) -> Shows {
+        let (arms, sizes) = (self.arms.len(), self.sizes.len());
+        let mut views = vec![vec![vec![Estimate::LIBC; sizes]; self.views.len()]; arms];
+        for view in 0..self.views.len() {
+            for size in 0..sizes {
+                let pooled = self.pooled_scatter(view, size);
+                for (arm, estimates) in views.iter_mut().enumerate().skip(1) {
+                    estimates[view][size] = estimate(&self.rounds[arm][view][size], pooled, self.floor);
+                }
+            }
+        }
+        let at = |arm: usize, size: usize| {
+            let views = views[arm].iter().zip(&self.views);
+            views.filter(move |(_, v)| v.covers(self.sizes[size])).map(move |(e, v)| (e[size], v))
+        };
+        let each = |of: &dyn Fn(usize, usize) -> Estimate| -> Vec<Vec<Estimate>> {
+            let of_arm = |arm| (0..sizes).map(|size| of(arm, size)).collect();
+            (0..arms).map(of_arm).collect()
+        };
+        let value = each(&|arm, size| {
+            if arm == LIBC {
+                return Estimate::LIBC;
+            }
+            let weight: f64 = at(arm, size).map(|(_, view)| view.weight).sum();
+            let mean: f64 = at(arm, size).map(|(e, view)| e.mean * view.weight).sum();
+            let variance: f64 =
+                at(arm, size).map(|(e, view)| (e.error * view.weight).powi(2)).sum();
+            let rounds = at(arm, size).map(|(e, _)| e.rounds).min().unwrap_or(0);
+            Estimate { mean: mean / weight, error: variance.sqrt() / weight, rounds }
+        });
+        let worst = each(&|arm, size| {
+            let bound = |e: &Estimate| e.mean + e.error;
+            let all = at(arm, size).map(|(e, _)| e);
+            all.max_by(|a, b| bound(a).total_cmp(&bound(b))).unwrap_or(Estimate::LIBC)
+        });
+        Shows { views, value, worst }
+    }
+
+    /// How far rounds scatter in a view, over all arms and the sizes up to an octave away.
+    fn pooled_scatter(&self, view: usize, size: usize) -> f64 {
+        let near = |other: usize| {
+            let (a, b) = (self.sizes[size], self.sizes[other]);
+            a <= 2 * b && b <= 2 * a
+        };
+        let mut deviations = Vec::new();
+        for rounds in self.rounds.iter().map(|views| &views[view]) {
+            for rounds in (0..self.sizes.len()).filter(|other| near(*other)).map(|at| &rounds[at]) {
+                if rounds.len() >= LEAST_ROUNDS {
+                    let middle = median(rounds);
+                    deviations.extend(rounds.iter().map(|value| value - middle));
+                }
+            }
+        }
+        // Too few to tell: as much as one round of a small operation scatters.
+        const UNKNOWN: f64 = 0.05;
+        if deviations.len() > 8 { scatter(&deviations) } else { UNKNOWN }
+    }
+
+    /// Whether no further round can change anything at a size.
+    fn settled(&self, shows: &Shows, size: usize) -> bool {
+        const PLENTY: usize = 100;
+        const ENOUGH: usize = 8;
+        // An error below this is mostly the floor.
+        const NARROW: f64 = 0.005;
+        self.live(size).iter().all(|arm| {
+            let (value, worst) = (shows.value[*arm][size], shows.worst[*arm][size]);
+            value.rounds >= PLENTY || (value.rounds >= ENOUGH && worst.error < NARROW)
+        })
+    }
+
+    /// Drops arms that are shown to be worse than another, or outside the guard, at sizes that `at`
+    /// names; returns the sizes where something is left to learn. libc is never dropped.
+    pub(super) fn eliminate(&mut self, at: &dyn Fn(usize) -> bool) -> Vec<usize> {
+        // Kernels so near are as good as equal, and one of them may be wanted next door.
+        const CLASS: f64 = 0.015;
+        // One round shows this much.
+        const HOPELESS: f64 = 0.4;
+        let shows = self.shows();
+        for size in (0..self.sizes.len()).filter(|size| at(self.sizes[*size])) {
+            let bound = |arm: usize| {
+                let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
+                let z = always(value.rounds);
+                let safe = worst.rounds >= LEAST_ROUNDS && worst.mean + z * worst.error <= GUARD;
+                if safe { value.mean + z * value.error } else { 0.0 }
+            };
+            let best = (0..self.arms.len()).map(bound).fold(0.0, f64::min);
+            for arm in self.live(size) {
+                let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
+                let out = if value.rounds >= LEAST_ROUNDS {
+                    value.mean - always(value.rounds) * value.error > best + CLASS
+                        || worst.mean - always(worst.rounds) * worst.error > GUARD
+                } else {
+                    value.rounds > 0 && value.mean > HOPELESS
+                };
+                self.live[arm][size] &= !out;
+            }
+        }
+        (0..self.sizes.len())
+            .filter(|size| at(self.sizes[*size]))
+            .filter(|size| !self.live(*size).is_empty() && !self.settled(&shows, *size))
+            .collect()
+    }
+
+    /// What each arm costs at each size, where it is admissible: shown, and within the guard in every
+    /// state by one standard error. In the order of preference among what is level.
+    pub(super) fn costs(
+        &self,
+        shows: &Shows,
+        class: &dyn Fn(Class) -> bool,
+    ) -> Vec<Vec<Option<f64>>> {
+        const PREFERENCE: f64 = 0.001;
+        let margin = |arm, size| if self.is_previous(arm, size) { 1.0 } else { NEW };
+        let cost = |arm: usize, size: usize| {
+            let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
+            let admissible = class(self.arms[arm].class)
+                && value.rounds >= LEAST_ROUNDS
+                && worst.mean + margin(arm, size) * worst.error <= GUARD
+                && !self.refused[arm][size];
+            let loyalty = match self.previous[size] {
+                Some(LIBC) => LOYALTY,
+                Some(previous) if previous == arm => -LOYALTY,
+                _ => 0.0,
+            };
+            admissible.then(|| value.mean + value.error + loyalty + PREFERENCE * arm as f64)
+        };
+        let of_arm = |arm| (0..self.sizes.len()).map(|size| cost(arm, size)).collect();
+        (0..self.arms.len()).map(of_arm).collect()
+    }
+
+    /// The temporal arm per size, in at most so many ranges.
+    pub(super) fn temporal(&self, shows: &Shows, most: usize) -> Vec<usize> {
+        let costs = self.costs(shows, &|class| class != Class::NonTemporal);
+        choose(&costs, &self.sizes, most)
+    }
+}
+
+fn estimate(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
+    let n = rounds.len();
+    if n == 0 {
+        return Estimate { mean: 9.0, error: 9.0, rounds: 0 };
+    }
+    let variance = if n >= 4 {
+        let middle = median(rounds);
+        let deviations: Vec<f64> = rounds.iter().map(|value| value - middle).collect();
+        0.6 * pooled.powi(2) + 0.4 * scatter(&deviations).powi(2)
+    } else {
+        pooled.powi(2)
+    };
+    let error = (variance / n as f64 + floor.powi(2)).sqrt();
+    Estimate { mean: robust_mean(rounds), error, rounds: n }
+}

@@ -1,0 +1,165 @@
+//! What is measured: sizes, states and how many samples. Pure functions of what the machine is.
+
+use super::seam::{After, Cell, Contents, Destination, Facts, Layout};
+use cachewise::profile::FIRST_SIZE;
+use cachewise_kernels::Operation;
+
+/// From here on sizes are whole octaves: a visit costs milliseconds, and what is from memory anyway
+/// changes slowly with size.
+const HALF_OCTAVES_TO: usize = 8 << 20;
+
+/// The largest size where nothing asks for more.
+const TOP: usize = 64 << 20;
+/// The largest size anyway: one sample costs half a second and more.
+const MOST: usize = 1 << 30;
+/// With a shorter budget nothing above [`TOP`] is measured.
+const LONG_BUDGET: f64 = 120.0;
+
+/// Below this many bytes no kernel that stores around the cache is a candidate: what so few lines
+/// evict cannot be told from noise, and a fence costs as much as the whole operation.
+pub(super) const NON_TEMPORAL_FROM: usize = 4096;
+
+/// One state in which an operation is weighed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    pub destination: Destination,
+    pub layout: Layout,
+    pub contents: Contents,
+    /// Its part in the mean; the guard holds in every view alike.
+    pub weight: f64,
+    /// Sizes for which it is a state of its own.
+    from: usize,
+    to: usize,
+}
+
+impl View {
+    pub(super) fn covers(&self, size: usize) -> bool {
+        (self.from..=self.to).contains(&size)
+    }
+
+    /// Its cell at a size. Operands that lie apart do so on lines' starts in every other round, and
+    /// anywhere in the rest.
+    pub(super) fn cell(&self, operation: Operation, size: usize, odd: bool) -> Cell {
+        let layout = match self.layout {
+            Layout::Aligned if odd => Layout::Misaligned,
+            layout => layout,
+        };
+        let (after, contents) = (after(operation), self.contents);
+        Cell { layout, after, contents, ..Cell::new(operation, size, self.destination) }
+    }
+
+    /// Whether a cell is this view's.
+    pub(super) fn holds(&self, cell: &Cell) -> bool {
+        let layout = if cell.layout == Layout::Misaligned { Layout::Aligned } else { cell.layout };
+        (self.destination, self.layout, self.contents) == (cell.destination, layout, cell.contents)
+    }
+}
+
+/// What stores has a reader.
+pub(super) fn after(operation: Operation) -> After {
+    if stores(operation) { After::Reader } else { After::Nothing }
+}
+
+pub(super) fn stores(operation: Operation) -> bool {
+    !matches!(operation, Operation::Compare | Operation::Equal)
+}
+
+/// Operands of a call.
+pub(super) fn operands(operation: Operation) -> usize {
+    if matches!(operation, Operation::Fill | Operation::Zero) { 1 } else { 2 }
+}
+
+/// The views of an operation.
+pub(super) fn views(operation: Operation, facts: &Facts) -> Vec<View> {
+    let view = |destination, layout, weight, from, to| View {
+        destination,
+        layout,
+        contents: Contents::Equal,
+        weight,
+        from,
+        to,
+    };
+    // Beyond twice the cache nothing stays in it, whatever ran before.
+    let both_to = 2 * facts.llc_usable.max(facts.l2);
+    let mut views = vec![
+        view(Destination::Cached, Layout::Aligned, 1.0, 0, usize::MAX),
+        view(Destination::Evicted, Layout::Aligned, 1.0, 0, both_to),
+    ];
+    match operation {
+        // A page and more, while loads come soon enough to meet the stores before them.
+        Operation::Copy => {
+            views.push(view(Destination::Cached, Layout::Aliased, 0.2, 4096, 1 << 20));
+        }
+        Operation::Move => {
+            views.push(view(Destination::Cached, Layout::OverlapUp, 0.5, 0, usize::MAX));
+            views.push(view(Destination::Cached, Layout::OverlapDown, 0.5, 0, usize::MAX));
+        }
+        Operation::Compare | Operation::Equal => {
+            let unequal = view(Destination::Cached, Layout::Aligned, 1.0, 0, usize::MAX);
+            views.push(View { contents: Contents::Unequal, ..unequal });
+        }
+        _ => {}
+    }
+    views
+}
+
+/// The sizes that are decided from: half octaves, then octaves, up to `top`.
+pub(super) fn grid(top: usize) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    let mut octave = FIRST_SIZE as usize;
+    while octave <= top {
+        sizes.push(octave);
+        let half = octave + octave / 2;
+        if octave < HALF_OCTAVES_TO && half <= top {
+            sizes.push(half);
+        }
+        octave *= 2;
+    }
+    sizes
+}
+
+/// The largest size measured.
+pub(super) fn top(facts: &Facts, budget: f64) -> usize {
+    let wanted = if budget < LONG_BUDGET { TOP } else { (2 * facts.cache()).max(TOP) };
+    wanted.min(facts.largest).clamp(FIRST_SIZE as usize, MOST)
+}
+
+/// Whether what was decided at `top` holds for every larger size: the destination alone was more
+/// than all caches.
+pub(super) fn extends(facts: &Facts, top: usize) -> bool {
+    top as f64 >= 1.25 * facts.cache() as f64
+}
+
+/// Whether an arm that stores around the cache competes while the destination may be read again: the
+/// operands do not fit into the LLC even if its other users are quiet. Those come and go within
+/// minutes, a decision stays.
+pub(super) fn beyond_llc(operation: Operation, size: usize, facts: &Facts) -> bool {
+    size.saturating_mul(operands(operation)) > facts.llc.max(facts.cache())
+}
+
+/// Samples of one visit.
+pub(super) fn samples(size: usize, first: bool) -> usize {
+    match (size, first) {
+        (..0x1_0000, true) => 3,
+        (..0x10_0000, true) => 2,
+        (_, true) => 1,
+        (..0x1_0000, false) => 7,
+        (..0x10_0000, false) => 5,
+        (..0x100_0000, false) => 2,
+        _ => 1,
+    }
+}
+
+/// How much of the sizes, in octaves, each size of a grid stands for.
+pub(super) fn weights(sizes: &[usize]) -> Vec<f64> {
+    let at = |index: usize| (sizes[index] as f64).log2();
+    let last = sizes.len() - 1;
+    (0..sizes.len())
+        .map(|index| match (index, index == last) {
+            (0, true) => 1.0,
+            (0, false) => at(1) - at(0),
+            (_, true) => at(last) - at(last - 1),
+            _ => (at(index + 1) - at(index - 1)) / 2.0,
+        })
+        .collect()
+}

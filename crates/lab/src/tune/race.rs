@@ -1,0 +1,300 @@
+//! The race: every live arm of every cell against libc, in epochs, over the first part of the budget.
+//!
+//! Cells stand in lanes (three of sizes; hints, threads and entry stubs). A lane has a share of
+//! the time; the lane that is furthest behind its share has its next cell visited. When a lane
+//! has been through all its cells in random order, that was an epoch: arms that are shown to be out
+//! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
+
+use super::field::Field;
+use super::hints;
+use super::plan;
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Script, Stage};
+use super::threads::{Crew, crews};
+use super::visits::{Entrant, Visits};
+use crate::LabError;
+use cachewise_kernels::Operation;
+use std::ops::Range;
+
+/// One visit of a lane.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Kernels { field: usize, view: usize, size: usize },
+    Bystander { field: usize, size: usize, through: Option<usize> },
+    Threads(Crew),
+    Entries { field: usize, hot: bool },
+}
+
+struct Lane {
+    what: What,
+    share: f64,
+    spent: f64,
+    epoch: usize,
+    bought: bool,
+    over: bool,
+    items: Vec<Item>,
+}
+
+enum What {
+    Sizes(Range<usize>),
+    Hints,
+    Threads,
+    Entries,
+}
+
+/// The race of all operations.
+pub(super) struct Race<'r, 'm> {
+    pub visits: &'r mut Visits<'m>,
+    pub evidence: &'r mut Evidence,
+    pub facts: Facts,
+    pub fields: Vec<Field>,
+    lanes: Vec<Lane>,
+    /// Non-temporal arms that are still measured beside a bystander, by field.
+    around: Vec<Vec<usize>>,
+}
+
+/// Bytes that the calls of a script are spread over: well inside L1, and far beyond L2.
+fn span(facts: &Facts, hot: bool) -> usize {
+    if hot { facts.l1 / 2 } else { (64 << 20).min(facts.largest) }
+}
+
+/// The cell of a script.
+pub(super) fn script(operation: Operation, facts: &Facts, hot: bool) -> Cell {
+    let contents = Contents::Unequal;
+    let contents = if plan::stores(operation) { Contents::Equal } else { contents };
+    let cell = Cell::new(operation, span(facts, hot), Destination::Cached);
+    Cell { contents, script: Some(Script { hot }), ..cell }
+}
+
+impl<'r, 'm> Race<'r, 'm> {
+    pub(super) fn new(
+        visits: &'r mut Visits<'m>,
+        evidence: &'r mut Evidence,
+        facts: Facts,
+        fields: Vec<Field>,
+    ) -> Race<'r, 'm> {
+        let lane = |what, share| Lane {
+            what,
+            share,
+            spent: 0.0,
+            epoch: 0,
+            bought: true,
+            over: false,
+            items: Vec::new(),
+        };
+        let lanes = vec![
+            lane(What::Sizes(0..1 << 20), 0.27),
+            lane(What::Sizes(1 << 20..8 << 20), 0.25),
+            lane(What::Sizes(8 << 20..usize::MAX), 0.30),
+            lane(What::Hints, 0.08),
+            lane(What::Threads, 0.06),
+            lane(What::Entries, 0.04),
+        ];
+        let around = fields.iter().map(hints::around).collect();
+        Race { visits, evidence, facts, fields, lanes, around }
+    }
+
+    /// Runs until `stop` or until nothing is left to learn.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn run(&mut self, stop: f64, whole: f64) -> Result<(), LabError> {
+        loop {
+            let now = self.visits.machine.now();
+            self.visits.machine.progress(Stage::Race, now / whole);
+            for lane in 0..self.lanes.len() {
+                if self.lanes[lane].items.is_empty() && !self.lanes[lane].over {
+                    self.next_epoch(lane);
+                }
+            }
+            let behind = |lane: &usize| self.lanes[*lane].spent / self.lanes[*lane].share;
+            let next = (0..self.lanes.len())
+                .filter(|lane| !self.lanes[*lane].items.is_empty())
+                .min_by(|a, b| behind(a).total_cmp(&behind(b)));
+            let Some(lane) = next else { return Ok(()) };
+            if now >= stop {
+                return Ok(());
+            }
+            let Some(item) = self.lanes[lane].items.pop() else { continue };
+            let first = self.lanes[lane].epoch <= 1;
+            let bought = self.item(item, first, stop)?;
+            let lane = &mut self.lanes[lane];
+            lane.spent += self.visits.machine.now() - now;
+            lane.bought |= bought;
+        }
+    }
+
+    fn next_epoch(&mut self, lane: usize) {
+        let Lane { epoch, bought, ref what, .. } = self.lanes[lane];
+        if !bought {
+            // A whole epoch without a visit: the time left buys none.
+            self.lanes[lane].over = true;
+            return;
+        }
+        let mut items = Vec::new();
+        match what {
+            What::Sizes(sizes) => {
+                let sizes = sizes.clone();
+                for (nth, field) in self.fields.iter_mut().enumerate() {
+                    for size in field.eliminate(&|size| sizes.contains(&size)) {
+                        let covers = |view: &usize| field.views[*view].covers(field.sizes[size]);
+                        let views = (0..field.views.len()).filter(covers);
+                        items.extend(views.map(|view| Item::Kernels { field: nth, view, size }));
+                    }
+                }
+            }
+            What::Hints => {
+                // The temporal arm to compare with is known only when the others have begun.
+                if self.lanes[..3].iter().any(|lane| lane.epoch < 3 && !lane.over) {
+                    return;
+                }
+                for nth in 0..self.fields.len() {
+                    let field = &self.fields[nth];
+                    if !plan::stores(field.operation) || field.operation == Operation::Move {
+                        continue;
+                    }
+                    if epoch == 2 {
+                        self.around[nth] = hints::finalists(field, self.evidence);
+                    }
+                    if !self.around[nth].is_empty() {
+                        let best = best_temporal(field);
+                        items.extend(hints::sizes(field).into_iter().map(|size| {
+                            let at = field.sizes.iter().position(|other| *other == size);
+                            let through = at.and_then(|at| best[at]);
+                            Item::Bystander { field: nth, size, through }
+                        }));
+                    }
+                }
+            }
+            What::Threads => {
+                let top = self.fields.iter().flat_map(|f| f.sizes.last()).max();
+                let top = top.copied().unwrap_or(0);
+                items.extend(crews(self.facts.cpus, top).into_iter().map(Item::Threads));
+            }
+            What::Entries => {
+                for (field, f) in self.fields.iter().enumerate() {
+                    if self.visits.machine.entries(f.operation).len() > 1 {
+                        items.extend([true, false].map(|hot| Item::Entries { field, hot }));
+                    }
+                }
+            }
+        }
+        // As much as shows a difference of 2 % where rounds scatter by 8 %.
+        const PLENTY: usize = 16;
+        let lane = &mut self.lanes[lane];
+        lane.over = items.is_empty() || (!matches!(lane.what, What::Sizes(_)) && epoch >= PLENTY);
+        if lane.over {
+            return;
+        }
+        lane.epoch += 1;
+        lane.bought = false;
+        self.visits.random.shuffle(&mut items);
+        lane.items = items;
+    }
+
+    fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
+        match item {
+            Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
+            Item::Bystander { field, size, through } => self.bystander(field, size, through, stop),
+            Item::Threads(crew) => {
+                let (reference, others) = crew.entrants(self.facts.cpus);
+                self.bought(Purpose::Threads, &reference, &others, 1, stop)
+            }
+            Item::Entries { field, hot } => {
+                let operation = self.fields[field].operation;
+                let cell = script(operation, &self.facts, hot);
+                let entries = self.visits.machine.entries(operation).into_iter().enumerate();
+                let entrants: Vec<Entrant> = entries
+                    .map(|(nth, name)| Entrant { cell, arm: Arm::Entry(nth), name })
+                    .collect();
+                let libc = self.entrant(field, cell, 0);
+                self.bought(Purpose::Entries, &libc, &entrants, 3, stop)
+            }
+        }
+    }
+
+    fn entrant(&self, field: usize, cell: Cell, arm: usize) -> Entrant {
+        Entrant { cell, arm: Arm::Kernel(arm), name: self.fields[field].arms[arm].name.clone() }
+    }
+
+    /// A round that is kept as it is.
+    fn bought(
+        &mut self,
+        purpose: Purpose,
+        reference: &Entrant,
+        others: &[Entrant],
+        samples: usize,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let Some(round) = self.visits.round(reference, others, samples, stop)? else {
+            return Ok(false);
+        };
+        let seen = others.iter().zip(&round.others);
+        let seen = seen.filter_map(|(other, sample)| Some((other.name.clone(), (*sample)?)));
+        self.evidence.push(purpose, reference.cell, round.reference, seen);
+        Ok(true)
+    }
+
+    /// Temporal arms against libc, then those that store around the cache in a round of their own.
+    fn kernels(
+        &mut self,
+        field: usize,
+        view: usize,
+        size: usize,
+        first: bool,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let f = &self.fields[field];
+        let odd = self.visits.random.bool();
+        let cell = f.views[view].cell(f.operation, f.sizes[size], odd);
+        let samples = plan::samples(f.sizes[size], first);
+        let (around, through): (Vec<usize>, Vec<usize>) =
+            f.live(size).into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
+        let libc = self.entrant(field, cell, 0);
+        let mut bought = false;
+        for arms in [through, around] {
+            if arms.is_empty() {
+                continue;
+            }
+            let others: Vec<Entrant> =
+                arms.iter().map(|arm| self.entrant(field, cell, *arm)).collect();
+            let Some(round) = self.visits.round(&libc, &others, samples, stop)? else { continue };
+            bought = true;
+            let mut seen = Vec::new();
+            for ((arm, other), sample) in arms.iter().zip(&others).zip(&round.others) {
+                let Some(sample) = *sample else { continue };
+                let log_ratio = (sample.total() / round.reference.total()).ln();
+                self.fields[field].add(*arm, view, size, log_ratio);
+                seen.push((other.name.clone(), sample));
+            }
+            self.evidence.push(Purpose::Race, cell, round.reference, seen);
+        }
+        Ok(bought)
+    }
+
+    /// The best temporal arm so far and the non-temporal ones, with a bystander.
+    fn bystander(
+        &mut self,
+        field: usize,
+        size: usize,
+        through: Option<usize>,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let odd = self.visits.random.bool();
+        let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
+        let arms = self.around[field].iter().copied().chain(through);
+        let others: Vec<Entrant> = arms.map(|arm| self.entrant(field, cell, arm)).collect();
+        let libc = self.entrant(field, cell, 0);
+        self.bought(Purpose::Hints, &libc, &others, 1, stop)
+    }
+}
+
+/// The best admissible temporal arm per size, so far.
+fn best_temporal(field: &Field) -> Vec<Option<usize>> {
+    let costs = field.costs(&field.shows(), &|class| class != Class::NonTemporal);
+    let best = |size: usize| {
+        let here = (1..field.arms.len()).filter_map(|arm| Some((costs[arm][size]?, arm)));
+        here.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
+    };
+    (0..field.sizes.len()).map(best).collect()
+}

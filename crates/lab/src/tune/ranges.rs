@@ -1,0 +1,143 @@
+//! From costs to ranges of sizes: pure.
+
+use super::plan::weights;
+
+/// Position of libc among the arms.
+pub(super) const LIBC: usize = 0;
+
+/// Ranges that an operation under `unknown` may have.
+pub(super) const MOST_RANGES: usize = 6;
+
+/// What a change of arm has to gain: a logarithm of cost times octaves, so 6 % over one octave.
+const SWITCH: f64 = 0.06;
+
+/// The arm per size with the least sum of cost times octaves and [`SWITCH`] per change, in at most `most`
+/// ranges, by dynamic programming. `cost[arm][size]` is a logarithm over libc's; `None` where the arm
+/// is not admissible. libc always is, at 0.
+pub(super) fn choose(cost: &[Vec<Option<f64>>], sizes: &[usize], most: usize) -> Vec<usize> {
+    let weights = weights(sizes);
+    let arms = cost.len();
+    let here = |arm: usize, size: usize| match (arm, cost[arm][size]) {
+        (LIBC, _) => 0.0,
+        (_, Some(cost)) => cost * weights[size],
+        (_, None) => f64::INFINITY,
+    };
+    // best[ranges][arm]: the least cost up to this size; back: where that came from.
+    let mut best = vec![vec![f64::INFINITY; arms]; most];
+    best[0] = (0..arms).map(|arm| here(arm, 0)).collect();
+    let mut back: Vec<Vec<Vec<(usize, usize)>>> = Vec::with_capacity(sizes.len());
+    for size in 1..sizes.len() {
+        let mut next = best.clone();
+        let mut from = vec![vec![(0, 0); arms]; most];
+        for ranges in 0..most {
+            let changed = (ranges > 0).then(|| {
+                let before = &best[ranges - 1];
+                let arm = (0..arms).min_by(|a, b| before[*a].total_cmp(&before[*b])).unwrap_or(0);
+                (arm, before[arm] + SWITCH)
+            });
+            for arm in 0..arms {
+                let stay = best[ranges][arm];
+                (next[ranges][arm], from[ranges][arm]) = match changed {
+                    Some((other, cost)) if cost < stay => (cost, (ranges - 1, other)),
+                    _ => (stay, (ranges, arm)),
+                };
+                next[ranges][arm] += here(arm, size);
+            }
+        }
+        best = next;
+        back.push(from);
+    }
+    let ends = (0..most).flat_map(|ranges| (0..arms).map(move |arm| (ranges, arm)));
+    let mut at = ends.min_by(|a, b| best[a.0][a.1].total_cmp(&best[b.0][b.1])).unwrap_or((0, 0));
+    let mut chosen = vec![at.1];
+    for from in back.iter().rev() {
+        at = from[at.0][at.1];
+        chosen.push(at.1);
+    }
+    chosen.reverse();
+    chosen
+}
+
+/// A run of sizes with one arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    pub from: u64,
+    /// The last size, inclusive.
+    pub to: u64,
+    pub arm: usize,
+}
+
+/// The ranges that an arm per size of the grid stands for. Between a kernel and libc is libc: what lies
+/// between a size where it was shown better and one where it was not is not shown. Between two
+/// kernels the middle divides. Above the grid the last arm goes on where that `extends`, else libc.
+pub(super) fn ranges(sizes: &[usize], chosen: &[usize], extends: bool) -> Vec<Range> {
+    let class = |size: usize| cachewise::size_class(size as u64);
+    let mut ranges = vec![Range { from: sizes[0] as u64, to: u64::MAX, arm: chosen[0] }];
+    let mut cut = |from: u64, arm: usize| {
+        if let Some(open) = ranges.last_mut().filter(|open| open.arm != arm) {
+            open.to = from - 1;
+            ranges.push(Range { from, to: u64::MAX, arm });
+        }
+    };
+    for (size, arm) in sizes.windows(2).zip(chosen.windows(2)) {
+        let start = match (arm[0], arm[1]) {
+            (LIBC, _) => *class(size[1]).start(),
+            (_, LIBC) => *class(size[0]).end() + 1,
+            _ => *class(((size[0] as f64) * (size[1] as f64)).sqrt() as usize).start(),
+        };
+        cut(start, arm[1]);
+    }
+    if !extends && let Some(last) = sizes.last() {
+        cut(*class(*last).end() + 1, LIBC);
+    }
+    ranges
+}
+
+/// The arm of a size.
+pub(super) fn arm_at(ranges: &[Range], size: usize) -> usize {
+    let size = size as u64;
+    ranges.iter().find(|range| (range.from..=range.to).contains(&size)).map_or(LIBC, |r| r.arm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: [usize; 5] = [1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14];
+
+    #[test]
+    fn a_switch_has_to_pay_and_inadmissible_arms_are_not_taken() {
+        let level = vec![Some(0.0); 5];
+        let cost = |a: f64| vec![Some(a); 5];
+        assert_eq!(choose(&[level.clone(), cost(-0.2)], &SIZES, 6), [1; 5]);
+        // A tenth of a switch's price in all.
+        let mut once = vec![Some(0.05); 5];
+        once[2] = Some(-0.01);
+        assert_eq!(choose(&[level.clone(), once], &SIZES, 6), [0; 5]);
+        let mut holed = cost(-0.2);
+        holed[2] = None;
+        assert_eq!(choose(&[level.clone(), holed.clone()], &SIZES, 6), [1, 1, 0, 1, 1]);
+        // Three ranges are one too many.
+        let two = choose(&[level, holed], &SIZES, 2);
+        assert!(two == [1, 1, 0, 0, 0] || two == [0, 0, 0, 1, 1], "{two:?}");
+    }
+
+    #[test]
+    fn between_a_kernel_and_libc_is_libc() {
+        let found = ranges(&SIZES, &[0, 1, 1, 2, 0], true);
+        let range = |from, to, arm| Range { from, to, arm };
+        assert_eq!(
+            found,
+            [
+                range(1024, 2047, 0),
+                range(2048, 5631, 1),
+                range(5632, 9215, 2),
+                range(9216, u64::MAX, 0)
+            ]
+        );
+        assert_eq!(arm_at(&found, 5631), 1);
+        // Above what was measured only where nothing changes any more.
+        assert_eq!(ranges(&SIZES, &[1; 5], true).len(), 1);
+        assert_eq!(ranges(&SIZES, &[1; 5], false)[1], range(18432, u64::MAX, 0));
+    }
+}

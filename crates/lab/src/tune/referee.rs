@@ -1,0 +1,372 @@
+//! The referee: the library with the decisions against libc, at sizes that were not raced, at both edges of
+//! every range, in every state, on operands that lie anywhere. What fails is taken back and the rest
+//! decided again, three times at most; what is undecided at the end is taken back too.
+
+use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
+use super::plan;
+use super::race::script;
+use super::ranges::{LIBC, Range, arm_at, choose, ranges};
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Arm, Cell, Facts, Stage};
+use super::tuning::{Refereed, Repair, Ruling};
+use super::visits::{Entrant, Visits};
+use crate::LabError;
+use cachewise::Reuse;
+use cachewise::profile::Decision;
+use std::collections::BTreeMap;
+
+/// Repairs that may bring new places to look at.
+const REPAIRS: usize = 3;
+
+/// Rounds of a cell at most.
+const MOST_ROUNDS: usize = 12;
+const LEAST_ROUNDS: usize = 3;
+/// Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
+const SURE_ROUNDS: usize = 6;
+
+/// One arm at one size that it is decided for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    arm: usize,
+    size: usize,
+    /// The size of the grid that is taken back when it fails.
+    grid: usize,
+}
+
+/// One operation's decision under trial.
+pub(super) struct Trial {
+    pub field: Field,
+    /// The arm per size of the grid.
+    pub chosen: Vec<usize>,
+    /// Where between two sizes of the grid the size that is looked at lies.
+    gaps: Vec<f64>,
+    seen: BTreeMap<(Point, Cell), Vec<f64>>,
+}
+
+/// The decisions of one operation and hint.
+pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<Decision> {
+    let decision = |range: &Range| Decision {
+        operation: field.operation,
+        reuse,
+        from: range.from,
+        to: range.to,
+        kernel: field.arms[range.arm].name.clone(),
+    };
+    ranges.iter().map(decision).collect()
+}
+
+impl Trial {
+    pub(super) fn new(field: Field, chosen: Vec<usize>, random: &mut fastrand::Rng) -> Trial {
+        let gaps = field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect();
+        Trial { field, chosen, gaps, seen: BTreeMap::new() }
+    }
+
+    pub(super) fn ranges(&self, facts: &Facts) -> Vec<Range> {
+        let top = self.field.sizes.last().copied().unwrap_or(0);
+        ranges(&self.field.sizes, &self.chosen, plan::extends(facts, top))
+    }
+
+    /// What there is to look at: a size in every gap between two sizes of the grid that a kernel is
+    /// decided for, both sides of every change between kernels, both ends of every range.
+    fn points(&self, facts: &Facts) -> Vec<Point> {
+        let (sizes, chosen) = (&self.field.sizes, &self.chosen);
+        let mut points = Vec::new();
+        let mut add = |arm: usize, size: usize, grid: usize| {
+            if arm != LIBC {
+                points.push(Point { arm, size, grid });
+            }
+        };
+        let at = self.ranges(facts);
+        for grid in 0..sizes.len() {
+            let differs = |other: Option<usize>| other.is_none_or(|o| chosen[o] != chosen[grid]);
+            let above = (grid + 1 < sizes.len()).then_some(grid + 1);
+            if differs(grid.checked_sub(1)) || differs(above) {
+                add(chosen[grid], sizes[grid], grid);
+            }
+            let Some(above) = above else { continue };
+            let (low, high) = (sizes[grid] as f64, sizes[above] as f64);
+            if chosen[grid] == chosen[above] {
+                let size = (low * (high / low).powf(self.gaps[grid])) as usize;
+                add(chosen[grid], size, if self.gaps[grid] < 0.5 { grid } else { above });
+            } else if chosen[grid] != LIBC && chosen[above] != LIBC {
+                let middle = *cachewise::size_class((low * high).sqrt() as u64).start() as usize;
+                add(arm_at(&at, middle - 1), middle - 1, grid);
+                add(arm_at(&at, middle), middle, above);
+            }
+        }
+        points
+    }
+
+    /// The cells of a point; operands lie anywhere in every other round.
+    fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
+        let (operation, size) = (self.field.operation, point.size);
+        let views = self.field.views.iter().filter(move |view| view.covers(size));
+        views.map(move |view| view.cell(operation, size, false))
+    }
+
+    fn ruling(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
+        let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
+        if rounds.len() < LEAST_ROUNDS {
+            return None;
+        }
+        let Estimate { mean, error, .. } = self.estimate(cell, rounds);
+        if mean + 2.0 * error <= GUARD {
+            Some(Ruling::Kept)
+        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {
+            Some(Ruling::Lost)
+        } else if last || rounds.len() >= MOST_ROUNDS {
+            // What a profile names already is not taken out by a doubt that would have let it in.
+            let z = if self.field.is_previous(point.arm, point.grid) { 0.5 } else { 1.0 };
+            Some(if mean + z * error <= GUARD { Ruling::Kept } else { Ruling::Lost })
+        } else {
+            None
+        }
+    }
+
+    /// With the scatter of the cells in the same state up to an octave away beside its own.
+    fn estimate(&self, cell: &Cell, rounds: &[f64]) -> Estimate {
+        let middle = robust_mean(rounds);
+        let own: Vec<f64> = rounds.iter().map(|value| value - middle).collect();
+        let near = |other: &Cell| {
+            other.destination == cell.destination
+                && other.size <= 2 * cell.size
+                && cell.size <= 2 * other.size
+        };
+        let enough = |rounds: &&Vec<f64>| rounds.len() >= LEAST_ROUNDS;
+        let all = self.seen.iter().filter(|((_, other), _)| near(other)).map(|(_, r)| r);
+        let all = all.filter(enough).flat_map(|rounds| {
+            let middle = robust_mean(rounds);
+            rounds.iter().map(move |value| value - middle)
+        });
+        let pooled = scatter(&all.collect::<Vec<_>>());
+        let variance = 0.6 * pooled.powi(2) + 0.4 * scatter(&own).powi(2);
+        let error = (variance / rounds.len() as f64 + FLOOR.powi(2)).sqrt();
+        Estimate { mean: middle, error, rounds: rounds.len() }
+    }
+
+    /// Takes back what failed or was never decided; whether there was any.
+    fn take_back(&mut self, facts: &Facts, round: usize, repairs: &mut Vec<Repair>) -> bool {
+        let mut any = false;
+        for point in self.points(facts) {
+            let rulings: Vec<_> =
+                self.cells(&point).map(|cell| self.ruling(&point, &cell, true)).collect();
+            if rulings.iter().all(|ruling| *ruling == Some(Ruling::Kept)) {
+                continue;
+            }
+            any = true;
+            if !std::mem::replace(&mut self.field.refused[point.arm][point.grid], true) {
+                let lost = rulings.contains(&Some(Ruling::Lost));
+                repairs.push(Repair {
+                    operation: self.field.operation,
+                    kernel: self.field.arms[point.arm].name.clone(),
+                    size: self.field.sizes[point.grid],
+                    round: if lost { round } else { 0 },
+                });
+            }
+        }
+        any
+    }
+
+    /// Decides again among the arms that are decided for at a size or next to it, and libc.
+    fn repair(&mut self) {
+        let shows = self.field.shows();
+        let mut costs = self.field.costs(&shows, &|_| true);
+        for (arm, costs) in costs.iter_mut().enumerate() {
+            for (size, cost) in costs.iter_mut().enumerate() {
+                let near = size.saturating_sub(1)..=(size + 1).min(self.chosen.len() - 1);
+                if !near.into_iter().any(|near| self.chosen[near] == arm) {
+                    *cost = None;
+                }
+            }
+        }
+        self.chosen = choose(&costs, &self.field.sizes, super::ranges::MOST_RANGES);
+    }
+
+    /// libc wherever something was taken back.
+    fn give_up(&mut self) {
+        for (size, arm) in self.chosen.iter_mut().enumerate() {
+            if self.field.refused[*arm][size] {
+                *arm = LIBC;
+            }
+        }
+    }
+
+    pub(super) fn refereed(&self, facts: &Facts) -> Vec<Refereed> {
+        let in_use = self.points(facts);
+        let mut found = Vec::new();
+        for ((point, cell), rounds) in &self.seen {
+            let Estimate { mean, error, rounds } = self.estimate(cell, rounds);
+            let ruling = self.ruling(point, cell, true);
+            let verdict = match ruling {
+                Some(ruling) => ruling,
+                None => Ruling::Undecided,
+            };
+            let name = self.field.arms[point.arm].name.clone();
+            let in_use = in_use.contains(point);
+            found.push(Refereed {
+                cell: *cell,
+                name,
+                ratio: mean.exp(),
+                error,
+                rounds,
+                verdict,
+                in_use,
+            });
+        }
+        found
+    }
+}
+
+/// The referee of all operations.
+pub(super) struct Referee<'r, 'm> {
+    pub visits: &'r mut Visits<'m>,
+    pub evidence: &'r mut Evidence,
+    pub facts: Facts,
+    pub whole: f64,
+}
+
+impl Referee<'_, '_> {
+    /// Looks, repairs, and ends with decisions that were looked at.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn run(&mut self, trials: &mut [Trial], stop: f64) -> Result<Vec<Repair>, LabError> {
+        let begun = self.visits.machine.now();
+        let mut repairs = Vec::new();
+        for round in 0..=REPAIRS {
+            // The first look has most of the time, every further one a part of the rest.
+            let share = (0.55 + 0.15 * round as f64).min(1.0);
+            self.look(trials, begun + (stop - begun) * share)?;
+            let mut failed = false;
+            for trial in trials.iter_mut() {
+                let taken = trial.take_back(&self.facts, round + 1, &mut repairs);
+                if taken && round + 1 < REPAIRS {
+                    trial.repair();
+                } else if taken {
+                    trial.give_up();
+                }
+                failed |= taken;
+            }
+            if !failed {
+                break;
+            }
+        }
+        self.follow(trials)?;
+        Ok(repairs)
+    }
+
+    fn follow(&mut self, trials: &[Trial]) -> Result<(), LabError> {
+        let of =
+            |trial: &Trial| decisions(&trial.field, &trial.ranges(&self.facts), Reuse::Unknown);
+        let all: Vec<Decision> = trials.iter().flat_map(of).collect();
+        self.visits.machine.follow(&all, &[])
+    }
+
+    /// Epochs over the cells that are not decided yet.
+    fn look(&mut self, trials: &mut [Trial], stop: f64) -> Result<(), LabError> {
+        self.follow(trials)?;
+        loop {
+            let mut open = Vec::new();
+            for (nth, trial) in trials.iter().enumerate() {
+                for point in trial.points(&self.facts) {
+                    if trial.field.refused[point.arm][point.grid] {
+                        continue;
+                    }
+                    let undecided = |cell: &Cell| trial.ruling(&point, cell, false).is_none();
+                    let cells = trial.cells(&point).filter(undecided);
+                    open.extend(cells.map(|cell| (nth, point, cell)));
+                }
+            }
+            self.visits.random.shuffle(&mut open);
+            let mut bought = false;
+            for (nth, point, cell) in open {
+                let now = self.visits.machine.now();
+                self.visits.machine.progress(Stage::Referee, now / self.whole);
+                bought |= self.round(&mut trials[nth], point, cell, stop)?;
+            }
+            if !bought {
+                return Ok(());
+            }
+        }
+    }
+
+    /// libc, the library twice, libc.
+    fn round(
+        &mut self,
+        trial: &mut Trial,
+        point: Point,
+        cell: Cell,
+        stop: f64,
+    ) -> Result<bool, LabError> {
+        let odd = self.visits.random.bool();
+        let view = trial.field.views.iter().find(|view| view.holds(&cell));
+        let lying = view.map_or(cell, |view| view.cell(cell.operation, cell.size, odd));
+        let libc = Entrant { cell: lying, arm: Arm::LIBC, name: "libc".to_owned() };
+        let name = trial.field.arms[point.arm].name.clone();
+        let library = Entrant { cell: lying, arm: Arm::Library, name: name.clone() };
+        let samples = plan::samples(cell.size, false);
+        let twice = [library.clone(), library];
+        let Some(round) = self.visits.round(&libc, &twice, samples, stop)? else {
+            return Ok(false);
+        };
+        let seen: Vec<f64> = round
+            .others
+            .iter()
+            .flatten()
+            .map(|sample| (sample.total() / round.reference.total()).ln())
+            .collect();
+        if !seen.is_empty() {
+            let mean = seen.iter().sum::<f64>() / seen.len() as f64;
+            trial.seen.entry((point, cell)).or_default().push(mean);
+        }
+        let first = round.others.into_iter().flatten().next();
+        let others = first.map(|sample| (name, sample));
+        self.evidence.push(Purpose::Referee, lying, round.reference, others);
+        Ok(true)
+    }
+
+    /// The library's small calls as programs make them, against libc.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn scripts(
+        &mut self,
+        trials: &[Trial],
+        stop: f64,
+    ) -> Result<Vec<Refereed>, LabError> {
+        let mut found = Vec::new();
+        for trial in trials {
+            let operation = trial.field.operation;
+            for cell in [true, false].map(|hot| script(operation, &self.facts, hot)) {
+                let entrant = |arm, name: &str| Entrant { cell, arm, name: name.to_owned() };
+                let libc = entrant(Arm::LIBC, "libc");
+                let library = [entrant(Arm::Library, "library")];
+                let mut ratios = Vec::new();
+                for _ in 0..5 {
+                    let Some(round) = self.visits.round(&libc, &library, 3, stop)? else { break };
+                    let Some(ours) = round.others[0] else { continue };
+                    ratios.push((ours.total() / round.reference.total()).ln());
+                    let others = [("library".to_owned(), ours)];
+                    self.evidence.push(Purpose::Referee, cell, round.reference, others);
+                }
+                if ratios.len() < LEAST_ROUNDS {
+                    continue;
+                }
+                let mean = robust_mean(&ratios);
+                let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
+                let error = scatter(&off) / (ratios.len() as f64).sqrt();
+                let kept = mean + error <= GUARD;
+                found.push(Refereed {
+                    cell,
+                    name: "library".to_owned(),
+                    ratio: mean.exp(),
+                    error,
+                    rounds: ratios.len(),
+                    verdict: if kept { Ruling::Kept } else { Ruling::Lost },
+                    in_use: true,
+                });
+            }
+        }
+        Ok(found)
+    }
+}

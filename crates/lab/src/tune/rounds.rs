@@ -1,0 +1,98 @@
+//! What was seen, round by round: kept from the first visit on, so that a tuning that is stopped keeps
+//! what it has, and a tuning that ends can be decided again.
+
+use super::seam::{Cell, Sample};
+use cachewise_measure::stats::median;
+use std::collections::BTreeMap;
+
+/// What a cell was visited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Kernels against libc.
+    Race,
+    /// Non-temporal stores and what a bystander loses.
+    Hints,
+    /// Several threads against one.
+    Threads,
+    /// Entry stubs against libc.
+    Entries,
+    /// The library with its decisions against libc.
+    Referee,
+}
+
+/// Everything seen.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    pub(super) logs: BTreeMap<(Purpose, Cell), Log>,
+}
+
+/// One cell's rounds. In every round the reference was there; others took part in some.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// libc (of threads: one thread).
+    pub reference: Vec<Sample>,
+    /// The others by name, one entry per round.
+    pub others: BTreeMap<String, Vec<Option<Sample>>>,
+}
+
+impl Log {
+    fn push(&mut self, reference: Sample, others: impl IntoIterator<Item = (String, Sample)>) {
+        let round = self.reference.len();
+        self.reference.push(reference);
+        for (name, sample) in others {
+            let times = self.others.entry(name).or_default();
+            times.resize(round, None);
+            times.push(Some(sample));
+        }
+    }
+
+    /// The rounds of one of the others with the reference's.
+    pub fn pairs(&self, name: &str) -> impl Iterator<Item = (Sample, Sample)> {
+        let times = self.others.get(name).into_iter().flatten();
+        times.zip(&self.reference).filter_map(|(other, reference)| Some(((*other)?, *reference)))
+    }
+}
+
+impl Evidence {
+    /// Adds one round of a cell.
+    pub(super) fn push(
+        &mut self,
+        purpose: Purpose,
+        cell: Cell,
+        reference: Sample,
+        others: impl IntoIterator<Item = (String, Sample)>,
+    ) {
+        self.logs.entry((purpose, cell)).or_default().push(reference, others);
+    }
+
+    /// Rounds of all cells.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.logs.values().map(|log| log.reference.len()).sum()
+    }
+
+    /// The cells that were visited for a purpose.
+    pub fn of(&self, purpose: Purpose) -> impl Iterator<Item = (&Cell, &Log)> {
+        let logs = self.logs.iter().filter(move |((of, _), _)| *of == purpose);
+        logs.map(|((_, cell), log)| (cell, log))
+    }
+}
+
+/// The middle of a visit's samples, part by part; `None` when all were disturbed.
+pub(super) fn middle(samples: &[Sample]) -> Option<Sample> {
+    let part = |of: fn(&Sample) -> f64| median(&samples.iter().map(of).collect::<Vec<_>>());
+    (!samples.is_empty()).then(|| Sample {
+        operation: part(|sample| sample.operation),
+        reader: part(|sample| sample.reader),
+        bystander: part(|sample| sample.bystander),
+    })
+}
+
+/// The reference's two visits of a round as one, the geometric mean of its parts.
+pub(super) fn between(before: Sample, after: Sample) -> Sample {
+    Sample {
+        operation: (before.operation * after.operation).sqrt(),
+        reader: (before.reader * after.reader).sqrt(),
+        bystander: (before.bystander + after.bystander) / 2.0,
+    }
+}

@@ -1,0 +1,189 @@
+//! The tuner from beginning to end: race, decide, referee, and only then a result.
+
+use super::field::{Field, always};
+use super::hints;
+use super::plan;
+use super::race::Race;
+use super::ranges::{LIBC, MOST_RANGES, ranges};
+use super::referee::{Referee, Trial, decisions};
+use super::rounds::{Evidence, Purpose};
+use super::seam::{Facts, Machine};
+use super::threads;
+use super::tuning::{Settings, Shown, Tuning};
+use super::visits::Visits;
+use crate::LabError;
+use cachewise::Reuse;
+use cachewise::profile::{Decision, OPERATIONS};
+use cachewise_kernels::Operation;
+
+/// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a
+/// call that takes longer than any before it.
+const RACE_UNTIL: f64 = 0.70;
+const REFEREE_UNTIL: f64 = 0.95;
+const SCRIPTS_UNTIL: f64 = 0.98;
+
+/// Tunes a machine. What was seen is in `evidence` even when this ends early.
+///
+/// # Errors
+/// [`LabError::Interrupted`] when the user stopped it; what else the machine refuses.
+pub fn run(
+    machine: &mut dyn Machine,
+    settings: &Settings,
+    evidence: &mut Evidence,
+) -> Result<Tuning, LabError> {
+    let facts = machine.facts();
+    let top = plan::top(&facts, settings.budget);
+    let fields: Vec<Field> = OPERATIONS
+        .iter()
+        .map(|&operation| {
+            let arms = machine.arms(operation);
+            Field::new(operation, arms, &facts, top, &settings.previous)
+        })
+        .collect();
+    let budget = settings.budget;
+    let mut visits = Visits::new(machine, settings.seed);
+    let mut race = Race::new(&mut visits, evidence, facts, fields);
+    race.run(RACE_UNTIL * budget, budget)?;
+    let fields = race.fields;
+    let mut trials: Vec<Trial> = fields
+        .into_iter()
+        .map(|field| {
+            let chosen = chosen(&field, &facts);
+            Trial::new(field, chosen, &mut visits.random)
+        })
+        .collect();
+    let mut referee = Referee { visits: &mut visits, evidence, facts, whole: budget };
+    let repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
+    let scripts = referee.scripts(&trials, SCRIPTS_UNTIL * budget)?;
+    let seconds = visits.machine.now();
+    let mut refereed: Vec<_> = trials.iter().flat_map(|trial| trial.refereed(&facts)).collect();
+    refereed.extend(scripts);
+    Ok(Tuning {
+        decisions: all_decisions(&trials, evidence, &facts),
+        parallel: threads::paying(evidence),
+        entries: entries(evidence),
+        shown: trials.iter().flat_map(|trial| shown(&trial.field)).collect(),
+        refereed,
+        repairs,
+        facts,
+        seconds,
+    })
+}
+
+/// The arm per size where nothing is known about reuse: temporal ranges, and one non-temporal arm from
+/// some size on where that is shown to pay.
+pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
+    let shows = field.shows();
+    let extends = plan::extends(facts, field.sizes.last().copied().unwrap_or(0));
+    // Above the grid may come one range more.
+    let mut most = MOST_RANGES - usize::from(!extends);
+    loop {
+        let mut chosen = field.temporal(&shows, most);
+        if let Some(from) = hints::soon(field, &shows, &chosen) {
+            for (arm, size) in chosen.iter_mut().zip(&field.sizes) {
+                if *size >= from.size {
+                    *arm = from.arm;
+                }
+            }
+        }
+        if most == 1 || ranges(&field.sizes, &chosen, extends).len() <= MOST_RANGES {
+            return chosen;
+        }
+        most -= 1;
+    }
+}
+
+/// Every operation under every hint.
+fn all_decisions(trials: &[Trial], evidence: &Evidence, facts: &Facts) -> Vec<Decision> {
+    let copies = trials.iter().find(|trial| trial.field.operation == Operation::Copy);
+    let around_copies = copies.and_then(|trial| {
+        let from = hints::never(&trial.field, evidence)?;
+        Some((from.size, trial.field.arms[from.arm].name.clone()))
+    });
+    let mut all = Vec::new();
+    for trial in trials {
+        let field = &trial.field;
+        let unknown = trial.ranges(facts);
+        for &reuse in cachewise::profile::hints(field.operation) {
+            // `unknown` supposes a reader already, so `soon` has nothing to add.
+            let from = match (reuse, field.operation) {
+                (Reuse::Unknown | Reuse::Soon, _) => None,
+                // A move of what does not overlap is the copy's loop.
+                (Reuse::Never, Operation::Move) => {
+                    around_copies.as_ref().and_then(|(size, name)| {
+                        let twin = name.replacen("copy.", "move.", 1);
+                        let arm = field.arms.iter().position(|arm| arm.name == twin)?;
+                        Some(hints::From { size: *size, arm })
+                    })
+                }
+                (Reuse::Never, _) => hints::never(field, evidence),
+            };
+            let ranges = match from {
+                Some(from) => hints::with_tail(&unknown, from),
+                None => unknown.clone(),
+            };
+            all.extend(decisions(field, &ranges, reuse));
+        }
+    }
+    all
+}
+
+/// The entry stub of each operation that has a choice: the best in the mean of hot and cold scripts,
+/// of those that lose in neither; failing that, the first.
+pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
+    let mut found = Vec::new();
+    for operation in OPERATIONS {
+        let logs: Vec<_> = evidence
+            .of(Purpose::Entries)
+            .filter(|(cell, _)| cell.operation == operation)
+            .map(|(_, log)| log)
+            .collect();
+        // Hot and cold.
+        let [first, _] = logs[..] else { continue };
+        let score = |name: &String| -> Option<f64> {
+            let mut sum = 0.0;
+            for log in &logs {
+                let ratios: Vec<f64> = log
+                    .pairs(name)
+                    .map(|(ours, libc)| (ours.total() / libc.total()).ln())
+                    .collect();
+                if ratios.len() < 3 {
+                    return None;
+                }
+                let mean = super::field::robust_mean(&ratios);
+                // What it loses in one state counts as a loss that nothing makes up for.
+                sum += mean + if mean > super::field::GUARD { 1.0 } else { 0.0 };
+            }
+            Some(sum)
+        };
+        let scored = first.others.keys().filter_map(|name| Some((score(name)?, name)));
+        let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
+        found.extend(best.map(|(_, name)| (operation, name.clone())));
+    }
+    found
+}
+
+/// Who was shown to be what.
+pub(super) fn shown(field: &Field) -> Vec<Shown> {
+    let shows = field.shows();
+    let mut found = Vec::new();
+    for (arm, competitor) in field.arms.iter().enumerate().filter(|(arm, _)| *arm != LIBC) {
+        for (view, estimates) in field.views.iter().zip(&shows.views[arm]) {
+            for (&size, estimate) in field.sizes.iter().zip(estimates) {
+                if estimate.rounds == 0 || !view.covers(size) {
+                    continue;
+                }
+                let reach = always(estimate.rounds) * estimate.error;
+                found.push(Shown {
+                    cell: view.cell(field.operation, size, false),
+                    name: competitor.name.clone(),
+                    ratio: estimate.mean.exp(),
+                    low: (estimate.mean - reach).exp(),
+                    high: (estimate.mean + reach).exp(),
+                    rounds: estimate.rounds,
+                });
+            }
+        }
+    }
+    found
+}

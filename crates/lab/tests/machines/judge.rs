@@ -1,0 +1,216 @@
+//! What a tuning of a simulated machine came to, against the truth that only the simulation knows.
+
+use crate::simulated::{Kind, Simulated, arm_of};
+use crate::table::Table;
+use cachewise::Reuse;
+use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, hints};
+use cachewise_kernels::Operation;
+use cachewise_lab::LabError;
+use cachewise_lab::tune::rounds::Evidence;
+use cachewise_lab::tune::seam::{Cell, Contents, Destination, Layout};
+use cachewise_lab::tune::tuner;
+use cachewise_lab::tune::tuning::{Ruling, Settings, Tuning};
+
+/// Over all seeds; in percent where not said otherwise.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Seconds, the longest.
+    pub seconds: f64,
+    /// Median over tunings of the largest loss, and the largest.
+    pub worst_median: f64,
+    pub worst: f64,
+    /// Cells that lose more than 3 %.
+    pub lossy: f64,
+    /// Cells that the referee passed and that lose more than 3 %, in number.
+    pub refereed_lossy: usize,
+    pub refereed: usize,
+    pub regret_median: f64,
+    pub regret_p90: f64,
+    pub agreement: f64,
+    pub from_previous: f64,
+    /// libc's time over the library's in the geometric mean, less 1.
+    pub gain: f64,
+    pub ranges: usize,
+    pub repairs: f64,
+    pub rounds: f64,
+    pub libc: f64,
+}
+
+/// The sizes at which a tuning is judged.
+fn sizes() -> impl Iterator<Item = usize> {
+    (0..161).map(|step| 2f64.powf(8.0 + 18.0 * step as f64 / 160.0) as usize)
+}
+
+/// The states that count at a size.
+fn cells(operation: Operation, size: usize) -> Vec<Cell> {
+    let cell = |destination| Cell::new(operation, size, destination);
+    let mut cells = vec![cell(Destination::Cached), cell(Destination::Evicted)];
+    let mut lying = |layout| cells.push(Cell { layout, ..cell(Destination::Cached) });
+    match operation {
+        Operation::Move => {
+            lying(Layout::OverlapUp);
+            lying(Layout::OverlapDown);
+        }
+        Operation::Copy if (4096..=1 << 20).contains(&size) => lying(Layout::Aliased),
+        Operation::Compare | Operation::Equal => {
+            cells.push(Cell { contents: Contents::Unequal, ..cell(Destination::Cached) });
+        }
+        _ => {}
+    }
+    cells
+}
+
+/// Logarithm of an arm's time over libc's.
+fn over_libc(kind: &Kind, arm: usize, cell: &Cell) -> f64 {
+    kind.truth(arm, cell) - kind.truth(0, cell)
+}
+
+/// The mean over both states of the destination: what regret and agreement are about.
+fn value(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
+    let both = [Destination::Cached, Destination::Evicted];
+    both.map(|state| over_libc(kind, arm, &Cell::new(operation, size, state))).iter().sum::<f64>()
+        / 2.0
+}
+
+fn percent(log: f64) -> f64 {
+    100.0 * (log.exp() - 1.0)
+}
+
+fn quantile(values: &mut [f64], q: f64) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * q).round() as usize]
+}
+
+pub fn tune(kind: &Kind, seed: u64, previous: Vec<Decision>) -> (Tuning, Evidence) {
+    let mut machine = Simulated::new(kind.clone(), seed);
+    let mut evidence = Evidence::default();
+    let settings = Settings { budget: kind.budget, seed: seed ^ 0x5EED, previous };
+    let tuning = tuner::run(&mut machine, &settings, &mut evidence).expect("nothing stops it");
+    (tuning, evidence)
+}
+
+/// A tuning that the user stops at that visit.
+pub fn interrupted(kind: Kind, visits: u64) -> (Result<Tuning, LabError>, Evidence) {
+    let settings = Settings { budget: kind.budget, seed: 3, previous: Vec::new() };
+    let mut machine = Simulated::new(kind, 4);
+    machine.stop_after = visits;
+    let mut evidence = Evidence::default();
+    (tuner::run(&mut machine, &settings, &mut evidence), evidence)
+}
+
+/// Every operation and hint, contiguous from the first size to the last.
+pub fn assert_whole(decisions: &[Decision]) {
+    for operation in OPERATIONS {
+        for &reuse in hints(operation) {
+            let mine = |d: &&Decision| d.operation == operation && d.reuse == reuse;
+            let mut next = FIRST_SIZE;
+            for decision in decisions.iter().filter(mine) {
+                assert_eq!(decision.from, next, "{decision:?}");
+                assert!(decision.to >= decision.from, "{decision:?}");
+                next = decision.to.wrapping_add(1);
+            }
+            assert_eq!(next, 0, "{operation} {reuse:?} ends early");
+        }
+    }
+}
+
+/// How many sizes two profiles agree at: the same kernel or within 3 %.
+fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
+    let (mut same, mut all) = (0, 0);
+    for &operation in kind.table.keys() {
+        for size in sizes() {
+            let cell = Cell::new(operation, size, Destination::Cached);
+            let [a, b] = [one, other].map(|decisions| arm_of(kind, decisions, &cell));
+            let apart = value(kind, a, operation, size) - value(kind, b, operation, size);
+            same += usize::from(a == b || apart.abs() <= 1.03f64.ln());
+            all += 1;
+        }
+    }
+    100.0 * same as f64 / all as f64
+}
+
+fn ranges(table: &Table, decisions: &[Decision]) -> usize {
+    let of = |operation: &Operation| {
+        let mine = |d: &&Decision| d.operation == *operation && d.reuse == Reuse::Unknown;
+        decisions.iter().filter(mine).count()
+    };
+    table.keys().map(of).max().unwrap_or(0)
+}
+
+/// Tunes a machine with several seeds, each once more from the profile that it made.
+pub fn judge(kind: &Kind, seeds: u64) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut profiles: Vec<Vec<Decision>> = Vec::new();
+    let (mut losses, mut regrets, mut worst, mut agreements, mut again) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut libc, mut all) = (0u32, 0u32);
+    for seed in 0..seeds {
+        let (tuning, evidence) = tune(kind, 1000 + seed, Vec::new());
+        let (next, _) = tune(kind, 9000 + seed, tuning.decisions.clone());
+        again.push(agreement(kind, &tuning.decisions, &next.decisions));
+        let mut of_this = f64::MIN;
+        for tuning in [&tuning, &next] {
+            outcome.seconds = outcome.seconds.max(tuning.seconds);
+            outcome.ranges = outcome.ranges.max(ranges(&kind.table, &tuning.decisions));
+            for seen in tuning.refereed.iter().filter(|r| r.in_use && r.cell.script.is_none()) {
+                assert!(seen.verdict == Ruling::Kept, "{seen:?} is in use");
+                let arm = arm_of(kind, &tuning.decisions, &seen.cell);
+                outcome.refereed += 1;
+                outcome.refereed_lossy +=
+                    usize::from(percent(over_libc(kind, arm, &seen.cell)) > 3.0);
+            }
+            for &operation in kind.table.keys() {
+                for size in sizes() {
+                    let cells = cells(operation, size);
+                    let arm = arm_of(kind, &tuning.decisions, &cells[0]);
+                    libc += u32::from(arm == 0);
+                    all += 1;
+                    for cell in &cells {
+                        let loss = over_libc(kind, arm, cell);
+                        losses.push(percent(loss));
+                        of_this = of_this.max(percent(loss));
+                    }
+                    let guarded = |arm: &usize| {
+                        cells.iter().all(|cell| percent(over_libc(kind, *arm, cell)) <= 3.0)
+                    };
+                    let best = (0..kind.costs(operation).arms.len())
+                        .filter(guarded)
+                        .map(|arm| value(kind, arm, operation, size))
+                        .fold(f64::MAX, f64::min);
+                    regrets.push(percent(value(kind, arm, operation, size) - best));
+                }
+            }
+        }
+        outcome.rounds += evidence.rounds() as f64 / seeds as f64;
+        outcome.repairs += tuning.repairs.len() as f64 / seeds as f64;
+        worst.push(of_this);
+        agreements.extend(profiles.last().map(|p| agreement(kind, p, &tuning.decisions)));
+        profiles.push(tuning.decisions);
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    outcome.lossy =
+        100.0 * losses.iter().filter(|loss| **loss > 3.0).count() as f64 / losses.len() as f64;
+    let logs: Vec<f64> = losses.iter().map(|loss| (1.0 + loss / 100.0).ln()).collect();
+    outcome.gain = percent(-mean(&logs));
+    outcome.worst = worst.iter().copied().fold(f64::MIN, f64::max);
+    outcome.worst_median = quantile(&mut worst, 0.5);
+    outcome.regret_median = quantile(&mut regrets, 0.5);
+    outcome.regret_p90 = quantile(&mut regrets, 0.9);
+    outcome.agreement = mean(&agreements);
+    outcome.from_previous = mean(&again);
+    outcome.libc = 100.0 * f64::from(libc) / f64::from(all);
+    outcome
+}
+
+impl Outcome {
+    pub const HEADER: &str = "| machine | seconds | worst loss median/max % | cells > 3 % | refereed > 3 % | regret median/p90 % | two seeds agree % | from previous % | gain % | ranges | repairs | rounds | libc % |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+
+    pub fn line(&self, name: &str) -> String {
+        let Outcome { seconds, worst_median, worst, lossy, refereed_lossy, refereed, .. } = self;
+        let Outcome { regret_median, regret_p90, agreement, from_previous, gain, .. } = self;
+        let Outcome { ranges, repairs, rounds, libc, .. } = self;
+        format!(
+            "| {name} | {seconds:.1} | {worst_median:.1}/{worst:.1} | {lossy:.2} | {refereed_lossy}/{refereed} | {regret_median:.1}/{regret_p90:.1} | {agreement:.1} | {from_previous:.1} | {gain:.1} | {ranges} | {repairs:.1} | {rounds:.0} | {libc:.0} |"
+        )
+    }
+}

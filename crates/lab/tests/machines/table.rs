@@ -1,0 +1,163 @@
+//! What calls cost on a CPU: a table made from a record, by kernel, size and state of the destination.
+//!
+//! To add a CPU: put its table into `record/` (columns `operation,kernel,bytes,state,median_ns,reader_ns`,
+//! others are passed over; states `cached`, `dst-evicted`, and `both-evicted` where that is all there
+//! is) and one line into `main.rs`.
+
+use cachewise_kernels::Operation;
+use cachewise_lab::tune::seam::{Class, Competitor, Destination};
+use std::collections::BTreeMap;
+
+/// Sizes are given by their logarithm: 256 B to 64 MiB.
+pub const FIRST: f64 = 8.0;
+pub const STEP: f64 = 1.0 / 16.0;
+pub const STEPS: usize = 289;
+
+/// The step nearest to a size.
+pub fn step(size: usize) -> usize {
+    (((size as f64).log2() - FIRST) / STEP).round().clamp(0.0, (STEPS - 1) as f64) as usize
+}
+
+/// One operation: who there is, and what each costs at every step.
+#[derive(Clone)]
+pub struct Costs {
+    pub arms: Vec<Competitor>,
+    /// By arm and state (cached, evicted): logarithm of operation and reader together, in ns.
+    pub total: Vec<[Vec<f64>; 2]>,
+    /// The reader's part of that.
+    pub reader: Vec<[Vec<f64>; 2]>,
+}
+
+pub type Table = BTreeMap<Operation, Costs>;
+
+/// Operation and reader, in ns.
+type Times = (f64, Option<f64>);
+/// By octave, from 256 B on.
+type Curve = BTreeMap<usize, Times>;
+
+pub const OCTAVES: std::ops::RangeInclusive<usize> = 8..=26;
+
+/// Reads a table; panics where it is not one.
+pub fn read(text: &str) -> Table {
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let column = |name: &str| columns.iter().position(|found| *found == name).expect(name);
+    let [operation, kernel, bytes, state, median, reader] =
+        ["operation", "kernel", "bytes", "state", "median_ns", "reader_ns"].map(column);
+    let mut order: BTreeMap<Operation, Vec<String>> = BTreeMap::new();
+    let mut curves: BTreeMap<(Operation, String, &str), Curve> = BTreeMap::new();
+    for line in lines {
+        let fields: Vec<&str> = line.split(',').collect();
+        let operation = Operation::from_name(fields[operation]).expect(line);
+        let octave = fields[bytes].parse::<usize>().expect(line).ilog2() as usize;
+        let name = fields[kernel].to_owned();
+        let names = order.entry(operation).or_default();
+        if !names.contains(&name) {
+            names.push(name.clone());
+        }
+        let times = (fields[median].parse().expect(line), fields[reader].parse().ok());
+        let state = match fields[state] {
+            "cached" => "cached",
+            "dst-evicted" => "evicted",
+            _ => "both",
+        };
+        curves.entry((operation, name, state)).or_default().insert(octave, times);
+    }
+    let mut table = Table::new();
+    for (operation, mut names) in order {
+        names.sort_by_key(|name| name != "libc");
+        let arms: Vec<Competitor> = names
+            .iter()
+            .map(|name| Competitor { name: name.clone(), class: class(name) })
+            .collect();
+        let curve = |name: &str, state| curves.get(&(operation, name.to_owned(), state));
+        let cached: Vec<Curve> = names
+            .iter()
+            .map(|name| whole(curve(name, "cached").expect(name), curve("libc", "cached")))
+            .collect();
+        let evicted: Vec<Curve> = arms
+            .iter()
+            .zip(&cached)
+            .map(|(arm, cached)| {
+                let mut found = curve(&arm.name, "both").cloned().unwrap_or_default();
+                found.extend(curve(&arm.name, "evicted").into_iter().flatten());
+                if found.is_empty() { from_memory(arm, cached) } else { whole(&found, None) }
+            })
+            .collect();
+        let mut costs = Costs { arms, total: Vec::new(), reader: Vec::new() };
+        for (cached, evicted) in cached.iter().zip(&evicted) {
+            let both = [cached, evicted].map(fine);
+            costs.total.push(both.clone().map(|(total, _)| total));
+            costs.reader.push(both.map(|(_, reader)| reader));
+        }
+        table.insert(operation, costs);
+    }
+    table
+}
+
+/// A curve at every octave: where a size is missing, the nearest one's ratio to libc, or its own
+/// time per byte.
+fn whole(found: &Curve, libc: Option<&Curve>) -> Curve {
+    let mut curve = Curve::new();
+    for octave in OCTAVES {
+        let nearest = found.keys().min_by_key(|known| known.abs_diff(octave)).expect("a size");
+        let (time, reader) = found[nearest];
+        let here = libc.and_then(|libc| Some((libc.get(&octave)?, libc.get(nearest)?)));
+        let scale = match here {
+            _ if *nearest == octave => 1.0,
+            Some((here, there)) => here.0 / there.0,
+            // Half of a small call is not its bytes.
+            None => 2f64.powf(0.5 * (octave as f64 - *nearest as f64)),
+        };
+        curve.insert(octave, (time * scale, reader.map(|reader| reader * scale)));
+    }
+    curve
+}
+
+/// What a record without evicted destinations implies of them: a kernel that stores through the cache
+/// takes at least as long per byte as where all of it is memory's.
+fn from_memory(arm: &Competitor, cached: &Curve) -> Curve {
+    let (slowest, _) = cached[OCTAVES.end()];
+    let per_octave = |octave: usize| slowest / 2f64.powi((OCTAVES.end() - octave) as i32);
+    cached
+        .iter()
+        .map(|(&octave, &(time, reader))| {
+            let least = if arm.class == Class::NonTemporal { 0.0 } else { per_octave(octave) };
+            (octave, (time.max(least), reader))
+        })
+        .collect()
+}
+
+/// Every step: logarithm of the total, and the reader's part of it.
+fn fine(curve: &Curve) -> (Vec<f64>, Vec<f64>) {
+    let at = |octave: usize| {
+        let (time, reader) = curve[&octave];
+        let total = time + reader.unwrap_or(0.0);
+        (total.ln(), reader.unwrap_or(0.0) / total)
+    };
+    (0..STEPS)
+        .map(|step| {
+            let position = FIRST + step as f64 * STEP;
+            let octave = (position as usize).min(OCTAVES.end() - 1);
+            let part = position - octave as f64;
+            let ((a, x), (b, y)) = (at(octave), at(octave + 1));
+            (a + (b - a) * part, x + (y - x) * part)
+        })
+        .unzip()
+}
+
+pub fn class(name: &str) -> Class {
+    match name {
+        "libc" => Class::Libc,
+        _ if name.contains(".nt") || name.contains("clzero") => Class::NonTemporal,
+        _ if name.contains(".rep") => Class::Rep,
+        _ => Class::Temporal,
+    }
+}
+
+pub fn state(destination: Destination) -> usize {
+    match destination {
+        Destination::Cached => 0,
+        Destination::Evicted => 1,
+    }
+}
