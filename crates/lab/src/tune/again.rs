@@ -32,13 +32,8 @@ const NAMES: [(Purpose, &str); 5] = [
 const THREADS: &str = "threads";
 const UNEQUAL: &str = "unequal";
 
-const LAYOUTS: [Layout; 5] = [
-    Layout::Aligned,
-    Layout::Misaligned,
-    Layout::Aliased,
-    Layout::OverlapUp,
-    Layout::OverlapDown,
-];
+const LAYOUTS: [Layout; 5] =
+    [Layout::Aligned, Layout::Misaligned, Layout::Aliased, Layout::OverlapUp, Layout::OverlapDown];
 
 fn key(purpose: Purpose, cell: &Cell) -> CellKey {
     let state = match (purpose, cell.script) {
@@ -146,7 +141,12 @@ impl Evidence {
                 row
             });
             let others: Vec<Row> = of_log.collect();
-            rows.push(first.with_ratio(PairedRatio { median: 1.0, low: 1.0, high: 1.0, rounds: log.reference.len() }));
+            rows.push(first.with_ratio(PairedRatio {
+                median: 1.0,
+                low: 1.0,
+                high: 1.0,
+                rounds: log.reference.len(),
+            }));
             rows.extend(others);
         }
         rows
@@ -155,7 +155,8 @@ impl Evidence {
     /// What rows show, and whether they are of a tuning of today.
     #[must_use]
     pub fn of_rows(rows: &[Row]) -> (Evidence, bool) {
-        let today = rows.iter().any(|row| row.experiment == "tune" && row.cell.destination.is_some());
+        let today =
+            rows.iter().any(|row| row.experiment == "tune" && row.cell.destination.is_some());
         let mut evidence = Evidence::default();
         for row in rows.iter().filter(|row| !row.dropped) {
             let Some((purpose, _)) = NAMES.iter().find(|(_, name)| *name == row.experiment) else {
@@ -234,6 +235,7 @@ pub fn decide_again(record: &Record, previous: &[Decision]) -> Result<Tuning, La
                 from: cachewise::profile::FIRST_SIZE,
                 to: u64::MAX,
                 kernel: crate::routines::LIBC.to_owned(),
+                nearest: None,
             }));
             continue;
         };
@@ -279,9 +281,10 @@ fn field(
     let mut field = Field::new(operation, arms, facts, top, previous);
     if !today {
         // Its grid were octaves, its states its own, and all rounds of a cell one epoch.
-        field.only(|size| size.is_power_of_two(), |view| {
-            logs.iter().any(|(cell, _)| view.holds(cell))
-        });
+        field.only(
+            |size| size.is_power_of_two(),
+            |view| logs.iter().any(|(cell, _)| view.holds(cell)),
+        );
         field.floor = 0.012;
     }
     Some(field)
@@ -303,9 +306,8 @@ fn refuse(field: &mut Field, evidence: &Evidence) {
             // Both halves of a cell's rounds are here by themselves: operands on a line, and anywhere.
             if ratios.len() >= 3 && mean - error > GUARD {
                 let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
-                let nearest = (0..field.sizes.len()).min_by(|a, b| {
-                    near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b]))
-                });
+                let nearest = (0..field.sizes.len())
+                    .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
                 if let Some(nearest) = nearest {
                     field.refused[arm][nearest] = true;
                 }

@@ -2,7 +2,7 @@
 //! they show. Pure.
 
 use super::plan::{self, View};
-use super::ranges::{LIBC, choose};
+use super::ranges::{LIBC, Range, choose};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Class, Competitor, Facts};
 use cachewise::profile::Decision;
@@ -20,8 +20,9 @@ pub(super) const FLOOR: f64 = 0.004;
 const LEAST_ROUNDS: usize = 3;
 
 /// Standard errors by which an arm keeps the guard that no profile names yet; with one it would be
-/// in one tuning and out in the next too often.
+/// in one tuning and out in the next too often. One that the profile names was refereed already.
 const NEW: f64 = 1.6;
+const KNOWN: f64 = 0.3;
 
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.03;
@@ -36,6 +37,7 @@ pub(super) struct Estimate {
 
 impl Estimate {
     pub(super) const LIBC: Estimate = Estimate { mean: 0.0, error: 0.0, rounds: usize::MAX };
+    const NOTHING: Estimate = Estimate { mean: 9.0, error: 9.0, rounds: 0 };
 }
 
 /// How wide an interval is, in standard errors, that holds at every moment of a growing number of
@@ -146,7 +148,8 @@ impl Field {
         retain(&mut self.previous, &keep);
         self.live.iter_mut().chain(&mut self.refused).for_each(|of_arm| retain(of_arm, &keep));
         self.views.retain(view);
-        self.rounds = vec![vec![vec![Vec::new(); self.sizes.len()]; self.views.len()]; self.arms.len()];
+        self.rounds =
+            vec![vec![vec![Vec::new(); self.sizes.len()]; self.views.len()]; self.arms.len()];
     }
 
     /// The same with the rounds that a record has.
@@ -187,13 +190,22 @@ impl Field {
     }
 
     pub(super) fn shows(&self) -> Shows {
+        self.shows_at(&|_| true)
+    }
+
+    /// What the rounds show at sizes that `wanted` names; at others nothing.
+    fn shows_at(&self, wanted: &dyn Fn(usize) -> bool) -> Shows {
         let (arms, sizes) = (self.arms.len(), self.sizes.len());
-        let mut views = vec![vec![vec![Estimate::LIBC; sizes]; self.views.len()]; arms];
+        let mut views = vec![vec![vec![Estimate::NOTHING; sizes]; self.views.len()]; arms];
+        views[LIBC].fill(vec![Estimate::LIBC; sizes]);
         for view in 0..self.views.len() {
-            for size in 0..sizes {
-                let pooled = self.pooled_scatter(view, size);
+            let deviations: Vec<Vec<f64>> =
+                (0..sizes).map(|size| self.deviations(view, size)).collect();
+            for size in (0..sizes).filter(|size| wanted(self.sizes[*size])) {
+                let pooled = self.pooled_scatter(&deviations, size);
                 for (arm, estimates) in views.iter_mut().enumerate().skip(1) {
-                    estimates[view][size] = estimate(&self.rounds[arm][view][size], pooled, self.floor);
+                    estimates[view][size] =
+                        estimate(&self.rounds[arm][view][size], pooled, self.floor);
                 }
             }
         }
@@ -224,24 +236,30 @@ impl Field {
         Shows { views, value, worst }
     }
 
-    /// How far rounds scatter in a view, over all arms and the sizes up to an octave away.
-    fn pooled_scatter(&self, view: usize, size: usize) -> f64 {
-        let near = |other: usize| {
-            let (a, b) = (self.sizes[size], self.sizes[other]);
-            a <= 2 * b && b <= 2 * a
-        };
+    /// How far the rounds of all arms lie from their own median, in a view at a size.
+    fn deviations(&self, view: usize, size: usize) -> Vec<f64> {
         let mut deviations = Vec::new();
-        for rounds in self.rounds.iter().map(|views| &views[view]) {
-            for rounds in (0..self.sizes.len()).filter(|other| near(*other)).map(|at| &rounds[at]) {
-                if rounds.len() >= LEAST_ROUNDS {
-                    let middle = median(rounds);
-                    deviations.extend(rounds.iter().map(|value| value - middle));
-                }
+        for rounds in self.rounds.iter().map(|views| &views[view][size]) {
+            if rounds.len() >= LEAST_ROUNDS {
+                let middle = median(rounds);
+                deviations.extend(rounds.iter().map(|value| value - middle));
             }
         }
+        deviations
+    }
+
+    /// How far rounds scatter, over all arms and the sizes up to an octave away.
+    fn pooled_scatter(&self, deviations: &[Vec<f64>], size: usize) -> f64 {
+        let near = |other: usize| other <= 2 * self.sizes[size] && self.sizes[size] <= 2 * other;
+        let near: Vec<f64> = deviations
+            .iter()
+            .zip(&self.sizes)
+            .filter(|(_, other)| near(**other))
+            .flat_map(|(deviations, _)| deviations.iter().copied())
+            .collect();
         // Too few to tell: as much as one round of a small operation scatters.
         const UNKNOWN: f64 = 0.05;
-        if deviations.len() > 8 { scatter(&deviations) } else { UNKNOWN }
+        if near.len() > 8 { scatter(&near) } else { UNKNOWN }
     }
 
     /// Whether no further round can change anything at a size.
@@ -263,7 +281,7 @@ impl Field {
         const CLASS: f64 = 0.015;
         // One round shows this much.
         const HOPELESS: f64 = 0.4;
-        let shows = self.shows();
+        let shows = self.shows_at(at);
         for size in (0..self.sizes.len()).filter(|size| at(self.sizes[*size])) {
             let bound = |arm: usize| {
                 let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
@@ -290,14 +308,14 @@ impl Field {
     }
 
     /// What each arm costs at each size, where it is admissible: shown, and within the guard in every
-    /// state by one standard error. In the order of preference among what is level.
+    /// state by so many standard errors. In the order of preference among what is level.
     pub(super) fn costs(
         &self,
         shows: &Shows,
         class: &dyn Fn(Class) -> bool,
     ) -> Vec<Vec<Option<f64>>> {
         const PREFERENCE: f64 = 0.001;
-        let margin = |arm, size| if self.is_previous(arm, size) { 1.0 } else { NEW };
+        let margin = |arm, size| if self.is_previous(arm, size) { KNOWN } else { NEW };
         let cost = |arm: usize, size: usize| {
             let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
             let admissible = class(self.arms[arm].class)
@@ -315,6 +333,33 @@ impl Field {
         (0..self.arms.len()).map(of_arm).collect()
     }
 
+    /// The temporal kernel that loses least to libc over a range, where every size of it was measured.
+    pub(super) fn nearest(&self, range: &Range) -> Option<String> {
+        let sizes = || {
+            let inside =
+                |size: &usize| (range.from..=range.to).contains(&(self.sizes[*size] as u64));
+            (0..self.sizes.len()).filter(inside)
+        };
+        let loss = |arm: &usize| -> f64 {
+            let of = |(view, size): (usize, usize)| match self.rounds[*arm][view][size].as_slice() {
+                [] => f64::INFINITY,
+                rounds => median(rounds).max(0.0),
+            };
+            let views = |size: usize| {
+                let covers = move |view: &usize| self.views[*view].covers(self.sizes[size]);
+                (0..self.views.len()).filter(covers).map(move |view| (view, size))
+            };
+            sizes().flat_map(views).map(of).sum()
+        };
+        sizes().next()?;
+        (1..self.arms.len())
+            .filter(|arm| self.arms[*arm].class != Class::NonTemporal)
+            .map(|arm| (loss(&arm), arm))
+            .filter(|(loss, _)| loss.is_finite())
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, arm)| self.arms[arm].name.clone())
+    }
+
     /// The temporal arm per size, in at most so many ranges.
     pub(super) fn temporal(&self, shows: &Shows, most: usize) -> Vec<usize> {
         let costs = self.costs(shows, &|class| class != Class::NonTemporal);
@@ -325,7 +370,7 @@ impl Field {
 fn estimate(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
     let n = rounds.len();
     if n == 0 {
-        return Estimate { mean: 9.0, error: 9.0, rounds: 0 };
+        return Estimate::NOTHING;
     }
     let variance = if n >= 4 {
         let middle = median(rounds);

@@ -374,9 +374,7 @@ impl super::seam::Machine for Hardware<'_> {
     fn arms(&self, operation: Operation) -> Vec<Competitor> {
         let libc = Competitor { name: cachewise::profile::LIBC.to_owned(), class: Class::Libc };
         let kernels = self.kernels.get(&operation).into_iter().flatten();
-        let competitor =
-            |kernel: &&Kernel| Competitor { name: kernel.name.to_owned(), class: class(kernel) };
-        std::iter::once(libc).chain(kernels.map(competitor)).collect()
+        std::iter::once(libc).chain(kernels.map(|kernel| Competitor::of(kernel))).collect()
     }
 
     fn now(&self) -> f64 {
@@ -420,22 +418,12 @@ fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
     let mut kernels = candidates(operation, usize::MAX, features);
     kernels.sort_by_key(|kernel| {
         (
-            class(kernel) as u8,
+            Competitor::of(kernel).class as u8,
             kernel.technique().matches('.').count(),
             !kernel.technique().starts_with("avx2"),
         )
     });
     kernels
-}
-
-fn class(kernel: &Kernel) -> Class {
-    if kernel.is_non_temporal() {
-        Class::NonTemporal
-    } else if kernel.technique().starts_with("rep") {
-        Class::Rep
-    } else {
-        Class::Temporal
-    }
 }
 
 /// Nanoseconds that this thread ran.

@@ -92,7 +92,8 @@ pub(super) fn views(operation: Operation, facts: &Facts) -> Vec<View> {
         }
         Operation::Move => {
             views.push(view(Destination::Cached, Layout::OverlapUp, 0.5, 0, usize::MAX));
-            views.push(view(Destination::Cached, Layout::OverlapDown, 0.5, 0, usize::MAX));
+            // Upwards through memory is as between operands that lie apart.
+            views.push(view(Destination::Cached, Layout::OverlapDown, 0.5, 0, both_to));
         }
         Operation::Compare | Operation::Equal => {
             let unequal = view(Destination::Cached, Layout::Aligned, 1.0, 0, usize::MAX);

@@ -83,9 +83,9 @@ impl<'r, 'm> Race<'r, 'm> {
             items: Vec::new(),
         };
         let lanes = vec![
-            lane(What::Sizes(0..1 << 20), 0.27),
-            lane(What::Sizes(1 << 20..8 << 20), 0.25),
-            lane(What::Sizes(8 << 20..usize::MAX), 0.30),
+            lane(What::Sizes(0..1 << 20), 0.26),
+            lane(What::Sizes(1 << 20..8 << 20), 0.22),
+            lane(What::Sizes(8 << 20..usize::MAX), 0.34),
             lane(What::Hints, 0.08),
             lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),

@@ -5,7 +5,7 @@
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan;
 use super::race::script;
-use super::ranges::{LIBC, Range, arm_at, choose, ranges};
+use super::ranges::{LIBC, MOST_RANGES, Range, arm_at, choose, ranges};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Facts, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
@@ -22,7 +22,7 @@ const REPAIRS: usize = 3;
 const MOST_ROUNDS: usize = 12;
 const LEAST_ROUNDS: usize = 3;
 /// Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
-const SURE_ROUNDS: usize = 6;
+const SURE_ROUNDS: usize = 4;
 
 /// One arm at one size that it is decided for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +51,7 @@ pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<De
         from: range.from,
         to: range.to,
         kernel: field.arms[range.arm].name.clone(),
+        nearest: (range.arm == LIBC).then(|| field.nearest(range)).flatten(),
     };
     ranges.iter().map(decision).collect()
 }
@@ -115,9 +116,7 @@ impl Trial {
         } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
-            // What a profile names already is not taken out by a doubt that would have let it in.
-            let z = if self.field.is_previous(point.arm, point.grid) { 0.5 } else { 1.0 };
-            Some(if mean + z * error <= GUARD { Ruling::Kept } else { Ruling::Lost })
+            Some(if mean + error <= GUARD { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
         }
@@ -179,15 +178,30 @@ impl Trial {
                 }
             }
         }
-        self.chosen = choose(&costs, &self.field.sizes, super::ranges::MOST_RANGES);
+        self.chosen = choose(&costs, &self.field.sizes, MOST_RANGES);
     }
 
-    /// libc wherever something was taken back.
-    fn give_up(&mut self) {
+    /// libc wherever something was taken back; and where that leaves more ranges than there may be, in
+    /// place of the shortest as well.
+    fn give_up(&mut self, facts: &Facts) {
         for (size, arm) in self.chosen.iter_mut().enumerate() {
             if self.field.refused[*arm][size] {
                 *arm = LIBC;
             }
+        }
+        while self.ranges(facts).len() > MOST_RANGES {
+            let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+            for size in 0..self.chosen.len() {
+                match runs.last_mut() {
+                    Some(run) if self.chosen[run.start] == self.chosen[size] => run.end += 1,
+                    _ => runs.push(size..size + 1),
+                }
+            }
+            runs.retain(|run| self.chosen[run.start] != LIBC);
+            let Some(shortest) = runs.into_iter().min_by_key(ExactSizeIterator::len) else {
+                return;
+            };
+            self.chosen[shortest].fill(LIBC);
         }
     }
 
@@ -235,7 +249,7 @@ impl Referee<'_, '_> {
         let mut repairs = Vec::new();
         for round in 0..=REPAIRS {
             // The first look has most of the time, every further one a part of the rest.
-            let share = (0.55 + 0.15 * round as f64).min(1.0);
+            let share = (0.7 + 0.1 * round as f64).min(1.0);
             self.look(trials, begun + (stop - begun) * share)?;
             let mut failed = false;
             for trial in trials.iter_mut() {
@@ -243,7 +257,7 @@ impl Referee<'_, '_> {
                 if taken && round + 1 < REPAIRS {
                     trial.repair();
                 } else if taken {
-                    trial.give_up();
+                    trial.give_up(&self.facts);
                 }
                 failed |= taken;
             }
@@ -278,6 +292,8 @@ impl Referee<'_, '_> {
                 }
             }
             self.visits.random.shuffle(&mut open);
+            // Where time runs out, it does so on the dear cells, not on all.
+            open.sort_by_key(|(_, _, cell)| (cell.size >= 1 << 20, cell.size >= 8 << 20));
             let mut bought = false;
             for (nth, point, cell) in open {
                 let now = self.visits.machine.now();
@@ -304,7 +320,7 @@ impl Referee<'_, '_> {
         let libc = Entrant { cell: lying, arm: Arm::LIBC, name: "libc".to_owned() };
         let name = trial.field.arms[point.arm].name.clone();
         let library = Entrant { cell: lying, arm: Arm::Library, name: name.clone() };
-        let samples = plan::samples(cell.size, false);
+        let samples = plan::samples(cell.size, cell.size >= 1 << 20);
         let twice = [library.clone(), library];
         let Some(round) = self.visits.round(&libc, &twice, samples, stop)? else {
             return Ok(false);

@@ -18,7 +18,7 @@ use cachewise_kernels::Operation;
 
 /// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a
 /// call that takes longer than any before it.
-const RACE_UNTIL: f64 = 0.70;
+const RACE_UNTIL: f64 = 0.67;
 const REFEREE_UNTIL: f64 = 0.95;
 const SCRIPTS_UNTIL: f64 = 0.98;
 
