@@ -16,7 +16,7 @@ use crate::LabError;
 use cachewise::Reuse;
 use cachewise::profile::{Decision, OPERATIONS, Supply};
 use cachewise_kernels::{Operation, TABLE};
-use cachewise_measure::record::{CellKey, Record, State};
+use cachewise_measure::record::{CellKey, State};
 use cachewise_measure::{Header, PairedRatio, Row};
 
 /// The experiment's name in rows, by purpose.
@@ -28,8 +28,7 @@ const NAMES: [(Purpose, &str); 5] = [
     (Purpose::Referee, "tune-referee"),
 ];
 
-/// Axes of a cell's key.
-const THREADS: &str = "threads";
+/// An axis of a cell's key.
 const UNEQUAL: &str = "unequal";
 
 const LAYOUTS: [Layout; 5] =
@@ -155,8 +154,11 @@ impl Evidence {
     /// What rows show, and whether they are of a tuning of today.
     #[must_use]
     pub fn of_rows(rows: &[Row]) -> (Evidence, bool) {
-        let today =
-            rows.iter().any(|row| row.experiment == "tune" && row.cell.destination.is_some());
+        let is_today = |row: &Row| {
+            row.experiment == "tune"
+                && matches!(row.cell.destination.as_deref(), Some("cached" | "evicted"))
+        };
+        let today = rows.iter().any(is_today);
         let mut evidence = Evidence::default();
         for row in rows.iter().filter(|row| !row.dropped) {
             let Some((purpose, _)) = NAMES.iter().find(|(_, name)| *name == row.experiment) else {
@@ -197,7 +199,8 @@ fn add(log: &mut Log, row: &Row) {
 }
 
 /// What a record's machine was.
-fn facts(header: &Header) -> Facts {
+#[must_use]
+pub fn facts(header: &Header) -> Facts {
     let caches = &header.machine.caches;
     let latencies = header.latencies.as_ref();
     Facts {
@@ -212,19 +215,18 @@ fn facts(header: &Header) -> Facts {
     }
 }
 
-/// Decides from a record by the rules of today. What its rows do not show is libc; what its referee
+/// Decides from a record's rows by the rules of today. What its rows do not show is libc; what its referee
 /// saw fail is too. Nothing new is looked at, so nothing is refereed beyond that.
 ///
 /// # Errors
 /// [`LabError::Nothing`] for a record that no tuning wrote.
-pub fn decide_again(record: &Record, previous: &[Decision]) -> Result<Tuning, LabError> {
-    let (evidence, today) = Evidence::of_rows(&record.rows);
+pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result<Tuning, LabError> {
+    let (evidence, today) = Evidence::of_rows(rows);
     if evidence.of(Purpose::Race).next().is_none() {
         return Err(LabError::Nothing {
             why: "the record has no rows of a tuning (experiment `tune`)".to_owned(),
         });
     }
-    let facts = facts(&record.header);
     let mut all = Vec::new();
     let mut seen = Vec::new();
     for operation in OPERATIONS {

@@ -22,7 +22,7 @@ const LEAST_ROUNDS: usize = 3;
 /// Standard errors by which an arm keeps the guard that no profile names yet; with one it would be
 /// in one tuning and out in the next too often. One that the profile names was refereed already.
 const NEW: f64 = 1.6;
-const KNOWN: f64 = 0.3;
+const KNOWN: f64 = 0.7;
 
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.03;
@@ -327,7 +327,7 @@ impl Field {
                 Some(previous) if previous == arm => -LOYALTY,
                 _ => 0.0,
             };
-            admissible.then(|| value.mean + value.error + loyalty + PREFERENCE * arm as f64)
+            admissible.then_some(value.mean + value.error + loyalty + PREFERENCE * arm as f64)
         };
         let of_arm = |arm| (0..self.sizes.len()).map(|size| cost(arm, size)).collect();
         (0..self.arms.len()).map(of_arm).collect()

@@ -111,7 +111,7 @@ impl Trial {
             return None;
         }
         let Estimate { mean, error, .. } = self.estimate(cell, rounds);
-        if mean + 2.0 * error <= GUARD {
+        if mean + 2.5 * error <= GUARD {
             Some(Ruling::Kept)
         } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {
             Some(Ruling::Lost)

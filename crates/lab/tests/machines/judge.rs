@@ -115,7 +115,7 @@ pub fn assert_whole(decisions: &[Decision]) {
 }
 
 /// How many sizes two profiles agree at: the same kernel or within 3 %.
-fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
+pub fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
     let (mut same, mut all) = (0, 0);
     for &operation in kind.table.keys() {
         for size in sizes() {
