@@ -60,6 +60,7 @@ mod tests {
                 nearest: None,
             }],
             parallel: vec![],
+            entries: vec![],
             notes: vec![],
         };
         let text = Box::leak(profile.to_text().into_bytes().into_boxed_slice());

@@ -488,6 +488,7 @@ fn profile(first: &str, then: &str, crossover: u64) -> Profile {
         written: "2026-11-21T09:00:00Z by a test".into(),
         decisions,
         parallel: vec![],
+        entries: vec![],
         notes: vec![],
     }
 }

@@ -139,6 +139,7 @@ fn no_more_threads_are_used_than_the_profile_says_pay() {
             written: String::new(),
             decisions: vec![],
             parallel,
+            entries: vec![],
             notes: vec![],
         };
         cachewise::load(&profile).expect("this CPU's");

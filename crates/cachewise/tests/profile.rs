@@ -60,6 +60,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
             written: free.1,
             decisions: rows.into_iter().flatten().collect(),
             parallel: vec![],
+            entries: vec![],
             notes: free.2,
         },
     )
@@ -333,6 +334,7 @@ fn small_profile() -> Profile {
         written: "2026-11-21T09:00:00Z by a test".into(),
         decisions: vec![],
         parallel: vec![],
+        entries: vec![],
         notes: vec!["one\nnote".into()],
     }
 }

@@ -76,8 +76,15 @@ fn profile_by_bytes() -> Profile {
             nearest: None,
         }],
         parallel: vec![],
+        entries: vec![],
         notes: vec![],
     }
+}
+
+/// The same with a line for the way into each of these operations.
+fn with_entries(entries: &[(Operation, &str)]) -> String {
+    let entries = entries.iter().map(|(of, name)| (*of, (*name).to_owned())).collect();
+    Profile { entries, ..profile_by_bytes() }.to_text()
 }
 
 #[test]
@@ -576,8 +583,7 @@ fn child_follows_entries() {
     let name = |operation| chosen(operation).map(|entry| entry.name);
     cachewise::init();
     let usual = name(Operation::Copy);
-    let text =
-        profile_by_bytes().to_text_with(&[(Operation::Copy, "sse2"), (Operation::Zero, "sse2")]);
+    let text = with_entries(&[(Operation::Copy, "sse2"), (Operation::Zero, "sse2")]);
     cachewise::install(text.as_bytes()).expect("installed");
     assert_eq!((name(Operation::Copy), name(Operation::Zero)), (Some("sse2"), Some("sse2")));
     work();
@@ -589,12 +595,12 @@ fn child_follows_entries() {
         ("avx1024", "found \"avx1024\", accepted sse2, avx2, avx512vl or avx512vl.masked"),
         ("", "found \"\", accepted an entry's name"),
     ] {
-        let text = profile_by_bytes().to_text_with(&[(Operation::Copy, line)]);
+        let text = with_entries(&[(Operation::Copy, line)]);
         let refused = cachewise::install(text.as_bytes()).expect_err("refused").to_string();
         assert!(refused.contains(problem), "{refused}");
     }
     let twice = [(Operation::Copy, "sse2"), (Operation::Copy, "avx2")];
-    let refused = cachewise::install(profile_by_bytes().to_text_with(&twice).as_bytes());
+    let refused = cachewise::install(with_entries(&twice).as_bytes());
     assert!(refused.expect_err("refused").to_string().contains("entry"));
 }
 

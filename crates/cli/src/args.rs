@@ -56,12 +56,18 @@ pub enum Verb {
 /// `cachewise tune`
 #[derive(Debug, Args)]
 pub struct Tune {
-    /// A minute and a half: one size per octave
-    #[arg(long, conflicts_with = "thorough")]
+    /// One minute
+    #[arg(long, conflicts_with_all = ["thorough", "budget"])]
     pub quick: bool,
-    /// About a quarter of an hour: finer sizes, more rounds, three fresh processes
-    #[arg(long)]
+    /// One hour
+    #[arg(long, conflicts_with = "budget")]
     pub thorough: bool,
+    /// How long it may take: 90s, 10min, 1h [default: 10min]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub budget: Option<f64>,
+    /// Measure nothing: decide again from the record of an earlier tuning, and print the profile
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["quick", "thorough", "budget", "record", "seed", "memory", "html", "plot"])]
+    pub from: Option<PathBuf>,
     /// Where to write the profile [default: this CPU's place in the user's configuration directory]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -71,9 +77,9 @@ pub struct Tune {
     /// Where to write the record [default: beside the profile]
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Largest operation to measure; beyond it the last decision holds [default: by effort and cache]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub largest: Option<usize>,
+    /// Sizes, overlaps and alignments of small calls, three lines of value:probability [default: built in]
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub distribution: Option<PathBuf>,
     /// Seed of every random choice [default: drawn, and recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -87,11 +93,8 @@ pub struct Tune {
     #[arg(long)]
     pub plot: bool,
     /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
-    #[arg(long, conflicts_with_all = ["quick", "thorough", "output", "system", "record", "largest"])]
+    #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "record", "distribution"])]
     pub verify_only: bool,
-    /// Measure the grid into the record and decide nothing (a launch of --thorough)
-    #[arg(long, hide = true, requires = "record")]
-    pub grid_only: bool,
 }
 
 /// `cachewise doctor`
@@ -202,8 +205,8 @@ pub struct Run {
 /// `cachewise explain`
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// copy, move, fill, zero, compare or equal
-    #[arg(long, value_name = "OPERATION", value_parser = operation, required_unless_present = "program")]
+    /// copy, move, fill, zero, compare or equal; or memcpy, memmove, memset, bzero, memcmp, bcmp
+    #[arg(long, value_name = "OPERATION", value_parser = operation_or_function, required_unless_present = "program")]
     pub op: Option<Operation>,
     /// Bytes
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "program")]
@@ -460,6 +463,36 @@ fn operation(text: &str) -> Result<Operation, String> {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         format!("found \"{text}\", accepted {}", names.join(", "))
     })
+}
+
+/// An operation by its own name or by that of the C function that does it.
+fn operation_or_function(text: &str) -> Result<Operation, String> {
+    match text {
+        "memcpy" | "mempcpy" => Ok(Operation::Copy),
+        "memmove" => Ok(Operation::Move),
+        "memset" => Ok(Operation::Fill),
+        "bzero" => Ok(Operation::Zero),
+        "memcmp" => Ok(Operation::Compare),
+        "bcmp" => Ok(Operation::Equal),
+        _ => operation(text)
+            .map_err(|told| format!("{told}, or memcpy, memmove, memset, bzero, memcmp, bcmp")),
+    }
+}
+
+/// Seconds of a duration: a number, and `s`, `min` or `h`.
+fn duration(text: &str) -> Result<f64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit.trim() {
+        "s" => 1.0,
+        "min" | "m" => 60.0,
+        "h" => 3600.0,
+        _ => 0.0,
+    };
+    match number.parse::<f64>() {
+        Ok(value) if (1.0..=86_400.0).contains(&(value * scale)) => Ok(value * scale),
+        _ => Err(format!("found \"{text}\", accepted a duration from 1s to 24h: 90s, 10min, 1h")),
+    }
 }
 
 fn reuse(text: &str) -> Result<Reuse, String> {

@@ -70,6 +70,25 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
+    /// Shows how far work is that ends with a deadline, `whole` seconds after its beginning.
+    pub fn deadline(&mut self, what: &str, share: f64, whole: f64) {
+        let share = share.clamp(0.0, 1.0);
+        let left = format!("{:.0} s left", (whole * (1.0 - share)).max(0.0));
+        self.bar.set_position((share * STEPS) as u64);
+        self.bar.set_message(what.to_owned());
+        self.bar.set_prefix(left.clone());
+        if self.plain && (self.what != what || self.said.elapsed() >= PLAIN_EVERY) {
+            anstream::eprintln!("cachewise: {what}, {:.0} %, {left}", share * 100.0);
+            self.said = Instant::now();
+        }
+        what.clone_into(&mut self.what);
+    }
+
+    /// Prints a line above the bar.
+    pub fn say(&self, line: &str) {
+        self.bar.suspend(|| anstream::eprintln!("{line}"));
+    }
+
     /// Whether the user asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
+use cachewise::profile::Profile;
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -135,22 +136,76 @@ fn ctrl_c_keeps_the_finished_rows() {
     assert_eq!(files(directory.path()), [record_path]);
 }
 
+/// While the machine is calibrated, in the race, while the decisions are checked: as soon as the program
+/// says that it is there.
 #[test]
-fn ctrl_c_before_the_decisions_writes_no_profile() {
+fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_writes_no_profile() {
+    for stage in ["getting to know the machine", "kernels against libc", "checking the decisions"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let profile = directory.path().join("p.profile");
+        let mut child = program()
+            .args(["tune", "--budget", "15s", "--memory", "64M", "--output"])
+            .arg(&profile)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut told = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let reached = told.any(|line| line.expect("text").contains(stage));
+        assert!(reached, "{stage}");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+        told.for_each(drop);
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{stage}");
+        let kept = directory.path().join("p.record.jsonl");
+        assert_eq!(files(directory.path()), *std::slice::from_ref(&kept));
+        let read = record::read(&kept).expect("a whole record");
+        assert!(read.end.expect("an end").interrupted);
+        assert!(stage != "checking the decisions" || !read.rows.is_empty());
+    }
+}
+
+#[test]
+fn a_budget_is_a_duration_and_a_second_is_enough_for_a_profile() {
+    for budget in ["0", "0s", "10", "-1s", "1 fortnight", "99h"] {
+        let argument = format!("--budget={budget}");
+        let text = refused(&["tune", &argument], 2);
+        assert!(text.contains("accepted a duration from 1s to 24h"), "{text}");
+    }
+    refused(&["tune", "--quick", "--budget", "1s"], 2);
     let directory = tempfile::tempdir().expect("a directory");
     let profile = directory.path().join("p.profile");
-    let mut child = program()
-        .args(["tune", "--quick", "--output"])
+    let output = program()
+        .args(["tune", "--budget", "1s", "--memory", "48M", "--output"])
         .arg(&profile)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
+        .output()
         .expect("the program starts");
-    std::thread::sleep(Duration::from_secs(5));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert_eq!(files(directory.path()), [directory.path().join("p.record.jsonl")]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let decided = Profile::read(&profile).expect("a profile").decisions;
+    let libc = decided.iter().filter(|decision| decision.kernel == "libc").count();
+    assert!(2 * libc > decided.len(), "{libc} of {} stay with libc", decided.len());
+}
+
+#[test]
+fn a_record_that_cannot_be_decided_from_is_one_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("r.jsonl");
+    let name = path.to_str().expect("UTF-8");
+    let text = refused(&["tune", "--from", name], 1);
+    assert!(line(&text).contains("r.jsonl"), "{text}");
+    // Another experiment's, whole and cut off.
+    let taken = program()
+        .args(["run", "roofline", "--size", "1M", "--json", name])
+        .output()
+        .expect("the program starts");
+    assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
+    let text = refused(&["tune", "--from", name], 2);
+    assert!(line(&text).contains("r.jsonl") && text.contains("no rows of a tuning"), "{text}");
+    let whole = std::fs::read_to_string(&path).expect("a record");
+    std::fs::write(&path, &whole[..whole.len() - 20]).expect("written");
+    let text = refused(&["tune", "--from", name], 1);
+    assert!(line(&text).contains("r.jsonl"), "{text}");
+    refused(&["tune", "--from", name, "--quick"], 2);
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -179,7 +234,7 @@ fn a_closed_pipe_is_no_error() {
 
 /// A whole profile for this CPU, as text.
 fn profile_text() -> String {
-    use cachewise::profile::{Decision, MAX_SIZE, Profile};
+    use cachewise::profile::{Decision, MAX_SIZE};
     Profile {
         cpu: cachewise::cpu::Cpu::detect(),
         caches: cachewise::cpu::Caches::detect(),
@@ -194,6 +249,7 @@ fn profile_text() -> String {
             nearest: None,
         }],
         parallel: vec![],
+        entries: vec![],
         notes: vec![],
     }
     .to_text()

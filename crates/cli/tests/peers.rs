@@ -107,6 +107,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
             decide(Operation::Copy, 65_536, MAX_SIZE, "copy.rep.movsb"),
         ],
         parallel: vec![],
+        entries: vec![],
         notes: vec![],
     }
     .to_text();

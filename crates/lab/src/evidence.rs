@@ -50,23 +50,6 @@ impl Decided {
     }
 }
 
-/// How a decision fared at a size it was not made from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Regret {
-    /// What is done.
-    pub operation: Operation,
-    /// The caller's hint.
-    pub reuse: Reuse,
-    /// Bytes.
-    pub size: usize,
-    /// The kernel the profile names.
-    pub chosen: String,
-    /// The kernel that was best.
-    pub best: String,
-    /// Cost of the chosen over the cost of the best, less 1: 0.02 is 2 %.
-    pub regret: f64,
-}
-
 /// Rows, and what they imply.
 pub struct Evidence {
     /// (operation, size, state) -> kernel -> ratio to libc of the state's sum, one per launch.
@@ -319,40 +302,6 @@ impl Evidence {
         }
         decide::sequence(&grid)
     }
-
-    pub(crate) fn regret(
-        &self,
-        decided: &[Decided],
-        operation: Operation,
-        reuse: Reuse,
-        size: usize,
-    ) -> Option<Regret> {
-        let at = self.at(operation, reuse, size);
-        let chosen = &decided.iter().find(|d| d.covers(operation, reuse, size))?.range.kernel;
-        let best = at.best()?;
-        let cost = at.costs.iter().find(|cost| cost.kernel == *chosen)?;
-        let regret = (cost.ratio / best.ratio - 1.0).max(0.0);
-        Some(Regret {
-            operation,
-            reuse,
-            size,
-            chosen: chosen.clone(),
-            best: best.kernel.clone(),
-            regret,
-        })
-    }
-}
-
-/// The kernel decided for a size under a hint.
-#[must_use]
-pub fn chosen(
-    decided: &[Decided],
-    operation: Operation,
-    reuse: Reuse,
-    size: usize,
-) -> Option<&'static Kernel> {
-    let decision = decided.iter().find(|d| d.covers(operation, reuse, size))?;
-    cachewise_kernels::find(&decision.range.kernel)
 }
 
 /// Time over libc's of a decision's kernel in one state, over all rounds of all grid sizes in its

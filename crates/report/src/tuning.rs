@@ -1,111 +1,351 @@
-//! What `tune` and `explain` print: ranges with their gains, regrets, the figures behind a decision.
+//! What `tune` and `explain` say: the decisions with what was seen of each, the last three lines, and the
+//! figures behind one decision. Everything comes from a record's rows and its decisions.
 
 use crate::Table;
+use crate::closing::{Answer, Closing, Trust};
 use crate::units::{bytes, gain};
-use cachewise_measure::PairedRatio;
+use cachewise_measure::record::{Decision, Decisions};
+use cachewise_measure::stats::geometric_mean;
+use cachewise_measure::{PairedRatio, Record, Row, Warning};
 
-/// A decision with what it gains.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RangeLine {
-    /// The operation's name.
-    pub operation: String,
-    /// The hint's name.
-    pub reuse: String,
-    /// First size.
-    pub from: u64,
-    /// Last size; `None` is without end.
-    pub to: Option<u64>,
-    /// The kernel.
-    pub kernel: String,
-    /// Time over libc's of the operation alone, warm buffers, all rounds of all sizes in the range.
-    pub operation_ratio: Option<PairedRatio>,
-    /// The same of operation and reader.
-    pub read_ratio: Option<PairedRatio>,
-    /// The same of operation and bystander.
-    pub beside_ratio: Option<PairedRatio>,
+/// The experiment of the rows in which the library followed its decisions.
+const REFEREE: &str = "tune-referee";
+/// The experiment of the rows that decisions are made from.
+const RACE: &str = "tune";
+/// A cell in which the library takes more than this of libc's time is a loss.
+const LOSS: f64 = 1.0 / 0.97;
+/// A cell of fewer rounds says nothing.
+const LEAST_ROUNDS: usize = 3;
+/// What is said of every other round, whose operands lie anywhere.
+const ANYWHERE: &str = " misaligned";
+
+/// A tuning's outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuned<'t> {
+    /// What was decided.
+    pub decisions: &'t Decisions,
+    /// Everything seen.
+    pub rows: &'t [Row],
+    /// libc's name and version.
+    pub libc: &'t str,
+    /// What disturbed the run.
+    pub warnings: &'t [Warning],
+    /// What was found of the LLC, where it is not what the CPU says.
+    pub llc: Option<&'t str>,
 }
 
-fn with_interval(ratio: Option<PairedRatio>) -> String {
-    ratio.and_then(crate::cost::sane).map_or("-".to_owned(), |ratio| {
-        let bare = |ratio: f64| gain(ratio).trim_end_matches(" %").to_owned();
-        format!("{} ({} .. {})", gain(ratio.median), bare(ratio.high), bare(ratio.low))
-    })
+/// One cell of the referee: the rounds with operands on lines and anywhere together.
+#[derive(Clone, Debug)]
+struct Cell<'t> {
+    row: &'t Row,
+    /// Time over libc's.
+    ratio: PairedRatio,
 }
 
-/// The table of ranges.
-#[must_use]
-pub fn ranges(lines: &[RangeLine], reference: &str) -> Table {
-    let mut table = Table::new(
-        format!("Decisions, and their speed against {reference}"),
-        &[
-            "operation",
-            "reuse",
-            ">from",
-            ">to",
-            "kernel",
-            ">operation",
-            ">with reader",
-            ">with bystander",
-        ],
-    );
-    let mut before = ("", "");
-    for line in lines {
-        let here = (line.operation.as_str(), line.reuse.as_str());
-        let operation = if here.0 == before.0 { "" } else { here.0 };
-        let reuse = if here == before { "" } else { here.1 };
-        before = here;
-        table.push(vec![
-            operation.to_owned(),
-            reuse.to_owned(),
-            bytes(line.from),
-            line.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
-            line.kernel.clone(),
-            with_interval(line.operation_ratio),
-            with_interval(line.read_ratio),
-            with_interval(line.beside_ratio),
-        ]);
+/// What the referee saw of some decisions.
+#[derive(Clone, Debug, Default)]
+struct Seen<'t> {
+    cells: Vec<Cell<'t>>,
+}
+
+impl<'t> Seen<'t> {
+    fn mean(&self) -> f64 {
+        geometric_mean(&self.cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
     }
-    table.remarks.push(
-        "speed: +100 % is twice as fast; in brackets the 95 % interval; each range ends below `to`"
-            .to_owned(),
-    );
-    table.remarks.push(
-        "calls of up to 256 bytes without a hint take the library's own paths, whatever the profile"
-            .to_owned(),
-    );
-    table
+
+    fn worst(&self) -> Option<&Cell<'t>> {
+        self.cells.iter().max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
+    }
 }
 
-/// One kernel's costs at one size, for `explain`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EvidenceLine {
-    /// The kernel.
-    pub kernel: String,
-    /// Whether the profile names it here.
-    pub chosen: bool,
-    /// Ratio to libc per state, in the order of the table's columns.
-    pub ratios: Vec<Option<PairedRatio>>,
-    /// The weighed cost under the hint.
-    pub cost: Option<f64>,
+impl<'t> Tuned<'t> {
+    /// What a record has of it.
+    #[must_use]
+    pub fn of(record: &'t Record, libc: &'t str) -> Tuned<'t> {
+        let (decisions, rows) = (&record.decisions, &record.rows);
+        Tuned { decisions, rows, libc, warnings: &record.header.warnings, llc: None }
+    }
+
+    /// The referee's cells of the decisions that satisfy `of`.
+    fn seen(&self, of: impl Fn(&Decision) -> bool) -> Seen<'t> {
+        let decided = |row: &Row| {
+            self.decisions.kernels.iter().any(|decision| {
+                of(decision)
+                    && decision.reuse == "unknown"
+                    && decision.operation == row.cell.operation
+                    && decision.kernel == row.candidate
+                    && decision.from <= row.cell.size
+                    && decision.to.is_none_or(|to| row.cell.size <= to)
+            })
+        };
+        let referee: Vec<&Row> = self.rows.iter().filter(|row| row.experiment == REFEREE).collect();
+        let libc = |row: &Row| {
+            referee.iter().find(|other| other.candidate == row.reference && other.cell == row.cell)
+        };
+        let mut cells: Vec<(&'t Row, Vec<f64>)> = Vec::new();
+        for row in referee.iter().filter(|row| row.candidate != row.reference && decided(row)) {
+            let Some(libc) = libc(row) else { continue };
+            let ratios = row.total_ns().into_iter().zip(libc.total_ns()).map(|(a, b)| a / b);
+            let ratios = ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+            let same = |other: &Row| {
+                other.cell.size == row.cell.size
+                    && other.cell.operation == row.cell.operation
+                    && other.candidate == row.candidate
+                    && state(other).replace(ANYWHERE, "") == state(row).replace(ANYWHERE, "")
+            };
+            match cells.iter_mut().find(|(other, _)| same(other)) {
+                Some((_, known)) => known.extend(ratios),
+                None => cells.push((*row, ratios.collect())),
+            }
+        }
+        let cells = cells.into_iter().filter(|(_, ratios)| ratios.len() >= LEAST_ROUNDS);
+        let cell = |(row, ratios): (&'t Row, Vec<f64>)| {
+            let ones = vec![1.0; ratios.len()];
+            Cell { row, ratio: PairedRatio::exact(&ratios, &ones) }
+        };
+        Seen { cells: cells.map(cell).collect() }
+    }
+
+    /// What the referee saw of the decisions that stand, as rows of the library: the rounds with operands
+    /// on lines and anywhere together.
+    #[must_use]
+    pub fn library(&self) -> Vec<Row> {
+        let cells = self.seen(|_| true).cells.into_iter();
+        let row = |Cell { row, ratio }: Cell<'_>| Row {
+            candidate: "cachewise".to_owned(),
+            ratio: Some(ratio),
+            total_ratio: None,
+            ..row.clone()
+        };
+        cells.map(row).collect()
+    }
+
+    /// The decisions, and how the library fared against libc where it followed them.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(
+            format!("Decisions, and the library's speed with them against {}", self.libc),
+            &["operation", "reuse", ">from", ">to", "kernel", ">cells", ">speed", ">at worst"],
+        );
+        let mut before = ("", "");
+        for decision in &self.decisions.kernels {
+            let here = (decision.operation.as_str(), decision.reuse.as_str());
+            let operation = if here.0 == before.0 { "" } else { here.0 };
+            let reuse = if here == before { "" } else { here.1 };
+            before = here;
+            let seen = self.seen(|other| other == decision);
+            let figure = |ratio: Option<f64>| ratio.map_or("-".to_owned(), gain);
+            table.push(vec![
+                operation.to_owned(),
+                reuse.to_owned(),
+                bytes(decision.from),
+                decision.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
+                decision.kernel.clone(),
+                if seen.cells.is_empty() { "-".to_owned() } else { seen.cells.len().to_string() },
+                figure(seen.worst().map(|_| seen.mean())),
+                figure(seen.worst().map(|cell| cell.ratio.median)),
+            ]);
+        }
+        for remark in [
+            "speed: of the operation and a reader after it; +100 % is twice as fast as libc; each range \
+             ends below `to`",
+            "cells: sizes and states that were checked with the library following these decisions",
+            "libc: no kernel was shown to be faster there; libc's own routine is called",
+        ] {
+            table.remarks.push(remark.to_owned());
+        }
+        table
+    }
+
+    /// From what size on several threads pay for one call.
+    #[must_use]
+    pub fn threads(&self) -> String {
+        let mut text = String::new();
+        for line in &self.decisions.threads {
+            let from = line
+                .from
+                .map_or("at no size tried".to_owned(), |from| format!("from {} on", bytes(from)));
+            let (operation, supply) = (&line.operation, &line.supply);
+            text.push_str(&format!(
+                "  {operation:<8}{} {supply} threads pay {from}\n",
+                line.threads
+            ));
+        }
+        if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
+    }
+
+    /// The last three lines.
+    #[must_use]
+    pub fn closing(&self) -> Closing {
+        let kernels = |operation: &str| self.seen(|decision| decision.operation == operation);
+        let mut gains: Vec<(&str, f64)> = Vec::new();
+        let mut left: Vec<&str> = Vec::new();
+        for operation in ["copy", "move", "fill", "zero", "compare", "equal"] {
+            let seen = kernels(operation);
+            if seen.cells.is_empty() {
+                left.push(operation);
+            } else {
+                gains.push((operation, seen.mean()));
+            }
+        }
+        gains.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let told: Vec<String> = gains
+            .iter()
+            .map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)))
+            .collect();
+        let left = if left.is_empty() {
+            String::new()
+        } else {
+            format!("; {} stay with libc at every size", left.join(", "))
+        };
+        let (answer, because) = if gains.is_empty() {
+            let why = format!("no kernel was shown to be faster than {} at any size", self.libc);
+            (Answer::No, why)
+        } else {
+            let why = format!(
+                "speed against {} where a kernel was shown to be faster, in the mean: {}{left}",
+                self.libc,
+                told.join(", ")
+            );
+            (Answer::Yes, why)
+        };
+        Closing { answer, because, trust: self.trust(), next: self.next(answer) }
+    }
+
+    fn trust(&self) -> Trust {
+        let mut trust = Trust::of(&[], self.warnings, false);
+        let seen = self.seen(|_| true);
+        let lost = seen.cells.iter().filter(|cell| cell.ratio.median > LOSS).count();
+        if let (1.., Some(Cell { ratio, row })) = (lost, seen.worst()) {
+            trust.doubt(format!(
+                "{lost} of {} checked cells lose more than 3 %, at worst {} ({} of {}, {})",
+                seen.cells.len(),
+                gain(ratio.median),
+                row.cell.operation,
+                bytes(row.cell.size),
+                state(row)
+            ));
+        }
+        if seen.cells.is_empty() && self.decisions.kernels.iter().any(|d| d.kernel != "libc") {
+            trust.doubt("there was no time to check the decisions");
+        }
+        if let Some(llc) = self.llc {
+            trust.doubt(llc);
+        }
+        trust
+    }
+
+    fn next(&self, answer: Answer) -> String {
+        match answer {
+            Answer::Yes => {
+                "programs follow it from now on: `cachewise exec -- PROGRAM`; why: `cachewise explain \
+                 --op memcpy --size 1M`"
+            }
+            _ => "nothing: libc is fine here for the calls that were tried; `cachewise tune --budget 10min` \
+                  looks longer",
+        }
+        .to_owned()
+    }
+
+    /// Who was shown to be what for one operation at the measured sizes around one, and what the referee
+    /// saw there.
+    #[must_use]
+    pub fn evidence(&self, operation: &str, size: u64, chosen: &str) -> Vec<Table> {
+        let race = self.rows.iter().filter(|row| {
+            row.experiment == RACE
+                && row.cell.operation == operation
+                && row.candidate != row.reference
+        });
+        let race: Vec<&Row> = race.collect();
+        let mut sizes: Vec<u64> = race.iter().map(|row| row.cell.size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let below = sizes.iter().copied().rfind(|at| *at <= size);
+        let above = sizes.iter().copied().find(|at| *at > size);
+        let around = [below, above].into_iter().flatten();
+        let mut tables: Vec<Table> = around.map(|at| shown(&race, at, chosen, self.libc)).collect();
+        tables.extend(self.refereed(operation, size, chosen));
+        tables
+    }
+
+    /// What the referee saw of the range that a size is in.
+    fn refereed(&self, operation: &str, size: u64, chosen: &str) -> Option<Table> {
+        let seen = self.seen(|decision| {
+            decision.operation == operation
+                && decision.kernel == chosen
+                && decision.from <= size
+                && decision.to.is_none_or(|to| size <= to)
+        });
+        if seen.cells.is_empty() {
+            return None;
+        }
+        let title = format!("The library with {chosen}, time over {}'s", self.libc);
+        let mut table =
+            Table::new(title, &[">size", "state", ">time", ">95 % interval", ">rounds"]);
+        for Cell { row, ratio } in &seen.cells {
+            table.push(vec![
+                bytes(row.cell.size),
+                state(row).replace(ANYWHERE, ""),
+                format!("{:.3}", ratio.median),
+                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
+                ratio.rounds.to_string(),
+            ]);
+        }
+        Some(table)
+    }
 }
 
-/// The figures behind a decision.
-#[must_use]
-pub fn evidence(size: u64, states: &[&str], lines: &[EvidenceLine]) -> Table {
+/// Where the destination is and how the operands lie, in the words of the legend.
+fn state(row: &Row) -> String {
+    let destination = row.cell.destination.as_deref().unwrap_or("");
+    let unequal = if row.cell.axis("unequal").is_some() { " unequal" } else { "" };
+    match row.cell.state.as_str() {
+        "aligned" => format!("{destination}{unequal}"),
+        lying => format!("{destination} {lying}{unequal}"),
+    }
+}
+
+/// The kernels at one size, the chosen one first, then the fastest.
+fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
+    let here: Vec<&&Row> = race.iter().filter(|row| row.cell.size == size).collect();
+    let mut states: Vec<String> = here.iter().map(|row| state(row)).collect();
+    states.sort_unstable();
+    states.dedup();
+    let mut names: Vec<&str> = here.iter().map(|row| row.candidate.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let ratio = |name: &str, state: &str| {
+        let of_it = |row: &&&&Row| row.candidate == name && self::state(row) == state;
+        here.iter().find(of_it).and_then(|row| row.total_ratio.or(row.ratio))
+    };
+    let mean = |name: &str| {
+        let ratios: Vec<f64> =
+            states.iter().filter_map(|state| Some(ratio(name, state)?.median)).collect();
+        geometric_mean(&ratios)
+    };
+    names.sort_by(|a, b| (*a != chosen).cmp(&(*b != chosen)).then(mean(a).total_cmp(&mean(b))));
     let mut columns = vec!["".to_owned(), "kernel".to_owned()];
     columns.extend(states.iter().map(|state| format!(">{state}")));
-    columns.push(">cost".to_owned());
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut table = Table::new(format!("Time over libc's at {}, by state", bytes(size)), &columns);
-    for line in lines {
-        let mut row = vec![if line.chosen { "->" } else { "" }.to_owned(), line.kernel.clone()];
-        row.extend(line.ratios.iter().map(|ratio| {
-            ratio.map_or("-".to_owned(), |r| {
+    let mut table =
+        Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
+    for name in names {
+        let mut cells = vec![if name == chosen { "->" } else { "" }.to_owned(), name.to_owned()];
+        cells.extend(states.iter().map(|state| {
+            ratio(name, state).map_or("-".to_owned(), |r| {
                 format!("{:.3} ({:.3} .. {:.3})", r.median, r.low, r.high)
             })
         }));
-        row.push(line.cost.map_or("-".to_owned(), |cost| format!("{cost:.3}")));
-        table.push(row);
+        table.push(cells);
+    }
+    for remark in [
+        "lower is faster, 1 is libc's time; in brackets the 95 % interval; -> is what is decided for",
+        "cached: the destination was written and read just before; evicted: it is in no cache; each with \
+         a reader after it",
+        "misaligned: operands at odd places; 4K-aliased: 4 KiB apart but for some bytes; overlap-up, -down: \
+         in one buffer; unequal: operands differ somewhere",
+    ] {
+        table.remarks.push(remark.to_owned());
     }
     table
 }
@@ -113,33 +353,85 @@ pub fn evidence(size: u64, states: &[&str], lines: &[EvidenceLine]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cachewise_measure::CellKey;
+
+    fn row(experiment: &str, size: usize, state: &str, kernel: &str, median: f64) -> Row {
+        let mut key = CellKey::new("copy", size, "aligned");
+        key.destination = Some(state.to_owned());
+        let ratio = PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 9 };
+        Row::new(experiment, key, kernel, "libc", vec![median; 9]).with_ratio(ratio)
+    }
+
+    /// A row of the referee and libc's beside it.
+    fn refereed(size: usize, state: &str, kernel: &str, median: f64) -> [Row; 2] {
+        [
+            row("tune-referee", size, state, "libc", 1.0),
+            row("tune-referee", size, state, kernel, median),
+        ]
+    }
+
+    fn decision(from: u64, to: Option<u64>, kernel: &str) -> Decision {
+        let (operation, reuse) = ("copy".to_owned(), "unknown".to_owned());
+        Decision { operation, reuse, from, to, kernel: kernel.to_owned(), ratio: None, why: None }
+    }
+
+    fn decisions() -> Decisions {
+        let kernels = vec![decision(256, Some(4095), "libc"), decision(4096, None, "copy.avx")];
+        Decisions { kernels, threads: Vec::new() }
+    }
 
     #[test]
-    fn ranges_read_as_a_person_would_say_them() {
-        let ratio = PairedRatio { median: 0.5, low: 0.4, high: 0.8, rounds: 15 };
-        let line = |reuse: &str, from, to| RangeLine {
-            operation: "copy".into(),
-            reuse: reuse.into(),
-            from,
-            to,
-            kernel: "copy.avx".into(),
-            operation_ratio: Some(ratio),
-            read_ratio: None,
-            beside_ratio: None,
+    fn what_was_checked_stands_beside_what_was_decided() {
+        let decisions = decisions();
+        let rows = [
+            refereed(4096, "cached", "copy.avx", 0.5),
+            refereed(8192, "evicted", "copy.avx", 0.98),
+            // Taken back.
+            refereed(1024, "cached", "copy.avx", 1.4),
+        ]
+        .concat();
+        let tuned = Tuned {
+            decisions: &decisions,
+            rows: &rows,
+            libc: "glibc 2.36",
+            warnings: &[],
+            llc: None,
         };
-        let lines = [
-            line("unknown", 256, Some(4095)),
-            line("unknown", 4096, None),
-            line("soon", 256, None),
+        insta::assert_snapshot!(tuned.table().terminal(None));
+        insta::assert_snapshot!(tuned.closing());
+        let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
+        let tuned = Tuned { decisions: &none, ..tuned };
+        insta::assert_snapshot!(tuned.closing());
+    }
+
+    #[test]
+    fn a_loss_that_stands_is_told() {
+        let decisions = decisions();
+        let rows = refereed(4096, "cached", "copy.avx", 1.08);
+        let tuned =
+            Tuned { decisions: &decisions, rows: &rows, libc: "glibc", warnings: &[], llc: None };
+        let told = tuned.closing().to_string();
+        assert!(told.contains("1 of 1 checked cells lose more than 3 %, at worst -7 %"), "{told}");
+        let unchecked = Tuned { rows: &[], ..tuned };
+        assert!(unchecked.closing().to_string().contains("no time to check"));
+    }
+
+    #[test]
+    fn the_figures_behind_a_decision_have_a_legend() {
+        let decisions = decisions();
+        let mut rows = vec![
+            row("tune", 4096, "cached", "copy.avx", 0.7),
+            row("tune", 4096, "evicted", "copy.avx", 0.9),
+            row("tune", 4096, "cached", "copy.sse2", 0.6),
+            row("tune", 8192, "cached", "copy.avx", 0.8),
         ];
-        insta::assert_snapshot!(ranges(&lines, "libc").terminal(None), @r"
-        Decisions, and their speed against libc
-        operation  reuse     from      to  kernel               operation  with reader  with bystander
-        copy       unknown  256 B   4 KiB  copy.avx  +100 % (+25 .. +150)            -               -
-                            4 KiB  and up  copy.avx  +100 % (+25 .. +150)            -               -
-                   soon     256 B  and up  copy.avx  +100 % (+25 .. +150)            -               -
-          speed: +100 % is twice as fast; in brackets the 95 % interval; each range ends below `to`
-          calls of up to 256 bytes without a hint take the library's own paths, whatever the profile
-        ");
+        rows.extend(refereed(6000, "cached", "copy.avx", 0.81));
+        let tuned =
+            Tuned { decisions: &decisions, rows: &rows, libc: "libc", warnings: &[], llc: None };
+        let tables = tuned.evidence("copy", 5000, "copy.avx");
+        let drawn: Vec<String> = tables.iter().map(|table| table.terminal(None)).collect();
+        assert_eq!(drawn.len(), 3);
+        insta::assert_snapshot!(drawn[0]);
+        assert!(drawn[2].contains("0.810"), "{}", drawn[2]);
     }
 }

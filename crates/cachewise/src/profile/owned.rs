@@ -66,6 +66,7 @@ pub struct Record {
 ///         nearest: None,
 ///     }],
 ///     parallel: vec![],
+///     entries: vec![],
 ///     notes: vec![],
 /// };
 /// assert_eq!(Profile::parse(profile.to_text().as_bytes()), Ok(profile));
@@ -87,6 +88,8 @@ pub struct Profile {
     /// From what size on several threads pay; an operation and supply without any is left to the
     /// computed defaults.
     pub parallel: Vec<Parallel>,
+    /// The entry that an operation's calls take; the library's own choice for one without.
+    pub entries: Vec<(Operation, String)>,
     /// Free text, one line each.
     pub notes: Vec<String>,
 }
@@ -108,6 +111,7 @@ impl Profile {
             written: text.written().to_owned(),
             decisions: text.decisions().map(Decision::from).collect(),
             parallel: text.parallel().collect(),
+            entries: text.entries().map(|line| (line.operation, line.name.to_owned())).collect(),
             notes: text.notes().map(ToOwned::to_owned).collect(),
         })
     }
@@ -128,20 +132,9 @@ impl Profile {
     /// them, and [`write_atomic`](Profile::write_atomic) asks it first.
     #[must_use]
     pub fn to_text(&self) -> String {
-        self.to_text_with(&[])
-    }
-
-    /// The same with a line for the way into each of these operations, by its
-    /// [name](crate::entry::Entry::name). Who parses that text gets a profile without those lines: they
-    /// are the library's to follow, and the tuner's to find anew.
-    #[must_use]
-    pub fn to_text_with(&self, entries: &[(Operation, &str)]) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text);
-        for (operation, name) in entries {
-            let _ = writeln!(text, "entry {operation} {name}");
-        }
         let (lines, sum) = (text.lines().count(), fnv1a64(text.as_bytes()));
         let _ = writeln!(text, "end {lines} fnv1a64:{sum:016x}");
         text
@@ -174,6 +167,9 @@ impl Profile {
                 Some(nearest) => writeln!(out, " {nearest}")?,
                 None => out.push('\n'),
             }
+        }
+        for (operation, name) in &self.entries {
+            writeln!(out, "entry {operation} {name}")?;
         }
         for Parallel { operation, supply, threads, from } in &self.parallel {
             write!(out, "parallel {operation} {supply} {threads} ")?;

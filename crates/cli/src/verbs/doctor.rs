@@ -10,6 +10,7 @@ use cachewise_measure::{Clock, Latencies, Level, Machine, NoiseSnapshot, Warning
 use cachewise_report::Table;
 use cachewise_report::advice::Advice;
 use cachewise_report::closing::Answer;
+use cachewise_report::tuning::Tuned;
 use cachewise_report::units::{bytes, significant};
 use std::path::Path;
 
@@ -83,9 +84,14 @@ fn advice(machine: &Machine) -> Advice {
 fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
     let profile = Profile::read(path)?;
     let named = profile.record.as_ref().context("the profile names no record")?;
-    let rows = Loaded::read(&path.with_file_name(&named.name))?.record.rows;
-    let advice =
-        Advice::of_library(&rows, &format!("{} {}", machine.libc.name, machine.libc.version));
+    let record = Loaded::read(&path.with_file_name(&named.name))?.record;
+    let libc = format!("{} {}", machine.libc.name, machine.libc.version);
+    let mut rows = Tuned::of(&record, &libc).library();
+    if rows.is_empty() {
+        // Tunings of schema 1 have the library among their rows.
+        rows.clone_from(&record.rows);
+    }
+    let advice = Advice::of_library(&rows, &libc);
     // What was shown of a setting is less than the library, and no program has to be started otherwise.
     Ok(match (advice, super::export::tried(path, &profile)) {
         (Advice::LibcIsFine(_) | Advice::CannotTell(_), Some((setting, Answer::Yes, because))) => {

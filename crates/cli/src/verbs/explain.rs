@@ -3,13 +3,12 @@
 use super::learned;
 use crate::{args, output, status};
 use anyhow::{Context, bail};
-use cachewise::profile::{FIRST_SIZE, MAX_SIZE, Profile, fnv1a64};
+use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64};
 use cachewise::{Reuse, Source, decision};
 use cachewise_kernels::{Operation, find};
-use cachewise_lab::tune::{EXPERIMENT, Evidence};
-use cachewise_measure::{Row, record};
+use cachewise_measure::record;
 use cachewise_report::programs;
-use cachewise_report::tuning::{self, EvidenceLine};
+use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +53,8 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
     );
     if let Some(row) = find(&kernel) {
         text.push_str(&format!("  {}\n", row.about));
+    } else if kernel == LIBC {
+        text.push_str("  the C library's own routine: no kernel was shown to be faster\n");
     }
     text.push_str(&format!("decided by: {who}\n"));
     if (args.size as u64) < FIRST_SIZE || kernel == "inlined" {
@@ -104,55 +105,25 @@ fn decided(args: &Explain) -> anyhow::Result<Decision> {
     Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))
 }
 
-/// The rows of the profile's record at the measured sizes around the one asked for.
+/// Who was shown to be what at the measured sizes around the one asked for, and what was checked.
 fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result<String> {
     let profile = Profile::read(profile_path)?;
     let named = profile.record.context("the profile names no record")?;
     let path = profile_path.with_file_name(&named.name);
     let content = std::fs::read(&path).with_context(|| path.display().to_string())?;
     if fnv1a64(&content) != named.checksum {
-        anyhow::bail!("{}: not the record this profile was made from", path.display());
+        bail!("{}: not the record this profile was made from", path.display());
     }
     let record = record::read(&path)?;
-    let rows: Vec<Row> =
-        record.rows.into_iter().filter(|row| row.experiment == EXPERIMENT).collect();
-    let machine = record.header.machine;
-    let evidence = Evidence::new(&rows).on(&machine.caches);
-    let sizes = evidence.sizes(args.op);
-    let below = sizes.iter().copied().filter(|size| *size <= args.size).max();
-    let above = sizes.iter().copied().filter(|size| *size > args.size).min();
-    let states: Vec<&str> =
-        ["warm", "misaligned", "4K-aliased", "fresh", "overlap", "read", "beside"]
-            .into_iter()
-            .filter(|state| {
-                rows.iter()
-                    .any(|row| row.cell.state == *state && row.cell.operation == args.op.name())
-            })
-            .collect();
+    let libc = &record.header.machine.libc;
+    let libc = format!("{} {}", libc.name, libc.version);
+    let tuned = Tuned::of(&record, &libc);
     let mut text = String::new();
-    for size in [below, above].into_iter().flatten() {
-        let at = evidence.at(args.op, args.reuse, size);
-        let mut lines: Vec<EvidenceLine> = at
-            .costs
-            .iter()
-            .map(|cost| EvidenceLine {
-                kernel: cost.kernel.clone(),
-                chosen: cost.kernel == chosen,
-                ratios: states
-                    .iter()
-                    .map(|state| evidence.pair(args.op, size, state, &cost.kernel))
-                    .collect(),
-                cost: Some(cost.ratio),
-            })
-            .collect();
-        lines.sort_by(|a, b| a.cost.unwrap_or(f64::MAX).total_cmp(&b.cost.unwrap_or(f64::MAX)));
-        text.push_str(&tuning::evidence(size as u64, &states, &lines).terminal(output::width()));
-        if evidence.may_fit_again(args.op, args.reuse, size) {
-            text.push_str(
-                "  ways around the cache are left out: it would hold these buffers if its other users \
-                 were quiet\n",
-            );
-        }
+    for table in tuned.evidence(args.op.name(), args.size as u64, chosen) {
+        text.push_str(&table.terminal(output::width()));
+    }
+    if text.is_empty() {
+        bail!("{}: no rows of this operation that decisions are made from today", path.display());
     }
     text.push_str(&format!("record: {}\n", path.display()));
     Ok(text)

@@ -7,6 +7,7 @@ use cachewise_lab::decide::{self, AtSize};
 use cachewise_lab::tune::{Decided, EXPERIMENT, Evidence, figures, gains};
 use cachewise_measure::{Decision, Record, Row, record};
 use cachewise_report::html::{self, Sheet};
+use cachewise_report::tuning::Tuned;
 use cachewise_report::{Table, decisions, plot, text};
 use std::io::Read as _;
 use std::path::Path;
@@ -25,8 +26,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a record, unpacking it where it is compressed. A tuning's that does not say what was
-    /// decided, as those of schema 1, is decided from its rows again.
+    /// Reads a record, unpacking it where it is compressed. A tuning's of schema 1, which does not say
+    /// what was decided, is decided from its rows again.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
         let file = path.display().to_string();
         let stored = std::fs::read(path).with_context(|| file.clone())?;
@@ -42,7 +43,7 @@ impl Loaded {
         };
         let mut record = record::read_text(&file, &String::from_utf8_lossy(&data))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if record.decisions.kernels.is_empty() {
+        if record.header.schema == 1 && record.decisions.kernels.is_empty() {
             record.decisions.kernels = again(&record);
             // Tunings from before records named their figures.
             if !record.decisions.kernels.is_empty() && record.header.figures.is_empty() {
@@ -57,6 +58,9 @@ impl Loaded {
         let found = &self.record.decisions.kernels;
         let libc = &self.record.header.machine.libc;
         let reference = format!("{} {}", libc.name, libc.version);
+        if self.record.header.schema > 1 && !found.is_empty() {
+            return Some(Tuned::of(&self.record, &reference).table());
+        }
         (!found.is_empty()).then(|| decisions::table(found, &reference))
     }
 }

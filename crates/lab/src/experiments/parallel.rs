@@ -6,7 +6,6 @@
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Task, is_copied, is_zeroed};
-use crate::recorder::Progress;
 use cachewise::Reuse;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::{Parallel, Supply};
@@ -237,39 +236,6 @@ fn sizes(bench: &Bench) -> Vec<usize> {
 
 fn work(size: usize) -> f64 {
     (size as f64).max(8e6)
-}
-
-/// What the tuner finds out about threads: its rows.
-///
-/// # Errors
-/// Wrong bytes, refused memory, a sink that fails, being stopped.
-pub(crate) fn tune(
-    experiment: &str,
-    bench: &mut Bench,
-    plan: &Plan,
-    most: usize,
-    progress: &mut dyn Progress,
-    sink: &mut dyn FnMut(&Row) -> Result<(), LabError>,
-) -> Result<Vec<Row>, LabError> {
-    let all = Threads::all().threads();
-    let sizes: Vec<usize> = sizes(bench).into_iter().filter(|size| *size <= most).collect();
-    if all < 2 || sizes.is_empty() {
-        return Ok(Vec::new());
-    }
-    let pool = Pool::new(all)?;
-    progress.begin("several threads", 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
-    let mut rows = Vec::new();
-    for operation in [Operation::Copy, Operation::Zero] {
-        for &size in &sizes {
-            let cell = (operation, size);
-            let stop = || progress.cancelled();
-            let found = measured(experiment, bench, cell, &ways(all), &pool, plan.clone(), &stop)?;
-            found.iter().try_for_each(&mut *sink)?;
-            rows.extend(found);
-            progress.advance(&format!("{operation} {}", bytes(size)), work(size));
-        }
-    }
-    Ok(rows)
 }
 
 /// From what size on several threads pay, as a profile says it.

@@ -25,6 +25,7 @@ use crate::distributions::Distribution;
 use crate::experiments::parallel::Pool;
 use crate::routines::{libc_reference, library};
 use crate::select::candidates;
+use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_kernels::{Features, Kernel, Operation};
 use cachewise_measure::{
@@ -62,7 +63,7 @@ pub struct Setup<'h> {
     pub memory: Option<usize>,
     /// Seconds of the whole tuning: a longer one has larger operations.
     pub budget: f64,
-    /// The sizes of small calls, instead of what is built in for each libc function.
+    /// The sizes of small calls, instead of the plain mixture.
     pub distribution: Option<Distribution>,
     /// Asked between samples.
     pub stop: Stop<'h>,
@@ -77,11 +78,12 @@ pub struct Hardware<'h> {
     setup: Setup<'h>,
     clock: Clock,
     latencies: Option<Latencies>,
+    features: Features,
     noise: NoiseSnapshot,
     facts: Facts,
     arena: Arena,
     kernels: BTreeMap<Operation, Vec<&'static Kernel>>,
-    distributions: BTreeMap<Operation, Distribution>,
+    distribution: Distribution,
     bystanders: BTreeMap<usize, Bystander>,
     pool: Option<Pool>,
     /// The profile that [`Arm::Library`] follows, as text.
@@ -106,7 +108,7 @@ impl<'h> Hardware<'h> {
     /// An emulated CPU; no memory for operands of a few MiB.
     pub fn new(setup: Setup<'h>) -> Result<Hardware<'h>, LabError> {
         let noise = NoiseSnapshot::take();
-        let machine = Machine::describe();
+        let mut machine = Machine::describe();
         crate::bench::refuse_emulation(&machine)?;
         let limit = calibrate::limit_memory(setup.memory);
         let clock = Clock::calibrate();
@@ -117,25 +119,25 @@ impl<'h> Hardware<'h> {
         let most = (limit / 4 * 3 / 2).saturating_sub(operands::MARGIN).min(wanted);
         let arena = Arena::within(&MemoryBudget::process(), room(most), PagePolicy::Huge, 1)?;
         let facts = calibrate::facts(&machine, &clock, &arena, latencies.as_ref(), most);
+        if facts.cache() < machine.caches.llc.bytes {
+            machine.caches.llc_usable = Some(facts.cache());
+        }
         let features = Features::detect();
         let kernels = OPERATIONS.map(|operation| (operation, preferred(operation, features)));
-        let distribution = |operation| {
-            let built_in = || Distribution::built_in(script::function(operation));
-            setup.distribution.clone().or_else(built_in).map(|found| (operation, found))
-        };
-        let distributions = OPERATIONS.into_iter().filter_map(distribution).collect();
+        let distribution = setup.distribution.clone().unwrap_or_else(script::plain);
         Ok(Hardware {
             machine,
             clock,
             latencies,
+            features,
             noise,
             facts,
             arena,
             kernels: kernels.into_iter().collect(),
-            distributions,
+            distribution,
             bystanders: BTreeMap::new(),
             pool: None,
-            followed: Vec::new(),
+            followed: nothing_decided().to_text().into_bytes(),
             table: Table::Unknown,
             checked: BTreeSet::new(),
             setup,
@@ -180,7 +182,18 @@ impl<'h> Hardware<'h> {
             }
             self.table = wanted;
         }
+        if let Arm::Entry(number) = arm
+            && let Some(entry) = self.stubs(cell.operation).nth(number)
+        {
+            return Ok(entry.function);
+        }
         Ok(library(cell.operation).function)
+    }
+
+    /// The entries that this CPU can run.
+    fn stubs(&self, operation: Operation) -> impl Iterator<Item = &'static Entry> + use<> {
+        let features = self.features;
+        entry::variants(operation).iter().filter(move |entry| entry.runs_on(features))
     }
 
     /// The name of an arm, for messages.
@@ -311,9 +324,6 @@ impl<'h> Hardware<'h> {
         let cell = ask.cell;
         let function = self.function(&cell, ask.arm)?;
         let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
-        let Some(distribution) = self.distributions.get(&cell.operation) else {
-            return Ok(Visit::default());
-        };
         // Two buffers share what everything touches.
         let span = (cell.size / 2).clamp(4096, self.arena.len() / 2);
         let dst = self.arena.as_mut_ptr();
@@ -324,7 +334,8 @@ impl<'h> Hardware<'h> {
             if (self.setup.stop)() {
                 return Err(LabError::Interrupted);
             }
-            let steps = script::draw(distribution, cell.operation, span, unequal, &mut random);
+            let steps =
+                script::draw(&self.distribution, cell.operation, span, unequal, &mut random);
             let compares = matches!(cell.operation, Operation::Compare | Operation::Equal);
             for step in &steps {
                 let (to, from) = (dst.wrapping_add(step.to), src.wrapping_add(step.from));
@@ -377,6 +388,12 @@ impl super::seam::Machine for Hardware<'_> {
         std::iter::once(libc).chain(kernels.map(|kernel| Competitor::of(kernel))).collect()
     }
 
+    fn entries(&self, operation: Operation) -> Vec<String> {
+        let names: Vec<String> = self.stubs(operation).map(|entry| entry.name.to_owned()).collect();
+        // One is no choice.
+        if names.len() > 1 { names } else { Vec::new() }
+    }
+
     fn now(&self) -> f64 {
         self.setup.begun.elapsed().as_secs_f64()
     }
@@ -389,15 +406,8 @@ impl super::seam::Machine for Hardware<'_> {
     }
 
     fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError> {
-        let profile = Profile {
-            cpu: cachewise::cpu::Cpu::detect(),
-            caches: cachewise::cpu::Caches::detect(),
-            record: None,
-            written: String::new(),
-            decisions: decisions.to_vec(),
-            parallel: parallel.to_vec(),
-            notes: Vec::new(),
-        };
+        let (decisions, parallel) = (decisions.to_vec(), parallel.to_vec());
+        let profile = Profile { decisions, parallel, ..nothing_decided() };
         self.followed = profile.to_text().into_bytes();
         self.table = Table::Unknown;
         cachewise::install(&self.followed).map_err(|error| LabError::Nothing {
@@ -409,6 +419,20 @@ impl super::seam::Machine for Hardware<'_> {
 
     fn progress(&mut self, stage: Stage, share: f64) {
         (self.setup.progress)(stage, share);
+    }
+}
+
+/// A profile for this CPU that leaves everything to the computed defaults.
+fn nothing_decided() -> Profile {
+    Profile {
+        cpu: cachewise::cpu::Cpu::detect(),
+        caches: cachewise::cpu::Caches::detect(),
+        record: None,
+        written: String::new(),
+        decisions: Vec::new(),
+        parallel: Vec::new(),
+        entries: Vec::new(),
+        notes: Vec::new(),
     }
 }
 
