@@ -34,10 +34,10 @@ use std::sync::{Arc, Weak};
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Nobody has it; otherwise the mark of who has, written by the exchange that takes it.
 const OPEN: u32 = 0;
-const TAKEN: u32 = 1;
-/// Taken, and somebody may be asleep.
-const AWAITED: u32 = 2;
+/// Beside a mark: somebody may be asleep.
+const AWAITED: u32 = 1;
 /// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is held
 /// for.
 const SPINS: u32 = 200;
@@ -62,11 +62,12 @@ unsafe impl Sync for Slot {}
 impl Slot {
     /// Takes the lock. False if it is not to be had at once, and the caller does not wait.
     pub(crate) fn acquire(&self, wait: bool) -> bool {
-        let take = |from, to| {
-            self.word.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let me = thread::current().mark();
+        let take = |with: u32| {
+            self.word.compare_exchange(OPEN, with, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         for _ in 0..SPINS {
-            if self.word.load(Ordering::Relaxed) == OPEN && take(OPEN, TAKEN) {
+            if self.word.load(Ordering::Relaxed) == OPEN && take(me) {
                 return true;
             }
             std::hint::spin_loop();
@@ -74,16 +75,36 @@ impl Slot {
         if !wait {
             return false;
         }
-        while self.word.swap(AWAITED, Ordering::Acquire) != OPEN {
-            let _ = futex::wait(&self.word, futex::Flags::PRIVATE, AWAITED, None);
+        loop {
+            let found = self.word.load(Ordering::Relaxed);
+            if found == OPEN {
+                // Others may be asleep too.
+                if take(me | AWAITED) {
+                    return true;
+                }
+                continue;
+            }
+            let awaited = found | AWAITED;
+            if found == awaited
+                || self
+                    .word
+                    .compare_exchange(found, awaited, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+            {
+                let _ = futex::wait(&self.word, futex::Flags::PRIVATE, awaited, None);
+            }
         }
-        true
     }
 
     pub(crate) fn release(&self) {
-        if self.word.swap(OPEN, Ordering::Release) == AWAITED {
+        if self.word.swap(OPEN, Ordering::Release) & AWAITED != 0 {
             let _ = futex::wake(&self.word, futex::Flags::PRIVATE, 1);
         }
+    }
+
+    /// Whether that thread has this lock: it was interrupted with it, where its signal handler asks.
+    fn is_held_by(&self, thread: &Thread) -> bool {
+        self.word.load(Ordering::Relaxed) & !AWAITED == thread.mark()
     }
 
     /// Whether the calling thread has this lock because it is forking.
@@ -201,8 +222,7 @@ extern "C" fn prepare() {
         return;
     }
     for slot in slots() {
-        let pool = slot.pool.load(Ordering::Acquire);
-        if pool == 0 || !thread.holds(pool) {
+        if !slot.is_held_by(thread) {
             slot.acquire(true);
             slot.by_fork.store(true, Ordering::Relaxed);
         }
@@ -225,11 +245,10 @@ extern "C" fn child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     let thread = thread::current();
     for slot in slots() {
-        slot.by_fork.store(false, Ordering::Relaxed);
-        let pool = slot.pool.load(Ordering::Acquire);
-        if pool == 0 || !thread.holds(pool) {
-            slot.word.store(OPEN, Ordering::Relaxed);
-        }
+        let by_fork = slot.by_fork.swap(false, Ordering::Relaxed);
+        // Nobody is asleep here.
+        let kept = !by_fork && slot.is_held_by(thread);
+        slot.word.store(if kept { thread.mark() } else { OPEN }, Ordering::Relaxed);
     }
     thread.forking.store(0, Ordering::Relaxed);
     crate::cache::forked(thread);
