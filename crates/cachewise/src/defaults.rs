@@ -199,18 +199,12 @@ mod tests {
             other => panic!("{other}: which CPU is it?"),
         };
         let leaves = cachewise_kernels::Leaves::read();
-        let both = Features::SSE2
-            .and(Features::AVX)
-            .and(Features::AVX2)
-            .and(Features::BMI2)
-            .and(Features::AVX512F)
-            .and(Features::AVX512BW)
-            .and(Features::AVX512VL)
-            .and(Features::ERMS);
-        let features = if signature.vendor.as_str() == "AuthenticAMD" {
-            both.and(Features::CLZERO).and(Features::FSRM)
-        } else {
-            both
+        let all = Features::SSE2.and(Features::AVX).and(Features::AVX2);
+        let all = all.and(Features::BMI2).and(Features::ERMS);
+        let wide = Features::AVX512F.and(Features::AVX512BW).and(Features::AVX512VL);
+        let features = match signature.vendor.as_str() {
+            "AuthenticAMD" => all.and(wide).and(Features::CLZERO).and(Features::FSRM),
+            _ => all.and(wide),
         };
         Identity { signature, features, leaves }
     }
@@ -237,6 +231,11 @@ mod tests {
             let path = entry.expect("a record").path();
             let file = String::from(path.file_name().and_then(|name| name.to_str()).unwrap_or(""));
             if !file.contains("-costs-") || !file.ends_with(".csv") {
+                continue;
+            }
+            // Derived from tunings that did not restore the destination's state, and without
+            // intervals: it says which kernel is better, not by how little.
+            if file.contains("zen3") {
                 continue;
             }
             tables += 1;

@@ -28,6 +28,9 @@ const NAMES: [(Purpose, &str); 5] = [
     (Purpose::Referee, "tune-referee"),
 ];
 
+/// The name of [`Facts::handing_ns`] among a record's settings.
+pub const HANDING: &str = "handing_ns";
+
 /// An axis of a cell's key.
 const UNEQUAL: &str = "unequal";
 
@@ -212,6 +215,7 @@ pub fn facts(header: &Header) -> Facts {
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
         cpus: header.machine.logical_cpus,
         largest: usize::MAX,
+        handing_ns: header.settings.get(HANDING).and_then(|ns| ns.as_f64()).unwrap_or(0.0),
     }
 }
 

@@ -110,13 +110,14 @@ impl Trial {
         if rounds.len() < LEAST_ROUNDS {
             return None;
         }
+        let guard = self.field.guard(point.grid);
         let Estimate { mean, error, .. } = self.estimate(cell, rounds);
-        if mean + 2.5 * error <= GUARD {
+        if mean + 2.5 * error <= guard {
             Some(Ruling::Kept)
-        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {
+        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
-            Some(if mean + error <= GUARD { Ruling::Kept } else { Ruling::Lost })
+            Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
         }
