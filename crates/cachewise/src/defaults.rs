@@ -252,7 +252,9 @@ mod tests {
                 cells.entry(cell).or_default().insert(fields[1].into(), times);
             }
             let (mut checked, mut product) = (0, 0.0);
-            for ((operation, n, state), times) in &cells {
+            // Where a table has no interval of libc's, it says nothing about a few per cent.
+            let known = |times: &BTreeMap<String, [f64; 3]>| times["libc"][0] < times["libc"][2];
+            for ((operation, n, state), times) in cells.iter().filter(|(_, times)| known(times)) {
                 let operation = Operation::from_name(operation).expect("an operation");
                 let chosen = name(operation, *n, &identity);
                 let libc = times["libc"];

@@ -53,7 +53,7 @@ fn parts(text: &str) -> (String, Vec<String>) {
 #[test]
 fn what_a_guide_quotes_is_printed_by_the_command() {
     let mut printed = String::new();
-    for folder in ["report", "lab", "cli"] {
+    for folder in ["measure", "report", "lab", "cli"] {
         sources(&root().join("crates").join(folder).join("src"), &mut printed);
     }
     let mut seen = 0;

@@ -7,7 +7,7 @@ use super::race::Race;
 use super::ranges::{LIBC, MOST_RANGES, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Facts, Machine};
+use super::seam::{Facts, Machine, Stage};
 use super::threads;
 use super::tuning::{Settings, Shown, Tuning};
 use super::visits::Visits;
@@ -52,6 +52,8 @@ pub fn run(
             Trial::new(field, chosen, &mut visits.random)
         })
         .collect();
+    let now = visits.machine.now();
+    visits.machine.progress(Stage::Referee, now / budget);
     let mut referee = Referee { visits: &mut visits, evidence, facts, whole: budget };
     let repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
     let scripts = referee.scripts(&trials, SCRIPTS_UNTIL * budget)?;
