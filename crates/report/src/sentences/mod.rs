@@ -119,7 +119,10 @@ fn named<'r>(of_cell: &[&'r Row], name: &str) -> Option<&'r Row> {
 
 /// Whole cost of one candidate over another's of the same rounds of one cell.
 fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<PairedRatio> {
-    Some(named(of_cell, ours)?.over(named(of_cell, theirs)?))
+    let pair = named(of_cell, ours)?.over(named(of_cell, theirs)?);
+    // A cost at or below nothing is noise, and so is what is divided by it.
+    let told = [pair.low, pair.median, pair.high].iter().all(|r| r.is_finite() && *r > 0.0);
+    told.then_some(pair)
 }
 
 /// One row's operation over another's of the same rounds.

@@ -9,7 +9,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         return Vec::new();
     }
     let mut texts = Vec::new();
-    let means = means(&cells);
+    let (means, compared) = means(&cells);
     let text = |means: &[(&str, f64)]| {
         let texts: Vec<String> =
             means.iter().map(|(name, mean)| format!("{name} {mean:.2}")).collect();
@@ -26,7 +26,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         texts.push(format!(
             "Policies over {} cells of receiving and sending (001.8; whole cost over \"never NT\", \
              geometric mean): {head}: {}",
-            cells.len(),
+            compared,
             text(&means)
         ));
     } else {
@@ -62,28 +62,40 @@ const TIE: f64 = 1.02;
 
 type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
 
-/// Each policy's whole cost over "never NT", the geometric mean over cells, cheapest first.
-fn means(cells: &Cells<'_>) -> Vec<(&'static str, f64)> {
-    let mut means: Vec<(&'static str, f64)> = POLICIES
+/// Each policy's whole cost over "never NT", the geometric mean, cheapest first, over the cells in which
+/// all of them can be measured; and how many these are.
+fn means(cells: &Cells<'_>) -> (Vec<(&'static str, f64)>, usize) {
+    let there: Vec<&'static str> = POLICIES
         .into_iter()
-        .filter_map(|name| {
-            let ratios: Vec<f64> = cells
-                .iter()
-                .filter_map(|(_, of_cell)| between(of_cell, name, "never NT"))
-                .map(|pair| pair.median)
-                .collect();
-            (!ratios.is_empty()).then(|| (name, stats::geometric_mean(&ratios)))
+        .filter(|name| {
+            cells.iter().any(|(_, of_cell)| of_cell.iter().any(|r| r.candidate == *name))
         })
         .collect();
+    let ratios: Vec<Vec<f64>> = cells
+        .iter()
+        .filter_map(|(_, of_cell)| {
+            let ratio = |name: &&str| Some(between(of_cell, name, "never NT")?.median);
+            there.iter().map(ratio).collect()
+        })
+        .collect();
+    if ratios.is_empty() {
+        return (Vec::new(), 0);
+    }
+    let of = |at: usize| ratios.iter().map(|cell| cell[at]).collect::<Vec<f64>>();
+    let mut means: Vec<(&'static str, f64)> = there
+        .into_iter()
+        .enumerate()
+        .map(|(at, name)| (name, stats::geometric_mean(&of(at))))
+        .collect();
     means.sort_by(|a, b| a.1.total_cmp(&b.1));
-    means
+    (means, ratios.len())
 }
 
 /// Is "only when known non-temporal" (Evans's advice) better than what size alone can decide?
 fn recommended(cells: &Cells<'_>) -> Option<String> {
     let by_size = ["NT from 64K", "NT above L2"];
     let (mut known, mut rule): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    let all = means(cells);
+    let (all, _) = means(cells);
     let best = all.iter().find(|(name, _)| by_size.contains(name))?.0;
     for (_, of_cell) in cells {
         let (Some(ours), Some(theirs)) =
@@ -162,6 +174,19 @@ mod tests {
         let said = verdicts(&rows).pop().expect("a sentence");
         assert!(said.contains("5 % at 16 KiB to 76 % at 2 MiB"), "{said}");
         assert!(said.contains("in 3 cells"), "{said}");
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_in_no_mean() {
+        let mut rows = point(RECEIVE, 4096, true, 100.0, 120.0);
+        let mut lost = point(RECEIVE, 8192, true, 100.0, 120.0);
+        lost.iter_mut().filter(|row| row.candidate == "always NT").for_each(|row| {
+            row.operation_ns.iter_mut().for_each(|ns| *ns = -*ns);
+        });
+        rows.extend(lost);
+        let said = verdicts(&rows);
+        assert!(said[0].starts_with("Policies over 1 cells"), "{said:?}");
+        assert!(said.iter().all(|text| !text.contains("NaN")), "{said:?}");
     }
 
     #[test]
