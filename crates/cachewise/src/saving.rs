@@ -9,7 +9,7 @@
 //! exchanges a directory for another meanwhile redirects nothing. By system call, without an
 //! allocation: some of it happens inside a program's `memcpy`.
 //!
-//! [`Steps`] is what all that asks of a file system; a test puts another one behind it.
+//! `Steps` is what all that asks of a file system; a test puts another one behind it.
 
 use crate::cursor::Cursor;
 use crate::os::{self, Errno, File, Scratch};
@@ -249,7 +249,7 @@ pub(crate) fn set_aside(path: &CStr, as_path: &CStr) -> Result<(), Errno> {
 
 /// A lock on the file of that name, by a file beside it: `FILE.lock`. It ends with this object, or with
 /// the process, however that ends; a forked child does not have it. For that it is one of `fcntl`'s,
-/// which are a process's; among the threads of one process [`SAVERS`] decides.
+/// which are a process's; among the threads of one process `SAVERS` decides.
 pub struct Lock {
     file: File,
 }

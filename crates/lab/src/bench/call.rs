@@ -50,7 +50,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// A move by [`OVERLAP`] bytes inside one buffer, in turn upwards and downwards.
+    /// A move by `OVERLAP` bytes inside one buffer, in turn upwards and downwards.
     #[must_use]
     pub fn overlapping(routine: &Routine) -> Call<'c> {
         let Function::Move(function) = routine.function else { return Call::of(routine) };

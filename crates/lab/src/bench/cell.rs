@@ -31,7 +31,7 @@ impl Placement {
 pub enum Layout {
     /// In one arena, the destination that many bytes above the source at least; a multiple of a page.
     Apart(usize),
-    /// In one buffer, overlapping by all but [`OVERLAP`](super::OVERLAP) bytes.
+    /// In one buffer, overlapping by all but `OVERLAP` bytes.
     Overlapping,
     /// The destination on pages that the operating system has just given.
     Fresh,
