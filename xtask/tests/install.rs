@@ -111,7 +111,10 @@ fn an_installed_library_is_found_and_works() {
 fn executed(command: &Path, home: &Path, options: &[&str]) -> (String, String) {
     let mut exec = Command::new(command);
     exec.arg("exec").args(options).args(["--", "/bin/cat", "/proc/self/maps"]);
-    exec.env("HOME", home).env_remove("XDG_DATA_HOME").env_remove("LD_PRELOAD");
+    exec.env("HOME", home);
+    for name in ["XDG_DATA_HOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "CACHEWISE_LIBRARY"] {
+        exec.env_remove(name);
+    }
     let output = run(&mut exec);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     (text(output), told)
