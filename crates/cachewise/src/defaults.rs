@@ -52,8 +52,8 @@ use cachewise_kernels::{Features, Operation};
 /// certainly do.
 const STRING_FROM: u64 = 4096;
 
-/// What stores leave to the C library from here on.
-const LIBC_FROM: u64 = 2048;
+/// What stores leave to the C library from here on; below, it is called for nothing.
+pub(crate) const LIBC_FROM: u64 = 2048;
 
 /// Writes the computed decisions into every row that `decided` has no bit for, and into the others
 /// below the first size that a profile decides.

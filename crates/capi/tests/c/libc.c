@@ -1,4 +1,4 @@
-/* What is decided for 1000 bytes, and that the bytes are right: linked, or by dlopen of argv[1]. */
+/* What is decided for 3000 bytes, and that the bytes are right: linked, or by dlopen of argv[1]. */
 #define _GNU_SOURCE
 #include "cachewise.h"
 #ifdef BY_NAME
@@ -8,7 +8,7 @@
 #include <string.h>
 
 int main(int count, char **arguments) {
-    static unsigned char from[100000], to[100000];
+    static unsigned char from[300000], to[300000];
     const char *(*decision)(enum cw_operation, enum cw_reuse, size_t) = 0;
     void *(*copy)(void *, const void *, size_t) = 0;
     void *(*zero)(void *, size_t) = 0;
@@ -43,7 +43,7 @@ int main(int count, char **arguments) {
             return 1;
         }
     }
-    printf("%s %s %s\n", decision(CW_COPY, CW_REUSE_UNKNOWN, 1000),
-           decision(CW_ZERO, CW_REUSE_NEVER, 1000), decision(CW_EQUAL, CW_REUSE_UNKNOWN, 1000));
+    printf("%s %s %s\n", decision(CW_COPY, CW_REUSE_UNKNOWN, 3000),
+           decision(CW_ZERO, CW_REUSE_NEVER, 3000), decision(CW_EQUAL, CW_REUSE_UNKNOWN, 3000));
     return 0;
 }

@@ -11,11 +11,11 @@ use anyhow::Context;
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
-use cachewise_lab::tune::again::{HANDING, decide_again, facts};
+use cachewise_lab::tune::again::{decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
 use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::rounds::Evidence;
-use cachewise_lab::tune::seam::{Machine as _, Stage};
+use cachewise_lab::tune::seam::Stage;
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
 use cachewise_measure::{Machine, Record, Writer, record};
@@ -90,7 +90,6 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     header.settings = BTreeMap::from([
         ("experiment".to_owned(), "tune".into()),
         ("budget".to_owned(), budget.into()),
-        (HANDING.to_owned(), hardware.facts().handing_ns.into()),
     ]);
     header.figures = recording::figures();
     writer.header(&header)?;

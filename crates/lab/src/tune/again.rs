@@ -28,9 +28,6 @@ const NAMES: [(Purpose, &str); 5] = [
     (Purpose::Referee, "tune-referee"),
 ];
 
-/// The name of [`Facts::handing_ns`] among a record's settings.
-pub const HANDING: &str = "handing_ns";
-
 /// An axis of a cell's key.
 const UNEQUAL: &str = "unequal";
 
@@ -215,7 +212,6 @@ pub fn facts(header: &Header) -> Facts {
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
         cpus: header.machine.logical_cpus,
         largest: usize::MAX,
-        handing_ns: header.settings.get(HANDING).and_then(|ns| ns.as_f64()).unwrap_or(0.0),
     }
 }
 

@@ -82,10 +82,6 @@ pub(super) struct Field {
     previous: Vec<Option<usize>>,
     /// What no number of rounds removes.
     pub floor: f64,
-    /// [`Facts::handing_ns`].
-    handing_ns: f64,
-    /// libc's least time per size, in ns.
-    quickest: Vec<f64>,
 }
 
 /// What the rounds of a field show.
@@ -132,8 +128,6 @@ impl Field {
             rounds: vec![vec![vec![Vec::new(); sizes.len()]; views.len()]; arms.len()],
             refused: table(false),
             floor: FLOOR,
-            handing_ns: facts.handing_ns,
-            quickest: vec![f64::INFINITY; sizes.len()],
             live,
             previous,
             operation,
@@ -152,7 +146,6 @@ impl Field {
         }
         retain(&mut self.sizes, &keep);
         retain(&mut self.previous, &keep);
-        retain(&mut self.quickest, &keep);
         self.live.iter_mut().chain(&mut self.refused).for_each(|of_arm| retain(of_arm, &keep));
         self.views.retain(view);
         self.rounds =
@@ -167,9 +160,6 @@ impl Field {
             let (Some(view), Some(size)) = (view, size) else { continue };
             if cell.operation != self.operation {
                 continue;
-            }
-            for reference in &log.reference {
-                self.reference(size, reference.total());
             }
             for arm in 1..self.arms.len() {
                 let log_ratios = log
@@ -187,24 +177,6 @@ impl Field {
         if log_ratio.is_finite() {
             self.rounds[arm][view][size].push(log_ratio);
         }
-    }
-
-    /// One time of libc's, in ns.
-    pub(super) fn reference(&mut self, size: usize, total: f64) {
-        if total > 0.0 {
-            self.quickest[size] = self.quickest[size].min(total);
-        }
-    }
-
-    /// What the decision for libc costs at a size over libc itself, as a logarithm: its routine is
-    /// called through the library's table. A kernel that loses no more than this loses nothing.
-    pub(super) fn handing(&self, size: usize) -> f64 {
-        (self.handing_ns / self.quickest[size]).ln_1p()
-    }
-
-    /// What an arm may lose to libc itself at a size.
-    pub(super) fn guard(&self, size: usize) -> f64 {
-        GUARD.max(self.handing(size))
     }
 
     /// Whether the previous profile names an arm at a size.
@@ -314,16 +286,15 @@ impl Field {
             let bound = |arm: usize| {
                 let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
                 let z = always(value.rounds);
-                let safe = worst.rounds >= LEAST_ROUNDS
-                    && worst.mean + z * worst.error <= self.guard(size);
-                if safe { value.mean + z * value.error } else { self.handing(size) }
+                let safe = worst.rounds >= LEAST_ROUNDS && worst.mean + z * worst.error <= GUARD;
+                if safe { value.mean + z * value.error } else { 0.0 }
             };
-            let best = (1..self.arms.len()).map(bound).fold(self.handing(size), f64::min);
+            let best = (0..self.arms.len()).map(bound).fold(0.0, f64::min);
             for arm in self.live(size) {
                 let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
                 let out = if value.rounds >= LEAST_ROUNDS {
                     value.mean - always(value.rounds) * value.error > best + CLASS
-                        || worst.mean - always(worst.rounds) * worst.error > self.guard(size)
+                        || worst.mean - always(worst.rounds) * worst.error > GUARD
                 } else {
                     value.rounds > 0 && value.mean > HOPELESS
                 };
@@ -349,16 +320,14 @@ impl Field {
             let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
             let admissible = class(self.arms[arm].class)
                 && value.rounds >= LEAST_ROUNDS
-                && worst.mean + margin(arm, size) * worst.error <= self.guard(size)
+                && worst.mean + margin(arm, size) * worst.error <= GUARD
                 && !self.refused[arm][size];
             let loyalty = match self.previous[size] {
                 Some(LIBC) => LOYALTY,
                 Some(previous) if previous == arm => -LOYALTY,
                 _ => 0.0,
             };
-            let handing = if arm == LIBC { self.handing(size) } else { 0.0 };
-            admissible
-                .then_some(handing + value.mean + value.error + loyalty + PREFERENCE * arm as f64)
+            admissible.then_some(value.mean + value.error + loyalty + PREFERENCE * arm as f64)
         };
         let of_arm = |arm| (0..self.sizes.len()).map(|size| cost(arm, size)).collect();
         (0..self.arms.len()).map(of_arm).collect()

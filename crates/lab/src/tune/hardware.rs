@@ -17,8 +17,8 @@ mod operands;
 mod script;
 
 use super::seam::{
-    After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Machine as _, Sample,
-    Script, Stage, Visit,
+    After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Sample, Script, Stage,
+    Visit,
 };
 use crate::LabError;
 use crate::distributions::Distribution;
@@ -125,7 +125,7 @@ impl<'h> Hardware<'h> {
         let features = Features::detect();
         let kernels = OPERATIONS.map(|operation| (operation, preferred(operation, features)));
         let distribution = setup.distribution.clone().unwrap_or_else(script::plain);
-        let mut hardware = Hardware {
+        Ok(Hardware {
             machine,
             clock,
             latencies,
@@ -141,46 +141,7 @@ impl<'h> Hardware<'h> {
             table: Table::Unknown,
             checked: BTreeSet::new(),
             setup,
-        };
-        hardware.facts.handing_ns = hardware.handing()?;
-        Ok(hardware)
-    }
-
-    /// What a call of libc's `memcpy` costs more through the library's table, in ns: the median
-    /// difference of groups of hot calls, half a KiB each.
-    fn handing(&mut self) -> Result<f64, LabError> {
-        const CALLS: usize = 2000;
-        const BYTES: usize = 512;
-        let everything = OPERATIONS.iter().flat_map(|&operation| {
-            cachewise::profile::hints(operation).iter().map(move |&reuse| Decision {
-                operation,
-                reuse,
-                from: cachewise::profile::FIRST_SIZE,
-                to: cachewise::profile::MAX_SIZE,
-                kernel: cachewise::profile::LIBC.to_owned(),
-                nearest: None,
-            })
-        });
-        self.follow(&everything.collect::<Vec<_>>(), &[])?;
-        let callers = [libc_reference(Operation::Copy), library(Operation::Copy)];
-        let dst = self.arena.as_mut_ptr();
-        let src = dst.wrapping_add(self.arena.len() / 2).cast_const();
-        let mut differences = Vec::new();
-        for _ in 0..31 {
-            let [libc, ours] = [0, 1].map(|who| {
-                let from = self.clock.now();
-                if let cachewise_kernels::Function::Copy(copy) = callers[who].function {
-                    for _ in 0..CALLS {
-                        // SAFETY: both halves of the arena are longer than this, and apart.
-                        std::hint::black_box(unsafe { copy(dst, src, BYTES) });
-                    }
-                }
-                self.clock.nanoseconds(from, self.clock.now())
-            });
-            differences.push((ours - libc) / CALLS as f64);
-        }
-        self.follow(&[], &[])?;
-        Ok(cachewise_measure::stats::median(&differences).max(0.0))
+        })
     }
 
     /// What has disturbed the tuning so far.

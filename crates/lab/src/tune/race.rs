@@ -260,7 +260,6 @@ impl<'r, 'm> Race<'r, 'm> {
                 arms.iter().map(|arm| self.entrant(field, cell, *arm)).collect();
             let Some(round) = self.visits.round(&libc, &others, samples, stop)? else { continue };
             bought = true;
-            self.fields[field].reference(size, round.reference.total());
             let mut seen = Vec::new();
             for ((arm, other), sample) in arms.iter().zip(&others).zip(&round.others) {
                 let Some(sample) = *sample else { continue };

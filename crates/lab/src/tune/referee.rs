@@ -110,14 +110,13 @@ impl Trial {
         if rounds.len() < LEAST_ROUNDS {
             return None;
         }
-        let guard = self.field.guard(point.grid);
         let Estimate { mean, error, .. } = self.estimate(cell, rounds);
-        if mean + 2.5 * error <= guard {
+        if mean + 2.5 * error <= GUARD {
             Some(Ruling::Kept)
-        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
+        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
-            Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
+            Some(if mean + error <= GUARD { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
         }

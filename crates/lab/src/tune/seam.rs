@@ -101,8 +101,6 @@ pub struct Facts {
     pub cpus: usize,
     /// The largest operation that the memory budget allows, in bytes.
     pub largest: usize,
-    /// What a call of libc's routine costs more through the library's table than by itself, in ns.
-    pub handing_ns: f64,
 }
 
 impl Facts {

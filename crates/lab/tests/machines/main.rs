@@ -45,7 +45,6 @@ fn plain(table: Table) -> Kind {
             dram_ns: 110.0,
             cpus: 2,
             largest: 1 << 30,
-            handing_ns: 0.0,
         },
         bandwidth: 10.0,
         noise: 1.0,

@@ -48,7 +48,6 @@ pub(super) fn facts(
         dram_ns,
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         largest,
-        handing_ns: 0.0,
     }
 }
 
