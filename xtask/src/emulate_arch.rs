@@ -330,8 +330,8 @@ fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<
         ensure!(!doctor.contains(unit), "doctor prints a time: {doctor}");
     }
     let decision = succeeds(&["explain", "--op", "zero", "--size", "1M"])?;
-    let block = if target.name == "aarch64" { "zero.zva" } else { "zero.dcbz" };
-    ensure!(decision.contains(block), "the computed decision is not {block}: {decision}");
+    // Nothing was measured on this CPU, so large stores are the C library's.
+    ensure!(decision.contains("libc (from 2 KiB"), "the computed decision is not libc: {decision}");
 
     let experiments = succeeds(&["list", "experiments", "--format", "json"])?;
     for line in experiments.lines() {
