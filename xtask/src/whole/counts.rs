@@ -36,8 +36,10 @@ impl Counts {
                     let key = (operation.to_owned(), place.trim_end().to_owned());
                     counts.sites.entry(key).or_default()
                 }
-                ("all" | "site", _) | (_, Some(_)) => continue,
-                (size, None) => {
+                ("all" | "site", _) => continue,
+                (size, _) if !size.starts_with(|first: char| first.is_ascii_digit()) => continue,
+                // A class, and who did it where the library says so.
+                (size, _) => {
                     let key = (operation.to_owned(), first_size(size));
                     &mut counts.calls.entry(key).or_insert((size.to_owned(), (0, 0))).1
                 }
@@ -94,8 +96,8 @@ mod tests {
     #[test]
     fn what_the_library_prints_is_added_up() {
         let part = "cachewise: calls of process 7 (/bin/x)\n\
-            operation size calls bytes\n\
-            copy 2..4 3 8\ncopy all 3 8\nzero 1M..2M 1 1048576\nzero all 1 1048576\n\
+            operation size calls bytes done by\n\
+            copy 2..4 3 8 inlined\ncopy all 3 8\nzero 1M..2M 1 1048576\nzero all 1 1048576\n\
             call sites of 64K and more:\nzero site 1 1048576 /bin/x+0x10 f+0x2\n\
             copy site 2 99 /bin/x+0x20\nand 3 more\n\
             4 calls from places that the table had no room for\n\
