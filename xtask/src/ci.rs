@@ -3,7 +3,10 @@
 use crate::emulate::{self, Options, Outcome};
 use crate::emulate_arch;
 use anyhow::{Context as _, Result, bail};
-use std::io::{BufRead as _, BufReader};
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,33 +50,105 @@ const STAGES: &[Stage] = &[
     ("avx512-emulated", avx512),
 ];
 
-/// Runs the stages named, or all. One that lacks something fails, unless skips are allowed.
-pub fn run(names: &[String], allow_skips: bool) -> Result<()> {
+/// Runs the stages named, or all, each in a process whose output is kept in `target/ci/STAGE.log`:
+/// shown are the closing lines of test runners, and the end of what a stage that failed printed. The
+/// other stages run all the same. One that lacks something fails, unless skips are allowed.
+pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !STAGES.iter().any(|(stage, _)| stage == name))
     {
         let known: Vec<_> = STAGES.iter().map(|(stage, _)| *stage).collect();
         bail!("stage: found \"{unknown}\", accepted {}", known.join(", "));
     }
-    let mut told = Vec::new();
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let logs = Path::new(&target).join("ci");
+    fs::create_dir_all(&logs).with_context(|| format!("{}", logs.display()))?;
+    let (mut told, mut failed) = (Vec::new(), Vec::new());
     for (name, stage) in STAGES {
         if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
             continue;
         }
         println!("=== {name}");
         let begun = Instant::now();
-        let ended = stage()?;
+        let ended = if verbose { whole(stage, allow_skips) } else { apart(name, allow_skips, &logs) };
         let seconds = begun.elapsed().as_secs();
-        told.push(match ended {
-            Ended::Passed => format!("{name}: passed in {seconds} s"),
-            Ended::Skipped(why) if allow_skips => format!("{name}: SKIPPED, {why}"),
-            Ended::Skipped(why) => bail!("{name} cannot run: {why}"),
-        });
+        match ended {
+            Ok(()) => told.push(format!("{name}: passed in {seconds} s")),
+            Err(error) => {
+                println!("{name}: {error:#}");
+                told.push(format!("{name}: FAILED in {seconds} s, {error:#}"));
+                failed.push(*name);
+            }
+        }
     }
     println!("=== stages");
     for line in told {
         println!("{line}");
     }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
     Ok(())
+}
+
+/// A stage in this process, with all that it prints.
+fn whole(stage: &fn() -> Result<Ended>, allow_skips: bool) -> Result<()> {
+    match stage()? {
+        Ended::Passed => {}
+        Ended::Skipped(why) if allow_skips => println!("SKIPPED, {why}"),
+        Ended::Skipped(why) => bail!("cannot run: {why}"),
+    }
+    Ok(())
+}
+
+/// A stage in a process of its own.
+fn apart(name: &str, allow_skips: bool, logs: &Path) -> Result<()> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["ci", "--verbose", name]).stdin(Stdio::null());
+    if allow_skips {
+        command.arg("--allow-skips");
+    }
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn()?;
+    // It keeps copies of the pipe's end to write to, which would never close.
+    drop(command);
+    let path = logs.join(format!("{name}.log"));
+    let mut log = BufWriter::new(fs::File::create(&path)?);
+    let mut last = VecDeque::new();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        writeln!(log, "{line}")?;
+        if is_closing(&line) {
+            println!("{line}");
+        }
+        last.push_back(line);
+        if last.len() > SHOWN {
+            last.pop_front();
+        }
+    }
+    log.flush()?;
+    let status = child.wait()?;
+    if !status.success() {
+        println!("--- the last lines of {}", path.display());
+        for line in &last {
+            println!("{line}");
+        }
+        println!("---");
+        bail!("{status}");
+    }
+    Ok(())
+}
+
+/// How much of what a failed stage printed is shown.
+const SHOWN: usize = 120;
+
+/// What is shown of a stage that passes, or before the end of one that fails.
+fn is_closing(line: &str) -> bool {
+    let begins = ["test result:", "     Running", "   Doc-tests", "matrix:", "conformance:", "fuzz:"];
+    begins.iter().any(|begin| line.starts_with(begin))
+        || line.starts_with("emulated ")
+        || line.ends_with("... FAILED")
+        || line.contains("SKIPPED, ")
 }
 
 fn cargo(arguments: &[&str]) -> Result<Ended> {

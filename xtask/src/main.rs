@@ -39,6 +39,9 @@ enum Chore {
         /// Name a stage that lacks something on this machine and go on; without this it fails.
         #[arg(long)]
         allow_skips: bool,
+        /// Print all that the stages print, in this process.
+        #[arg(long)]
+        verbose: bool,
     },
     /// glibc's and jemalloc's own tests under the preload libraries; minutes.
     Conformance {
@@ -125,7 +128,7 @@ enum Chore {
 
 fn main() -> Result<()> {
     match Arguments::parse().chore {
-        Chore::Ci { stages, allow_skips } => ci::run(&stages, allow_skips)?,
+        Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose)?,
         Chore::Conformance { only } => {
             conformance::run(only.as_deref())?;
         }
