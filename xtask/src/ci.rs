@@ -69,7 +69,8 @@ pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
         }
         println!("=== {name}");
         let begun = Instant::now();
-        let ended = if verbose { whole(stage, allow_skips) } else { apart(name, allow_skips, &logs) };
+        let ended =
+            if verbose { whole(stage, allow_skips) } else { apart(name, allow_skips, &logs) };
         let seconds = begun.elapsed().as_secs();
         match ended {
             Ok(()) => told.push(format!("{name}: passed in {seconds} s")),
@@ -144,7 +145,8 @@ const SHOWN: usize = 120;
 
 /// What is shown of a stage that passes, or before the end of one that fails.
 fn is_closing(line: &str) -> bool {
-    let begins = ["test result:", "     Running", "   Doc-tests", "matrix:", "conformance:", "fuzz:"];
+    let begins =
+        ["test result:", "     Running", "   Doc-tests", "matrix:", "conformance:", "fuzz:"];
     begins.iter().any(|begin| line.starts_with(begin))
         || line.starts_with("emulated ")
         || line.ends_with("... FAILED")
