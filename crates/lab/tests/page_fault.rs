@@ -29,6 +29,8 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
         "kernel THP",
         "MAP_POPULATE",
         "MADV_POPULATE_WRITE",
+        "ready 4k",
+        "ready 4k, fault-around",
         "calloc",
         "pool hot-zero",
         "pool prezeroed",
@@ -49,6 +51,12 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
         match row.candidate.as_str() {
             // Each page is faulted in by itself, once per repetition.
             "kernel 4k" => assert!(figure(row, names::FAULTS) >= 0.99),
+            // As many, and they zero nothing: that was done, and is billed.
+            "ready 4k" => {
+                assert!(figure(row, names::FAULTS) >= 0.99);
+                assert!(figure(row, names::SCRUB) > 0.0);
+            }
+            "ready 4k, fault-around" => assert!(figure(row, names::FAULTS) < 0.5),
             "pool prezeroed" | "pool hot-zero" => {
                 assert!(figure(row, names::FAULTS) < 0.2);
                 assert!(figure(row, names::SCRUB) > 0.0 || row.candidate.ends_with("hot-zero"));
@@ -56,10 +64,25 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
             _ => {}
         }
     }
+    for name in ["start 0", "start 9", "start 9, stop 4", "load 0", "no scrubber"] {
+        for state in [names::SCRUB_SETTINGS, names::BYSTANDER_WALK] {
+            let of = |row: &&Row| row.candidate == name && row.cell.state == state;
+            let row = rows.iter().find(of).unwrap_or_else(|| panic!("{state}, {name}"));
+            assert_eq!(row.operation_ns.len(), 2);
+            assert!((0.0..=1.0).contains(&figure(row, names::HIT_SHARE)), "{name}");
+        }
+    }
+    for name in ["no scrubber", "start 18: never"] {
+        let row = rows.iter().find(|row| row.candidate == name).expect("it takes part");
+        // Nobody zeroes anything, and what the pool was made with is used up.
+        assert_eq!(figure(row, names::HIT_SHARE), 0.0, "{name}");
+    }
     let histogram = rows.iter().find_map(|row| row.histogram.as_ref()).expect("latencies");
     assert_eq!(histogram.counts.iter().sum::<u64>() + histogram.above, 20_000);
     assert!(verdicts[0].starts_with("A prezeroed page is taken"), "{verdicts:?}");
     assert!(verdicts.iter().any(|text| text.contains("p99.9")), "{verdicts:?}");
+    assert!(verdicts.iter().any(|text| text.contains("zeroes nothing")), "{verdicts:?}");
+    assert!(verdicts.iter().any(|text| text.contains("through the cache")), "{verdicts:?}");
 
     let refused = |options: &Options| run(&mut Bench::new(7, None).expect("a bench"), options);
     let error = refused(&Options { kernels: Some("zero.*".into()), ..Options::default() });
@@ -72,6 +95,6 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
 
 #[test]
 fn every_byte_is_looked_at() {
-    // Nine ways, twice each.
-    assert_eq!(page_fault::verify(1 << 20).expect("zero"), 18 * 256);
+    // Eleven ways, twice each.
+    assert_eq!(page_fault::verify(1 << 20).expect("zero"), 22 * 256);
 }

@@ -95,6 +95,24 @@ pub const TOTAL_CPU: &str = "total_cpu_ns";
 pub const FAULT: &str = "fault";
 /// What every way to get a page is compared with.
 pub const KERNEL_FAULT: &str = "kernel 4k";
+/// A fault that finds its page there and zero, and maps it: what is left of a fault without zeroing.
+pub const READY_FAULT: &str = "ready 4k";
+/// The same where a fault maps the neighbours too, as it does when pages are read first.
+pub const READY_AROUND: &str = "ready 4k, fault-around";
+/// A page of the pool, zeroed before: no fault.
+pub const PREZEROED: &str = "pool prezeroed";
+/// State: a program beside the scrubber, whose settings are the candidates.
+pub const SCRUB_SETTINGS: &str = "scrubber's settings";
+/// State: the bystander's walk while the scrubber works by those settings.
+pub const BYSTANDER_WALK: &str = "bystander beside the scrubber";
+/// What the other settings are compared with: from order 4 on, down to single pages, around the cache.
+pub const SCRUB_BASE: &str = "start 4, stop 0, around";
+/// The same through the cache.
+pub const SCRUB_THROUGH: &str = "through the cache";
+/// Figure: part of the requests that found zeroed memory.
+pub const HIT_SHARE: &str = "hit_share";
+/// Figure: nanoseconds of the scrubber's CPU per page that the program took.
+pub const SCRUB_CPU: &str = "scrub_cpu_ns";
 /// Single hand-outs while the scrubber works.
 pub const SCRUBBING: &str = "zalloc, scrubbing";
 

@@ -17,7 +17,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         })
     };
     let mut texts = Vec::new();
-    if let Some(row) = find("pool prezeroed", 1, 1, 1) {
+    if let Some(row) = find(PREZEROED, 1, 1, 1) {
         let thp = find("kernel THP", 1, 1, 1)
             .map_or(String::new(), |thp| format!(", {} THP's", rate(Some(versus(row, thp)))));
         let hot = find("pool hot-zero", 1, 1, 1).map_or(String::new(), |hot| {
@@ -29,9 +29,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             rate(row.ratio)
         ));
     }
+    texts.extend(inside_the_fault(&find, many(rows)));
     texts.extend(break_even(rows));
     for (name, lines, reps) in
-        [("pool prezeroed", PAGE_LINES, 1), ("pool draining", 1, 10), ("pool hot-zero", 1, 1)]
+        [(PREZEROED, PAGE_LINES, 1), ("pool draining", 1, 10), ("pool hot-zero", 1, 1)]
     {
         if let Some(row) = find(name, lines, 1, reps) {
             texts.push(format!(
@@ -41,11 +42,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             ));
         }
     }
-    let many =
-        rows.iter().map(|row| axis(row, THREADS)).filter(|n| n.is_finite()).fold(1.0, f64::max);
-    if many > 1.0
-        && let (Some(one), Some(all)) =
-            (find("pool prezeroed", 1, 1, 1), find("pool prezeroed", 1, many as usize, 1))
+    let many = many(rows);
+    if many > 1
+        && let (Some(one), Some(all)) = (find(PREZEROED, 1, 1, 1), find(PREZEROED, 1, many, 1))
     {
         let times = rate(Some(versus(all, one)));
         texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
@@ -62,7 +61,83 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             figure("worst_ns")
         ));
     }
+    texts.extend(settings(rows));
     texts
+}
+
+/// What the scrubber's settings change: who found zeroed pages, at what CPU, and what the bystander
+/// lost.
+fn settings(rows: &[Row]) -> Vec<String> {
+    let of = |state: &'static str| rows.iter().filter(move |row| row.cell.state == state);
+    let shares: Vec<String> = of(SCRUB_SETTINGS)
+        .filter_map(|row| {
+            let (share, cpu) = (row.extra.get(HIT_SHARE)?, row.extra.get(SCRUB_CPU)?);
+            Some(format!("{}: {:.0} %, {cpu:.0} ns", row.candidate, 100.0 * share))
+        })
+        .collect();
+    if shares.is_empty() {
+        return Vec::new();
+    }
+    let mut texts = vec![format!(
+        "Part of the pages found zeroed, and the scrubber's CPU a page, by setting: {}",
+        shares.join("; ")
+    )];
+    let through = |state| of(state).find(|row| row.candidate == SCRUB_THROUGH)?.ratio;
+    if let (Some(program), Some(bystander)) = (through(SCRUB_SETTINGS), through(BYSTANDER_WALK)) {
+        let said = |ratio: PairedRatio| {
+            let verdict = match says(ratio) {
+                Verdict::Faster => "faster",
+                Verdict::Slower => "slower",
+                Verdict::CannotTell => "cannot tell",
+            };
+            format!("{:.2} ({:.2} .. {:.2}), {verdict}", ratio.median, ratio.low, ratio.high)
+        };
+        texts.push(format!(
+            "Scrubbing through the cache, time over scrubbing around it: the program's {}; the \
+             bystander's {}",
+            said(program),
+            said(bystander)
+        ));
+    }
+    texts
+}
+
+/// The most threads that any row has.
+fn many(rows: &[Row]) -> usize {
+    rows.iter().map(|row| axis(row, THREADS)).filter(|n| n.is_finite()).fold(1.0, f64::max) as usize
+}
+
+/// Two questions of 003.14, kept apart: what a fault without zeroing would give, and what no fault does.
+fn inside_the_fault<'r>(
+    find: &dyn Fn(&str, usize, usize, usize) -> Option<&'r Row>,
+    many: usize,
+) -> Option<String> {
+    let of = |name: &str, lines, threads| find(name, lines, threads, 1)?.ratio;
+    let ready = of(READY_FAULT, 1, 1)?;
+    let beside = |lines, threads, what: String| {
+        of(READY_FAULT, lines, threads)
+            .map_or(String::new(), |ratio| format!(", {what} {}", rate(Some(ratio))))
+    };
+    let all = beside(PAGE_LINES, 1, format!("{PAGE_LINES} lines"));
+    let threads = match many {
+        1 => String::new(),
+        many => beside(1, many, format!("{many} threads")),
+    };
+    let most = match says(ready) {
+        Verdict::Faster => "prezeroing inside the fault gives at most that",
+        Verdict::Slower => "prezeroing inside the fault gives nothing here",
+        Verdict::CannotTell => {
+            "whether prezeroing inside the fault gives anything is not to be told"
+        }
+    };
+    let out = of(PREZEROED, 1, 1).map_or(String::new(), |ratio| {
+        format!("; leaving the fault out gives {}", rate(Some(ratio)))
+    });
+    Some(format!(
+        "A fault that finds its page there and zeroes nothing has {} the rate of one that zeroes (one \
+         line{all}{threads}): {most}{out}",
+        rate(Some(ready))
+    ))
 }
 
 /// Twice the rate is half the time.
@@ -90,7 +165,7 @@ fn cpu(row: &Row, reference: Option<&Row>) -> String {
 /// From how many lines on taking, touching and then reading all of a prezeroed page is no gain over
 /// huge pages: what the pool has to beat.
 fn break_even(rows: &[Row]) -> Option<String> {
-    let (ours, theirs) = ("pool prezeroed", "kernel THP");
+    let (ours, theirs) = (PREZEROED, "kernel THP");
     let mut cells: Vec<(usize, PairedRatio)> = by_cell(rows)
         .into_iter()
         .filter_map(|(_, of_cell)| {
@@ -130,6 +205,54 @@ mod tests {
             key.axes.insert(axis.to_owned(), value);
         }
         row(&key, name, ns)
+    }
+
+    #[test]
+    fn settings_of_the_scrubber_are_told_with_the_bystander() {
+        let mut rows = Vec::new();
+        for (state, base, through) in [(SCRUB_SETTINGS, 100.0, 80.0), (BYSTANDER_WALK, 10.0, 15.0)]
+        {
+            let key = cell("zero", 4096, state);
+            let first = rows.len();
+            rows.extend([row(&key, SCRUB_BASE, base), row(&key, SCRUB_THROUGH, through)]);
+            for row in &mut rows[first..] {
+                row.extra.insert(HIT_SHARE.to_owned(), 0.75);
+                row.extra.insert(SCRUB_CPU.to_owned(), 120.0);
+            }
+            rows[first + 1].ratio = Some(versus(&rows[first + 1], &rows[first]));
+        }
+        let texts = verdicts(&rows);
+        assert!(texts[0].contains("start 4, stop 0, around: 75 %, 120 ns"), "{texts:?}");
+        assert!(texts[1].contains(", faster; the bystander's 1."), "{texts:?}");
+        assert!(texts[1].ends_with("slower"), "{texts:?}");
+    }
+
+    #[test]
+    fn zeroing_inside_the_fault_and_the_fault_itself_are_told_apart() {
+        let said = |ready: f64| {
+            let mut rows = Vec::new();
+            for lines in [1, PAGE_LINES] {
+                let first = rows.len();
+                rows.extend([
+                    fault(KERNEL_FAULT, lines, 1000.0),
+                    fault(READY_FAULT, lines, ready),
+                    fault(PREZEROED, lines, 20.0),
+                ]);
+                for name in [READY_FAULT, PREZEROED] {
+                    let of_cell: Vec<&Row> = rows[first..].iter().collect();
+                    let ratio = between(&of_cell, name, KERNEL_FAULT);
+                    let row = rows[first..].iter_mut().find(|row| row.candidate == name);
+                    row.expect("made above").ratio = ratio;
+                }
+            }
+            verdicts(&rows).into_iter().find(|text| text.contains("zeroes nothing"))
+        };
+        let faster = said(500.0).expect("a sentence");
+        assert!(faster.contains("has 2.0") || faster.contains("has 1.9"), "{faster}");
+        assert!(faster.contains("64 lines ") && faster.contains("gives at most that"), "{faster}");
+        assert!(faster.contains("leaving the fault out gives 5") || faster.contains("gives 49"));
+        assert!(said(1500.0).expect("a sentence").contains("gives nothing here"));
+        assert!(said(1000.0).expect("a sentence").contains("not to be told"));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The ways to get a page, each as a program would.
 
+use super::ready::Ready;
 use super::{Cell, PAGE_LINES};
 use crate::LabError;
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::Reader;
+use cachewise_measure::record::names;
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -26,6 +29,10 @@ pub(super) enum Arm {
     MapPopulate,
     /// Base pages, `madvise(MADV_POPULATE_WRITE)`.
     Populate,
+    /// Pages that are there and zero: a fault each, which zeroes nothing.
+    Ready,
+    /// The same read first, so that a fault maps its neighbours too.
+    ReadyAround,
     /// One `calloc`, one `free`.
     Calloc,
     /// The pool with nothing zeroed: at hand-out.
@@ -44,6 +51,8 @@ impl Arm {
         Arm::Huge,
         Arm::MapPopulate,
         Arm::Populate,
+        Arm::Ready,
+        Arm::ReadyAround,
         Arm::Calloc,
         Arm::HotZero,
         Arm::Prezeroed,
@@ -53,7 +62,9 @@ impl Arm {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Arm::Kernel => cachewise_measure::record::names::KERNEL_FAULT,
+            Arm::Kernel => names::KERNEL_FAULT,
+            Arm::Ready => names::READY_FAULT,
+            Arm::ReadyAround => names::READY_AROUND,
             Arm::Huge => "kernel THP",
             Arm::MapPopulate => "MAP_POPULATE",
             Arm::Populate => "MADV_POPULATE_WRITE",
@@ -65,10 +76,10 @@ impl Arm {
         }
     }
 
-    /// A pool that is full before every repetition is not drained; all others repeat.
+    /// What is made ready before every sample is not repeated in it; all others are.
     pub(super) fn takes_part(self, repeated: bool) -> bool {
         match self {
-            Arm::Prezeroed | Arm::PrezeroedBase => !repeated,
+            Arm::Prezeroed | Arm::PrezeroedBase | Arm::Ready | Arm::ReadyAround => !repeated,
             Arm::Draining => repeated,
             _ => true,
         }
@@ -84,15 +95,16 @@ impl Arm {
     }
 }
 
-/// The pools, resident from the start.
+/// The pools, resident from the start, and the pages that are ready for their faults.
 pub(super) struct Pools {
+    ready: Ready,
     huge: Pool,
     base: Pool,
     /// Without a scrubber: one that is only paused is told of every page that is dirty.
     hot: Pool,
 }
 
-fn refused(error: PoolError) -> LabError {
+pub(super) fn refused(error: PoolError) -> LabError {
     match error {
         PoolError::NotZero { .. } => LabError::WrongBytes { what: format!("pool: {error}") },
         error => LabError::Pool { what: error.to_string() },
@@ -121,7 +133,7 @@ impl Pools {
         let off = Scrub { enabled: false, ..scrub };
         let base = pool(PageSize::Base, off.clone()).map_err(refused)?;
         let hot = pool(PageSize::Transparent, off).map_err(refused)?;
-        Ok(Pools { huge, base, hot })
+        Ok(Pools { ready: Ready::new(bytes)?, huge, base, hot })
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
@@ -129,8 +141,12 @@ impl Pools {
         notes.map(|note| format!("page pool: {note}")).collect()
     }
 
-    /// Brings the arm's pool into its state, and says what CPU the scrubber had used before that.
+    /// Brings the arm's pages into their state, and says what CPU zeroing had used before that.
     pub(super) fn prepare(&self, arm: Arm) -> Result<Duration, LabError> {
+        if matches!(arm, Arm::Ready | Arm::ReadyAround) {
+            let before = self.ready.zeroing();
+            return self.ready.prepare().map(|()| before);
+        }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
         while !pool.pause_scrubber() {
             std::thread::yield_now();
@@ -155,6 +171,9 @@ impl Pools {
 
     /// The CPU that zeroing took since `before`.
     fn zeroing(&self, arm: Arm, before: Duration) -> Result<Duration, LabError> {
+        if matches!(arm, Arm::Ready | Arm::ReadyAround) {
+            return Ok(self.ready.zeroing() - before);
+        }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
         while !pool.pause_scrubber() {
             std::thread::yield_now();
@@ -179,7 +198,7 @@ pub(super) struct Sample {
 
 /// What a thread holds.
 enum Held<'p> {
-    Mapping { start: *mut u8, bytes: usize },
+    Mapping { start: *mut u8, bytes: usize, first: *mut u8 },
     Allocation { start: *mut u8, first: *mut u8 },
     Pages { pool: &'p Pool, pages: Vec<NonNull<u8>> },
 }
@@ -187,15 +206,16 @@ enum Held<'p> {
 impl Held<'_> {
     fn page(&self, index: usize) -> *mut u8 {
         match self {
-            Held::Mapping { start, .. } => start.wrapping_add(index * PAGE_SIZE),
-            Held::Allocation { first, .. } => first.wrapping_add(index * PAGE_SIZE),
+            Held::Mapping { first, .. } | Held::Allocation { first, .. } => {
+                first.wrapping_add(index * PAGE_SIZE)
+            }
             Held::Pages { pages, .. } => pages[index].as_ptr(),
         }
     }
 
     fn give_back(self) -> Result<Vec<NonNull<u8>>, LabError> {
         match self {
-            Held::Mapping { start, bytes } => {
+            Held::Mapping { start, bytes, .. } => {
                 // SAFETY: mapped by `take`, and nobody has a pointer into it.
                 unsafe { libc::munmap(start.cast(), bytes) };
             }
@@ -213,22 +233,23 @@ impl Held<'_> {
     }
 }
 
-fn out_of_memory(what: &str) -> LabError {
+pub(super) fn out_of_memory(what: &str) -> LabError {
     LabError::Pool { what: format!("{what} beside it: {}", std::io::Error::last_os_error()) }
 }
 
 /// Room for a huge page's alignment, and for calloc's header.
 const HUGE: usize = 2 << 20;
 
-/// Takes pages and touches them one after another. Where a page is handed out by itself, it is
+/// Takes a share of the pages and touches them one after another. Where a page is handed out by itself, it is
 /// touched before the next one is asked for, as a fault does. `room` is an empty list to keep
 /// addresses in.
 fn take<'p>(
     arm: Arm,
     pools: &'p Pools,
-    (pages, lines): (usize, usize),
+    (share, lines): (Range<usize>, usize),
     mut room: Vec<NonNull<u8>>,
 ) -> Result<Held<'p>, LabError> {
+    let pages = share.len();
     let step = PAGE_SIZE / lines.clamp(1, PAGE_LINES);
     let touch = |page: *mut u8| {
         for line in 0..lines {
@@ -265,7 +286,22 @@ fn take<'p>(
                     return Err(out_of_memory("MADV_POPULATE_WRITE"));
                 }
             }
-            Held::Mapping { start: start.cast(), bytes: length }
+            Held::Mapping { start: start.cast(), bytes: length, first: start.cast() }
+        }
+        Arm::Ready | Arm::ReadyAround => {
+            let around = arm == Arm::ReadyAround;
+            let (start, bytes) = (pools.ready.map_for(around)?, pools.ready.bytes());
+            let first = start.wrapping_add(share.start * PAGE_SIZE);
+            if around {
+                for page in 0..pages {
+                    let page = first.wrapping_add(page * PAGE_SIZE);
+                    // SAFETY: inside the mapping, which is as long as all shares.
+                    unsafe { page.read_volatile() };
+                    touch(page);
+                }
+                return Ok(Held::Mapping { start, bytes, first });
+            }
+            Held::Mapping { start, bytes, first }
         }
         Arm::Calloc => {
             // SAFETY: always callable.
@@ -367,7 +403,7 @@ pub(super) fn sample(
         let threads: Vec<_> = (0..cell.threads)
             .map(|thread| {
                 let share =
-                    cell.pages * (thread + 1) / cell.threads - cell.pages * thread / cell.threads;
+                    cell.pages * thread / cell.threads..cell.pages * (thread + 1) / cell.threads;
                 let gate = &gate;
                 scope.spawn(move || part(arm, pools, (share, cell.lines), cell.reps, gate))
             })
@@ -400,16 +436,17 @@ pub(super) fn sample(
 fn part(
     arm: Arm,
     pools: &Pools,
-    (pages, lines): (usize, usize),
+    (share, lines): (Range<usize>, usize),
     reps: usize,
     gate: &Gate,
 ) -> Result<Part, LabError> {
+    let pages = share.len();
     // The list's own pages are there before, and the pool knows the thread: both are done once in a
     // thread's life and not once a page.
     let mut room = vec![NonNull::dangling(); pages];
     room.clear();
     let known = match arm.pool(pools) {
-        Some(_) => take(arm, pools, (1, 0), Vec::new()).and_then(Held::give_back).map(|_| ()),
+        Some(_) => take(arm, pools, (0..1, 0), Vec::new()).and_then(Held::give_back).map(|_| ()),
         None => Ok(()),
     };
     gate.wait(1);
@@ -418,10 +455,10 @@ fn part(
     // Errors wait until everybody has met: nobody is left alone at the gate.
     let taken: Result<Held<'_>, LabError> = (|| {
         known?;
-        let mut held = take(arm, pools, (pages, lines), room)?;
+        let mut held = take(arm, pools, (share.clone(), lines), room)?;
         for _ in 1..reps {
             let room = held.give_back()?;
-            held = take(arm, pools, (pages, lines), room)?;
+            held = take(arm, pools, (share.clone(), lines), room)?;
         }
         Ok(held)
     })();
@@ -452,7 +489,7 @@ fn part(
 
 /// Takes pages without touching them, and reads every byte. Returns the pages read.
 pub(super) fn check(arm: Arm, pools: &Pools, pages: usize) -> Result<u64, LabError> {
-    let held = take(arm, pools, (pages, 0), Vec::with_capacity(pages))?;
+    let held = take(arm, pools, (0..pages, 0), Vec::with_capacity(pages))?;
     for index in 0..pages {
         // SAFETY: a page that is held, and initialised.
         let bytes = unsafe { std::slice::from_raw_parts_mut(held.page(index), PAGE_SIZE) };

@@ -1,0 +1,78 @@
+//! Pages that are there, and zero, when their fault comes: a file in memory that nobody else uses. Its
+//! faults map a page and do not zero it, which is what prezeroing inside the kernel's own fault could
+//! give at most (seed 003.14). What a fault on anonymous memory does besides zeroing, taking a page
+//! and charging it to its control group, is left out too: hence "at most".
+
+use super::arms::out_of_memory;
+use crate::LabError;
+use cachewise::Reuse;
+use cachewise_kernels::PAGE_SIZE;
+use rustix::fs::MemfdFlags;
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use std::fs::File;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The file, as long as everything that is handed out.
+pub(super) struct Ready {
+    file: File,
+    bytes: usize,
+    /// CPU that zeroing it took, in nanoseconds.
+    zeroing: AtomicU64,
+}
+
+impl Ready {
+    pub(super) fn new(bytes: usize) -> Result<Ready, LabError> {
+        let file = rustix::fs::memfd_create("cachewise-ready-pages", MemfdFlags::CLOEXEC);
+        let file = File::from(file.map_err(|_| out_of_memory("memfd_create"))?);
+        file.set_len(bytes as u64).map_err(|_| out_of_memory("a file in memory"))?;
+        Ok(Ready { file, bytes, zeroing: AtomicU64::new(0) })
+    }
+
+    /// Brings every page in and zeroes it, around the cache as a scrubber does.
+    pub(super) fn prepare(&self) -> Result<(), LabError> {
+        let start = self.map()?;
+        // SAFETY: a mapping of ours, of that length; what comes in is the file's.
+        let there = unsafe { mm::madvise(start, self.bytes, Advice::LinuxPopulateWrite) };
+        let begun = cachewise_measure::clock::thread_cpu_ns();
+        if there.is_ok() {
+            // SAFETY: mapped, writable, that long, and used by nobody else.
+            unsafe { cachewise::raw::zero_with(Reuse::Never, start.cast(), self.bytes) };
+        }
+        let took = cachewise_measure::clock::thread_cpu_ns() - begun;
+        self.zeroing.fetch_add(took as u64, Ordering::Relaxed);
+        // SAFETY: mapped above; no pointer into it is kept.
+        unsafe { mm::munmap(start, self.bytes) }.map_err(|_| out_of_memory("munmap"))?;
+        there.map_err(|_| out_of_memory("MADV_POPULATE_WRITE of a file in memory"))
+    }
+
+    /// The CPU that zeroing took, in all.
+    pub(super) fn zeroing(&self) -> Duration {
+        Duration::from_nanos(self.zeroing.load(Ordering::Relaxed))
+    }
+
+    /// Maps all of it anew: the first touch of each page is a fault, of several neighbours at once
+    /// where that is asked for and the first touch is a read.
+    pub(super) fn map_for(&self, around: bool) -> Result<*mut u8, LabError> {
+        let start = self.map()?;
+        if !around {
+            // SAFETY: a mapping of ours; the contents stay.
+            let advised = unsafe { mm::madvise(start, self.bytes, Advice::Random) };
+            advised.map_err(|_| out_of_memory("MADV_RANDOM"))?;
+        }
+        Ok(start.cast())
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn map(&self) -> Result<*mut std::ffi::c_void, LabError> {
+        debug_assert!(self.bytes.is_multiple_of(PAGE_SIZE), "whole pages");
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping where the system likes overlaps nothing.
+        unsafe { mm::mmap(ptr::null_mut(), self.bytes, access, MapFlags::SHARED, &self.file, 0) }
+            .map_err(|_| out_of_memory("mapping a file in memory"))
+    }
+}

@@ -1,0 +1,195 @@
+//! The scrubber's settings, one varied at a time: `scrub_start`, `scrub_stop` and `scrub_load` of seed
+//! 003, and zeroing through the cache in place of around it.
+//!
+//! A program takes three quarters of a pool, touches one line of each page and gives all of it back;
+//! then it does other work, in which the scrubber has its time: a bystander walks its working set.
+//! Half of the pool is in pieces, since every sixteenth page of it stays in use: there the settings
+//! differ. Rows have the program's time a page, the bystander's time a line, how many pages were found
+//! zeroed, and the scrubber's CPU.
+
+use super::super::Setting;
+use super::arms::refused;
+use crate::LabError;
+use cachewise_kernels::PAGE_SIZE;
+use cachewise_measure::record::names::{
+    BYSTANDER_WALK, HIT_SHARE, SCRUB_BASE, SCRUB_CPU, SCRUB_SETTINGS, SCRUB_THROUGH,
+};
+use cachewise_measure::{Bystander, CellKey, LINE, PairedRatio, Row};
+use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+/// Bytes of a pool.
+const POOL: usize = 16 << 20;
+/// Pages taken at a time.
+const BURST: usize = POOL / PAGE_SIZE / 4 * 3;
+/// Of the second half, one of so many pages stays in use.
+const HELD: usize = 16;
+/// How long the other work takes at least: to zero a burst takes a millisecond or two.
+const GAP: Duration = Duration::from_millis(5);
+/// An order above that of every block here: nothing wakes the scrubber.
+const NEVER: u32 = 18;
+
+/// One candidate: a pool in the state that its last turn left.
+struct Candidate {
+    name: &'static str,
+    pool: Pool,
+    /// The pages that stay in use.
+    held: Vec<NonNull<u8>>,
+    /// Nanoseconds of the program a page, and of the bystander a line, by round.
+    program: Vec<f64>,
+    bystander: Vec<f64>,
+    hits: u64,
+    misses: u64,
+    scrub_cpu: Duration,
+}
+
+fn candidates() -> Vec<(&'static str, Scrub, EngineChoice)> {
+    let base = || Scrub {
+        start: 4,
+        stop: 0,
+        load: f64::INFINITY,
+        cpu_share: 1.0,
+        min_idle: Duration::ZERO,
+        unused_limit: u64::MAX,
+        ..Scrub::default()
+    };
+    vec![
+        (SCRUB_BASE, base(), EngineChoice::CpuAround),
+        ("start 0", Scrub { start: 0, ..base() }, EngineChoice::CpuAround),
+        ("start 9", Scrub { start: 9, ..base() }, EngineChoice::CpuAround),
+        ("start 9, stop 4", Scrub { start: 9, stop: 4, ..base() }, EngineChoice::CpuAround),
+        ("start 18: never", Scrub { start: NEVER, ..base() }, EngineChoice::CpuAround),
+        ("load 0", Scrub { load: 0.0, ..base() }, EngineChoice::CpuAround),
+        (SCRUB_THROUGH, base(), EngineChoice::CpuThrough),
+        ("no scrubber", Scrub { enabled: false, ..base() }, EngineChoice::CpuAround),
+    ]
+}
+
+impl Candidate {
+    fn new(name: &'static str, scrub: Scrub, engine: EngineChoice) -> Result<Candidate, PoolError> {
+        let builder = Pool::builder().capacity(POOL).initial(POOL).scrub(scrub).engine(engine);
+        let pool = builder.build()?;
+        let base = pool.base() as usize;
+        let all: Result<Vec<_>, _> = (0..POOL / PAGE_SIZE).map(|_| pool.alloc_raw(0)).collect();
+        let mut held = Vec::new();
+        for page in all? {
+            let at = (page.as_ptr() as usize - base) / PAGE_SIZE;
+            if at >= POOL / PAGE_SIZE / 2 && at.is_multiple_of(HELD) {
+                held.push(page);
+            } else {
+                // SAFETY: taken above, and used by nobody.
+                unsafe { pool.free_raw(page, 0) }?;
+            }
+        }
+        pool.flush_thread_cache();
+        let (program, bystander) = (Vec::new(), Vec::new());
+        let (hits, misses, scrub_cpu) = (0, 0, Duration::ZERO);
+        Ok(Candidate { name, pool, held, program, bystander, hits, misses, scrub_cpu })
+    }
+
+    /// One turn: the burst, then the bystander while the scrubber works.
+    fn turn(
+        &mut self,
+        bystander: &Bystander,
+        pages: &mut Vec<NonNull<u8>>,
+    ) -> Result<(), PoolError> {
+        let pool = &self.pool;
+        let before = pool.stats()?;
+        pool.resume_scrubber();
+        bystander.walk();
+        let begun = Instant::now();
+        for _ in 0..BURST {
+            let page = pool.zalloc_raw(0)?;
+            // SAFETY: just handed out.
+            unsafe { page.as_ptr().write_volatile(1) };
+            pages.push(page);
+        }
+        for page in pages.drain(..) {
+            // SAFETY: taken above, and used by nobody.
+            unsafe { pool.free_raw(page, 0) }?;
+        }
+        pool.flush_thread_cache();
+        self.program.push(begun.elapsed().as_secs_f64() * 1e9 / BURST as f64);
+        let (begun, mut walks) = (Instant::now(), 0.0);
+        while begun.elapsed() < GAP {
+            bystander.walk();
+            walks += 1.0;
+        }
+        let lines = walks * (bystander.bytes() / LINE) as f64;
+        self.bystander.push(begun.elapsed().as_secs_f64() * 1e9 / lines);
+        while !pool.pause_scrubber() {
+            std::thread::yield_now();
+        }
+        let after = pool.stats()?;
+        self.hits += after.zero_hits - before.zero_hits;
+        self.misses += after.zero_misses - before.zero_misses;
+        self.scrub_cpu += after.scrub_cpu.saturating_sub(before.scrub_cpu);
+        Ok(())
+    }
+
+    /// Forgets what was found so far: the first turn met pages as they were made.
+    fn forget(&mut self) {
+        (self.hits, self.misses, self.scrub_cpu) = (0, 0, Duration::ZERO);
+        self.program.clear();
+        self.bystander.clear();
+    }
+
+    fn give_back(self) -> Result<(), PoolError> {
+        // SAFETY: taken by `new`, and used by nobody.
+        self.held.iter().try_for_each(|page| unsafe { self.pool.free_raw(*page, 0) })
+    }
+}
+
+/// Two rows a setting: the program's and the bystander's.
+pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>, LabError> {
+    let rounds = setting.plan(false).rounds;
+    let seed = setting.bench.seed;
+    let bystander = Bystander::new(setting.bench.bystander_bytes(POOL), seed)?;
+    let made = candidates().into_iter().map(|(name, scrub, engine)| {
+        let candidate = Candidate::new(name, scrub, engine)?;
+        while !candidate.pool.pause_scrubber() {
+            std::thread::yield_now();
+        }
+        Ok(candidate)
+    });
+    let mut candidates = made.collect::<Result<Vec<_>, PoolError>>().map_err(refused)?;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut turns: Vec<usize> = (0..candidates.len()).collect();
+    let mut pages = Vec::with_capacity(BURST);
+    for round in 0..=rounds {
+        random.shuffle(&mut turns);
+        for &turn in &turns {
+            if setting.out.stopped() {
+                return Err(LabError::Interrupted);
+            }
+            candidates[turn].turn(&bystander, &mut pages).map_err(refused)?;
+        }
+        if round == 0 {
+            candidates.iter_mut().for_each(Candidate::forget);
+        }
+    }
+    let (program, walk) = (candidates[0].program.clone(), candidates[0].bystander.clone());
+    let mut rows = Vec::new();
+    for candidate in &candidates {
+        let asked = (candidate.hits + candidate.misses).max(1) as f64;
+        let figures = [
+            (HIT_SHARE, candidate.hits as f64 / asked),
+            (SCRUB_CPU, candidate.scrub_cpu.as_nanos() as f64 / (rounds * BURST) as f64),
+        ];
+        for (state, times, reference, size, calls) in [
+            (SCRUB_SETTINGS, &candidate.program, &program, PAGE_SIZE, BURST),
+            (BYSTANDER_WALK, &candidate.bystander, &walk, LINE, bystander.bytes() / LINE),
+        ] {
+            let cell = CellKey::new("zero", size, state);
+            let ratio = PairedRatio::new(times, reference, seed);
+            let mut row = Row::new(name, cell, candidate.name, SCRUB_BASE, times.clone());
+            row = row.with_ratio(ratio);
+            row.calls = calls as u32;
+            row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
+            rows.push(row);
+        }
+    }
+    candidates.into_iter().try_for_each(Candidate::give_back).map_err(refused)?;
+    Ok(rows)
+}
