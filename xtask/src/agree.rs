@@ -1,60 +1,51 @@
-//! How far two tunings of one machine agree: cells of the grid with the same kernel, or with kernels
-//! whose costs differ by at most 5 % in either of the two records: the lenient reading, since a kernel
-//! that one of them did not measure there has no cost in it.
+//! How far two tunings of one machine agree: log-spaced sizes with the same kernel, or with kernels whose
+//! times differ by at most 3 % in either of the two records.
 
 use anyhow::{Context, Result};
-use cachewise::profile::{OPERATIONS, Profile, hints};
-use cachewise_lab::tune::{EXPERIMENT, Evidence};
+use cachewise::profile::{FIRST_SIZE, LIBC, OPERATIONS, Profile, hints};
+use cachewise_measure::stats::geometric_mean;
 use cachewise_measure::{Row, record};
 use std::path::Path;
 
-/// Costs that differ by no more than this count as the same choice.
-const TOLERANCE: f64 = 0.05;
+/// Times that differ by no more than this count as the same choice.
+const TOLERANCE: f64 = 0.03;
+/// The largest size that is looked at, as a power of two.
+const LARGEST: u32 = 26;
 
 /// Prints the share of cells in which both make the same choice, and every cell in which they do not.
 pub fn run(first: &Path, second: &Path) -> Result<()> {
-    let (a, b) = (Profile::read(first)?, Profile::read(second)?);
-    let (of_a, of_b) = (evidence(first, &a)?, evidence(second, &b)?);
+    let tunings = [tuning(first)?, tuning(second)?];
     let (mut same, mut near, mut cells) = (0, 0, 0);
     for operation in OPERATIONS {
         for &reuse in hints(operation) {
-            // The octaves of the grid; sizes between them are measured where a crossover was found.
-            let sizes = of_a.sizes(operation);
-            let both = |size: &usize| size.is_power_of_two() && sizes.contains(size);
-            for size in of_b.sizes(operation).into_iter().filter(both) {
+            for size in (FIRST_SIZE.ilog2()..=LARGEST).map(|octave| 1 << octave) {
                 let chosen = |profile: &Profile| {
-                    profile
-                        .decisions
-                        .iter()
-                        .find(|d| {
-                            d.operation == operation
-                                && d.reuse == reuse
-                                && (d.from..=d.to).contains(&(size as u64))
-                        })
-                        .map(|d| d.kernel.clone())
+                    let mut decisions = profile.decisions.iter();
+                    let covers = decisions.find(|d| {
+                        d.operation == operation
+                            && d.reuse == reuse
+                            && (d.from..=d.to).contains(&size)
+                    });
+                    covers.map(|decision| decision.kernel.clone())
                 };
-                let (Some(ours), Some(theirs)) = (chosen(&a), chosen(&b)) else { continue };
+                let [(a, _), (b, _)] = &tunings;
+                let (Some(ours), Some(theirs)) = (chosen(a), chosen(b)) else { continue };
                 cells += 1;
                 if ours == theirs {
                     same += 1;
                     continue;
                 }
-                let costs = |evidence: &Evidence| {
-                    let at = evidence.at(operation, reuse, size);
-                    let cost = |name: &str| {
-                        at.costs.iter().find(|cost| cost.kernel == name).map(|cost| cost.ratio)
-                    };
-                    Some((cost(&ours)?, cost(&theirs)?))
-                };
-                let known = [costs(&of_a), costs(&of_b)];
-                let is_near = |(x, y): (f64, f64)| (x / y - 1.0).abs() <= TOLERANCE;
-                if known.into_iter().flatten().any(is_near) {
+                let costs = tunings.each_ref().map(|(_, rows)| {
+                    Some((
+                        cost(rows, operation.name(), size, &ours)?,
+                        cost(rows, operation.name(), size, &theirs)?,
+                    ))
+                });
+                if costs.iter().flatten().any(|(x, y)| (x / y - 1.0).abs() <= TOLERANCE) {
                     near += 1;
                 } else {
-                    println!(
-                        "{operation} {} {size}: {ours} against {theirs} {known:.3?}",
-                        reuse.name()
-                    );
+                    let reuse = reuse.name();
+                    println!("{operation} {reuse} {size}: {ours} against {theirs} {costs:.3?}");
                 }
             }
         }
@@ -68,11 +59,25 @@ pub fn run(first: &Path, second: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The rows a profile was decided from, beside it.
-fn evidence(path: &Path, profile: &Profile) -> Result<Evidence> {
+/// A kernel's time over libc's at the measured size nearest to one, in the mean over its states.
+fn cost(rows: &[Row], operation: &str, size: u64, kernel: &str) -> Option<f64> {
+    if kernel == LIBC {
+        return Some(1.0);
+    }
+    let of_it = |row: &&Row| row.cell.operation == operation && row.candidate == kernel;
+    let off = |row: &Row| (row.cell.size as f64 / size as f64).ln().abs();
+    let nearest = rows.iter().filter(of_it).min_by(|a, b| off(a).total_cmp(&off(b)))?.cell.size;
+    let here = rows.iter().filter(of_it).filter(|row| row.cell.size == nearest);
+    let ratios = here.filter_map(|row| row.total_ratio.or(row.ratio)).map(|ratio| ratio.median);
+    Some(geometric_mean(&ratios.collect::<Vec<_>>()))
+}
+
+/// A profile, and the rows it was decided from, beside it.
+fn tuning(path: &Path) -> Result<(Profile, Vec<Row>)> {
+    let profile = Profile::read(path)?;
     let named = profile.record.as_ref().context("the profile names no record")?;
     let record = record::read(&path.with_file_name(&named.name))?;
-    let rows: Vec<Row> =
-        record.rows.into_iter().filter(|row| row.experiment == EXPERIMENT).collect();
-    Ok(Evidence::new(&rows))
+    let rows = record.rows.into_iter().filter(|row| row.experiment == "tune" && !row.dropped);
+    let rows = rows.collect();
+    Ok((profile, rows))
 }

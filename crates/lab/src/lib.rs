@@ -12,8 +12,6 @@
 //! | [`helper`] | a process of its own, for what this one cannot do |
 //! | [`select`] | which kernels a user means |
 //! | [`experiments`] | every experiment by name |
-//! | [`decide`] | costs to decisions, pure |
-//! | [`evidence`] | rows, and what they imply, pure |
 //! | [`tune`] | the grid, the decisions, their re-measurement, the profile |
 //! | [`verify`] | bytes alone, where timings would mean nothing or are not wanted |
 //! | [`tunables`] | the decisions as glibc understands them |
@@ -23,10 +21,8 @@
 #![warn(missing_docs)]
 
 pub mod bench;
-pub mod decide;
 pub mod distributions;
 pub mod elsewhere;
-pub mod evidence;
 pub mod experiments;
 pub mod forking;
 pub mod helper;

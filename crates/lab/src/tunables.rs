@@ -6,8 +6,8 @@
 //! next, so the `Unknown` decisions are exported, and a profile that wants more than one change of
 //! technique cannot be said in full.
 
-use crate::tune::Decided;
 use cachewise::Reuse;
+use cachewise::profile::Decision;
 use cachewise_kernels::{Operation, StoreKind, find};
 
 /// A threshold no buffer reaches, in the range glibc accepts (it rejects larger ones).
@@ -20,13 +20,13 @@ pub(crate) const LEAST_REP: usize = 1024;
 
 /// The setting, as `(name, value)` without the `glibc.cpu.` prefix, in glibc's order.
 #[must_use]
-pub fn of(decided: &[Decided]) -> Vec<(&'static str, usize)> {
+pub fn of(decisions: &[Decision]) -> Vec<(&'static str, usize)> {
     let first = |operation: Operation, wanted: &dyn Fn(StoreKind) -> bool| {
-        decided
+        decisions
             .iter()
             .filter(|d| d.operation == operation && d.reuse == Reuse::Unknown)
-            .find(|d| find(&d.range.kernel).is_some_and(|kernel| wanted(kernel.store)))
-            .map(|d| d.range.from)
+            .find(|d| find(&d.kernel).is_some_and(|kernel| wanted(kernel.store)))
+            .map(|d| d.from as usize)
     };
     let non_temporal = |store| store == StoreKind::NonTemporal;
     let string = |store| store == StoreKind::String;
@@ -59,14 +59,10 @@ pub fn line(settings: &[(&str, usize)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::Range;
 
-    fn decided(operation: Operation, from: usize, kernel: &str) -> Decided {
-        Decided {
-            operation,
-            reuse: Reuse::Unknown,
-            range: Range { from, to: None, kernel: kernel.into() },
-        }
+    fn decided(operation: Operation, from: u64, kernel: &str) -> Decision {
+        let (reuse, to, kernel) = (Reuse::Unknown, u64::MAX, kernel.to_owned());
+        Decision { operation, reuse, from, to, kernel, nearest: None }
     }
 
     #[test]

@@ -27,34 +27,3 @@ mod threads;
 pub mod tuner;
 pub mod tuning;
 mod visits;
-
-use crate::routines::LIBC;
-use cachewise_measure::{Figure, FigureKind, State};
-
-pub use crate::evidence::{Decided, Evidence, gains};
-
-/// The name under which its rows stand in records.
-pub const EXPERIMENT: &str = "tune";
-
-/// How a tuning's rows are drawn.
-#[must_use]
-pub fn figures() -> Vec<Figure> {
-    let figure = |title, value, state: State| {
-        Figure::new(title, FigureKind::Curve, "size", value).of(&state)
-    };
-    let bars = |title, state: State| {
-        Figure::new(title, FigureKind::Bars, "candidate", "cost").by(&["size"]).of(&state)
-    };
-    vec![
-        figure("Speed by size, warm buffers", "gbps", State::Warm),
-        figure("The library following these decisions", "ratio", State::Warm)
-            .among([LIBC, crate::routines::LIBRARY]),
-        figure("Operation and the reader after it", "total_ratio", State::Read),
-        figure("Operation and the bystander beside it", "total_ratio", State::Beside),
-        figure("Operands off alignment", "ratio", State::Misaligned),
-        figure("Operands alike in their low bits", "ratio", State::Aliased),
-        figure("Destination never touched before", "ratio", State::Fresh),
-        bars("Operation and reader, in time", State::Read),
-        bars("Operation and bystander, in time", State::Beside),
-    ]
-}

@@ -9,7 +9,6 @@ pub mod closing;
 pub mod compare;
 pub mod cost;
 pub mod crossover;
-pub mod decisions;
 pub mod forms;
 pub mod html;
 pub mod kernels;

@@ -6,11 +6,9 @@ use crate::{output, status};
 use anyhow::Context;
 use cachewise::profile::{MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
-use cachewise_lab::decide::Range;
 use cachewise_lab::helper::{self, Helper, Request};
 use cachewise_lab::recorder::Progress;
 use cachewise_lab::tunables;
-use cachewise_lab::tune::Decided;
 use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{
     CellKey, Clock, Header, Machine, NoiseSnapshot, PairedRatio, Row, State, Writer, record,
@@ -123,20 +121,7 @@ const EXPERIMENT: &str = "export-glibc";
 
 /// The value of `GLIBC_TUNABLES` for a profile.
 pub(super) fn tunables_of(profile: &Profile) -> String {
-    let decided: Vec<Decided> = profile
-        .decisions
-        .iter()
-        .map(|d| Decided {
-            operation: d.operation,
-            reuse: d.reuse,
-            range: Range {
-                from: d.from as usize,
-                to: (d.to != MAX_SIZE).then_some(d.to as usize),
-                kernel: d.kernel.clone(),
-            },
-        })
-        .collect();
-    tunables::line(&tunables::of(&decided))
+    tunables::line(&tunables::of(&profile.decisions))
 }
 
 /// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on

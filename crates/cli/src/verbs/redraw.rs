@@ -2,13 +2,12 @@
 
 use crate::output;
 use anyhow::Context;
-use cachewise::profile::{FIRST_SIZE, OPERATIONS, hints};
-use cachewise_lab::decide::{self, AtSize};
-use cachewise_lab::tune::{Decided, EXPERIMENT, Evidence, figures, gains};
-use cachewise_measure::{Decision, Record, Row, record};
+use cachewise_lab::tune::again::{decide_again, facts};
+use cachewise_lab::tune::recording;
+use cachewise_measure::{Record, record};
 use cachewise_report::html::{self, Sheet};
 use cachewise_report::tuning::Tuned;
-use cachewise_report::{Table, decisions, plot, text};
+use cachewise_report::{Table, plot, text};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -44,11 +43,9 @@ impl Loaded {
         let mut record = record::read_text(&file, &String::from_utf8_lossy(&data))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if record.header.schema == 1 && record.decisions.kernels.is_empty() {
-            record.decisions.kernels = again(&record);
-            // Tunings from before records named their figures.
-            if !record.decisions.kernels.is_empty() && record.header.figures.is_empty() {
-                record.header.figures = figures();
-            }
+            let again = decide_again(&record.rows, facts(&record.header), &[]);
+            record.decisions =
+                again.map_or_else(|_| record.decisions, |t| recording::decisions(&t));
         }
         Ok(Loaded { name, record })
     }
@@ -58,47 +55,8 @@ impl Loaded {
         let found = &self.record.decisions.kernels;
         let libc = &self.record.header.machine.libc;
         let reference = format!("{} {}", libc.name, libc.version);
-        if self.record.header.schema > 1 && !found.is_empty() {
-            return Some(Tuned::of(&self.record, &reference).table());
-        }
-        (!found.is_empty()).then(|| decisions::table(found, &reference))
+        (!found.is_empty()).then(|| Tuned::of(&self.record, &reference).table())
     }
-}
-
-/// What the rows of a tuning amount to, with crossovers halfway between the sizes of the grid.
-fn again(record: &Record) -> Vec<Decision> {
-    let rows: Vec<Row> =
-        record.rows.iter().filter(|row| row.experiment == EXPERIMENT).cloned().collect();
-    let evidence = Evidence::new(&rows).on(&record.header.machine.caches);
-    let mut found = Vec::new();
-    for operation in OPERATIONS {
-        for &reuse in hints(operation) {
-            // Where a crossover was narrowed only two kernels were measured.
-            let grid: Vec<AtSize> = evidence
-                .sizes(operation)
-                .into_iter()
-                .map(|size| evidence.at(operation, reuse, size))
-                .filter(|at| at.costs.len() > 2)
-                .collect();
-            let ranges =
-                decide::ranges(&decide::sequence(&grid), FIRST_SIZE as usize, |below, above| {
-                    below.midpoint(above)
-                });
-            found.extend(ranges.into_iter().map(|range| {
-                let decided = Decided { operation, reuse, range };
-                Decision {
-                    operation: operation.name().to_owned(),
-                    reuse: reuse.name().to_owned(),
-                    from: decided.range.from as u64,
-                    to: decided.range.to.map(|to| to as u64),
-                    ratio: gains(&rows, &decided, "warm"),
-                    kernel: decided.range.kernel,
-                    why: None,
-                }
-            }));
-        }
-    }
-    found
 }
 
 /// The page of those records.
