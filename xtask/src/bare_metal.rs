@@ -1,7 +1,8 @@
 //! The library, and the example of a kernel's author, for a target that has no operating system.
 
 use crate::ci::Ended;
-use anyhow::{Context as _, Result, bail};
+use crate::command::{cargo, made, output, text};
+use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,7 +14,7 @@ pub fn run() -> Result<Ended> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(&rustc);
     command.args(["--print", "target-libdir", "--target", TARGET]);
-    let directory = String::from_utf8(succeed(&mut command)?)?;
+    let directory = text(&output(&mut command)?.stdout);
     if !Path::new(directory.trim()).is_dir() {
         return Ok(Ended::Skipped(format!("rustup target add {TARGET}")));
     }
@@ -30,38 +31,16 @@ pub fn run() -> Result<Ended> {
         let beside = file.parent().context("a file is in a directory")?;
         command.arg("-L").arg(format!("dependency={}", beside.display()));
     }
-    succeed(command.arg(EXAMPLE))?;
+    output(command.arg(EXAMPLE))?;
     println!("{TARGET}: library and {EXAMPLE} built without a warning");
     Ok(Ended::Passed)
 }
 
 /// The libraries' files, as Cargo names them.
 fn build() -> Result<(PathBuf, PathBuf)> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "-p", "cachewise", "-p", "cachewise-kernels", "--no-default-features"]);
-    command.args(["--target", TARGET, "--message-format", "json"]).env("RUSTFLAGS", "-D warnings");
-    let told = String::from_utf8(succeed(&mut command)?)?;
-    let file = |name: &str| {
-        told.lines().find_map(|line| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
-            let built = message["target"]["name"] == name
-                && message["target"]["kind"][0] == "lib"
-                && message["reason"] == "compiler-artifact";
-            let mut files = message["filenames"].as_array().filter(|_| built)?.iter();
-            let library =
-                files.find_map(|file| file.as_str().filter(|file| file.ends_with(".rlib")));
-            library.map(PathBuf::from)
-        })
-    };
-    let library = file("cachewise").context("cargo named no file for cachewise")?;
-    let kernels = file("cachewise_kernels").context("cargo named no file for cachewise-kernels")?;
-    Ok((library, kernels))
-}
-
-fn succeed(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command.output().with_context(|| format!("{command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(output.stdout)
+    let mut command = cargo(&["build", "-p", "cachewise", "-p", "cachewise-kernels"]);
+    command.args(["--no-default-features", "--target", TARGET, "--message-format", "json"]);
+    let mut made = made(&output(command.env("RUSTFLAGS", "-D warnings"))?.stdout);
+    let mut file = |name: &str| made.remove(name).with_context(|| format!("cargo made no {name}"));
+    Ok((file("cachewise")?, file("cachewise_kernels")?))
 }

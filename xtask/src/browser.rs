@@ -1,6 +1,8 @@
 //! The report in a real browser: headless Chromium, every control used, nothing on the console,
 //! nothing asked of the network, no sideways scrolling on a phone, and pictures for people to look at.
 
+use crate::ci::Ended;
+use crate::command;
 use crate::webdriver::Browser;
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
@@ -10,15 +12,6 @@ use cachewise_measure::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// How it ended.
-pub enum Outcome {
-    /// Everything held; where the pictures are.
-    Passed(PathBuf),
-    /// These Debian packages are missing.
-    Skipped(Vec<&'static str>),
-}
 
 const TAB: char = '\u{e004}';
 const SPACE: char = ' ';
@@ -26,7 +19,7 @@ const ENTER: char = '\u{e007}';
 
 /// Looks at a page of the record given and at one with every kind of figure. Pictures go to
 /// `target/report-in-browser`.
-pub fn run(record: &Path) -> Result<Outcome> {
+pub fn run(record: &Path) -> Result<Ended> {
     let found = |name: &str| {
         std::env::split_paths(&std::env::var_os("PATH")?)
             .map(|dir| dir.join(name))
@@ -34,7 +27,7 @@ pub fn run(record: &Path) -> Result<Outcome> {
     };
     let (chromium, driver) = (found("chromium"), found("chromedriver"));
     let (Some(chromium), Some(driver)) = (chromium, driver) else {
-        return Ok(Outcome::Skipped(vec!["chromium", "chromium-driver"]));
+        return Ok(Ended::lacks(&["chromium", "chromium-driver"]));
     };
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
@@ -58,7 +51,8 @@ pub fn run(record: &Path) -> Result<Outcome> {
     }
     drop(browser);
     std::fs::remove_dir_all(pictures.join("profile")).ok();
-    Ok(Outcome::Passed(pictures))
+    println!("report in a browser: pictures in {}", pictures.display());
+    Ok(Ended::Passed)
 }
 
 fn text(path: &Path) -> Result<&str> {
@@ -67,14 +61,8 @@ fn text(path: &Path) -> Result<&str> {
 
 /// Runs the program as it is in the tree.
 fn cachewise(arguments: &[&str]) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["run", "-q", "-p", "cachewise-cli", "--"])
-        .args(arguments)
-        .stdout(std::process::Stdio::null())
-        .status()?;
-    ensure!(status.success(), "cachewise {} ended with {status}", arguments.join(" "));
-    Ok(())
+    let mut cargo = command::cargo(&["run", "-q", "-p", "cachewise-cli", "--"]);
+    command::run(cargo.args(arguments).stdout(std::process::Stdio::null()))
 }
 
 /// Two widths, both colour schemes: a picture each, and what must hold in all of them.

@@ -27,7 +27,7 @@ struct Findings {
 /// Prints every item with its records or the reason, and last those not answered; an error if one has
 /// neither, or a record that is named is not there.
 pub fn run() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = crate::command::root();
     let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
     let listed = items_of_list(&read("docs/checklist.md")?);
     let findings = findings(&read("docs/findings.md")?);

@@ -1,6 +1,7 @@
 //! What CI runs, stage by stage. `.ci/run` installs what a bare machine lacks and calls this.
 
-use crate::emulate::{self, Options, Outcome};
+use crate::command;
+use crate::emulate::{self, Options};
 use crate::emulate_arch;
 use anyhow::{Context as _, Result, bail};
 use std::collections::VecDeque;
@@ -14,6 +15,23 @@ use std::time::{Duration, Instant};
 pub(crate) enum Ended {
     Passed,
     Skipped(String),
+}
+
+impl Ended {
+    /// Without these Debian packages it cannot run.
+    pub(crate) fn lacks(missing: &[&str]) -> Ended {
+        Ended::Skipped(format!("install the Debian packages {}", missing.join(" ")))
+    }
+
+    /// Says so where it was skipped; that is an error unless skips are allowed.
+    pub(crate) fn told(self, allow_skips: bool) -> Result<()> {
+        match self {
+            Ended::Passed => {}
+            Ended::Skipped(why) if allow_skips => println!("SKIPPED, {why}"),
+            Ended::Skipped(why) => bail!("cannot run: {why}"),
+        }
+        Ok(())
+    }
 }
 
 type Stage = (&'static str, fn() -> Result<Ended>);
@@ -44,9 +62,9 @@ const STAGES: &[Stage] = &[
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     // A minute for each parser, each operation, and calls of a pool.
     ("fuzz", || crate::fuzz::run(&[], 60).map(|_| Ended::Passed)),
-    ("report-in-browser", browser),
-    ("powerpc64le-emulated", || architecture("powerpc64le")),
-    ("aarch64-emulated", || architecture("aarch64")),
+    ("report-in-browser", || crate::browser::run(&crate::newest_tuning()?)),
+    ("powerpc64le-emulated", || emulate_arch::run(emulate_arch::find("powerpc64le")?, "small")),
+    ("aarch64-emulated", || emulate_arch::run(emulate_arch::find("aarch64")?, "small")),
     ("avx512-emulated", avx512),
 ];
 
@@ -69,8 +87,11 @@ pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
         }
         println!("=== {name}");
         let begun = Instant::now();
-        let ended =
-            if verbose { whole(stage, allow_skips) } else { apart(name, allow_skips, &logs) };
+        let ended = if verbose {
+            stage().and_then(|ended| ended.told(allow_skips))
+        } else {
+            apart(name, allow_skips, &logs)
+        };
         let seconds = begun.elapsed().as_secs();
         match ended {
             Ok(()) => told.push(format!("{name}: passed in {seconds} s")),
@@ -87,16 +108,6 @@ pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
     }
     if !failed.is_empty() {
         bail!("failed: {}", failed.join(", "));
-    }
-    Ok(())
-}
-
-/// A stage in this process, with all that it prints.
-fn whole(stage: &fn() -> Result<Ended>, allow_skips: bool) -> Result<()> {
-    match stage()? {
-        Ended::Passed => {}
-        Ended::Skipped(why) if allow_skips => println!("SKIPPED, {why}"),
-        Ended::Skipped(why) => bail!("cannot run: {why}"),
     }
     Ok(())
 }
@@ -154,23 +165,17 @@ fn is_closing(line: &str) -> bool {
 }
 
 fn cargo(arguments: &[&str]) -> Result<Ended> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments);
+    let mut command = command::cargo(arguments);
     if arguments.first() == Some(&"doc") {
         command.env("RUSTDOCFLAGS", "-D warnings");
     }
-    let status = command.status()?;
-    if !status.success() {
-        bail!("cargo {} ended with {status}", arguments.join(" "));
-    }
-    Ok(Ended::Passed)
+    command::run(&mut command).map(|()| Ended::Passed)
 }
 
 /// All tests; what one of them left out for want of something is known by a word in its output.
 fn test() -> Result<Ended> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--workspace", "--", "--show-output"]).stdout(Stdio::piped());
-    let mut child = command.spawn()?;
+    let mut command = command::cargo(&["test", "--workspace", "--", "--show-output"]);
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().context("a pipe")?;
     let mut left_out = Vec::new();
     for line in BufReader::new(output).lines() {
@@ -190,18 +195,14 @@ fn test() -> Result<Ended> {
 /// The page allocator under the model checker, in a target folder of its own since everything is
 /// built with another configuration.
 fn loom() -> Result<Ended> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command =
+        command::cargo(&["test", "--release", "-p", "cachewise-pages", "--no-default-features"]);
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     command
-        .args(["test", "--release", "-p", "cachewise-pages", "--no-default-features"])
         .args(["--test", "loom", "--", "--test-threads=1"])
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", std::path::Path::new(&target).join("loom"));
-    let status = command.status()?;
-    if !status.success() {
-        bail!("the model checker ended with {status}");
-    }
-    Ok(Ended::Passed)
+    command::run(&mut command).map(|()| Ended::Passed)
 }
 
 /// Every exported function of the preload libraries from every place that callers come from.
@@ -224,53 +225,8 @@ fn conformance() -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
-/// The report in headless Chromium.
-fn browser() -> Result<Ended> {
-    match crate::browser::run(&crate::newest_tuning()?)? {
-        crate::browser::Outcome::Passed(pictures) => {
-            println!("report in a browser: pictures in {}", pictures.display());
-            Ok(Ended::Passed)
-        }
-        crate::browser::Outcome::Skipped(missing) => {
-            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
-        }
-    }
-}
-
-/// The library on an emulated CPU of another architecture.
-fn architecture(name: &str) -> Result<Ended> {
-    match emulate_arch::run(emulate_arch::find(name)?, "small")? {
-        emulate_arch::Outcome::Passed(counts) => {
-            println!("emulated {name}: {counts}");
-            Ok(Ended::Passed)
-        }
-        emulate_arch::Outcome::Skipped { missing } => {
-            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
-        }
-    }
-}
-
 /// Every AVX-512 kernel on an emulated CPU, where this one has none.
 fn avx512() -> Result<Ended> {
-    let options = Options {
-        kernels: "avx512".to_owned(),
-        effort: "small".to_owned(),
-        limit: Duration::from_secs(12 * 60),
-    };
-    match emulate::emulate_avx512(&options)? {
-        Outcome::Passed(summary) => {
-            println!(
-                "emulated AVX-512: {} kernels, {} calls checked; test result: {}",
-                summary.kernels, summary.calls, summary.result
-            );
-            Ok(Ended::Passed)
-        }
-        Outcome::Failed { summary, told, log } => {
-            println!("{told}");
-            bail!("emulated AVX-512 failed ({summary:?}); all of it: {}", log.display());
-        }
-        Outcome::Skipped { missing } => {
-            Ok(Ended::Skipped(format!("install the Debian packages {}", missing.join(" "))))
-        }
-    }
+    let limit = Duration::from_secs(12 * 60);
+    emulate::emulate_avx512(&Options { limit, ..Options::default() })
 }

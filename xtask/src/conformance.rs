@@ -4,7 +4,8 @@
 //! Every test of a suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
 //! fails.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use crate::command::{self, output, root};
+use anyhow::{Context as _, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -210,8 +211,7 @@ fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> R
 /// glibc's tests of its memory functions and its malloc, built against the system's own.
 fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<Built>> {
     let archive = sources()?;
-    let status = Command::new("tar").arg("xf").arg(&archive).arg("-C").arg(scratch).status()?;
-    ensure!(status.success(), "tar xf {}: {status}", archive.display());
+    command::run(Command::new("tar").arg("xf").arg(&archive).arg("-C").arg(scratch))?;
     let name = archive.file_name().and_then(|name| name.to_str()).context("an archive's name")?;
     let source = scratch.join(name.trim_end_matches(".tar.xz"));
     let shims = scratch.join("glibc-shims");
@@ -221,15 +221,15 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
         let name = from.file_name().context("a header's name")?;
         fs::copy(&from, shims.join(name)).with_context(|| from.display().to_string())?;
     }
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/glibc");
-    let compile = |arguments: &[&Path], output: &Path| -> Result<()> {
+    let ours = root().join("xtask/conformance/glibc");
+    let compile = |arguments: &[&Path], file: &Path| -> Result<()> {
         let mut command = Command::new("cc");
         command.args(["-std=gnu11", "-O2", "-w", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=4"]);
         command.args(["-include", "limits.h", "-I"]).arg(&ours).arg("-I").arg(&shims);
         // After the system's own: what is left to find are the tests' headers.
         command.arg("-idirafter").arg(&source).arg("-idirafter").arg(source.join("support"));
-        command.args(arguments).arg("-o").arg(output).args(["-lpthread", "-ldl"]);
-        finished(&mut command)
+        command.args(arguments).arg("-o").arg(file).args(["-lpthread", "-ldl"]);
+        output(&mut command).map(drop)
     };
     let mut support: Vec<PathBuf> =
         SUPPORT.iter().map(|name| source.join(format!("support/{name}.c"))).collect();
@@ -244,7 +244,7 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
         objects.push(object);
     }
     let library = shims.join("libsupport.a");
-    finished(Command::new("ar").arg("rcs").arg(&library).args(&objects))?;
+    output(Command::new("ar").arg("rcs").arg(&library).args(&objects))?;
 
     let mut built = Vec::new();
     for (folder, beginning, kind) in [
@@ -277,13 +277,11 @@ fn sources() -> Result<PathBuf> {
 
 /// jemalloc's integration tests, with C's own functions behind them.
 fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<Built>> {
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--manifest-path"]);
-    let output = cargo.arg(ours.join("sources/Cargo.toml")).output()?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata: {told}");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let ours = root().join("xtask/conformance");
+    let mut cargo =
+        command::cargo(&["metadata", "--format-version", "1", "--locked", "--manifest-path"]);
+    let told = output(cargo.arg(ours.join("sources/Cargo.toml")))?;
+    let metadata: serde_json::Value = serde_json::from_slice(&told.stdout)?;
     let packages = metadata["packages"].as_array().context("packages")?;
     let package = packages.iter().find(|package| package["name"] == "tikv-jemalloc-sys");
     let manifest = package.and_then(|package| package["manifest_path"].as_str());
@@ -300,19 +298,11 @@ fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<V
             // Without builtins the compiler does not think away what is allocated and freed.
             command.args(["-std=gnu11", "-O1", "-w", "-fno-builtin", "-I"]);
             command.arg(ours.join("jemalloc")).arg(&file).arg("-o").arg(&program);
-            finished(&mut command)?;
+            output(&mut command)?;
             built.push(Built { name: format!("jemalloc {name}"), program, kind: Kind::Allocator });
         }
     }
     Ok(built)
-}
-
-fn finished(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("{command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(())
 }
 
 /// The files of a folder whose names begin and end so, in order.

@@ -7,7 +7,9 @@
 //!
 //! Emulation proves bytes, never speed: no time from it is kept.
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::ci::Ended;
+use crate::command::{cargo, made, output, root};
+use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,17 +48,6 @@ impl Default for Options {
         let limit = Duration::from_secs(20 * 60);
         Options { kernels: "avx512".into(), effort: "small".into(), limit }
     }
-}
-
-/// How it went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Every test passed.
-    Passed(Summary),
-    /// Some did not: what the tests told, and the whole log.
-    Failed { summary: Summary, told: String, log: PathBuf },
-    /// These Debian packages are not installed.
-    Skipped { missing: Vec<&'static str> },
 }
 
 /// What the tests said under emulation.
@@ -157,14 +148,13 @@ fn newest(folder: &Path, start: &str, end: &str) -> Option<PathBuf> {
 
 /// Builds the tests, boots them on the emulated CPU, and says how it went. Everything it makes is
 /// under `target/emulate`; progress goes to stderr.
-pub fn emulate_avx512(options: &Options) -> Result<Outcome> {
+pub fn emulate_avx512(options: &Options) -> Result<Ended> {
     let needs = Needs::look();
     if !needs.missing.is_empty() {
-        return Ok(Outcome::Skipped { missing: needs.missing });
+        return Ok(Ended::lacks(&needs.missing));
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")?;
-    let target = root.join("target/emulate");
-    let tests = build_tests(root, &target)?;
+    let target = root().join("target/emulate");
+    let tests = build_tests(&target)?;
 
     let folder = target.join("machine");
     let disk = folder.join("disk");
@@ -184,10 +174,13 @@ pub fn emulate_avx512(options: &Options) -> Result<Outcome> {
     run_machine(&folder, &log, options.limit)?;
     let text = read_log(&log);
     let summary = Summary::of(&text);
-    if summary.passed() {
-        return Ok(Outcome::Passed(summary));
+    if !summary.passed() {
+        println!("{}", told(&text));
+        bail!("emulated AVX-512 failed ({summary:?}); all of it: {}", log.display());
     }
-    Ok(Outcome::Failed { summary, told: told(&text), log })
+    let Summary { kernels, calls, result, .. } = summary;
+    println!("emulated AVX-512: {kernels} kernels, {calls} calls checked; test result: {result}");
+    Ok(Ended::Passed)
 }
 
 /// What the tests printed: all between the first of libtest's lines and the kernel's last words.
@@ -198,26 +191,26 @@ fn told(log: &str) -> String {
 }
 
 /// Builds the kernels' test binary without dynamic linking and without symbols; returns its path.
-fn build_tests(root: &Path, target: &Path) -> Result<PathBuf> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["test", "--package", "cachewise-kernels", "--features", "lab", "--test", "kernels"])
+fn build_tests(target: &Path) -> Result<PathBuf> {
+    let mut command = cargo(&[
+        "test",
+        "--package",
+        "cachewise-kernels",
+        "--features",
+        "lab",
+        "--test",
+        "kernels",
+    ]);
+    command
         .args(["--no-run", "--target", "x86_64-unknown-linux-gnu", "--message-format", "json"])
         .args(["--config", "profile.dev.debug=false"])
         .args(["--config", "profile.dev.strip=\"symbols\""])
         .arg("--target-dir")
         .arg(target)
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
-        .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cargo could not be started")?;
-    ensure!(output.status.success(), "the static test binary did not build");
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "kernels")
-        .find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
-        .context("cargo named no test binary")
+        .current_dir(root())
+        .stderr(Stdio::inherit());
+    made(&output(&mut command)?.stdout).remove("kernels").context("cargo named no test binary")
 }
 
 /// A memory disk with a console and one program, in the `newc` format (Linux,
@@ -257,16 +250,13 @@ fn loader_configuration(options: &Options) -> String {
 }
 
 fn make_image(folder: &Path) -> Result<()> {
-    let output = Command::new("xorriso")
+    let mut command = Command::new("xorriso");
+    command
         .args(["-as", "mkisofs", "-quiet", "-o", "disk.iso", "-b", "isolinux.bin"])
         .args(["-c", "boot.cat", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table"])
         .arg("disk")
-        .current_dir(folder)
-        .output()
-        .context("xorriso could not be started")?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "xorriso made no boot image: {complaint}");
-    Ok(())
+        .current_dir(folder);
+    output(&mut command).map(drop)
 }
 
 fn machine_configuration(needs: &Needs) -> String {
@@ -290,9 +280,9 @@ fn machine_configuration(needs: &Needs) -> String {
 }
 
 /// A child that does not outlive this process's interest in it.
-struct Ended(Child);
+struct Machine(Child);
 
-impl Drop for Ended {
+impl Drop for Machine {
     fn drop(&mut self) {
         // Refused only where it has ended already.
         let _ = self.0.kill();
@@ -315,7 +305,7 @@ fn run_machine(folder: &Path, log: &Path, limit: Duration) -> Result<()> {
         .stderr(screen)
         .spawn()
         .context("bochs could not be started")?;
-    let mut machine = Ended(machine);
+    let mut machine = Machine(machine);
     let started = Instant::now();
     let mut shown = 0;
     loop {

@@ -12,6 +12,8 @@
 
 mod libraries;
 
+use crate::ci::Ended;
+use crate::command::{made, root};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -80,18 +82,6 @@ const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes"];
 /// Those that say little of an architecture and take long there.
 const MORE_TESTS: &[&str] = &["--test", "profile", "-p", "cachewise-measure"];
 
-/// How it went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Everything passed.
-    Passed(Counts),
-    /// These Debian packages are not installed.
-    Skipped {
-        /// Their names.
-        missing: Vec<&'static str>,
-    },
-}
-
 /// What passed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -127,17 +117,7 @@ pub fn chore(name: Option<&str>, effort: &str, required: bool) -> Result<()> {
         Some(name) => std::slice::from_ref(find(name)?),
         None => &TARGETS,
     };
-    for target in chosen {
-        match run(target, effort)? {
-            Outcome::Passed(counts) => println!("emulated {}: {counts}", target.name),
-            Outcome::Skipped { missing } => {
-                let needs = format!("the Debian packages {}", missing.join(" "));
-                ensure!(!required, "emulated {} needs {needs}", target.name);
-                println!("emulated {}: skipped, install {needs}", target.name);
-            }
-        }
-    }
-    Ok(())
+    chosen.iter().try_for_each(|target| run(target, effort)?.told(!required))
 }
 
 /// The target of that name.
@@ -156,12 +136,12 @@ pub fn find(name: &str) -> Result<&'static Target> {
 ///
 /// # Errors
 /// A build or a test that fails.
-pub fn run(target: &Target, effort: &str) -> Result<Outcome> {
+pub fn run(target: &Target, effort: &str) -> Result<Ended> {
     let needed = COMMON.iter().chain(&target.packages);
     let missing: Vec<_> =
         needed.filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
     if !missing.is_empty() {
-        return Ok(Outcome::Skipped { missing });
+        return Ok(Ended::lacks(&missing));
     }
     let programs = build(target, effort)?;
     let mut counts = Counts::default();
@@ -185,8 +165,9 @@ pub fn run(target: &Target, effort: &str) -> Result<Outcome> {
         test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
     }
     command_line(target, &programs.cachewise, &mut counts)?;
-    libraries::test(target, root()?, &mut counts)?;
-    Ok(Outcome::Passed(counts))
+    libraries::test(target, root(), &mut counts)?;
+    println!("emulated {}: {counts}", target.name);
+    Ok(Ended::Passed)
 }
 
 impl Target {
@@ -197,10 +178,6 @@ impl Target {
         command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
         command
     }
-}
-
-fn root() -> Result<&'static Path> {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the root")
 }
 
 /// What cargo built.
@@ -235,7 +212,7 @@ fn cargo(
     library: StandardLibrary,
     arguments: &[&str],
 ) -> Result<BTreeMap<String, PathBuf>> {
-    let root = root()?;
+    let root = root();
     let variable = |what: &str| {
         format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"))
     };
@@ -267,16 +244,7 @@ fn cargo(
         .output()
         .context("/usr/bin/cargo could not be started")?;
     ensure!(output.status.success(), "the programs for {} did not build", target.name);
-    let mut built = BTreeMap::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        if let (Some(name), Some(path)) =
-            (message["target"]["name"].as_str(), message["executable"].as_str())
-        {
-            built.insert(name.to_owned(), PathBuf::from(path));
-        }
-    }
-    Ok(built)
+    Ok(made(&output.stdout))
 }
 
 /// Runs a test binary, passes on what it says, counts.

@@ -4,6 +4,7 @@
 //! in the standard distribution behind `RUSTC_BOOTSTRAP`. What is found stays in `target/fuzz`, as a
 //! file that becomes a test by being copied to `fuzz/corpus/TARGET/`.
 
+use crate::command::{cargo, root, run as run_command};
 use anyhow::{Context as _, Result, ensure};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module \
 
 /// Runs the targets named, or all; returns a line for each.
 pub fn run(names: &[String], seconds: u64) -> Result<Vec<String>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root();
     let target = root.join("target/fuzz");
     let mut known = Vec::new();
     for entry in fs::read_dir(root.join("fuzz/fuzz_targets"))? {
@@ -29,12 +30,10 @@ pub fn run(names: &[String], seconds: u64) -> Result<Vec<String>> {
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         anyhow::bail!("target: found \"{unknown}\", accepted {}", known.join(", "));
     }
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--release", "--target", COMPILED_FOR, "--manifest-path"]);
+    let mut cargo = cargo(&["build", "--release", "--target", COMPILED_FOR, "--manifest-path"]);
     cargo.arg(root.join("fuzz/Cargo.toml")).arg("--target-dir").arg(&target);
     // The compiled target is named, so that build scripts and macros are not instrumented.
-    let status = cargo.env("RUSTFLAGS", FLAGS).env("RUSTC_BOOTSTRAP", "1").status()?;
-    ensure!(status.success(), "the fuzz targets did not build: {status}");
+    run_command(cargo.env("RUSTFLAGS", FLAGS).env("RUSTC_BOOTSTRAP", "1"))?;
 
     let mut waiting: Vec<String> =
         known.into_iter().filter(|name| names.is_empty() || names.contains(name)).rev().collect();
@@ -44,7 +43,7 @@ pub fn run(names: &[String], seconds: u64) -> Result<Vec<String>> {
     while !waiting.is_empty() || !running.is_empty() {
         while running.len() < cpus {
             let Some(name) = waiting.pop() else { break };
-            running.push(start(&root, &target, name, seconds)?);
+            running.push(start(root, &target, name, seconds)?);
         }
         let (name, mut child, log) = running.remove(0);
         let status = child.wait()?;

@@ -1,6 +1,7 @@
 //! `xtask install`: the command with its manual, the C libraries with headers and pkg-config files, and
 //! the preload libraries, built for release and put where a system expects them.
 
+use crate::command::{self, cargo, root};
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub fn run(args: &Install) -> Result<()> {
         ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool"),
     ] {
         let file = format!("{name}.h");
-        let header = workspace().join("crates").join(package).join("include").join(&file);
+        let header = root().join("crates").join(package).join("include").join(&file);
         let one_object = static_library(&release.join(built), &header, name, &release)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
@@ -74,19 +75,12 @@ pub fn run(args: &Install) -> Result<()> {
     let command = release.join("cachewise");
     place(&command, &programs.join("cachewise"), 0o755)?;
     let pages = release.join("man");
-    let status = Command::new(&command).args(["man", "--to"]).arg(&pages).status()?;
-    if !status.success() {
-        bail!("cachewise man: {status}");
-    }
+    command::run(Command::new(&command).args(["man", "--to"]).arg(&pages))?;
     for page in fs::read_dir(&pages)? {
         let page = page?;
         place(&page.path(), &manual.join(page.file_name()), 0o644)?;
     }
     Ok(())
-}
-
-fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
 }
 
 /// Builds the command, and each library by itself, so that none is built with another package's
@@ -101,16 +95,9 @@ pub(crate) fn build() -> Result<PathBuf> {
 
 /// Builds one of them.
 pub(crate) fn built(package: &str) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(&cargo);
-    command.args(["build", "--release", "-p", package]).current_dir(workspace());
-    let status = command.status()?;
-    if !status.success() {
-        bail!("cargo build --release -p {package} ended with {status}");
-    }
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(workspace());
-    let output = command.output()?;
+    command::run(cargo(&["build", "--release", "-p", package]).current_dir(root()))?;
+    let mut metadata = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
+    let output = command::output(metadata.current_dir(root()))?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo metadata: no target")?;
     Ok(Path::new(target).join("release"))
@@ -217,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_a_header_declares_is_kept_in_the_static_library() {
-        let read = |file: &str| fs::read_to_string(workspace().join(file)).expect("a header");
+        let read = |file: &str| fs::read_to_string(root().join(file)).expect("a header");
         let pool = read("crates/pool-capi/include/cachewise_pool.h");
         let names = functions(&pool);
         for name in ["cw_pool_create", "cw_pool_zalloc", "cw_pool_destroy"] {

@@ -5,6 +5,7 @@ mod bare_metal;
 mod browser;
 mod checklist;
 mod ci;
+mod command;
 mod conformance;
 mod emulate;
 mod emulate_arch;
@@ -18,9 +19,9 @@ mod soak;
 mod webdriver;
 mod whole;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
-use emulate::{Options, Outcome};
+use emulate::Options;
 use std::time::Duration;
 
 /// Chores of the Cachewise workspace.
@@ -58,8 +59,8 @@ enum Chore {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
-    /// How far two profiles of one machine agree: cells with the same kernel, or with kernels whose
-    /// cost differs by at most 5 % in either record. Octaves only.
+    /// How far two profiles of one machine agree: sizes with the same kernel, or with kernels whose
+    /// times differ by at most 3 % in either record. Octaves only.
     Agree {
         /// The first profile.
         first: std::path::PathBuf,
@@ -144,12 +145,7 @@ fn main() -> Result<()> {
             soak::run(minutes, threads, mebibytes, seed)?;
         }
         Chore::ReportInBrowser { record } => {
-            match browser::run(&record.map_or_else(newest_tuning, Ok)?)? {
-                browser::Outcome::Passed(pictures) => println!("pictures: {}", pictures.display()),
-                browser::Outcome::Skipped(missing) => {
-                    println!("skipped, install the Debian packages {}", missing.join(" "));
-                }
-            }
+            browser::run(&record.map_or_else(newest_tuning, Ok)?)?.told(true)?;
         }
         Chore::Install(args) => install::run(&args)?,
         Chore::Programs(args) => whole::programs::run(&args)?,
@@ -161,23 +157,7 @@ fn main() -> Result<()> {
         Chore::Applications(args) => whole::applications::run(&args)?,
         Chore::EmulateAvx512 { kernels, effort, limit, required } => {
             let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
-            match emulate::emulate_avx512(&options)? {
-                Outcome::Passed(summary) => println!(
-                    "emulated AVX-512: {} kernels, {} calls checked; test result: {}",
-                    summary.kernels, summary.calls, summary.result
-                ),
-                Outcome::Failed { summary, told, log } => {
-                    println!("{told}");
-                    bail!("emulated AVX-512 failed ({summary:?}); all of it: {}", log.display());
-                }
-                Outcome::Skipped { missing } => {
-                    let packages = missing.join(" ");
-                    if required {
-                        bail!("emulated AVX-512 needs the Debian packages {packages}");
-                    }
-                    println!("emulated AVX-512: skipped, install the Debian packages {packages}");
-                }
-            }
+            emulate::emulate_avx512(&options)?.told(!required)?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //!
 //! The functions are those that the built libraries export: one that `matrix.c` does not know fails.
 
+use crate::command::{output, root, text};
 use anyhow::{Context as _, Result, ensure};
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,8 +47,8 @@ pub fn run() -> Result<Counts> {
     }
     let (program, constructor) = programs(scratch)?;
     let names = |what: &str| -> Result<Vec<String>> {
-        let output = Command::new(&program).arg(what).output()?;
-        Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+        let told = output(Command::new(&program).arg(what))?;
+        Ok(text(&told.stdout).lines().map(str::to_owned).collect())
     };
     let (functions, mut situations) = (names("functions")?, names("situations")?);
     let known: BTreeSet<String> = functions.iter().cloned().collect();
@@ -98,26 +99,23 @@ fn wrong(output: &Output) -> Option<String> {
 }
 
 fn programs(scratch: &Path) -> Result<(PathBuf, PathBuf)> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/matrix");
+    let sources = root().join("xtask/conformance/matrix");
     let (program, constructor) = (scratch.join("matrix"), scratch.join("constructor.so"));
-    for (source, output, flags) in [
+    for (source, to, flags) in [
         ("matrix.c", &program, &["-fno-builtin", "-rdynamic", "-pthread"] as &[&str]),
         ("constructor.c", &constructor, &["-shared", "-fPIC"]),
     ] {
         let mut command = Command::new("cc");
         command.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
-        command.arg("-o").arg(output).arg(sources.join(source));
-        let output = command.output().context("a C compiler: Rust links with it")?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output(command.arg("-o").arg(to).arg(sources.join(source)))?;
     }
     Ok((program, constructor))
 }
 
 /// The names of the functions that a shared library exports.
 fn exports(library: &Path) -> Result<Vec<String>> {
-    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output()?;
-    ensure!(output.status.success(), "nm {}", library.display());
-    let text = String::from_utf8(output.stdout)?;
+    let told = output(Command::new("nm").args(["-D", "--defined-only"]).arg(library))?;
+    let text = text(&told.stdout);
     let mut names = Vec::new();
     for line in text.lines() {
         let mut words = line.split_whitespace().skip(1);
@@ -134,8 +132,7 @@ fn exports(library: &Path) -> Result<Vec<String>> {
 fn another_root(scratch: &Path, programs: &[&PathBuf], libraries: &[PathBuf]) -> Result<PathBuf> {
     let root = scratch.join("root");
     for file in programs.iter().copied().chain(libraries) {
-        let output = Command::new("ldd").arg(file).output()?;
-        let text = String::from_utf8(output.stdout)?;
+        let text = text(&Command::new("ldd").arg(file).output()?.stdout);
         let paths = text.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
         for path in paths.chain([file.as_path()]) {
             let to = root.join(path.strip_prefix("/")?);

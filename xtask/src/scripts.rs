@@ -54,7 +54,7 @@ pub fn command(program: &Path, prepared: &Path, directory: &Path) -> Command {
     command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");
     command.env("SCRIPT", prepared.join("script.sh")).env("COMMON", prepared.join("common.sh"));
     command.env("PREPARED", prepared).env("SECONDS_FILE", directory.join("seconds"));
-    command.env("REPOSITORY", Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command.env("REPOSITORY", crate::command::root());
     command
 }
 

@@ -2,9 +2,10 @@
 //! programs by a cross compiler, and run under emulation.
 
 use super::{Counts, StandardLibrary, Target, cargo};
+use crate::command::{output, text};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// The C that the libraries' own tests compile, with what it prints where all is well.
 struct Program {
@@ -70,12 +71,12 @@ impl Program {
         command.args(["-Wall", "-Wextra", "-Werror"]).args(self.flags);
         command.arg("-I").arg(root.join("crates/capi/include"));
         command.arg("-o").arg(&into).arg(root.join(self.source)).args(libraries).arg("-ldl");
-        succeeds(&mut command)?;
+        output(&mut command)?;
         Ok(into)
     }
 
     fn run(&self, command: &mut Command) -> Result<()> {
-        let output = succeeds(command.env("HOME", "/nonexistent"))?;
+        let output = output(command.env("HOME", "/nonexistent"))?;
         let found = (text(&output.stdout), text(&output.stderr));
         ensure!(
             found == (self.prints.to_owned(), String::new()),
@@ -90,7 +91,7 @@ impl Program {
 /// That a library as it ships asks for no other library than libc.
 fn needs_only_libc(target: &Target, library: &Path) -> Result<()> {
     let tool = target.compiler.replace("gcc", "objdump");
-    let told = text(&succeeds(Command::new(tool).arg("-p").arg(library))?.stdout);
+    let told = text(&output(Command::new(tool).arg("-p").arg(library))?.stdout);
     let needed: Vec<_> =
         told.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim).collect();
     let dynamic_linker = |name: &str| name.starts_with("ld-linux") || name.starts_with("ld64.so");
@@ -101,20 +102,4 @@ fn needs_only_libc(target: &Target, library: &Path) -> Result<()> {
         library.display()
     );
     Ok(())
-}
-
-fn succeeds(command: &mut Command) -> Result<Output> {
-    let output = command.output().with_context(|| format!("{command:?} could not be started"))?;
-    ensure!(
-        output.status.success(),
-        "{command:?} ended with {}: {}{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    Ok(output)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -154,10 +154,7 @@ fn compile(scratch: &Path) -> Result<PathBuf> {
     fs::write(&source, SOURCE)?;
     let mut command = Command::new("cc");
     command.args(["-std=gnu11", "-O1", "-fno-builtin", "-pthread", "-o"]);
-    let output = command.arg(&file).arg(&source).output().context("cc: a C compiler")?;
-    if !output.status.success() {
-        bail!("cc: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
+    crate::command::output(command.arg(&file).arg(&source))?;
     Ok(file)
 }
 
