@@ -8,7 +8,6 @@ use anyhow::{Context, Result, bail};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 /// The heading of the list of what is left out.
 const NOT_ANSWERED: &str = "## Not answered here";
