@@ -11,7 +11,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::buddy::order_for;
+use crate::buddy::run_alignment;
 use crate::pool::Pool;
 use allocator_api2::alloc::{AllocError, Allocator, Layout};
 use std::ptr::NonNull;
@@ -25,7 +25,7 @@ fn run(pool: &Pool, layout: Layout, zeroed: bool) -> Result<NonNull<[u8]>, Alloc
     }
     let frames = pool.frames_for(layout.size()).map_err(|_| AllocError)?;
     let base = 1usize << (pool.base() as usize).trailing_zeros();
-    if layout.align() > (pool.page_size() << order_for(frames)).min(base) {
+    if layout.align() > (pool.page_size() * run_alignment(frames) as usize).min(base) {
         return Err(AllocError);
     }
     let start = if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) };

@@ -439,8 +439,14 @@ const fn near((first, order): (u32, u32), next: u32, next_order: u32) -> bool {
     next == first.wrapping_add(1 << order) && next_order <= order
 }
 
+/// A run of so many frames starts at a multiple of this many: of its largest part.
+#[must_use]
+pub const fn run_alignment(frames: u32) -> u32 {
+    if frames == 0 { 1 } else { 1 << frames.ilog2() }
+}
+
 /// The blocks that a run of `frames` frames consists of, as offset and order, largest first. The run
-/// starts at a multiple of its rounded-up size, so each is aligned to its own size.
+/// starts at a multiple of its largest part ([`run_alignment`]), so each is aligned to its own size.
 pub fn run_parts(frames: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..u32::BITS).rev().filter(move |order| frames >> order & 1 == 1).map(move |order| {
         let larger = if order == u32::BITS - 1 { 0 } else { frames >> (order + 1) << (order + 1) };
@@ -563,6 +569,101 @@ impl<'a> Buddy<'a> {
         self.carve(index, found, order, state);
         self.become_used(index, order, state, Use::Allocated, owner);
         Some(index)
+    }
+
+    /// Hands out a run that is made of free blocks of one state side by side, where no block of its
+    /// rounded-up size is free: three quarters of a large block whose last quarter is in use, say. Its
+    /// parts are as [`run_parts`] has them. It looks at so many blocks that no lock is held for long.
+    pub fn take_run(&mut self, frames: u32, state: State, owner: u16) -> Option<u32> {
+        let largest = frames.checked_ilog2().filter(|order| *order <= self.core.max_order)?;
+        if frames.is_power_of_two() {
+            return None;
+        }
+        let mut first = self.core.lists[state as usize][largest as usize].head;
+        for _ in 0..LOOKS {
+            if first == NONE {
+                return None;
+            }
+            if self.is_free_run(first, frames, state) {
+                self.take_parts(first, frames, state, owner);
+                return Some(first);
+            }
+            first = self.frames[first as usize].next.load(Ordering::Relaxed);
+        }
+        None
+    }
+
+    fn is_free_run(&self, first: u32, frames: u32, state: State) -> bool {
+        let (mut at, mut left) = (first, frames);
+        loop {
+            if at >= self.core.managed {
+                return false;
+            }
+            let tag = self.frames[at as usize].tag();
+            // Of one state, a part that is free is one block, or lies in one.
+            if tag.free_state() != Some(state) || 1 << tag.order() < run_alignment(left) {
+                return false;
+            }
+            let size = 1 << tag.order();
+            if size >= left {
+                return true;
+            }
+            (at, left) = (at + size, left - size);
+        }
+    }
+
+    fn take_parts(&mut self, first: u32, frames: u32, state: State, owner: u16) {
+        let (mut at, mut left) = (first, frames);
+        while left > 0 {
+            let order = self.frames[at as usize].tag().order();
+            let stamp = self.frames[at as usize].stamp.load(Ordering::Relaxed);
+            self.unlink(at);
+            self.become_used(at, order, state, Use::Allocated, owner);
+            let size = 1 << order;
+            if size > left {
+                let cut = self.shrink_from(at, order, left, state, owner, stamp);
+                debug_assert!(cut.is_ok(), "just taken: {cut:?}");
+                return;
+            }
+            (at, left) = (at + size, left - size);
+        }
+    }
+
+    /// Takes an absent block away to be made resident: of that order, or the largest below it.
+    pub fn take_absent(&mut self, order: u32, owner: u16) -> Option<(u32, u32)> {
+        let state = State::ZeroAbsent;
+        let (index, found) = self.newest(order, state).or_else(|| {
+            let smaller = self.core.filled[state as usize] & ((1 << order) - 1);
+            let found = smaller.checked_ilog2()?;
+            Some((self.core.lists[state as usize][found as usize].head, found))
+        })?;
+        let part = found.min(order);
+        self.unlink(index);
+        self.carve(index, found, part, state);
+        self.become_used(index, part, state, Use::InFlight, owner);
+        Some((index, part))
+    }
+
+    /// Whether no frame of an aligned group is free and absent. The group's first frame has to begin a
+    /// block that lies inside it.
+    #[must_use]
+    pub fn all_resident(&self, base: u32, order: u32) -> bool {
+        let end = base.saturating_add(1 << order).min(self.core.managed);
+        let mut index = base;
+        while index < end {
+            let tag = self.frames[index as usize].tag();
+            if tag.free_state() == Some(State::ZeroAbsent) {
+                return false;
+            }
+            index += if tag.used().is_some() { 1 << tag.order() } else { 1 };
+        }
+        true
+    }
+
+    /// Whether a block of that order and state can be had.
+    #[must_use]
+    pub fn has(&self, order: u32, state: State) -> bool {
+        self.newest(order, state).is_some()
     }
 
     fn newest(&self, order: u32, state: State) -> Option<(u32, u32)> {
@@ -852,7 +953,8 @@ impl<'a> Buddy<'a> {
         now: u32,
     ) -> Result<u32, FreeError> {
         let whole = order_for(frames);
-        if frames == 0 || whole > self.core.max_order || index & ((1 << whole) - 1) != 0 {
+        let aligned = index & (run_alignment(frames) - 1) == 0;
+        if frames == 0 || whole > self.core.max_order || !aligned {
             return Err(FreeError::Misaligned);
         }
         for (claimed, (offset, order)) in run_parts(frames).enumerate() {

@@ -136,6 +136,7 @@ pub struct Builder {
     pub(crate) waits: bool,
     pub(crate) scrub_later: bool,
     pub(crate) give_back: Option<GiveBack>,
+    pub(crate) ahead: usize,
 }
 
 impl Default for Builder {
@@ -158,6 +159,7 @@ impl Default for Builder {
             waits: true,
             scrub_later: false,
             give_back: None,
+            ahead: 0,
         }
     }
 }
@@ -254,6 +256,16 @@ impl Builder {
     /// [`trim`](Pool::trim).
     pub fn give_back(mut self, when: GiveBack) -> Builder {
         self.give_back = Some(when);
+        self
+    }
+
+    /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than an eighth
+    /// of what is in use (a quarter at times, where blocks are large), are made resident in the background before they are asked for, so that a
+    /// program whose use rises does not meet the system's faults. The scrubber's thread does it,
+    /// whenever less than half of that is left; without it, in a forked child for instance, nothing
+    /// grows. 0, the default, is not to.
+    pub fn grow_ahead(mut self, bytes: usize) -> Builder {
+        self.ahead = bytes;
         self
     }
 

@@ -10,7 +10,7 @@
 //! # fn main() {}
 //! ```
 
-use crate::buddy::order_for;
+use crate::buddy::run_alignment;
 use crate::config::Builder;
 use crate::pool::Pool;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -84,8 +84,8 @@ impl<A> PoolAlloc<A> {
         }
         let pool = self.pool()?;
         let frames = pool.frames_for(layout.size()).ok()?;
-        // A run starts at a multiple of its rounded size, as far as the pool's start is aligned.
-        let aligned = (pool.page_size() << order_for(frames)).min(base_alignment(pool));
+        // A run starts at a multiple of its largest part, as far as the pool's start is aligned.
+        let aligned = (pool.page_size() * run_alignment(frames) as usize).min(base_alignment(pool));
         (layout.align() <= aligned).then_some((pool, frames))
     }
 

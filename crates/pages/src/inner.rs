@@ -5,7 +5,7 @@
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: it can be shared between processes, and a pool can be what an allocator is made of.
 
-use crate::buddy::{Buddy, Core, Frame, FreeError, ORDERS, State, Tag, Use, order_for};
+use crate::buddy::{Buddy, Core, Counts, Frame, FreeError, ORDERS, State, Tag, Use, order_for};
 use crate::cache::{self, Magazines};
 use crate::config::Verify;
 use crate::engine::{Method, Range};
@@ -106,6 +106,10 @@ pub(crate) struct Inner {
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
     pub(crate) load_rests: AtomicU64,
+    /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
+    behind: AtomicU32,
+    /// The order of the block that was faulted in last at a hand-out.
+    missed: AtomicU32,
     /// The file of a shared pool, and what tells it from any other.
     pub(crate) file: Option<(OwnedFd, (u64, u64))>,
     /// Says that this process lives. Only under the lock.
@@ -135,6 +139,10 @@ pub(crate) struct Settings {
     pub(crate) method: Method,
     /// Whether a hand-out waits for others: for the lock, and for blocks in flight.
     pub(crate) waits: bool,
+    /// The order of a huge page; 0 where the pool asked for none.
+    pub(crate) huge_order: u32,
+    /// Free bytes at most that are made resident ahead of need.
+    pub(crate) ahead: usize,
 }
 
 /// Where the parts of a pool are.
@@ -268,6 +276,8 @@ impl Inner {
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
             load_rests: AtomicU64::new(0),
+            behind: AtomicU32::new(0),
+            missed: AtomicU32::new(0),
             file: places.file.zip(identity),
             alive: UnsafeCell::new(None),
             _mappings: places.mappings,
@@ -541,7 +551,11 @@ impl Inner {
         self.wanted(u64::from(frames));
         if let Some(index) = guard.buddy().take(order, State::ZeroResident, self.owner()) {
             self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
+            let behind = self.falls_behind(&mut guard);
             drop(guard);
+            if behind {
+                self.wake_scrubber(true);
+            }
             add(&events.zero_hits[order as usize], 1);
             self.verify(index, frames)?;
             return Ok(index);
@@ -607,11 +621,19 @@ impl Inner {
         let mut flushed = false;
         loop {
             let mut guard = self.lock_to_take()?;
-            let found = self.take_once(&mut guard, order, wanted);
-            if let Some((index, state)) = found {
+            let found = self.take_once(&mut guard, frames, order, wanted);
+            if let Some((index, state, whole)) = found {
                 // Absent memory is faulted in as a whole first (`populate`).
-                if state != State::ZeroAbsent {
+                if whole && state != State::ZeroAbsent {
                     self.finish_run(&mut guard, index, frames, state)?;
+                }
+                if state == State::ZeroAbsent {
+                    self.missed.store(order, Ordering::Relaxed);
+                }
+                let behind = self.falls_behind(&mut guard);
+                drop(guard);
+                if behind {
+                    self.wake_scrubber(true);
                 }
                 return Ok((index, state));
             }
@@ -639,34 +661,127 @@ impl Inner {
         }
     }
 
+    /// A block and its state, and whether it is a whole block of `order` or larger, from which the run is
+    /// still to be cut, or the run itself.
     fn take_once(
         &self,
         guard: &mut Guard<'_>,
+        frames: u32,
         order: u32,
         wanted: &[State],
-    ) -> Option<(u32, State)> {
+    ) -> Option<(u32, State, bool)> {
         let owner = self.owner();
         let mut buddy = guard.buddy();
         let by_state = |buddy: &mut Buddy<'_>| {
             wanted.iter().find_map(|state| {
-                let order = match state {
-                    State::ZeroAbsent => self.around(order),
-                    _ => order,
-                };
-                Some((buddy.take(order, *state, owner)?, *state))
+                if *state == State::ZeroAbsent {
+                    return Some((buddy.take(self.around(order), *state, owner)?, *state, true));
+                }
+                let whole = buddy.take(order, *state, owner).map(|index| (index, *state, true));
+                whole.or_else(|| Some((buddy.take_run(frames, *state, owner)?, *state, false)))
             })
         };
         // Absent memory in smaller portions where there are no larger ones.
+        let absent = State::ZeroAbsent;
         let held = |buddy: &mut Buddy<'_>| {
             by_state(buddy)
-                .or_else(|| Some((buddy.take(order, State::ZeroAbsent, owner)?, State::ZeroAbsent)))
-                .or_else(|| buddy.take_mixed(order, owner))
+                .or_else(|| Some((buddy.take(order, absent, owner)?, absent, true)))
+                .or_else(|| {
+                    buddy.take_mixed(order, owner).map(|(index, state)| (index, state, true))
+                })
         };
         if let Some(found) = held(&mut buddy) {
             return Some(found);
         }
         self.grow(&mut buddy, order);
         held(&mut buddy)
+    }
+
+    /// How much free resident memory there is to be, by what is in use.
+    fn mark(&self, counts: &Counts) -> u64 {
+        let most = (self.settings.ahead >> self.frame_shift) as u64;
+        let mark = most.min(counts.out / 8);
+        // Less than the system brings at once is not worth a thread's while.
+        if mark >> self.around(0) == 0 { 0 } else { mark }
+    }
+
+    /// Whether free resident memory lacks a block such as was missed last, and has room for one.
+    fn lacks_a_block(&self, buddy: &Buddy<'_>) -> bool {
+        let order = self.missed.load(Ordering::Relaxed);
+        let fits = 1 << order <= self.mark(&buddy.core().counts());
+        fits && !buddy.has(order, State::ZeroResident) && !buddy.has(order, State::Dirty)
+    }
+
+    /// After a hand-out: whether free resident memory has fallen below half its mark, or lacks a block
+    /// such as was missed, and nobody was told.
+    pub(crate) fn falls_behind(&self, guard: &mut Guard<'_>) -> bool {
+        if self.settings.ahead == 0 || self.is_behind() {
+            return false;
+        }
+        let buddy = guard.buddy();
+        let counts = buddy.core().counts();
+        let more = counts.zero_absent != 0 || buddy.core().managed() < self.capacity;
+        let little = counts.dirty + counts.zero_resident < self.mark(&counts) / 2;
+        if !more || !(little || self.lacks_a_block(&buddy)) {
+            return false;
+        }
+        self.behind.store(1, Ordering::SeqCst);
+        true
+    }
+
+    /// Whether [`grow_ahead`](Inner::grow_ahead) has something to do.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind.load(Ordering::SeqCst) != 0
+    }
+
+    /// Forgets that there is to be more, until the next hand-out finds too little again.
+    pub(crate) fn stay_behind(&self) {
+        self.behind.store(0, Ordering::SeqCst);
+    }
+
+    /// Makes one portion of free memory resident, if there is to be more of it. False when that is done,
+    /// or cannot be.
+    pub(crate) fn grow_ahead(&self) -> bool {
+        if !self.is_behind() {
+            return false;
+        }
+        let more = self.grow_portion();
+        if !more {
+            self.stay_behind();
+        }
+        more
+    }
+
+    fn grow_portion(&self) -> bool {
+        let _working = Working::begin();
+        let Ok(mut guard) = self.lock() else { return false };
+        let mut buddy = guard.buddy();
+        let counts = buddy.core().counts();
+        let enough = counts.dirty + counts.zero_resident >= self.mark(&counts);
+        if enough && !self.lacks_a_block(&buddy) {
+            return false;
+        }
+        let order = self.around(self.missed.load(Ordering::Relaxed));
+        let fits = self.mark(&counts) >> order != 0;
+        let (order, owner) = (if fits { order } else { self.around(0) }, self.owner());
+        let taken = buddy.take_absent(order, owner).or_else(|| {
+            self.grow(&mut buddy, order);
+            buddy.take_absent(order, owner)
+        });
+        drop(guard);
+        let Some((index, order)) = taken else { return false };
+        let length = self.bytes(order);
+        // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
+        let populated = unsafe { os::populate(self.address(index), length) };
+        let state = if populated.is_ok() { State::ZeroResident } else { State::ZeroAbsent };
+        let Ok(mut guard) = self.lock() else { return false };
+        let landed = guard.buddy().land(index, order, state, now());
+        drop(guard);
+        debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+        if populated.is_ok() {
+            add(&self.control().events.grown_ahead, length as u64);
+        }
+        populated.is_ok()
     }
 
     /// The order in which absent memory is faulted in for a block of `order`: with huge pages the
@@ -841,6 +956,7 @@ impl Inner {
                 continue;
             }
             let mut guard = self.lock()?;
+            self.count_broken(&mut guard, index, order);
             let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
             drop(guard);
             landed.map_err(|why| self.free_error(index, order, why))?;
@@ -858,6 +974,14 @@ impl Inner {
         match failure {
             Some(failure) if bytes == 0 => Err(failure),
             _ => Ok(bytes),
+        }
+    }
+
+    /// Counts a huge page that was whole until this block of it went back to the system.
+    fn count_broken(&self, guard: &mut Guard<'_>, index: u32, order: u32) {
+        let huge = self.settings.huge_order;
+        if order < huge && guard.buddy().all_resident(index >> huge << huge, huge) {
+            add(&self.control().events.huge_broken, 1);
         }
     }
 
@@ -888,6 +1012,9 @@ impl Inner {
         let discarded = unsafe { os::discard(self.address(index), length, self.backing) };
         let state = if discarded.is_ok() { State::ZeroAbsent } else { State::Dirty };
         let mut guard = self.lock().map_err(|_| None)?;
+        if discarded.is_ok() {
+            self.count_broken(&mut guard, index, order);
+        }
         let landed = guard.buddy().land(index, order, state, now());
         drop(guard);
         debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
@@ -964,6 +1091,8 @@ impl Inner {
             frees: get(&events.frees),
             hot_zeroed: get(&events.hot_zeroed),
             populated: get(&events.populated),
+            grown_ahead: get(&events.grown_ahead),
+            huge_broken: get(&events.huge_broken),
             scrubbed: get(&events.scrubbed),
             scrub_cpu: Duration::from_nanos(get(&events.scrub_cpu_ns)),
             wasted: get(&events.wasted) + (core.wasted() << shift),

@@ -328,6 +328,12 @@ impl Pool {
             trim_unit,
             method,
             waits: builder.waits,
+            ahead: builder.ahead,
+            huge_order: if huge {
+                (os::huge_page_size() / os::page_size()).max(1).ilog2()
+            } else {
+                0
+            },
         };
         let inner = Inner::new(places, backing, settings, notes);
         if backing == Backing::Shared {
@@ -418,8 +424,9 @@ impl Pool {
     }
 
     /// A run of whole pages of at least that many bytes, with any contents. It takes no more than
-    /// that: what is left of the block it was cut from stays in the pool. It starts at a multiple of
-    /// its size rounded up to a power of two.
+    /// that: what is left of the block it was cut from stays in the pool, and where no block of its size
+    /// rounded up to a power of two is free, free blocks side by side do as well. It starts at a
+    /// multiple of its size rounded *down* to a power of two.
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).

@@ -191,6 +191,9 @@ impl Worker {
             if order == STOP {
                 break;
             }
+            if order == GO && self.grow_ahead() {
+                continue;
+            }
             match self.next_step() {
                 Ok(batch) => self.zero(&batch),
                 Err((state, timeout)) => {
@@ -239,7 +242,24 @@ impl Worker {
         };
         let orders = &self.orders;
         let by_use = by_use && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
-        inner.sleep(timeout, by_use, || orders.order.load(Ordering::SeqCst) != order || has_work());
+        let behind = || order == GO && inner.is_behind();
+        inner.sleep(timeout, by_use, || {
+            orders.order.load(Ordering::SeqCst) != order || behind() || has_work()
+        });
+    }
+
+    /// Makes a portion of free memory resident ahead of need. Not while memory is short, nor in a pool
+    /// that is closed.
+    fn grow_ahead(&mut self) -> bool {
+        if !self.inner.is_behind() {
+            return false;
+        }
+        let pressure = self.pressure.get_or_insert_with(os::Pressure::new);
+        if self.inner.is_closed() || pressure.is_short() {
+            self.inner.stay_behind();
+            return false;
+        }
+        self.inner.grow_ahead()
     }
 
     /// Returns a portion of idle memory to the system, where that is wanted. Returns for how long at most

@@ -88,6 +88,8 @@ pub struct Stats {
     pub hot_zeroed: u64,
     /// Faulted in at hand-out.
     pub populated: u64,
+    /// Made resident in the background before it was asked for.
+    pub grown_ahead: u64,
     /// Zeroed in the background or by `scrub_now`.
     pub scrubbed: u64,
     /// CPU time that took, the scrubber's own bookkeeping included.
@@ -96,6 +98,9 @@ pub struct Stats {
     pub wasted: u64,
     /// Returned to the system.
     pub trimmed: u64,
+    /// Huge pages (their number) of which a part went back to the system: what is left of each is small
+    /// pages. Where the system gave none, the same areas of memory.
+    pub huge_broken: u64,
     /// Withdrawn, ever.
     pub quarantined_ever: u64,
     /// Batches that an engine failed at: errors, deadlines, lies.
@@ -121,6 +126,8 @@ pub(crate) struct Events {
     pub(crate) frees: AtomicU64,
     pub(crate) hot_zeroed: AtomicU64,
     pub(crate) populated: AtomicU64,
+    pub(crate) grown_ahead: AtomicU64,
+    pub(crate) huge_broken: AtomicU64,
     pub(crate) scrubbed: AtomicU64,
     pub(crate) scrub_cpu_ns: AtomicU64,
     pub(crate) wasted: AtomicU64,

@@ -113,6 +113,69 @@ fn runs_of_every_length_leave_the_rest() {
     }
 }
 
+/// Three quarters of a large block whose last quarter is in use are a run of their size, and so are two
+/// neighbours that are no buddies.
+#[test]
+fn a_run_is_made_of_blocks_side_by_side_where_none_is_large_enough() {
+    for state in [State::Dirty, State::ZeroResident] {
+        for (kept, asked, expected) in [
+            // A frame in use, frames asked for, whether blocks smaller than them all do.
+            (12, 12, true),
+            (12, 11, true),
+            (12, 9, true),
+            (11, 12, false),
+            (3, 12, false),
+            (7, 6, true),
+            (0, 15, false),
+            // A single block that is large enough is not looked for here.
+            (8, 7, false),
+            (5, 4, false),
+        ] {
+            let (mut core, frames) = (Core::new(4), frames(16));
+            let mut buddy = Buddy::new(&mut core, &frames);
+            buddy.extend(16, state, 0);
+            // All single, and all but one given back, in an order that leaves lists in any order.
+            let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
+            all.rotate_left(5);
+            for index in all.iter().filter(|index| **index != kept) {
+                buddy.free(*index, 0, state, 1, 0).expect("ours");
+            }
+            let found = buddy.take_run(asked, state, 1);
+            // Whatever starts where it may, is free and has its length will do.
+            let aligned = cachewise_pages::buddy::run_alignment(asked);
+            if let Some(index) = found {
+                assert!(index.is_multiple_of(aligned) && !(index..index + asked).contains(&kept));
+            }
+            assert_eq!(found.is_some(), expected, "{kept}, {asked}: {found:?}");
+            let counts = buddy.check().expect("sound");
+            assert_eq!(counts.out, 1 + if found.is_some() { u64::from(asked) } else { 0 });
+            if let Some(index) = found {
+                buddy.free_run(index, asked, state, 1, 0).expect("ours");
+                assert!(buddy.free_run(index, asked, state, 1, 0).is_err(), "given back twice");
+            }
+            buddy.free(kept, 0, state, 1, 0).expect("ours");
+            buddy.check().expect("sound");
+            assert_eq!(buddy.core().blocks(state, 4), 1, "all of it merged again");
+        }
+    }
+}
+
+#[test]
+fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() {
+    let (mut core, frames) = (Core::new(4), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    assert_eq!(buddy.take_absent(2, 1), None);
+    buddy.extend(6, State::ZeroAbsent, 0);
+    assert_eq!(buddy.take_absent(1, 1), Some((4, 1)));
+    assert_eq!(buddy.take_absent(3, 1), Some((0, 2)), "there is no larger one");
+    assert_eq!(buddy.take_absent(0, 1), None);
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.in_flight, counts.zero_absent), (6, 0));
+    buddy.land(0, 2, State::ZeroResident, 0).expect("in flight");
+    buddy.land(4, 1, State::ZeroAbsent, 0).expect("in flight");
+    assert!(buddy.all_resident(0, 2) && !buddy.all_resident(0, 3));
+}
+
 /// The forerunner's lists of zeroed and other pages never met: a large block could not be had though
 /// all of it was free (design: "zeroed and dirty buddies never merged").
 #[test]

@@ -543,3 +543,49 @@ fn threads_cut_up_their_own_pieces_while_somebody_looks() {
         assert_eq!(stats.zero_hits + stats.zero_misses, stats.frees);
     }
 }
+
+#[test]
+fn a_run_finds_its_place_though_no_block_of_the_next_power_of_two_is_free() {
+    let pool = uncached().capacity(4 << 20).initial(4 << 20).page_size(PageSize::Base);
+    let pool = pool.build().expect("a pool");
+    let page = pool.page_size();
+    let last = (4 << 20) / page - 1;
+    let single: Vec<_> = (0..=last).map(|_| pool.zalloc_raw(0).expect("a page")).collect();
+    let base = pool.base() as usize;
+    let (kept, others): (Vec<_>, Vec<_>) =
+        single.into_iter().partition(|start| start.as_ptr() as usize == base + last * page);
+    others.into_iter().for_each(|start| free(&pool, start, 0).expect("ours"));
+    // 3 MiB of 4 MiB less a page: its rounded size is all of the pool.
+    let mut run = pool.alloc_bytes(3 << 20).expect("there is room");
+    run.fill(0x77);
+    assert_eq!(
+        run.as_ptr() as usize % (2 << 20),
+        base % (2 << 20),
+        "a multiple of its largest part"
+    );
+    pool.check().expect("sound");
+    drop(run);
+    let run = pool.zalloc_bytes(3 << 20).expect("there is room");
+    assert!(run.iter().all(|byte| *byte == 0));
+    drop(run);
+    kept.into_iter().for_each(|start| free(&pool, start, 0).expect("ours"));
+    pool.check().expect("sound");
+}
+
+#[test]
+fn a_huge_page_is_counted_as_broken_once_when_a_part_of_it_goes_back() {
+    let pool = uncached().capacity(8 << 20).initial(8 << 20).build().expect("a pool");
+    let broken = |pool: &Pool| pool.stats().expect("figures").huge_broken;
+    let kept = pool.zalloc_raw(0).expect("a page");
+    pool.trim().expect("the rest goes back, in parts where the page is");
+    assert_eq!(broken(&pool), 1, "the other three went whole");
+    free(&pool, kept, 0).expect("ours");
+    pool.trim().expect("what is left");
+    assert_eq!(broken(&pool), 1, "it was broken already");
+    let base = uncached().capacity(8 << 20).initial(8 << 20).page_size(PageSize::Base);
+    let base = base.build().expect("a pool");
+    let kept = base.zalloc_raw(0).expect("a page");
+    base.trim().expect("the rest");
+    assert_eq!(broken(&base), 0, "there was none to break");
+    free(&base, kept, 0).expect("ours");
+}

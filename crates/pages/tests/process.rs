@@ -103,6 +103,29 @@ fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
     pool.check_zeros().expect("zero");
 }
 
+/// The thread that grows the pool is the parent's. The child has none until it asks for one.
+#[test]
+fn in_a_child_nothing_grows_ahead_until_it_has_a_thread_of_its_own() {
+    let pool = quiet().capacity(64 << 20).scrub(Scrub { start: 18, ..eager() });
+    let pool = pool.grow_ahead(8 << 20).build().expect("a pool");
+    let held: Vec<_> = (0..4).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
+    let grown = |pool: &Pool| pool.stats().expect("figures").grown_ahead;
+    until("the parent's has grown", || grown(&pool) > 0);
+    let child = fork(|| {
+        let before = grown(&pool);
+        let more: Vec<_> = (0..24).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
+        std::thread::sleep(Duration::from_millis(50));
+        let alone = grown(&pool) == before;
+        pool.check().expect("sound");
+        pool.resume_scrubber();
+        until("the child's has grown", || grown(&pool) > before);
+        drop(more);
+        alone
+    });
+    assert_eq!(wait(child), 0);
+    drop(held);
+}
+
 #[test]
 fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
     let pool = quiet().scrub(eager()).initial(4 << 20).build().expect("a pool");

@@ -251,3 +251,67 @@ fn the_pool_goes_away_in_the_middle_of_scrubbing() {
         drop(pool);
     }
 }
+
+/// A program whose use rises finds memory that is there. The scrubber itself never wakes: no block is
+/// so large.
+fn growing(ahead: usize) -> Pool {
+    let scrub = Scrub { start: 18, ..eager() };
+    builder(scrub).grow_ahead(ahead).build().expect("a pool")
+}
+
+#[test]
+fn a_pool_grows_ahead_of_need_by_an_eighth_of_what_is_in_use_and_keeps_a_block_such_as_was_missed()
+{
+    let pool = growing(2 << 20);
+    let mut held = Vec::new();
+    let mut rise = |blocks: usize| {
+        held.extend((0..blocks).map(|_| pool.zalloc_bytes(1 << 20).expect("a mebibyte")));
+    };
+    let whole = || {
+        let stats = pool.stats().expect("figures");
+        stats.orders[8..].iter().any(|order| order.zero_resident > 0)
+    };
+    rise(8);
+    until("an eighth of eight mebibytes, in a piece", whole);
+    let before = pool.stats().expect("figures");
+    rise(1);
+    let after = pool.stats().expect("figures");
+    assert_eq!(after.populated, before.populated, "the ninth met no fault");
+    assert_eq!(after.zero_hits, before.zero_hits + 1);
+    rise(11);
+    until("the next, too", whole);
+    let stats = pool.stats().expect("figures");
+    assert!(stats.zero_resident <= 3 << 20, "two mebibytes and a block at most: {stats:?}");
+    assert!(stats.grown_ahead >= 2 << 20 && stats.managed <= stats.capacity, "{stats:?}");
+    pool.check_zeros().expect("zero");
+    pool.check().expect("sound");
+    // Up to the limit, and not beyond.
+    while let Ok(block) = pool.zalloc_bytes(1 << 20) {
+        held.push(block);
+    }
+    assert_eq!(held.len(), 32, "all of the pool can still be had");
+    pool.check().expect("sound");
+}
+
+#[test]
+fn nothing_grows_ahead_unless_it_is_asked_for_or_while_the_scrubber_is_paused() {
+    for (ahead, paused) in [(0, false), (8 << 20, true)] {
+        let pool = growing(ahead);
+        if paused {
+            until("paused", || pool.pause_scrubber());
+        }
+        let held: Vec<_> = (0..16).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
+        // Longer than it takes to wake a thread; where it does nothing, nothing is waited for.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(pool.stats().expect("figures").grown_ahead, 0, "{ahead}, {paused}");
+        drop(held);
+        if paused {
+            let held: Vec<_> =
+                (0..16).map(|_| pool.zalloc_bytes(1 << 20).expect("1 MiB")).collect();
+            let more = pool.zalloc_bytes(4 << 20).expect("4 MiB");
+            pool.resume_scrubber();
+            until("resumed", || pool.stats().expect("figures").grown_ahead > 0);
+            drop((held, more));
+        }
+    }
+}

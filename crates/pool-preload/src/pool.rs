@@ -1,6 +1,7 @@
 //! The pool, and how long each of its blocks is, which `free` is not told.
 
 use crate::say;
+use cachewise_pages::buddy::run_alignment;
 use cachewise_pages::global::{LARGEST, SMALLEST};
 use cachewise_pages::{GiveBack, Pool, PoolError};
 use std::ptr::{self, NonNull};
@@ -14,6 +15,10 @@ static STATE: AtomicU8 = AtomicU8::new(NOT_BUILT);
 const NOT_BUILT: u8 = 0;
 const BUILDING: u8 = 1;
 const BUILT: u8 = 2;
+
+/// Bytes made resident at most before they are asked for: what a program that rises takes in some tens
+/// of milliseconds, in which the pool's thread is woken and makes more.
+const AHEAD: usize = 32 << 20;
 
 /// What the program asked for and did not get from the pool, by reason.
 #[derive(Clone, Copy)]
@@ -115,7 +120,7 @@ fn build() {
     // not have; blocks this large gain little from one.
     let idle = GiveBack { floor: (capacity / 16).min(GiveBack::default().floor), ..idle() };
     let builder = Pool::builder().capacity(capacity).cache_blocks(0).stands_in().give_back(idle);
-    match builder.build() {
+    match builder.grow_ahead(AHEAD.min(capacity / 4)).build() {
         Ok(pool) => {
             let pages = pool.capacity() / pool.page_size();
             let lengths = (0..pages).map(|_| AtomicU32::new(0)).collect();
@@ -180,8 +185,8 @@ pub(crate) fn owner(block: *const u8) -> Option<&'static Served> {
 impl Served {
     fn take(&self, size: usize, align: usize, zeroed: bool) -> Result<NonNull<u8>, Miss> {
         let frames = self.pool.frames_for(size).map_err(|_| Miss::TooLarge)?;
-        // A run starts at a multiple of its size rounded up, as far as the pool's start is aligned.
-        let own = self.pool.page_size() * (frames as usize).next_power_of_two();
+        // A run starts at a multiple of its size rounded down, as far as the pool's start is aligned.
+        let own = self.pool.page_size() * run_alignment(frames) as usize;
         if align > own.min(1 << self.base.trailing_zeros()) {
             return Err(Miss::Alignment);
         }

@@ -95,6 +95,8 @@ impl Model {
                     let shrunk = self.buddy().shrink(index, frames, State::Dirty, OWNER, now);
                     assert_eq!(shrunk, Ok(()));
                     self.took(index, frames, State::Dirty);
+                } else if let Some(index) = self.buddy().take_run(frames, State::Dirty, OWNER) {
+                    self.took(index, frames, State::Dirty);
                 }
             }
             5 | 6 => self.free(argument, operation % 16 == 6),
@@ -116,6 +118,12 @@ impl Model {
             12 if argument > 160 => self.bulk(argument),
             12 => self.uncache(argument),
             13 => self.quarantine(argument),
+            14 if argument > 200 => {
+                if let Some((index, order)) = self.buddy().take_absent(order, OWNER) {
+                    self.claim(index, 1 << order);
+                    self.flying.push((index, order));
+                }
+            }
             14 => {
                 let count = argument % 40;
                 self.buddy().extend(count, State::ZeroAbsent, now);
