@@ -82,6 +82,12 @@ pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
     Ways::find(operation, identity).temporal
 }
 
+/// What is done below [`LIBC_FROM`] where there is a C library.
+pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
+    let ways = Ways::find(operation, identity);
+    if ways.leaves_all(operation) { dispatch::libc_slot(operation) } else { ways.temporal }
+}
+
 /// The number of the way in that an operation has here: the one with the fewest branches that the CPU
 /// can go (`docs/decisions/entry-stubs.md`).
 pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
@@ -142,6 +148,11 @@ impl Ways {
         }
     }
 
+    /// Whether the C library does all that a decision is about: comparisons without AVX-512.
+    fn leaves_all(&self, operation: Operation) -> bool {
+        matches!(operation, Operation::Compare | Operation::Equal) && !self.wide
+    }
+
     /// What is done from each of these sizes on, of which a later line overrules those before it.
     fn plan(
         &self,
@@ -161,8 +172,8 @@ impl Ways {
         }
         let theirs = Some(dispatch::libc_slot(operation));
         let theirs = match operation {
-            Operation::Compare | Operation::Equal if self.wide => (MAX_SIZE, None),
-            Operation::Compare | Operation::Equal => (FIRST_SIZE, theirs),
+            _ if self.leaves_all(operation) => (FIRST_SIZE, theirs),
+            Operation::Compare | Operation::Equal => (MAX_SIZE, None),
             _ => (LIBC_FROM, theirs),
         };
         // Where nobody reads, the caller knows more than any library.
@@ -182,6 +193,8 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::cpu::Signature;
+    use crate::profile::{Choice, ProfileText};
+    use crate::shipped::{self, SHIPPED};
     use std::collections::BTreeMap;
     use std::path::Path;
     use std::string::String;
@@ -195,6 +208,7 @@ mod tests {
     fn identity(file: &str) -> Identity {
         let signature = match file {
             file if file.contains("zen5") => Signature::new("AuthenticAMD", 26, 2, 1),
+            file if file.contains("zen3") => Signature::new("AuthenticAMD", 25, 1, 1),
             file if file.contains("cascade-lake") => Signature::new("GenuineIntel", 6, 85, 7),
             other => panic!("{other}: which CPU is it?"),
         };
@@ -203,6 +217,9 @@ mod tests {
         let all = all.and(Features::BMI2).and(Features::ERMS);
         let wide = Features::AVX512F.and(Features::AVX512BW).and(Features::AVX512VL);
         let features = match signature.vendor.as_str() {
+            "AuthenticAMD" if signature.family == 25 => {
+                all.and(Features::CLZERO).and(Features::FSRM)
+            }
             "AuthenticAMD" => all.and(wide).and(Features::CLZERO).and(Features::FSRM),
             _ => all.and(wide),
         };
@@ -210,7 +227,7 @@ mod tests {
     }
 
     /// The name of what is done without a profile, `libc` where that is the C library's.
-    fn name(operation: Operation, n: u64, identity: &Identity) -> &'static str {
+    fn by_default(operation: Operation, n: u64, identity: &Identity) -> &'static str {
         // Where it begins makes no difference: with a C library, nothing goes around the cache.
         let caches = Caches { l1d: 32 << 10, l2: 1 << 20, llc: 32 << 20, clamped: false };
         let plan = Ways::find(operation, identity).plan(operation, Reuse::Unknown, &caches, true);
@@ -219,12 +236,52 @@ mod tests {
             .rev()
             .find(|(from, slot)| *from <= n && slot.is_some())
             .expect("every size is decided");
-        let kernel = dispatch::kernels(operation).find(|(known, _)| Some(*known) == *slot);
+        name(operation, slot.expect("it is decided"))
+    }
+
+    /// The same with the profile that is shipped for the CPU.
+    fn by_profile(operation: Operation, n: u64, identity: &Identity) -> &'static str {
+        let shipped = shipped::find(SHIPPED, &identity.signature).expect("a profile for it");
+        let profile = ProfileText::parse(shipped.text).expect(shipped.name);
+        profile.check(&identity.signature, identity.features).expect(shipped.name);
+        let unknown = |line: &profile::DecisionLine| {
+            line.operation == operation && line.reuse == Reuse::Unknown
+        };
+        let line = profile.decisions().filter(unknown).find(|line| line.from <= n && n <= line.to);
+        match line.expect("every size is decided").choice(identity.features) {
+            Ok(Choice::Kernel(kernel)) => kernel.name,
+            Ok(Choice::Libc { .. }) if n < LIBC_FROM => {
+                name(operation, below_libc(operation, identity))
+            }
+            Ok(Choice::Libc { .. }) => "libc",
+            Err(error) => panic!("{}: {error:?}", shipped.name),
+        }
+    }
+
+    fn name(operation: Operation, slot: Slot) -> &'static str {
+        let kernel = dispatch::kernels(operation).find(|(known, _)| *known == slot);
         kernel.map_or("libc", |(_, kernel)| kernel.name)
     }
 
+    /// By operation, size and state: a kernel's least, median and greatest time.
+    type Cells = BTreeMap<(String, u64, String), BTreeMap<String, [f64; 3]>>;
+
+    fn cells(text: &str) -> Cells {
+        let mut cells = Cells::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')).skip(1) {
+            let fields: Vec<&str> = line.split(',').collect();
+            let time = |at: usize| fields[at].parse::<f64>().expect("a time");
+            let cell = (fields[0].into(), fields[2].parse().expect("a size"), fields[3].into());
+            let times = [time(5), time(4), time(6)];
+            cells.entry(cell).or_default().insert(fields[1].into(), times);
+        }
+        // Where a table has no interval of libc's, it says nothing about a few per cent.
+        cells.retain(|_, times| times["libc"][0] < times["libc"][2]);
+        cells
+    }
+
     #[test]
-    fn no_default_loses_to_libc_in_any_table_of_costs() {
+    fn neither_a_default_nor_a_shipped_profile_loses_to_libc_in_any_table_of_costs() {
         let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record");
         let mut tables = 0;
         for entry in fs::read_dir(records).expect("the records") {
@@ -233,45 +290,33 @@ mod tests {
             if !file.contains("-costs-") || !file.ends_with(".csv") {
                 continue;
             }
-            // Derived from tunings that did not restore the destination's state, and without
-            // intervals: it says which kernel is better, not by how little.
-            if file.contains("zen3") {
-                continue;
-            }
             tables += 1;
             let identity = identity(&file);
-            // By operation, size and state: kernel to its least and greatest time.
-            let mut cells: BTreeMap<(String, u64, String), BTreeMap<String, [f64; 3]>> =
-                BTreeMap::new();
-            let text = fs::read_to_string(&path).expect("a table");
-            for line in text.lines().filter(|line| !line.starts_with('#')).skip(1) {
-                let fields: Vec<&str> = line.split(',').collect();
-                let time = |at: usize| fields[at].parse::<f64>().expect("a time");
-                let cell = (fields[0].into(), fields[2].parse().expect("a size"), fields[3].into());
-                let times = [time(5), time(4), time(6)];
-                cells.entry(cell).or_default().insert(fields[1].into(), times);
+            let cells = cells(&fs::read_to_string(&path).expect("a table"));
+            let deciders = [("default", by_default as Decider), ("profile", by_profile)];
+            for (who, decide) in deciders {
+                let (mut checked, mut product) = (0, 0.0);
+                for ((operation, n, state), times) in &cells {
+                    let operation = Operation::from_name(operation).expect("an operation");
+                    let chosen = decide(operation, *n, &identity);
+                    // Not every kernel was measured everywhere with both operands in memory.
+                    let (libc, Some(ours)) = (times["libc"], times.get(chosen)) else { continue };
+                    // A cell passes where the intervals allow it: medians of 11 are noise at 10 ns.
+                    assert!(
+                        libc[2] / ours[0] >= LEAST,
+                        "{file}, {who}: {operation} {n} {state}: {chosen} takes {ours:?}, libc {libc:?}"
+                    );
+                    checked += 1;
+                    product += (libc[1] / ours[1]).ln();
+                }
+                assert!(10 * checked > 9 * cells.len(), "{file}, {who}: {checked} cells");
+                let mean = (product / checked as f64).exp();
+                println!("{file}, {who}: {checked} cells, {mean:.3} of libc in the geometric mean");
+                assert!(mean >= 1.0, "{file}, {who}: {mean}");
             }
-            let (mut checked, mut product) = (0, 0.0);
-            // Where a table has no interval of libc's, it says nothing about a few per cent.
-            let known = |times: &BTreeMap<String, [f64; 3]>| times["libc"][0] < times["libc"][2];
-            for ((operation, n, state), times) in cells.iter().filter(|(_, times)| known(times)) {
-                let operation = Operation::from_name(operation).expect("an operation");
-                let chosen = name(operation, *n, &identity);
-                let libc = times["libc"];
-                let ours = if chosen == "libc" { libc } else { times[chosen] };
-                // A cell passes where the intervals allow it: medians of 11 are noise at 10 ns.
-                let best = libc[2] / ours[0];
-                assert!(
-                    best >= LEAST,
-                    "{file}: {operation} {n} {state}: {chosen} takes {ours:?}, libc {libc:?}"
-                );
-                checked += 1;
-                product += (libc[1] / ours[1]).ln();
-            }
-            let mean = (product / f64::from(checked)).exp();
-            println!("{file}: {checked} cells, {mean:.3} of libc in the geometric mean");
-            assert!(mean >= 1.0, "{file}: {mean}");
         }
-        assert!(tables > 0, "no table of costs");
+        assert!(tables >= 3, "{tables} tables of costs");
     }
+
+    type Decider = fn(Operation, u64, &Identity) -> &'static str;
 }

@@ -617,7 +617,7 @@ pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
             // (`docs/decisions/entry-stubs.md`): half a call's time at 512 bytes.
             if slot == libc_slot(line.operation) && line.from < defaults::LIBC_FROM {
                 let to = line.to.min(defaults::LIBC_FROM - 1);
-                set(row, line.from, to, defaults::temporal(line.operation, identity));
+                set(row, line.from, to, defaults::below_libc(line.operation, identity));
             }
             decided |= 1 << row;
         }

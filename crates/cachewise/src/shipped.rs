@@ -18,9 +18,30 @@ pub(crate) struct Shipped {
     pub(crate) text: &'static [u8],
 }
 
-/// Every profile under `profiles/`:
-/// `Shipped { vendor: .., family: .., model: .., name: .., text: include_bytes!(..) }`.
-pub(crate) static SHIPPED: &[Shipped] = &[];
+/// Every profile under `profiles/`.
+pub(crate) static SHIPPED: &[Shipped] = &[
+    Shipped {
+        vendor: "AuthenticAMD",
+        family: 25,
+        model: 1,
+        name: "AMD Zen 3 servers (family 25 model 1)",
+        text: include_bytes!("../../../profiles/AuthenticAMD-25-1.profile"),
+    },
+    Shipped {
+        vendor: "AuthenticAMD",
+        family: 26,
+        model: 2,
+        name: "AMD Zen 5 servers (family 26 model 2)",
+        text: include_bytes!("../../../profiles/AuthenticAMD-26-2.profile"),
+    },
+    Shipped {
+        vendor: "GenuineIntel",
+        family: 6,
+        model: 85,
+        name: "Intel Skylake and Cascade Lake servers (family 6 model 85)",
+        text: include_bytes!("../../../profiles/GenuineIntel-6-85.profile"),
+    },
+];
 
 /// The profile for a CPU.
 pub(crate) fn find(table: &'static [Shipped], signature: &Signature) -> Option<&'static Shipped> {

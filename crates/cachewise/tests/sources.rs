@@ -109,7 +109,7 @@ fn child_works() {
 /// One line that names the file and contains `what`; and none under `CACHEWISE_QUIET=1`.
 fn assert_passed_over(path: &Path, what: &str) {
     let (out, lines) = run(child("child_works").env("CACHEWISE_PROFILE", path));
-    assert!(out.contains("source: Computed"), "{out}");
+    assert!(without_a_profile(&out), "{out}");
     let [line] = lines.as_slice() else { panic!("one line, not {lines:?}") };
     let expected = format!("cachewise: {}: {what}", path.display());
     assert!(line.starts_with(&expected), "{line}\nis not\n{expected}");
@@ -184,7 +184,7 @@ fn two_bad_profiles_cost_one_line() {
 #[test]
 fn a_good_profile_is_followed_and_a_missing_one_of_the_user_is_normal() {
     let (out, lines) = run(&mut child("child_works"));
-    assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
+    assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
 
     let root = tempfile::tempdir().expect("a directory");
     let path = root.path().join("a profile, with spaces");
@@ -215,7 +215,7 @@ fn a_good_profile_is_followed_and_a_missing_one_of_the_user_is_normal() {
     let mut relative = child("child_works");
     relative.env("XDG_CONFIG_HOME", ".").env_remove("HOME").current_dir(root.path());
     let (out, lines) = run(&mut relative);
-    assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
+    assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn child_forks() {
                     cachewise::copy(&mut to, &from);
                 }
                 // The parent's claim, if it was caught in the middle, is not waited for.
-                assert_eq!(profile_source(), Source::Computed);
+                assert!(matches!(profile_source(), Source::Computed | Source::Shipped(_)));
                 assert_eq!(to, from);
             });
             // SAFETY: leaves at once.
@@ -401,6 +401,11 @@ fn child_handles_a_signal() {
     assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
     assert_eq!(HANDLED.load(Ordering::Relaxed), 1);
     work();
+}
+
+/// Whether nobody's own profile was followed: at most the one that is shipped for this CPU.
+fn without_a_profile(out: &str) -> bool {
+    out.contains("source: Computed") || out.contains("source: Shipped")
 }
 
 #[test]
@@ -499,7 +504,7 @@ fn a_set_user_id_program_ignores_the_environment() {
             eprintln!("set-user-id has no effect on this file system: nothing tested");
             return;
         }
-        assert!(out.contains("source: Computed") && lines.is_empty(), "{out} {lines:?}");
+        assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
     }
     // The machine's profile is root's word, and holds for such programs too.
     let etc = etc_with_a_profile();
@@ -569,7 +574,7 @@ fn the_machines_profile_is_followed_where_the_user_has_none() {
     let damaged = etc.path().join(path.strip_prefix("/etc").expect("below /etc"));
     std::fs::write(damaged, "bad\n").expect("written");
     let (out, lines) = inside(&[]);
-    assert!(out.contains("source: Computed") && lines.len() == 1, "{out} {lines:?}");
+    assert!(without_a_profile(&out) && lines.len() == 1, "{out} {lines:?}");
     assert!(lines[0].starts_with(&format!("cachewise: {}: line 1", path.display())), "{lines:?}");
 }
 

@@ -108,6 +108,9 @@ pub fn profile(source: &cachewise::Source) -> String {
         Source::Computed => {
             "none; decisions are computed from the caches; `cachewise tune` makes one".to_owned()
         }
+        Source::Shipped(_) => {
+            format!("{source}; `cachewise tune` makes one of this machine")
+        }
         other => other.to_string(),
     }
 }

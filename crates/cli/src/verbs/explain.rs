@@ -65,7 +65,7 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
             Err(error) => text.push_str(&format!("no figures: {error:#}\n")),
         }
     } else {
-        text.push_str("no figures: nothing was measured; `cachewise tune` does\n");
+        text.push_str("no figures: nothing was measured here; `cachewise tune` does\n");
     }
     output::print(&text)?;
     Ok(status::OK)

@@ -18,7 +18,7 @@ use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::Stage;
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
-use cachewise_measure::{Machine, Record, Writer, record};
+use cachewise_measure::{Machine, Writer};
 use cachewise_report::tuning::Tuned;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -156,7 +156,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
 
 /// Decides again from a record, and prints the profile; writes it where `--output` says so.
 fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
-    let read: Record = record::read(path)?;
+    let read = redraw::Loaded::read(path)?.record;
     let previous = previous(&default_path(args.system)?);
     let mut tuning = decide_again(&read.rows, facts(&read.header), &previous)
         .with_context(|| path.display().to_string())?;

@@ -37,12 +37,12 @@ pub struct Outcome {
 }
 
 /// The sizes at which a tuning is judged.
-fn sizes() -> impl Iterator<Item = usize> {
+pub fn sizes() -> impl Iterator<Item = usize> {
     (0..161).map(|step| 2f64.powf(8.0 + 18.0 * step as f64 / 160.0) as usize)
 }
 
 /// The states that count at a size.
-fn cells(operation: Operation, size: usize) -> Vec<Cell> {
+pub fn cells(operation: Operation, size: usize) -> Vec<Cell> {
     let cell = |destination| Cell::new(operation, size, destination);
     let mut cells = vec![cell(Destination::Cached), cell(Destination::Evicted)];
     let mut lying = |layout| cells.push(Cell { layout, ..cell(Destination::Cached) });
@@ -61,7 +61,7 @@ fn cells(operation: Operation, size: usize) -> Vec<Cell> {
 }
 
 /// Logarithm of an arm's time over libc's.
-fn over_libc(kind: &Kind, arm: usize, cell: &Cell) -> f64 {
+pub fn over_libc(kind: &Kind, arm: usize, cell: &Cell) -> f64 {
     kind.truth(arm, cell) - kind.truth(0, cell)
 }
 
@@ -72,7 +72,7 @@ fn value(kind: &Kind, arm: usize, operation: Operation, size: usize) -> f64 {
         / 2.0
 }
 
-fn percent(log: f64) -> f64 {
+pub fn percent(log: f64) -> f64 {
     100.0 * (log.exp() - 1.0)
 }
 

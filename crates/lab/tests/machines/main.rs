@@ -4,6 +4,7 @@
 //! `cargo test -p cachewise-lab --test machines -- --nocapture table` with `SEEDS=6` in the environment prints what each came to.
 
 mod judge;
+mod shipped;
 mod simulated;
 mod table;
 

@@ -1,0 +1,145 @@
+//! The profiles that come with the library (`profiles/`): each is what the tuner decides on the machine
+//! that its CPU's table of costs makes, and loses nothing to libc there.
+//!
+//! `CACHEWISE_BLESS=1` makes them anew, for a commit that says why.
+
+use crate::judge::{cells, over_libc, percent, sizes, tune};
+use crate::simulated::{Kind, arm_of};
+use crate::{cascade_lake, plain, zen3, zen5};
+use cachewise::Reuse;
+use cachewise::cpu::{Caches, Cpu, Signature, Text};
+use cachewise::profile::{Decision, FIRST_SIZE, Profile, Record, fnv1a64};
+use cachewise_lab::tune::again::{decide_again, facts};
+use cachewise_lab::tune::nearest::name_nearest;
+use cachewise_lab::tune::seam::{Cell, Facts};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The CPUs by what their records are called.
+const SHIPPED: [(&str, &str); 3] = [
+    ("zen3", "AuthenticAMD-25-1"),
+    ("zen5", "AuthenticAMD-26-2"),
+    ("cascade-lake", "GenuineIntel-6-85"),
+];
+
+/// Decisions are the table's, whose own noise is in it already.
+const NOISE: f64 = 0.25;
+
+/// From here on a profile's `libc` holds, and the table's kernels are not the entries' own loops.
+const FROM: u64 = 2048;
+
+fn at(place: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(place)
+}
+
+fn machine(cpu: &str) -> Kind {
+    let table = match cpu {
+        "zen3" => zen3(),
+        "zen5" => zen5(),
+        _ => cascade_lake(),
+    };
+    Kind { noise: NOISE, ..plain(table) }
+}
+
+/// Who was measured, and which entries and threads paid, from the CPU's own tuning; the kernels
+/// from its table, in which every destination's state was restored.
+fn make(cpu: &str) -> Profile {
+    let tuning = at(&format!("record/2026-11-22-tune-quick-{cpu}-guest.jsonl.gz"));
+    let mut text = String::new();
+    let packed = std::fs::File::open(&tuning).expect("a record");
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
+    let record = cachewise_measure::record::read_text(cpu, &text).expect("a record");
+    let facts = facts(&record.header);
+    let again = decide_again(&record.rows, facts, &[]).expect("rows of a tuning");
+    let mut kind = machine(cpu);
+    kind.facts = Facts { largest: 1 << 30, ..facts };
+    let (mut tuned, _) = tune(&kind, 1, Vec::new());
+    // A tuning has its luck. What loses by the table all the same is libc's.
+    for Loss { cell, kernel, .. } in lost(&kind, &tuned.decisions).0 {
+        for decision in &mut tuned.decisions {
+            let there = (decision.from..=decision.to).contains(&(cell.size as u64));
+            if decision.operation == cell.operation && there && decision.kernel == kernel {
+                "libc".clone_into(&mut decision.kernel);
+            }
+        }
+    }
+    // Small sizes are the entries', which are not in the table; nor is there a bystander, whom `never`
+    // is about.
+    tuned.decisions.retain(|decision| decision.reuse != Reuse::Never && decision.to >= FROM);
+    let mut decisions = Vec::new();
+    for decision in tuned.decisions {
+        if decision.from < FROM && decision.kernel != "libc" {
+            let (kernel, to) = ("libc".to_owned(), FROM - 1);
+            decisions.push(Decision { kernel, from: FIRST_SIZE, to, ..decision.clone() });
+            decisions.push(Decision { from: FROM, ..decision });
+        } else {
+            let from = if decision.from < FROM { FIRST_SIZE } else { decision.from };
+            decisions.push(Decision { from, ..decision });
+        }
+    }
+    tuned.decisions = decisions;
+    name_nearest(&mut tuned);
+    let table = format!("2026-11-22-costs-{cpu}-guest.csv");
+    let checksum = fnv1a64(&std::fs::read(at("record").join(&table)).expect("a table"));
+    let found = &record.header.machine.cpu;
+    let signature = Signature::new(&found.vendor, found.family, found.model, found.stepping);
+    Profile {
+        cpu: Cpu { signature, name: Text::new(&found.model_name) },
+        caches: Caches {
+            l1d: facts.l1 as u64,
+            l2: facts.l2 as u64,
+            llc: facts.llc as u64,
+            clamped: false,
+        },
+        record: Some(Record { name: table, checksum }),
+        written: format!("{} by cachewise {}", record.header.started, env!("CARGO_PKG_VERSION")),
+        decisions: tuned.decisions,
+        parallel: again.parallel,
+        entries: again.entries,
+        notes: vec!["decided by the tuner on the simulated machine of that table".to_owned()],
+    }
+}
+
+/// Where a profile's kernel takes over 3 % more than libc.
+#[derive(Debug)]
+struct Loss {
+    percent: f64,
+    kernel: String,
+    cell: Cell,
+}
+
+/// What decisions lose on a machine, and what they gain over all, in percent.
+fn lost(kind: &Kind, decisions: &[Decision]) -> (Vec<Loss>, f64) {
+    let (mut lost, mut all, mut gain) = (Vec::new(), 0, 0.0);
+    for &operation in kind.table.keys() {
+        for cell in sizes().flat_map(|size| cells(operation, size)) {
+            let arm = arm_of(kind, decisions, &cell);
+            let log = over_libc(kind, arm, &cell);
+            all += 1;
+            gain -= log;
+            if percent(log) > 3.0 {
+                let kernel = kind.costs(operation).arms[arm].name.clone();
+                lost.push(Loss { percent: percent(log), kernel, cell });
+            }
+        }
+    }
+    (lost, percent(gain / f64::from(all)))
+}
+
+#[test]
+fn shipped_profiles_lose_nothing_to_libc() {
+    for (cpu, name) in SHIPPED {
+        let path = at("profiles").join(format!("{name}.profile"));
+        if std::env::var_os("CACHEWISE_BLESS").is_some() {
+            make(cpu).write_atomic(&path).expect("profiles/ is writable");
+        }
+        let profile = Profile::read(&path).expect("a profile");
+        let named = profile.record.as_ref().expect("a record");
+        let record = std::fs::read(at("record").join(&named.name)).expect("the record");
+        assert_eq!(fnv1a64(&record), named.checksum, "{}", named.name);
+        let (lost, gain) = lost(&machine(cpu), &profile.decisions);
+        println!("{cpu}: {gain:.1} % gained");
+        let worst = lost.iter().map(|loss| loss.percent).fold(0.0, f64::max);
+        assert!(lost.is_empty() && gain > 0.0, "{cpu}: {gain} %, loses up to {worst} %: {lost:#?}");
+    }
+}
