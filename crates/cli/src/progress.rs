@@ -70,10 +70,10 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
-    /// Shows how far work is that ends with a deadline, `whole` seconds after its beginning.
-    pub fn deadline(&mut self, what: &str, share: f64, whole: f64) {
-        let share = share.clamp(0.0, 1.0);
-        let left = format!("{:.0} s left", (whole * (1.0 - share)).max(0.0));
+    /// Shows how far work is that knows how many seconds it is expected to take from now on.
+    pub fn expected(&mut self, what: &str, spent: f64, left: f64) {
+        let share = (spent / (spent + left).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        let left = format!("{left:.0} s left");
         self.bar.set_position((share * STEPS) as u64);
         self.bar.set_message(what.to_owned());
         self.bar.set_prefix(left.clone());

@@ -196,7 +196,8 @@ impl<'t> Tuned<'t> {
         let left = if left.is_empty() {
             String::new()
         } else {
-            format!("; {} stay with libc at every size", left.join(", "))
+            let stay = if left.len() == 1 { "stays" } else { "stay" };
+            format!("; {} {stay} with libc at every size", left.join(", "))
         };
         let (answer, because) = if gains.is_empty() {
             let why = format!("no kernel was shown to be faster than {} at any size", self.libc);

@@ -61,8 +61,9 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let bar = RefCell::new(Bar::new()?);
     let seed = args.seed.unwrap_or_else(drawn_seed);
     let stop = || bar.borrow().stopped();
-    let mut progress =
-        |stage: Stage, share: f64| bar.borrow_mut().deadline(stage.name(), share, budget);
+    let mut progress = |stage: Stage, left: f64| {
+        bar.borrow_mut().expected(stage.name(), begun.elapsed().as_secs_f64(), left);
+    };
     let setup = Setup {
         begun,
         memory: args.memory,
@@ -71,7 +72,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         stop: &stop,
         progress: &mut progress,
     };
-    bar.borrow_mut().deadline("getting to know the machine", 0.0, budget);
+    bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::EXPECTED * budget);
     let mut hardware = Hardware::new(setup)?;
     bar.borrow().say(&hardware.machine.summary_line());
     for warning in hardware.warnings() {

@@ -52,7 +52,7 @@ const STOLEN: f64 = 0.05;
 /// Asked between samples whether to stop.
 pub type Stop<'h> = &'h dyn Fn() -> bool;
 
-/// Told what is being done, and how far the whole is (0 to 1).
+/// Told what is being done, and the seconds that are expected to be left.
 pub type Progress<'h> = &'h mut dyn FnMut(Stage, f64);
 
 /// How a tuning meets the machine.
@@ -417,8 +417,8 @@ impl super::seam::Machine for Hardware<'_> {
         Ok(())
     }
 
-    fn progress(&mut self, stage: Stage, share: f64) {
-        (self.setup.progress)(stage, share);
+    fn progress(&mut self, stage: Stage, left: f64) {
+        (self.setup.progress)(stage, left);
     }
 }
 

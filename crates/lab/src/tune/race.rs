@@ -94,14 +94,14 @@ impl<'r, 'm> Race<'r, 'm> {
         Race { visits, evidence, facts, fields, lanes, around }
     }
 
-    /// Runs until `stop` or until nothing is left to learn.
+    /// Runs until `stop` or until nothing is left to learn; `after` seconds are expected to follow.
     ///
     /// # Errors
     /// Those of the machine.
-    pub(super) fn run(&mut self, stop: f64, whole: f64) -> Result<(), LabError> {
+    pub(super) fn run(&mut self, stop: f64, after: f64) -> Result<(), LabError> {
         loop {
             let now = self.visits.machine.now();
-            self.visits.machine.progress(Stage::Race, now / whole);
+            self.visits.machine.progress(Stage::Race, (stop - now).max(0.0) + after);
             for lane in 0..self.lanes.len() {
                 if self.lanes[lane].items.is_empty() && !self.lanes[lane].over {
                     self.next_epoch(lane);

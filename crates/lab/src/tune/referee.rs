@@ -236,7 +236,8 @@ pub(super) struct Referee<'r, 'm> {
     pub visits: &'r mut Visits<'m>,
     pub evidence: &'r mut Evidence,
     pub facts: Facts,
-    pub whole: f64,
+    /// Seconds that it is expected to take.
+    pub takes: f64,
 }
 
 impl Referee<'_, '_> {
@@ -279,7 +280,12 @@ impl Referee<'_, '_> {
     /// Epochs over the cells that are not decided yet.
     fn look(&mut self, trials: &mut [Trial], stop: f64) -> Result<(), LabError> {
         self.follow(trials)?;
+        // Seconds of an epoch, and epochs that are still to come for sure: for the time left.
+        let mut whole = self.takes / LEAST_ROUNDS as f64;
+        let mut sure = LEAST_ROUNDS as f64;
         loop {
+            let begun = self.visits.machine.now();
+            sure = (sure - 1.0).max(0.0);
             let mut open = Vec::new();
             for (nth, trial) in trials.iter().enumerate() {
                 for point in trial.points(&self.facts) {
@@ -297,12 +303,14 @@ impl Referee<'_, '_> {
             let mut bought = false;
             for (nth, point, cell) in open {
                 let now = self.visits.machine.now();
-                self.visits.machine.progress(Stage::Referee, now / self.whole);
+                let left = (whole - (now - begun)).max(0.0) + sure * whole;
+                self.visits.machine.progress(Stage::Referee, left.min(stop - now));
                 bought |= self.round(&mut trials[nth], point, cell, stop)?;
             }
             if !bought {
                 return Ok(());
             }
+            whole = self.visits.machine.now() - begun;
         }
     }
 

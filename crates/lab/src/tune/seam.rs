@@ -53,9 +53,10 @@ pub trait Machine {
     /// Decisions that the library refuses.
     fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError>;
 
-    /// Told what is being done, and how far the whole tuning is (0 to 1); for a line of progress.
-    fn progress(&mut self, stage: Stage, share: f64) {
-        let _ = (stage, share);
+    /// Told what is being done, and the seconds that the tuning is expected to take from now on; for a
+    /// line of progress.
+    fn progress(&mut self, stage: Stage, left: f64) {
+        let _ = (stage, left);
     }
 }
 

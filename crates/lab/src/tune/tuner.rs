@@ -21,6 +21,11 @@ use cachewise_kernels::Operation;
 const RACE_UNTIL: f64 = 0.67;
 const REFEREE_UNTIL: f64 = 0.95;
 const SCRIPTS_UNTIL: f64 = 0.98;
+/// What of the budget the referee takes where little fails, as mostly: for the time left.
+const REFEREE_TAKES: f64 = 0.13;
+
+/// What of its budget a tuning is expected to take.
+pub const EXPECTED: f64 = RACE_UNTIL + REFEREE_TAKES;
 
 /// Tunes a machine. What was seen is in `evidence` even when this ends early.
 ///
@@ -43,7 +48,7 @@ pub fn run(
     let budget = settings.budget;
     let mut visits = Visits::new(machine, settings.seed);
     let mut race = Race::new(&mut visits, evidence, facts, fields);
-    race.run(RACE_UNTIL * budget, budget)?;
+    race.run(RACE_UNTIL * budget, REFEREE_TAKES * budget)?;
     let fields = race.fields;
     let mut trials: Vec<Trial> = fields
         .into_iter()
@@ -52,9 +57,9 @@ pub fn run(
             Trial::new(field, chosen, &mut visits.random)
         })
         .collect();
-    let now = visits.machine.now();
-    visits.machine.progress(Stage::Referee, now / budget);
-    let mut referee = Referee { visits: &mut visits, evidence, facts, whole: budget };
+    visits.machine.progress(Stage::Referee, REFEREE_TAKES * budget);
+    let takes = REFEREE_TAKES * budget;
+    let mut referee = Referee { visits: &mut visits, evidence, facts, takes };
     let repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
     let scripts = referee.scripts(&trials, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();

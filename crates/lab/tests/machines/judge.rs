@@ -89,6 +89,16 @@ pub fn tune(kind: &Kind, seed: u64, previous: Vec<Decision>) -> (Tuning, Evidenc
     (tuning, evidence)
 }
 
+/// How wrong the time left was, at its worst, in parts of the whole time that the tuning took.
+pub fn time_left(kind: &Kind, seed: u64) -> f64 {
+    let mut machine = Simulated::new(kind.clone(), seed);
+    let settings = Settings { budget: kind.budget, seed, previous: Vec::new() };
+    let mut evidence = Evidence::default();
+    let tuning = tuner::run(&mut machine, &settings, &mut evidence).expect("nothing stops it");
+    let wrong = machine.told.iter().map(|(at, left)| (at + left - tuning.seconds).abs());
+    wrong.fold(0.0, f64::max) / tuning.seconds
+}
+
 /// A tuning that the user stops at that visit.
 pub fn interrupted(kind: Kind, visits: u64) -> (Result<Tuning, LabError>, Evidence) {
     let settings = Settings { budget: kind.budget, seed: 3, previous: Vec::new() };

@@ -333,6 +333,16 @@ fn entry_stubs_are_raced() {
     assert!(tuning.entries.iter().all(|(_, name)| name == "avx2"), "{:?}", tuning.entries);
 }
 
+/// The line of progress is never wrong by more than a fifth of the whole.
+#[test]
+fn the_time_left_is_true() {
+    for (name, kind) in machines() {
+        let wrong = judge::time_left(&kind, 12);
+        println!("{name}: {:.0} %", 100.0 * wrong);
+        assert!(wrong <= 0.2, "{name}: {wrong}");
+    }
+}
+
 /// What was seen before the user stopped it is kept; there is no profile.
 #[test]
 fn an_interrupted_tuning_keeps_its_rounds() {

@@ -6,7 +6,7 @@ use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::tune::seam::{
     After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Layout, Machine,
-    Sample, Visit,
+    Sample, Stage, Visit,
 };
 use fastrand::Rng;
 use std::collections::BTreeMap;
@@ -75,6 +75,8 @@ pub struct Simulated {
     follows: Vec<Decision>,
     /// Visits until the user stops it.
     pub stop_after: u64,
+    /// When it was told how long the tuning still takes, and what.
+    pub told: Vec<(f64, f64)>,
 }
 
 fn normal(random: &mut Rng) -> f64 {
@@ -216,6 +218,7 @@ impl Simulated {
             evicted: BTreeMap::new(),
             follows: Vec::new(),
             stop_after: u64::MAX,
+            told: Vec::new(),
         }
     }
 
@@ -296,6 +299,10 @@ impl Machine for Simulated {
 
     fn now(&self) -> f64 {
         self.clock
+    }
+
+    fn progress(&mut self, _: Stage, left: f64) {
+        self.told.push((self.clock, left));
     }
 
     fn follow(&mut self, decisions: &[Decision], _: &[Parallel]) -> Result<(), LabError> {
