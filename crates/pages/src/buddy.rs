@@ -660,12 +660,6 @@ impl<'a> Buddy<'a> {
         true
     }
 
-    /// Whether a block of that order and state can be had.
-    #[must_use]
-    pub fn has(&self, order: u32, state: State) -> bool {
-        self.newest(order, state).is_some()
-    }
-
     fn newest(&self, order: u32, state: State) -> Option<(u32, u32)> {
         if order > self.core.max_order {
             return None;

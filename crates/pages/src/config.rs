@@ -260,7 +260,7 @@ impl Builder {
     }
 
     /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than an eighth
-    /// of what is in use (a quarter at times, where blocks are large), are made resident in the background before they are asked for, so that a
+    /// of what is in use, are made resident in the background before they are asked for, so that a
     /// program whose use rises does not meet the system's faults. The scrubber's thread does it,
     /// whenever less than half of that is left; without it, in a forked child for instance, nothing
     /// grows. 0, the default, is not to.

@@ -63,6 +63,8 @@ pub(crate) struct Control {
     /// Bytes of zeroed requests that came past the caches: the scrubber's work is being used. Only
     /// written under the lock.
     pub(crate) demand: AtomicU64,
+    /// How often the lock was taken. Only written under it.
+    holds: AtomicU64,
     core: UnsafeCell<Core>,
     _waiting_apart: Apart,
     /// Changes when scrubbers have something to look at; they wait on it.
@@ -108,8 +110,6 @@ pub(crate) struct Inner {
     pub(crate) load_rests: AtomicU64,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
-    /// The order of the block that was faulted in last at a hand-out.
-    missed: AtomicU32,
     /// The file of a shared pool, and what tells it from any other.
     pub(crate) file: Option<(OwnedFd, (u64, u64))>,
     /// Says that this process lives. Only under the lock.
@@ -277,7 +277,6 @@ impl Inner {
             scrubber_state: AtomicU8::new(0),
             load_rests: AtomicU64::new(0),
             behind: AtomicU32::new(0),
-            missed: AtomicU32::new(0),
             file: places.file.zip(identity),
             alive: UnsafeCell::new(None),
             _mappings: places.mappings,
@@ -409,6 +408,8 @@ impl Inner {
             }
             self.after_fork(&mut guard)?;
         }
+        let holds = &self.control().holds;
+        holds.store(get(holds).wrapping_add(1), Ordering::Relaxed);
         Ok(guard)
     }
 
@@ -627,9 +628,6 @@ impl Inner {
                 if whole && state != State::ZeroAbsent {
                     self.finish_run(&mut guard, index, frames, state)?;
                 }
-                if state == State::ZeroAbsent {
-                    self.missed.store(order, Ordering::Relaxed);
-                }
                 let behind = self.falls_behind(&mut guard);
                 drop(guard);
                 if behind {
@@ -705,15 +703,7 @@ impl Inner {
         if mark >> self.around(0) == 0 { 0 } else { mark }
     }
 
-    /// Whether free resident memory lacks a block such as was missed last, and has room for one.
-    fn lacks_a_block(&self, buddy: &Buddy<'_>) -> bool {
-        let order = self.missed.load(Ordering::Relaxed);
-        let fits = 1 << order <= self.mark(&buddy.core().counts());
-        fits && !buddy.has(order, State::ZeroResident) && !buddy.has(order, State::Dirty)
-    }
-
-    /// After a hand-out: whether free resident memory has fallen below half its mark, or lacks a block
-    /// such as was missed, and nobody was told.
+    /// After a hand-out: whether free resident memory has fallen below half its mark, and nobody was told.
     pub(crate) fn falls_behind(&self, guard: &mut Guard<'_>) -> bool {
         if self.settings.ahead == 0 || self.is_behind() {
             return false;
@@ -721,8 +711,7 @@ impl Inner {
         let buddy = guard.buddy();
         let counts = buddy.core().counts();
         let more = counts.zero_absent != 0 || buddy.core().managed() < self.capacity;
-        let little = counts.dirty + counts.zero_resident < self.mark(&counts) / 2;
-        if !more || !(little || self.lacks_a_block(&buddy)) {
+        if !more || counts.dirty + counts.zero_resident >= self.mark(&counts) / 2 {
             return false;
         }
         self.behind.store(1, Ordering::SeqCst);
@@ -757,13 +746,11 @@ impl Inner {
         let Ok(mut guard) = self.lock() else { return false };
         let mut buddy = guard.buddy();
         let counts = buddy.core().counts();
-        let enough = counts.dirty + counts.zero_resident >= self.mark(&counts);
-        if enough && !self.lacks_a_block(&buddy) {
+        if counts.dirty + counts.zero_resident >= self.mark(&counts) {
             return false;
         }
-        let order = self.around(self.missed.load(Ordering::Relaxed));
-        let fits = self.mark(&counts) >> order != 0;
-        let (order, owner) = (if fits { order } else { self.around(0) }, self.owner());
+        // Portion follows portion, so that larger blocks come of them.
+        let (order, owner) = (self.around(0), self.owner());
         let taken = buddy.take_absent(order, owner).or_else(|| {
             self.grow(&mut buddy, order);
             buddy.take_absent(order, owner)
@@ -1101,6 +1088,7 @@ impl Inner {
             engine_faults: get(&events.engine_faults),
             verified: get(&events.verified),
             verify_failed: get(&events.verify_failed),
+            lock_holds: get(&self.control().holds),
             scrubber: ScrubberState::from_code(self.scrubber_state.load(Ordering::Relaxed)),
             load_rests: get(&self.load_rests),
             ..Stats::default()

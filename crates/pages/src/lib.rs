@@ -63,6 +63,8 @@ mod pool;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod scrubber;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod shards;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod shared;
 #[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
 pub mod soak;
@@ -82,5 +84,7 @@ pub use error::{Note, PoolError};
 pub use os::inject;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use pool::Pool;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub use shards::{MOST_SHARDS, Shards};
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use stats::{OrderStats, ScrubberState, Stats};

@@ -109,12 +109,61 @@ pub struct Stats {
     pub verified: u64,
     /// Blocks that were not zero when they should have been.
     pub verify_failed: u64,
+    /// How often the pool's lock was taken, by whomever.
+    pub lock_holds: u64,
     /// What the scrubber is doing.
     pub scrubber: ScrubberState,
     /// How often this process's scrubber found the load too high to work.
     pub load_rests: u64,
     /// By order.
     pub orders: [OrderStats; ORDERS],
+}
+
+impl Stats {
+    /// Adds those of another pool. The state of the scrubber is that of the busier one.
+    pub(crate) fn add(&mut self, other: &Stats) {
+        macro_rules! sum {
+            ($of:expr, $other:expr, $($field:ident),+) => { $($of.$field += $other.$field;)+ };
+        }
+        sum!(
+            self,
+            other,
+            capacity,
+            managed,
+            allocated,
+            cached,
+            dirty,
+            in_flight,
+            zero_resident,
+            zero_absent,
+            quarantined,
+            resident,
+            zero_hits,
+            zero_misses,
+            dirty_allocations,
+            frees,
+            hot_zeroed,
+            populated,
+            grown_ahead,
+            scrubbed,
+            scrub_cpu,
+            wasted,
+            trimmed,
+            huge_broken,
+            quarantined_ever,
+            engine_faults,
+            verified,
+            verify_failed,
+            lock_holds,
+            load_rests
+        );
+        for (own, other) in self.orders.iter_mut().zip(&other.orders) {
+            sum!(own, other, dirty, zero_resident, zero_absent, zero_hits, zero_misses);
+        }
+        if other.scrubber == ScrubberState::Working || self.scrubber == ScrubberState::Off {
+            self.scrubber = other.scrubber;
+        }
+    }
 }
 
 /// Counters of what happened, in memory that processes may share.

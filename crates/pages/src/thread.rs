@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 /// Pools whose caches a thread finds at once; a pool's place is its number modulo this.
-pub(crate) const ENTRIES: usize = 8;
+pub(crate) const ENTRIES: usize = 16;
 /// Locks of pools that one thread holds at a time, its signal handlers' included.
 const HELD: usize = 4;
 
@@ -40,11 +40,13 @@ pub struct Thread {
     pub(crate) known: AtomicU32,
     /// It is getting a cache.
     pub(crate) entering: AtomicU32,
+    /// The shard from which it takes first, plus one, of every pool that has some; 0 before the first.
+    pub(crate) home: AtomicU32,
     /// For the library that this one is part of: it is looking for something that may call it back.
     pub looking: AtomicU32,
 }
 
-const BYTES: usize = 256;
+const BYTES: usize = 384;
 const _: () = assert!(size_of::<Thread>() <= BYTES, "the place is as long as what is in it");
 
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
@@ -121,6 +123,7 @@ mod place {
                 ended: AtomicU32::new(0),
                 known: AtomicU32::new(0),
                 entering: AtomicU32::new(0),
+                home: AtomicU32::new(0),
                 looking: AtomicU32::new(0),
             }
         };
