@@ -68,10 +68,29 @@ extern "C" fn destructor() {
     let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = stats::written(&figures, form, &name, std::process::id());
-    if variable(c"CACHEWISE_QUIET").is_none() {
-        // SAFETY: readable for its length.
-        unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+    match variable(c"CACHEWISE_POOL_STATS_FILE") {
+        Some(file) => append(file, &text),
+        None if variable(c"CACHEWISE_QUIET").is_none() => {
+            // SAFETY: readable for its length.
+            unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+        }
+        None => {}
     }
+}
+
+/// Appends to a file in one write, so that what several processes say does not mix.
+fn append(file: &CStr, text: &str) {
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    // SAFETY: the name ends in NUL.
+    let opened = unsafe { libc::open(file.as_ptr(), flags, 0o600) };
+    if opened < 0 {
+        let (name, why) = (file.to_string_lossy(), std::io::Error::last_os_error());
+        return say(format_args!("CACHEWISE_POOL_STATS_FILE: {name}: {why}"));
+    }
+    // SAFETY: readable for its length.
+    unsafe { libc::write(opened, text.as_ptr().cast(), text.len()) };
+    // SAFETY: opened above, and nobody else's.
+    unsafe { libc::close(opened) };
 }
 
 #[used]
