@@ -7,7 +7,7 @@
 //! | 33-64 | steps of 2 x 16 | 32 + 32 | 32 + 32 | 32 + 32 |
 //! | 65-128 | steps of 2 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | 129-256 | the table's kernel | 4 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
-//! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 4 x 32 | the same with 64 | the same with 64 |
+//! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
 //! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing to
@@ -214,14 +214,14 @@ macro_rules! entry_compare_evex {
             $crate::entry_differences!("rdi", "rsi", " + 128", 2),
             "mov r9d, 128\n",
             "jnz 48f\n",
-            // From the last aligned place of what is known to be equal to the last 256 bytes, rcx.
-            // rsi is b less a.
+            // The last 256 bytes begin at rcx; rsi is b less a. What is known to be equal ends at rdi,
+            // beyond 512 bytes at an aligned place.
             "lea rcx, [rdi + rdx - 256]\n",
             "sub rsi, rdi\n",
-            "and rdi, -64\n",
             "add rdi, 256\n",
-            "cmp rdi, rcx\n",
-            "jae 35f\n",
+            "cmp rdx, 512\n",
+            "jbe 35f\n",
+            "and rdi, -64\n",
             ".p2align 5\n",
             "34:\n",
             $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
@@ -230,12 +230,40 @@ macro_rules! entry_compare_evex {
             "add rdi, 256\n",
             "cmp rdi, rcx\n",
             "jb 34b\n",
+            // What is left is all of the last 256 bytes, or no more than 128 or 64 of them: loads
+            // straddle lines where the buffers lie differently, so none is made for nothing.
             "35:\n",
+            "sub rdi, rcx\n",
+            "cmp edi, 128\n",
+            "jae 36f\n",
             "mov rdi, rcx\n",
             $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
             $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
             "jnz 46f\n",
             "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "36:\n",
+            "cmp edi, 192\n",
+            "jae 37f\n",
+            $crate::entry_differences!("rcx", "rcx + rsi", " + 128", 0),
+            "vporq zmm24, zmm20, zmm21\n",
+            "vptestmb k1, zmm24, zmm24\n",
+            "kortestq k1, k1\n",
+            "jnz 45f\n",
+            "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "37:\n",
+            "vmovdqu64 zmm20, [rcx + 192]\n",
+            "vpcmpneqb k1, zmm20, [rcx + rsi + 192]\n",
+            "kmovq rax, k1\n",
+            "test rax, rax\n",
+            "jnz 53f\n",
             $same,
             "\n",
             "ret\n",
@@ -259,6 +287,14 @@ macro_rules! entry_compare_evex_apart {
             "44:\n",
             "lea r8, [rdx - 64]\n",
             "jmp 50f\n",
+            // The last vector of the 256 bytes at rcx, and the last two; rsi is b less a.
+            "53:\n",
+            "lea rdi, [rcx + 192]\n",
+            "add rsi, rdi\n",
+            "xor r8d, r8d\n",
+            "jmp 50f\n",
+            "45:\n",
+            "lea rdi, [rcx + 128]\n",
             // Four of 64: two from the start, two from r9 on.
             "46:\n",
             "add rsi, rdi\n",
@@ -795,7 +831,7 @@ macro_rules! entry_equal_apart {
         )
     };
     ($evex:ident) => {
-        concat!("42:\n43:\n44:\n46:\n48:\n", $crate::entry_equal_apart!(sse2))
+        concat!("42:\n43:\n44:\n45:\n46:\n48:\n53:\n", $crate::entry_equal_apart!(sse2))
     };
 }
 

@@ -119,7 +119,7 @@ macro_rules! entry_copy_many {
 }
 
 /// The loops of a copy, upwards, and downwards where the destination starts inside the source
-/// (0 <= dst - src < n). Registers 0 and 1 hold the first two vectors, 6 and 7 the last two.
+/// (0 <= dst - src < n) or seems to by the bits that loads are first compared with stores by. Registers 0 and 1 hold the first two vectors, 6 and 7 the last two.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_loops {
@@ -131,6 +131,15 @@ macro_rules! entry_copy_loops {
             "sub rcx, rsi\n",
             "cmp rcx, rdx\n",
             "jb 37f\n",
+            // Downwards as well where the destination lies less than 256 bytes above a multiple of 4096
+            // from the source, as in glibc: upwards each load would meet a store just made whose
+            // lower twelve bits are its own. r8 is 1 where the source starts inside the destination.
+            "lea r8, [rcx + rdx]\n",
+            "xor r8, rcx\n",
+            "shr r8, 63\n",
+            "and ecx, 0xF00\n",
+            "add ecx, r8d\n",
+            "jz 37f\n",
             $crate::entry_group!(load $kind "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
             // From the first aligned place behind dst to the last four vectors, rcx, and up to three
             // and a bit of them into these.
