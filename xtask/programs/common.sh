@@ -24,8 +24,8 @@ on_one_cpu() {
 # need_python STATEMENTS MISSING: the Python that can do so is named in the file `python`. The
 # interpreter itself: what is found first may be a script that looks for it each time.
 need_python() {
-    for python in python3 /usr/bin/python3; do
-        if $python -c "$1; import sys; print(sys.executable)" >python 2>/dev/null; then
+    for python in ${PYTHON:-} python3 /usr/bin/python3; do
+        if "$python" -c "$1; import sys; print(sys.executable)" >python 2>/dev/null; then
             return
         fi
     done

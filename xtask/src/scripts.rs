@@ -12,12 +12,14 @@
 //! | `PERCENT` | so much of the usual input, where it is not all |
 //! | `SECONDS_FILE` | where one that knows better how long its own work took writes it |
 //! | `REPOSITORY` | this project |
+//! | `PYTHON` | the Python to use, where a chore has one of its own |
 
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Status of a script that lacks what it needs.
@@ -26,7 +28,9 @@ pub const SKIPPED: i32 = 77;
 const COMMON: &str = include_str!("../programs/common.sh");
 
 /// What a preloaded library is told by, which is nobody's business but ours.
-const OURS: [&str; 6] = [
+const OURS: [&str; 8] = [
+    "PYTHON",
+    "GLIBC_TUNABLES",
     "LD_PRELOAD",
     "CACHEWISE_STATS",
     "CACHEWISE_LEARN",
@@ -34,6 +38,14 @@ const OURS: [&str; 6] = [
     "CACHEWISE_POOL",
     "PERCENT",
 ];
+
+/// The Python that scripts are told of, if any.
+static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on scripts use this Python, and not the first that is found.
+pub fn python_is(python: PathBuf) {
+    PYTHON.get_or_init(|| python);
+}
 
 /// Makes the directory, with the script in it.
 pub fn lay_out(directory: &Path, script: &str) -> Result<()> {
@@ -55,6 +67,9 @@ pub fn command(program: &Path, prepared: &Path, directory: &Path) -> Command {
     command.env("SCRIPT", prepared.join("script.sh")).env("COMMON", prepared.join("common.sh"));
     command.env("PREPARED", prepared).env("SECONDS_FILE", directory.join("seconds"));
     command.env("REPOSITORY", crate::command::root());
+    if let Some(python) = PYTHON.get() {
+        command.env("PYTHON", python);
+    }
     command
 }
 

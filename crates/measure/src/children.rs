@@ -6,6 +6,9 @@
 //! [`adopt_orphans`] makes it a child of ours, and [`reap_orphans`] waits for it.
 
 use rustix::process::{WaitOptions, wait};
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Seconds of CPU, user's and system's, of all children waited for so far and of theirs.
@@ -18,6 +21,33 @@ pub fn cpu_seconds() -> f64 {
     let usage = unsafe { usage.assume_init() };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// Waits for a child, which nobody has waited for. How it ended, and the bytes of memory that it, or the
+/// largest of those that it waited for, held at most (wait4(2), `ru_maxrss`).
+///
+/// # Errors
+/// Somebody has waited for it.
+pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, u64)> {
+    let number = i32::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: places for a status and one rusage.
+        let ended = unsafe { libc::wait4(number, &raw mut status, 0, usage.as_mut_ptr()) };
+        if ended == number {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
+    let usage = unsafe { usage.assume_init() };
+    // In kibibytes on Linux.
+    let resident = u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10;
+    Ok((ExitStatus::from_raw(status), resident))
 }
 
 /// From now on, descendants whose parent has ended are children of this process (prctl(2),
@@ -43,5 +73,20 @@ pub fn reap_orphans(limit: Duration) -> bool {
             Ok(None) => return false,
             Err(_) => return true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_waited_for_once_and_says_what_it_held() {
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "exit 3"]).spawn().expect("sh");
+        let (status, resident) = wait_for(&mut child).expect("a child");
+        assert_eq!(status.code(), Some(3));
+        assert!(resident >= 64 << 10, "no shell does with less: {resident}");
+        assert!(wait_for(&mut child).is_err(), "it was waited for");
     }
 }

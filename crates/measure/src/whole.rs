@@ -34,6 +34,8 @@ pub struct Run {
     pub seconds: f64,
     /// Of CPU, of all that it started and of the servers that it left to end.
     pub cpu: f64,
+    /// Bytes of memory that the largest of its processes held at most, of those that it waited for itself.
+    pub resident: u64,
     /// How it ended.
     pub status: ExitStatus,
     /// What it printed.
@@ -83,7 +85,7 @@ pub fn run(
         // Not waited for yet, so that its number is still its own.
         kill_process_group(group, Signal::KILL)?;
     }
-    let status = child.wait()?;
+    let (status, resident) = children::wait_for(&mut child)?;
     let seconds = begun.elapsed().as_secs_f64();
     children::reap_orphans(ENDING);
     if let Some(cut) = cut {
@@ -91,7 +93,7 @@ pub fn run(
     }
     let told = String::from_utf8_lossy(&fs::read(&errors)?).trim().to_owned();
     let cpu = children::cpu_seconds() - used;
-    Ok(Ended::Run(Run { seconds, cpu, status, output: fs::read(&output)?, told }))
+    Ok(Ended::Run(Run { seconds, cpu, resident, status, output: fs::read(&output)?, told }))
 }
 
 /// What runs in turns took, by candidate.

@@ -1,21 +1,25 @@
-//! `xtask applications`: programs that allocate much, on Debian's glibc, with the page pool and with
-//! three other allocators, in turns: whether their output is the same, and the ratios of their times
-//! and of their CPU with intervals.
+//! `xtask applications`: programs that allocate much, with Debian's glibc as it is and tuned, with three
+//! other allocators, with the page pool over glibc and over the best of the others, in turns: whether
+//! their output is the same, the ratios of their times and of their CPU with intervals, and the memory
+//! they hold at most.
 //!
 //! A program is a script as in `xtask programs`; one that knows better than the clock on the wall how
-//! long its own work took writes it to `$SECONDS_FILE`.
+//! long its own work took writes it to `$SECONDS_FILE`. Python's packages come from pip, into an
+//! environment of this chore's own under Cargo's target directory, made once.
 
 use super::script::{Prepared, Script, Setting};
-use super::{Common, Outcome, Turn, campaign, chosen, interval, saying, times_json};
+use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, saying, times_json};
 use crate::interrupt::Interrupt;
+use crate::scripts;
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
 use cachewise_measure::turns;
 use cachewise_measure::whole::in_turns;
-use cachewise_report::Table;
+use cachewise_report::{Align, Table};
 use serde_json::json;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What to run, and where to write.
@@ -29,26 +33,67 @@ pub struct Applications {
 }
 
 /// Name; script, and what the script is told.
-const SCRIPTS: [(&str, (&str, &str)); 8] = [
+const SCRIPTS: [(&str, (&str, &str)); 10] = [
     ("numpy-expression", (include_str!("../../applications/numpy.sh"), "expression")),
-    ("numpy-copy", (include_str!("../../applications/numpy.sh"), "copy")),
-    ("numpy-concatenate", (include_str!("../../applications/numpy.sh"), "concatenate")),
     ("numpy-zeros", (include_str!("../../applications/numpy.sh"), "zeros")),
-    ("c-calloc", (include_str!("../../applications/calloc.sh"), "")),
-    ("rust-vec", (include_str!("../../applications/rust-vec.sh"), "")),
+    ("pandas", (include_str!("../../applications/pandas.sh"), "")),
+    ("duckdb", (include_str!("../../applications/duckdb.sh"), "")),
+    ("pillow", (include_str!("../../applications/pillow.sh"), "")),
     ("sqlite", (include_str!("../../programs/sqlite.sh"), "")),
     ("redis", (include_str!("../../applications/redis.sh"), "")),
+    ("c-calloc", (include_str!("../../applications/calloc.sh"), "")),
+    ("rust-vec", (include_str!("../../applications/rust-vec.sh"), "")),
+    ("cpp-vector", (include_str!("../../applications/cpp-vector.sh"), "")),
 ];
 
-/// Other allocators: name, and the library that its Debian package installs.
+/// Other allocators: name, and the library that its Debian package installs (`libjemalloc2`,
+/// `libmimalloc2.0`, `libtcmalloc-minimal4`).
 const OTHERS: [(&str, &str); 3] = [
     ("jemalloc", "libjemalloc.so.2"),
     ("mimalloc", "libmimalloc.so.2"),
     ("tcmalloc", "libtcmalloc_minimal.so.4"),
 ];
+/// What makes glibc keep large blocks: none by mmap, and the heap's top is given back above 1 GiB.
+const TUNED: &str = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824";
+/// Packages of the Python programs.
+const PACKAGES: [&str; 4] = ["numpy", "pandas", "duckdb", "pillow"];
 
-/// Room for so many runs of a program is wanted: one to see how long it takes, and ten and one of each.
-const RUNS: f64 = 1.0 + 5.0 * 11.0;
+/// Room for so many runs of a program is wanted: one to see how long it takes, one of each allocator to
+/// find the best, a round to warm up, and the rounds that an interval takes.
+const RUNS: f64 = 1.0 + 5.0 + 7.0 * (1.0 + LEAST_ROUNDS as f64);
+
+/// A way to run a program.
+#[derive(Clone, Debug)]
+struct Candidate {
+    name: String,
+    settings: Vec<(&'static str, OsString)>,
+}
+
+impl Candidate {
+    fn new(name: &str, settings: Vec<(&'static str, OsString)>) -> Candidate {
+        Candidate { name: name.to_owned(), settings }
+    }
+
+    fn settings(&self) -> Vec<Setting<'_>> {
+        self.settings.iter().map(|(name, value)| (*name, value.as_os_str())).collect()
+    }
+
+    /// The pool, with this one behind it.
+    fn under(&self, pool: &Candidate) -> Candidate {
+        let mut settings = pool.settings.clone();
+        for (name, value) in &self.settings {
+            match settings.iter_mut().find(|(known, _)| known == name) {
+                // What stands first in the list answers first, and hands on to the next.
+                Some((_, before)) => {
+                    before.push(":");
+                    before.push(value);
+                }
+                None => settings.push((name, value.clone())),
+            }
+        }
+        Candidate { name: format!("pool over {}", self.name), settings }
+    }
+}
 
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
@@ -56,27 +101,41 @@ pub fn run(args: &Applications) -> Result<()> {
     args.common.out.check()?;
     let interrupt = Interrupt::new()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-applications").tempdir()?;
-    let pool = super::library(&args.common, "cachewise-pool-preload", scratch.path())?;
-    let mut allocators: Vec<(&str, Option<PathBuf>)> = vec![("glibc", None), ("pool", Some(pool))];
-    let mut table = Table::new("", &["program", "output", ">glibc, s", ">rounds", ">CPU, pool"]);
-    table.columns[4].0 = "CPU, pool over glibc".to_owned();
+    let library = super::library(&args.common, "cachewise-pool-preload", scratch.path())?;
+    let mut table = Table::new("", &["program", "output", ">glibc, s", ">rounds"]);
+    let mut candidates = vec![
+        Candidate::new("glibc", Vec::new()),
+        Candidate::new("glibc tuned", vec![("GLIBC_TUNABLES", TUNED.into())]),
+    ];
     for (name, file) in OTHERS {
         match find(file) {
-            Some(file) => allocators.push((name, Some(file))),
+            Some(file) => candidates.push(Candidate::new(name, vec![("LD_PRELOAD", file.into())])),
             None => table.remarks.push(format!("{name} left out: {file} is not installed")),
         }
     }
-    for (name, _) in &allocators[1..] {
-        table.columns.push((format!("{name}, speed"), cachewise_report::Align::Right));
+    let size = OsString::from(&args.pool);
+    candidates
+        .push(Candidate::new(POOL, vec![("LD_PRELOAD", library.into()), ("CACHEWISE_POOL", size)]));
+    if let Err(error) = python() {
+        table.remarks.push(format!("Python as it is installed: {error:#}"));
     }
-    table
-        .remarks
-        .push("speed over glibc's allocator: above 1 is faster; 95 % intervals".to_owned());
+    let speeds = candidates[1..].iter().map(|candidate| format!("{}, speed", candidate.name));
+    let others = ["pool over the best other", "over that one alone", "CPU, pool"];
+    let memory = ["MiB, glibc", "MiB, pool"];
+    let columns = speeds.chain(others.into_iter().chain(memory).map(str::to_owned));
+    table.columns.extend(columns.map(|name| (name, Align::Right)));
+    table.remarks.push(format!(
+        "speed over glibc's allocator: above 1 is faster; 95 % intervals. glibc tuned: {TUNED}. The best \
+         other: the fastest of a first run each; its name, and the pool over it, over glibc and over \
+         that one alone. CPU: over glibc's. MiB: resident at most, of the largest process, median"
+    ));
     let mut one = |turn: &Turn<'_>, program: &(&str, &str)| {
-        one(turn, program, &allocators, OsStr::new(&args.pool), args.common.rounds as usize)
+        one(turn, program, &candidates, args.common.rounds as usize)
     };
     campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
 }
+
+const POOL: &str = "pool";
 
 fn find(file: &str) -> Option<PathBuf> {
     let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
@@ -84,12 +143,27 @@ fn find(file: &str) -> Option<PathBuf> {
     places.iter().map(|place| Path::new(place).join(file)).find(|path| path.exists())
 }
 
+/// An environment with the packages, made once; scripts are told of it.
+fn python() -> Result<()> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let place = std::path::absolute(target)?.join("applications-python");
+    let (python, made) = (place.join("bin/python"), place.join("made"));
+    if !made.exists() {
+        eprintln!("installing {} into {}", PACKAGES.join(", "), place.display());
+        let run = crate::command::run;
+        run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(PACKAGES))?;
+        std::fs::write(made, "")?;
+    }
+    scripts::python_is(python);
+    Ok(())
+}
+
 /// One program, run with each allocator in turns.
 fn one(
     turn: &Turn<'_>,
     (text, argument): &(&str, &str),
-    allocators: &[(&str, Option<PathBuf>)],
-    pool: &OsStr,
+    candidates: &[Candidate],
     most: usize,
 ) -> Result<Outcome> {
     let (name, begun) = (turn.name, Instant::now());
@@ -98,41 +172,84 @@ fn one(
         Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
         Prepared::Stopped => return Ok(Outcome::Stopped),
     };
+    let mut wrong = None;
+    let mut ran = |candidate: &Candidate| -> Result<_> {
+        let run = script.run(&candidate.settings()).with_context(|| candidate.name.clone())?;
+        if run.as_ref().is_some_and(|(_, run)| run.output != first.output) {
+            wrong.get_or_insert_with(|| format!("another output with {}", candidate.name));
+        }
+        Ok(run)
+    };
+    let at_pool = candidates.iter().position(|candidate| candidate.name == POOL);
+    let at_pool = at_pool.context("the pool is a candidate")?;
+    let mut best: Option<(usize, f64)> = None;
+    for (at, candidate) in candidates.iter().enumerate().filter(|(at, _)| *at != at_pool) {
+        let Some((_, run)) = ran(candidate)? else { return Ok(Outcome::Stopped) };
+        if at > 0 && best.is_none_or(|(_, seconds)| run.seconds < seconds) {
+            best = Some((at, run.seconds));
+        }
+    }
+    let (at_best, _) = best.context("glibc tuned is a candidate")?;
+    let stacked = candidates[at_best].under(&candidates[at_pool]);
+    let candidates: Vec<_> = candidates.iter().cloned().chain([stacked]).collect();
     // Settled before the first of them: whoever stops when he likes the interval has none.
-    let all = allocators.len();
+    let all = candidates.len();
     let round = Duration::from_secs_f64(all as f64 * first.seconds);
     let left = turn.share.saturating_sub(begun.elapsed() + round);
     let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);
-    let mut wrong = None;
+    let mut resident = vec![Vec::new(); all];
     let times = in_turns(all, rounds, &mut saying(name, rounds), &mut |at| {
-        let (allocator, library) = &allocators[at];
-        let mut settings: Vec<Setting<'_>> = Vec::new();
-        settings.extend(library.iter().map(|library| ("LD_PRELOAD", library.as_os_str())));
-        if *allocator == "pool" {
-            settings.push(("CACHEWISE_POOL", pool));
-        }
-        let run = script.run(&settings).with_context(|| (*allocator).to_owned())?;
-        if run.as_ref().is_some_and(|(_, run)| run.output != first.output) {
-            wrong.get_or_insert_with(|| format!("another output with {allocator}"));
-        }
-        Ok::<_, anyhow::Error>(run.map(|(_, run)| (run.seconds, run.cpu)))
+        let run = ran(&candidates[at])?;
+        Ok::<_, anyhow::Error>(run.map(|(_, run)| {
+            resident[at].push(run.resident as f64 / f64::from(1 << 20));
+            (run.seconds, run.cpu)
+        }))
     })?;
     if times.rounds() < LEAST_ROUNDS {
         return Ok(Outcome::Stopped);
     }
-    let names: Vec<&str> = allocators.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+    let mebibytes: Vec<f64> = resident.iter().map(|of| median(of)).collect();
+    let alone = times.speed(all - 1, at_best);
     let mut line = vec![
         String::new(),
         wrong.clone().unwrap_or_else(|| "same".to_owned()),
         format!("{:.3}", median(&times.wall[0])),
         times.rounds().to_string(),
-        interval(&times.cpu(1, 0)),
     ];
-    line.extend((1..all).map(|at| interval(&times.speed(at, 0))));
+    line.extend((1..all - 1).map(|at| interval(&times.speed(at, 0))));
+    line.push(format!("{}: {}", candidates[at_best].name, interval(&times.speed(all - 1, 0))));
+    line.push(interval(&alone));
+    line.push(interval(&times.cpu(at_pool, 0)));
+    line.extend([0, at_pool].map(|at| format!("{:.0}", mebibytes[at])));
     let json = json!({
         "same_output": wrong.is_none(),
         "input_percent": script.percent,
         "candidates": times_json(&names, &times),
+        "best_other": candidates[at_best].name,
+        "stacked_over_it_alone": interval_json(&alone),
+        "resident_mib": mebibytes,
     });
     Ok(Outcome::Shown { lines: vec![line], json, wrong })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pool_stands_before_the_allocator_that_it_hands_on_to() {
+        let pool = Candidate::new(
+            POOL,
+            vec![("LD_PRELOAD", "/pool.so".into()), ("CACHEWISE_POOL", "1G".into())],
+        );
+        let other = Candidate::new("other", vec![("LD_PRELOAD", "/other.so".into())]);
+        let both = other.under(&pool);
+        assert_eq!(both.name, "pool over other");
+        let expected: [(&str, OsString); 2] =
+            [("LD_PRELOAD", "/pool.so:/other.so".into()), ("CACHEWISE_POOL", "1G".into())];
+        assert_eq!(both.settings, expected);
+        let tuned = Candidate::new("tuned", vec![("GLIBC_TUNABLES", TUNED.into())]);
+        assert_eq!(tuned.under(&pool).settings.len(), 3, "its own variable is kept");
+    }
 }

@@ -1,0 +1,37 @@
+# pandas: columns made, filtered, grouped and joined; the work alone is timed.
+set -eu
+. "$COMMON"
+case $1 in
+prepare)
+    need_python "import pandas" "pandas not installed"
+    ;;
+run)
+    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - "$(part 8)" <<'PYTHON'
+import os, sys, time
+import numpy as np
+import pandas as pd
+
+n = 1_000_000
+random = np.random.default_rng(1)
+frame = pd.DataFrame({"key": random.integers(0, 1000, n), "a": random.random(n), "b": random.random(n)})
+names = pd.DataFrame({"key": np.arange(1000), "weight": np.arange(1000) / 7.0})
+
+def work():
+    some = frame[frame.a > 0.25].copy()
+    some["c"] = some.a * 2.0 + some.b
+    joined = some.merge(names, on="key")
+    joined["d"] = joined.c * joined.weight
+    return joined.groupby("key")[["c", "d"]].sum()
+
+result = work()
+seconds = 0.0
+for _ in range(int(sys.argv[1])):
+    begun = time.perf_counter()
+    result = work()
+    seconds += time.perf_counter() - begun
+with open(os.environ["SECONDS_FILE"], "w") as file:
+    file.write(repr(seconds))
+print(result.round(6).sum().to_dict(), len(result))
+PYTHON
+    ;;
+esac

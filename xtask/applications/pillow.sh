@@ -1,0 +1,33 @@
+# Pillow: a picture of 12 million pixels turned, scaled, blurred and mixed; the work alone is timed.
+set -eu
+. "$COMMON"
+case $1 in
+prepare)
+    need_python "from PIL import Image" "Pillow not installed"
+    ;;
+run)
+    "$(cat "$PREPARED/python")" - "$(part 8)" <<'PYTHON'
+import hashlib, os, sys, time
+from PIL import Image, ImageChops, ImageFilter
+
+picture = Image.radial_gradient("L").resize((4000, 3000))
+picture = Image.merge("RGB", (picture, picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT), ImageChops.invert(picture)))
+
+def work():
+    turned = picture.transpose(Image.Transpose.ROTATE_90).transpose(Image.Transpose.ROTATE_270)
+    mixed = ImageChops.add(turned, ImageChops.invert(picture))
+    grey = mixed.convert("L").point(lambda value: value // 2)
+    return Image.merge("RGB", (grey, grey, grey)).resize((800, 600), Image.Resampling.BOX)
+
+result = work()
+seconds = 0.0
+for _ in range(int(sys.argv[1])):
+    begun = time.perf_counter()
+    result = work()
+    seconds += time.perf_counter() - begun
+with open(os.environ["SECONDS_FILE"], "w") as file:
+    file.write(repr(seconds))
+print(result.size, hashlib.sha256(result.filter(ImageFilter.BLUR).tobytes()).hexdigest())
+PYTHON
+    ;;
+esac
