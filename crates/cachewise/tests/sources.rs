@@ -7,8 +7,8 @@
 
 use cachewise::cpu::{Caches, Cpu, Signature};
 use cachewise::profile::{Decision, MAX_SIZE, Profile, machine_path, user_path};
-use cachewise::{Reuse, Source, decision, profile_source, raw};
-use cachewise_kernels::Operation;
+use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
+use cachewise_kernels::{Features, Operation};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -464,6 +464,7 @@ fn child_is_privileged() {
         println!("secure: {}", unsafe { libc::getauxval(libc::AT_SECURE) });
         work();
         println!("source: {:?}", profile_source());
+        println!("entry: {:?}", entry::chosen(Operation::Copy).map(|entry| entry.name));
     }
 }
 
@@ -506,22 +507,33 @@ fn a_set_user_id_program_ignores_the_environment() {
         }
         assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
     }
-    // The machine's profile is root's word, and holds for such programs too.
-    let etc = etc_with_a_profile();
-    let mut command = with_etc(etc.path(), "setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-    command.args(child("child_is_privileged").get_args()).env("CACHEWISE_TEST_CHILD", "1");
-    let (out, lines) = run(command.env("CACHEWISE_PROFILE", &profile).current_dir("/"));
-    assert!(out.contains("secure: 1") && out.contains("source: Machine"), "{out} {lines:?}");
-    assert!(lines.is_empty(), "{lines:?}");
+    // The machine's profile is root's word, and holds for such programs too, its entries included.
+    let here = Features::detect();
+    let entries = entry::variants(Operation::Copy).iter().filter(|entry| entry.runs_on(here));
+    for name in entries.map(|entry| Some(entry.name)).chain([None]) {
+        let etc = etc_with_a_profile(name);
+        let mut command = with_etc(etc.path(), "setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+        command.args(child("child_is_privileged").get_args()).env("CACHEWISE_TEST_CHILD", "1");
+        let (out, lines) = run(command.env("CACHEWISE_PROFILE", &profile).current_dir("/"));
+        assert!(out.contains("secure: 1") && out.contains("source: Machine"), "{out} {lines:?}");
+        assert!(lines.is_empty(), "{lines:?}");
+        if let Some(name) = name {
+            assert!(out.contains(&format!("entry: Some({name:?})")), "{name}: {out}");
+        }
+    }
 }
 
-/// A directory to stand for `/etc`, with the machine's profile in it.
-fn etc_with_a_profile() -> tempfile::TempDir {
+/// A directory to stand for `/etc`, with the machine's profile in it, which may name an entry.
+fn etc_with_a_profile(entry: Option<&str>) -> tempfile::TempDir {
     let etc = tempfile::tempdir().expect("a directory");
     let name = machine_path().expect("a path");
     let path = etc.path().join(name.strip_prefix("/etc").expect("below /etc"));
-    profile_by_bytes().write_atomic(&path).expect("written");
+    let mut profile = profile_by_bytes();
+    for operation in cachewise::profile::OPERATIONS {
+        profile.entries.extend(entry.map(|name| (operation, name.to_owned())));
+    }
+    profile.write_atomic(&path).expect("written");
     for (path, mode) in [(etc.path(), 0o755), (&path, 0o644)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permitted");
     }
@@ -540,7 +552,7 @@ fn with_etc(etc: &Path, program: impl AsRef<OsStr>) -> Command {
 
 #[test]
 fn the_machines_profile_is_followed_where_the_user_has_none() {
-    let etc = etc_with_a_profile();
+    let etc = etc_with_a_profile(None);
     let can = with_etc(etc.path(), "true").output().is_ok_and(|output| output.status.success());
     if !can {
         eprintln!("mount namespaces are not allowed here: nothing tested");

@@ -1,0 +1,57 @@
+//! Each entry, named by a profile, in programs linked and started in every way.
+
+use crate::support::{Linked, compile, libraries, run};
+use cachewise::cpu::Signature;
+use cachewise::entry;
+use cachewise::profile::{OPERATIONS, fnv1a64};
+use cachewise_kernels::{Features, Operation};
+use std::process::Command;
+
+#[test]
+fn every_entry_is_right_however_the_program_is_linked_and_started() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let by_name = libraries().join("libcachewise.so");
+    let gnu: &[&str] = &["-std=gnu11"];
+    let programs = [
+        (gnu, Linked::Shared, None),
+        (gnu, Linked::Static, None),
+        (&["-std=gnu11", "-static"], Linked::Static, None),
+        (&["-std=gnu11", "-static-pie"], Linked::Static, None),
+        (&["-std=gnu11", "-DBY_NAME", "-ldl"], Linked::Shared, Some(&by_name)),
+    ];
+    let programs = programs.map(|(flags, linked, argument)| {
+        let built = compile(directory.path(), "tests/c/entries.c", flags, linked);
+        // The next one has the same name.
+        let program = directory.path().join(format!("{linked:?}{}", flags.join("")));
+        std::fs::rename(built, &program).expect("renamed");
+        (program, argument)
+    });
+    for found in entry::variants(Operation::Copy) {
+        if !found.runs_on(Features::detect()) {
+            println!("not run here: {}", found.name);
+            continue;
+        }
+        let mut body = format!("cachewise-profile 2\ncpu {}\ncaches 1 2 3\n", Signature::detect());
+        for operation in OPERATIONS {
+            body += &format!("entry {operation} {}\n", found.name);
+        }
+        let sum = fnv1a64(body.as_bytes());
+        let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
+        let profile = directory.path().join("entry.profile");
+        std::fs::write(&profile, body + &end).expect("written");
+        for (program, argument) in &programs {
+            for now in [false, true] {
+                let mut command = Command::new(program);
+                command.env("CACHEWISE_PROFILE", &profile).args(*argument).env_remove("LD_PRELOAD");
+                if now {
+                    command.env("LD_BIND_NOW", "1");
+                }
+                let output = run(&mut command);
+                let told = String::from_utf8_lossy(&output.stdout);
+                let expected = format!("{} (CACHEWISE_PROFILE)\n", profile.display());
+                assert_eq!(told, expected, "{} {}", found.name, program.display());
+                assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{}", found.name);
+            }
+        }
+    }
+}
