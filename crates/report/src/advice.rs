@@ -57,8 +57,8 @@ impl Advice {
         }
         let slow = ratios.iter().filter(|ratio| **ratio > 1.0 + WORTHWHILE).count();
         let told = format!(
-            "speed of the library, following this machine's profile, against {libc}: {} in the \
-             geometric mean of {} cells (95 %: {} .. {}); more than 3 % slower in {slow}",
+            "where this machine's profile names a kernel, the speed of the library against {libc}: {} \
+             in the geometric mean of {} cells (95 %: {} .. {}); more than 3 % slower in {slow}",
             gain(mean.mean),
             mean.count,
             gain(mean.high),
@@ -146,9 +146,9 @@ mod tests {
         let told = library(&[0.8; 8]).to_string();
         assert_eq!(
             told,
-            "Use the library (`cachewise exec -- PROGRAM`): speed of the library, following this \
-             machine's profile, against glibc 2.36: +25 % in the geometric mean of 8 cells (95 %: \
-             +25 % .. +25 %); more than 3 % slower in 0."
+            "Use the library (`cachewise exec -- PROGRAM`): where this machine's profile names a \
+             kernel, the speed of the library against glibc 2.36: +25 % in the geometric mean of 8 \
+             cells (95 %: +25 % .. +25 %); more than 3 % slower in 0."
         );
         assert!(matches!(library(&[1.0; 8]), Advice::LibcIsFine(_)));
         assert!(matches!(library(&[1.5; 8]), Advice::LibcIsFine(_)));
