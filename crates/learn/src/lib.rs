@@ -9,6 +9,7 @@
 //! - [`trial`]: one site's trial: blocks in random order, of the length that tells most, what is counted,
 //!   what it may cost, when it is decided, when it is opened again.
 //! - [`sites`]: the table of all sites, for many threads and without locks.
+//! - [`gate`]: who may be at a site's state, and who takes over after a fork.
 //! - [`section`]: what is known of one program, as text.
 //!
 //! Nothing here allocates, asks an operating system or reads a clock: whoever uses it brings memory,
@@ -16,9 +17,14 @@
 #![no_std]
 #![warn(missing_docs)]
 
+#[cfg(not(loom_gate))]
 pub mod evidence;
+pub mod gate;
+#[cfg(not(loom_gate))]
 pub mod section;
+#[cfg(not(loom_gate))]
 pub mod sites;
+#[cfg(not(loom_gate))]
 pub mod trial;
 
 /// A way to do a call.

@@ -5,11 +5,11 @@
 //! handler may copy inside a copy, and a thread may end anywhere.
 
 use crate::Way;
+use crate::gate::Gated;
 use crate::section::Site as Known;
 use crate::trial::{Budget, Call, Clock, Trial};
-use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Sites that have a place; further ones are done as the profile says.
 pub const SITES: usize = 1024;
@@ -120,11 +120,9 @@ pub struct State {
 /// One site's place in the table.
 pub struct Slot {
     key: AtomicU64,
-    /// The epoch of the process whose thread is at the state; 0 if none is.
-    gate: AtomicU32,
     /// The way of the last call, plus 1.
     last: AtomicU8,
-    state: UnsafeCell<Guarded>,
+    state: Gated<Guarded>,
 }
 
 /// Valid when all its bytes are zero, as fresh pages are.
@@ -132,10 +130,6 @@ struct Guarded {
     met: bool,
     state: MaybeUninit<State>,
 }
-
-// SAFETY: the state is reached through `Slot::with` only, by one thread at a time; the rest is
-// atomic.
-unsafe impl Sync for Slot {}
 
 /// The table. It is empty where all its bytes are zero, as fresh pages are.
 pub struct Sites {
@@ -188,9 +182,8 @@ impl Slot {
     const fn new() -> Slot {
         Slot {
             key: AtomicU64::new(0),
-            gate: AtomicU32::new(0),
             last: AtomicU8::new(0),
-            state: UnsafeCell::new(Guarded { met: false, state: MaybeUninit::zeroed() }),
+            state: Gated::new(Guarded { met: false, state: MaybeUninit::zeroed() }),
         }
     }
 
@@ -203,27 +196,7 @@ impl Slot {
     /// The state as it is; `None` where the site was never met, or a thread of this epoch is at it.
     #[must_use]
     pub fn state(&self, epoch: u32) -> Option<State> {
-        self.with(epoch, |guarded| guarded.get().copied())?
-    }
-
-    /// Runs `body` on the state unless a thread of this epoch is at it.
-    fn with<T>(&self, epoch: u32, body: impl FnOnce(&mut Guarded) -> T) -> Option<T> {
-        let found = self.gate.load(Ordering::Relaxed);
-        if found == epoch
-            || self
-                .gate
-                .compare_exchange(found, epoch, Ordering::Acquire, Ordering::Relaxed)
-                .is_err()
-        {
-            return None;
-        }
-        // SAFETY: the gate holds this epoch from the exchange above until the store below, and
-        // nobody of this epoch passes it meanwhile. A former epoch's threads are those of the
-        // process that this one was forked from, and are not here.
-        let state = unsafe { &mut *self.state.get() };
-        let result = body(state);
-        self.gate.store(0, Ordering::Release);
-        Some(result)
+        self.state.with(epoch, |guarded| guarded.get().copied())?
     }
 }
 
@@ -243,38 +216,6 @@ impl Guarded {
         }
         // SAFETY: `met` is set behind the writing of the state only.
         unsafe { self.state.assume_init_mut() }
-    }
-}
-
-/// Numbers for processes that were forked from each other: one for each, whichever of its threads asks
-/// first.
-#[derive(Debug, Default)]
-pub struct Epochs {
-    /// The last number taken, here and before the fork.
-    taken: AtomicU32,
-}
-
-impl Epochs {
-    /// None was taken yet.
-    #[must_use]
-    pub const fn new() -> Epochs {
-        Epochs { taken: AtomicU32::new(0) }
-    }
-
-    /// This process's number. `here` is 0 at first, and lies in memory that a forked child finds zeroed.
-    ///
-    /// Threads of one process agree, because the number that counts is the one that is in `here`. It is
-    /// no ancestor's: each has taken its number before it was in its `here`, and what was taken before
-    /// the fork is taken in the child.
-    pub fn of(&self, here: &AtomicU32) -> u32 {
-        loop {
-            let number = here.load(Ordering::Relaxed);
-            if number != 0 {
-                return number;
-            }
-            let next = self.taken.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-            let _ = here.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
-        }
     }
 }
 
@@ -323,7 +264,7 @@ impl Sites {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let passed = slot.with(rules.epoch, |state| {
+        let passed = slot.state.with(rules.epoch, |state| {
             let state = state.get_or_meet(|state| meet(key, state));
             state.bytes = state.bytes.saturating_add(n as u64);
             let way = match &mut state.trial {
@@ -416,7 +357,9 @@ impl State {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::gate::Epochs;
     use crate::trial::{Left, Outcome};
+    use core::sync::atomic::AtomicU32;
     use std::boxed::Box;
     use std::thread;
 
@@ -534,7 +477,7 @@ mod tests {
         assert_eq!(way, Some(Way::NonTemporal));
         let slot = sites.slots().find(|slot| slot.key() == Some(key)).expect("a place");
         // As left by a thread that the fork did not copy.
-        slot.gate.store(1, Ordering::Relaxed);
+        slot.state.left_by(1);
         let way = sites.call(&RULES, key, 1 << 22, &mut clocks, |_, _| unreachable!(), || 0);
         assert_eq!((way, slot.state(1).is_none()), (Some(Way::NonTemporal), true));
         let child = Rules { budget: &Budget::TRIAL_RUN, epoch: 2 };
@@ -563,7 +506,7 @@ mod tests {
                         barrier.wait();
                         let epoch = epochs.of(&here);
                         found.lock().expect("whole").insert(epoch);
-                        slot.with(epoch, |_| {
+                        slot.state.with(epoch, |_| {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two at once");
                             thread::yield_now();
                             inside.fetch_sub(1, Ordering::SeqCst);

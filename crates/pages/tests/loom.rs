@@ -172,6 +172,30 @@ fn one_block_freed_twice_without_the_lock() {
     });
 }
 
+/// One thread frees a block into its cache while another frees it under the lock: one of them has it,
+/// and the other is told. Looking at the tag first and changing it later once let both.
+#[test]
+fn one_block_freed_into_a_cache_and_under_the_lock() {
+    model(|| {
+        let world = World::new(State::ZeroResident);
+        let index = world.with(|buddy| buddy.take(0, State::ZeroResident, OWNER)).expect("one");
+        let (a, b) = (Arc::clone(&world), Arc::clone(&world));
+        let cached = thread::spawn(move || a.frames[index as usize].cache(0, OWNER, false).is_ok());
+        let run = thread::spawn(move || {
+            b.with(|buddy| buddy.free_run(index, 1, State::Dirty, OWNER, 1)).is_ok()
+        });
+        let freed = world.with(|buddy| buddy.free(index, 0, State::Dirty, OWNER, 1)).is_ok();
+        let cached = cached.join().expect("no panic");
+        let run = run.join().expect("no panic");
+        assert_eq!(u32::from(freed) + u32::from(cached) + u32::from(run), 1, "one of them had it");
+        if cached {
+            let freed = world.with(|buddy| buddy.free_cached(index, 0, false, 1));
+            assert!(freed.is_ok(), "{freed:?}");
+        }
+        world.finish();
+    });
+}
+
 /// A block goes from one thread's cache to use again while others allocate and scrub around it.
 #[test]
 fn a_cached_block_is_handed_out_while_the_scrubber_works() {

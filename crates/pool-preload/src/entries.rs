@@ -1,5 +1,7 @@
 //! The exported functions: `malloc` and all its relatives in glibc, since a block of the pool may be
 //! given to any of them.
+//!
+//! In a fuzz target (`cfg(fuzzing)`) they are functions like any others, and the process keeps its own.
 
 use crate::{next, pool};
 use core::ffi::{c_int, c_void};
@@ -15,7 +17,7 @@ fn page() -> usize {
 
 /// # Safety
 /// `malloc`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
     match pool::take(size, ALIGN, false) {
         Some(block) => block.as_ptr(),
@@ -26,7 +28,7 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
 
 /// # Safety
 /// `calloc`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
     match count.checked_mul(size).and_then(|bytes| pool::take(bytes, ALIGN, true)) {
         Some(block) => block.as_ptr(),
@@ -37,7 +39,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
 
 /// # Safety
 /// `free`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut u8) {
     if let (Some(owner), Some(block)) = (pool::owner(block), NonNull::new(block)) {
         return owner.give_back(block);
@@ -50,7 +52,7 @@ pub unsafe extern "C" fn free(block: *mut u8) {
 
 /// # Safety
 /// `realloc`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
     let owner = pool::owner(block);
     let held = match (owner, next::early_length(block)) {
@@ -87,7 +89,7 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
 
 /// # Safety
 /// `reallocarray`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
     match count.checked_mul(size) {
         // SAFETY: the caller's promise.
@@ -98,7 +100,7 @@ pub unsafe extern "C" fn reallocarray(block: *mut u8, count: usize, size: usize)
 
 /// # Safety
 /// `aligned_alloc`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
     if align.is_power_of_two()
         && let Some(block) = pool::take(size, align, false)
@@ -111,7 +113,7 @@ pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
 
 /// # Safety
 /// `memalign`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut u8 {
     if align.is_power_of_two()
         && let Some(block) = pool::take(size, align, false)
@@ -124,7 +126,7 @@ pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut u8 {
 
 /// # Safety
 /// `posix_memalign`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut u8, align: usize, size: usize) -> c_int {
     if align.is_power_of_two()
         && align.is_multiple_of(size_of::<*mut u8>())
@@ -140,7 +142,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut u8, align: usize, size: u
 
 /// # Safety
 /// `valloc`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     unsafe { memalign(page(), size) }
@@ -148,7 +150,7 @@ pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
 
 /// # Safety
 /// `pvalloc`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
     match size.max(1).checked_next_multiple_of(page()) {
         // SAFETY: the caller's promise.
@@ -159,7 +161,7 @@ pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
 
 /// # Safety
 /// `malloc_usable_size`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
     match pool::owner(block) {
         Some(owner) => owner.bytes(block),
@@ -177,7 +179,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
 ///
 /// # Safety
 /// `__register_atfork`'s contract.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn __register_atfork(
     prepare: next::Handler,
     parent: next::Handler,

@@ -20,11 +20,16 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![warn(missing_docs)]
 
+#[cfg(fuzzing)]
+pub mod entries;
+#[cfg(not(fuzzing))]
 mod entries;
 mod next;
 mod pool;
 mod stats;
 
+#[cfg(fuzzing)]
+pub use pool::enable;
 use std::ffi::CStr;
 
 /// Finds the program's own allocator, and reads `CACHEWISE_POOL`. What is asked for earlier is the

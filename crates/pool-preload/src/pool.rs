@@ -82,7 +82,7 @@ pub(crate) struct Served {
 }
 
 /// There will be a pool, whose memory goes back after so many seconds without use.
-pub(crate) fn enable(bytes: usize, idle_seconds: Option<u32>) {
+pub fn enable(bytes: usize, idle_seconds: Option<u32>) {
     if let Some(seconds) = idle_seconds {
         IDLE.store(seconds, Ordering::Relaxed);
     }

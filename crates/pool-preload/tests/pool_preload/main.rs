@@ -1,26 +1,12 @@
 //! The pool under programs that nobody recompiled: what they print is the same, and the pool served.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
+mod library;
+
+use library::library;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-fn library() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--release", "-p", "cachewise-pool-preload", "--target-dir"]);
-        let output = build.arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).output();
-        let output = output.expect("cargo runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // A copy, since a build of the whole workspace may replace that file meanwhile.
-        let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcachewise_pool_preload.so");
-        std::fs::copy(target.join("release/libcachewise_pool_preload.so"), &copy).expect("a copy");
-        copy
-    })
-}
 
 fn under(program: &Path, pool: Option<&str>) -> Command {
     let mut command = Command::new(program);
