@@ -346,6 +346,9 @@ pub struct Exec {
     /// The pool's preload library [default: libcachewise_pool_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE", requires = "pool")]
     pub pool_library: Option<PathBuf>,
+    /// Afterwards print to stderr what the pool did in each process of the command that made one
+    #[arg(long, value_name = "FORM", requires = "pool", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub pool_stats: Option<PoolStats>,
     /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
@@ -363,6 +366,17 @@ pub struct Exec {
         allow_hyphen_values = true
     )]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// How the pool's statistics are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum PoolStats {
+    /// A line a process
+    Text,
+    /// One object a line
+    Json,
+    /// The text that Prometheus reads
+    Prometheus,
 }
 
 /// The smallest block that the pool's preload library serves.

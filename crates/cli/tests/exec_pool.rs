@@ -76,6 +76,27 @@ fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
     assert!(told.contains("pool: 5 large requests served"), "{told}");
     assert!(told.contains("fill"), "the other library counts beside it: {told}");
 
+    // Every process of the command that made a pool; the shell made none, and says nothing.
+    let with = ["--library", &library, "--pool-library", &pool, "--pool", "64M"];
+    let two = format!("{program}; true; {program}");
+    for (form, what, times) in [
+        ("--pool-stats", "5 large requests served, 0 handed on, in tables[", 2),
+        ("--pool-stats=json", r#"{"cachewise_pool":{"program":"tables","#, 2),
+        ("--pool-stats=prometheus", "# TYPE cachewise_pool_served_total counter\n", 1),
+        ("--pool-stats=prometheus", "cachewise_pool_served_total{program=\"tables\",pid=", 2),
+    ] {
+        let output = exec(&[with.as_slice(), &[form, "--", "sh", "-c", &two]].concat());
+        let told = text(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        assert_eq!(told.matches(what).count(), times, "{form}: {told}");
+        assert!(!told.contains("\"sh\"") && !told.contains("in sh["), "{form}: {told}");
+    }
+    let output = exec(&[with.as_slice(), &["--pool-stats", "--", "true"]].concat());
+    assert!(text(&output.stderr).contains("no process of the command"), "{output:?}");
+    let output =
+        exec(&[with.as_slice(), &["--pool-stats=json", "--", "sh", "-c", "exit 3"]].concat());
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), String::new()));
+
     let output = exec(&["--library", &library, "--", &program]);
     assert_eq!(text(&output.stdout), "0, pool none\n", "nobody asked for one");
     assert!(!text(&output.stderr).contains("pool"), "{}", text(&output.stderr));
@@ -88,6 +109,8 @@ fn each_wrong_pool_is_refused_before_the_program_runs() {
         (&["--pool", "0", "--", "true"], 2, "accepted 128K"),
         (&["--pool", "64K", "--", "true"], 2, "found 64K, accepted 128K"),
         (&["--pool-library", "/x.so", "--", "true"], 2, "--pool <SIZE>"),
+        (&["--pool-stats", "--", "true"], 2, "--pool <SIZE>"),
+        (&["--pool", "1G", "--pool-stats=xml", "--", "true"], 2, "possible values: text, json"),
         (
             &[
                 "--library",

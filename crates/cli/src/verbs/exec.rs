@@ -1,6 +1,6 @@
 //! `cachewise exec`: a program on the library, by preload.
 
-use super::learned;
+use super::{learned, pool_stats};
 use crate::args::Exec;
 use crate::status;
 use anyhow::{Context as _, bail};
@@ -43,7 +43,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     if let Some(bytes) = args.pool {
         libraries.push(found(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
         command.env("CACHEWISE_POOL", bytes.to_string());
-        if args.stats {
+        if args.stats && args.pool_stats.is_none() {
             command.env("CACHEWISE_POOL_STATS", "1");
         }
     }
@@ -58,8 +58,8 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     } else if args.name.is_some() || std::env::var_os("CACHEWISE_PROGRAM").is_none() {
         follow(&mut command, args, &program)?;
     }
-    if args.stats {
-        return with_statistics(command, &program);
+    if args.stats || args.pool_stats.is_some() {
+        return with_statistics(command, &program, args);
     }
     // In our place: status, signals and terminal are its own.
     Ok(not_started(&program, &command.exec()))
@@ -82,10 +82,17 @@ fn follow(command: &mut Command, args: &Exec, program: &Path) -> anyhow::Result<
     Ok(())
 }
 
-/// Runs it as a child, which writes what it counted into a file.
-fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
+/// Runs it as a child, which writes what it counted into files.
+fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow::Result<u8> {
     let counts = tempfile::NamedTempFile::new()?;
-    command.env("CACHEWISE_STATS", counts.path());
+    if args.stats {
+        command.env("CACHEWISE_STATS", counts.path());
+    }
+    let pools = tempfile::NamedTempFile::new()?;
+    if let Some(form) = args.pool_stats {
+        command.env("CACHEWISE_POOL_STATS", pool_stats::word(form));
+        command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
+    }
     // The terminal's signals are for the program: we stay to tell what it counted.
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -94,13 +101,19 @@ fn with_statistics(mut command: Command, program: &Path) -> anyhow::Result<u8> {
         Ok(mut child) => child.wait()?,
         Err(error) => return Ok(not_started(program, &error)),
     };
-    let told = fs::read_to_string(counts.path())?;
-    if told.is_empty() {
-        anstream::eprintln!("cachewise: no statistics: the program ended without saying any");
-    } else {
+    if args.stats {
+        let told = fs::read_to_string(counts.path())?;
+        if told.is_empty() {
+            anstream::eprintln!("cachewise: no statistics: the program ended without saying any");
+        }
         anstream::eprint!("{told}");
     }
+    if let Some(form) = args.pool_stats {
+        let told = String::from_utf8_lossy(&fs::read(pools.path())?).into_owned();
+        anstream::eprint!("{}", pool_stats::gathered(&told, form));
+    }
     counts.close()?;
+    pools.close()?;
     Ok(pass_on(ended))
 }
 

@@ -10,6 +10,7 @@ pub mod helper;
 pub mod learn;
 mod learned;
 pub mod list;
+mod pool_stats;
 pub mod redraw;
 pub mod report;
 pub mod run;
