@@ -58,6 +58,7 @@ const STAGES: &[Stage] = &[
         cargo(&["test", "-p", "xtask", "--features", "installation", "--test", "install"])
     }),
     ("checklist", || crate::checklist::run().map(|()| Ended::Passed)),
+    ("links", || crate::links::run().map(|()| Ended::Passed)),
     ("bare-metal", crate::bare_metal::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     // A minute for each parser, each operation, and calls of a pool.

@@ -12,6 +12,7 @@ mod emulate_arch;
 mod fuzz;
 mod install;
 mod interrupt;
+mod links;
 mod markdown;
 mod matrix;
 mod scripts;
@@ -69,6 +70,8 @@ enum Chore {
     },
     /// Where each item of the five source documents is answered, or why it is not.
     Checklist,
+    /// Whether every local link of the Markdown leads somewhere; the others are listed.
+    Links,
     /// Mixed work on page pools, everything checked: sizes, threads, forks, trims, faulty engines.
     Soak {
         /// For how long.
@@ -141,6 +144,7 @@ fn main() -> Result<()> {
         }
         Chore::Agree { first, second } => agree::run(&first, &second)?,
         Chore::Checklist => checklist::run()?,
+        Chore::Links => links::run()?,
         Chore::Soak { minutes, threads, mebibytes, seed } => {
             soak::run(minutes, threads, mebibytes, seed)?;
         }
