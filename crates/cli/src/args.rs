@@ -179,7 +179,7 @@ pub struct Run {
     /// peers: also compare with this library: NAME=PATH:SYMBOL, or NAME=PATH:SYMBOL@OPERATION
     #[arg(long, value_name = "PEER")]
     pub peer: Vec<cachewise_lab::peers::Peer>,
-    /// peers: call with the sizes and alignments of this file (Fleetbench's form)
+    /// peers: the sizes and alignments to call with (Fleetbench's form); page-compare: first differences
     #[arg(long, value_name = "FILE")]
     pub distribution: Option<PathBuf>,
     /// Write the record as JSON lines; `-` is stdout, in place of the tables

@@ -62,7 +62,7 @@ fn page_copy_stands_beside_a_real_fork() {
     let written = record::read(&path).expect("a whole record");
     let fork = written.rows.iter().find(|row| row.candidate == "fork").expect("its row");
     assert!(fork.extra["faults_per_loop"] >= 8.0, "{:?}", fork.extra);
-    assert_eq!(written.header.figures.len(), 2);
+    assert_eq!(written.header.figures.len(), 3);
     let verdicts = written.end.expect("an end").verdicts;
     assert!(verdicts.iter().any(|verdict| verdict.contains("kernel's own fork")), "{verdicts:?}");
 }

@@ -174,52 +174,20 @@ impl Distribution {
     /// # Errors
     /// The file cannot be read, or a line is not such a list; either with file and line.
     pub fn read(path: &Path) -> Result<Distribution, DistributionError> {
-        let text = std::fs::read_to_string(path).map_err(|error| DistributionError {
-            file: path.to_owned(),
-            line: None,
-            found: error.to_string(),
-            accepted: "a readable file",
-        })?;
         let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-        Distribution::parse(&text, &name, path)
+        Distribution::parse(&text_of(path)?, &name, path)
     }
 
     fn parse(text: &str, name: &str, file: &Path) -> Result<Distribution, DistributionError> {
-        const ACCEPTED: &str = "value:probability,value:probability,.. with whole values";
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let mut list = |accepted: &'static str, largest: usize| {
-            let refused = |line: usize, found: String| DistributionError {
-                file: file.to_owned(),
-                line: Some(line),
-                found,
-                accepted,
-            };
-            let Some((at, line)) = lines.next() else {
-                return Err(refused(text.lines().count() + 1, "the end of the file".to_owned()));
-            };
-            let mut values = Vec::new();
-            for part in line.trim().trim_end_matches(',').split(',') {
-                let pair = part.split_once(':').and_then(|(value, probability)| {
-                    Some((value.trim().parse().ok()?, probability.trim().parse::<f64>().ok()?))
-                });
-                match pair {
-                    Some((value, probability))
-                        if value <= largest && (0.0..=1.0).contains(&probability) =>
-                    {
-                        values.push((value, probability));
-                    }
-                    _ => return Err(refused(at + 1, format!("\"{part}\""))),
-                }
-            }
-            if values.iter().all(|(_, probability)| *probability == 0.0) {
-                return Err(refused(at + 1, "no probability above zero".to_owned()));
-            }
-            Ok(values)
+        let mut next = |accepted, largest| {
+            let end = text.lines().count();
+            list(lines.next().unwrap_or((end, "")), file, accepted, largest)
         };
-        let sizes: Vec<(usize, f64)> = list(ACCEPTED, 1 << 30)?;
-        let overlap = list("0:probability,1:probability", 1)?;
+        let sizes = next("value:probability,value:probability,.. with whole values", 1 << 30)?;
+        let overlap = next("0:probability,1:probability", 1)?;
         let alignments =
-            list("alignments that are powers of two up to 4096, with probabilities", 4096)?;
+            next("alignments that are powers of two up to 4096, with probabilities", 4096)?;
         if let Some((odd, _)) = alignments.iter().find(|(value, _)| !value.is_power_of_two()) {
             return Err(DistributionError {
                 file: file.to_owned(),
@@ -261,8 +229,67 @@ impl Distribution {
     }
 }
 
+fn text_of(path: &Path) -> Result<String, DistributionError> {
+    std::fs::read_to_string(path).map_err(|error| DistributionError {
+        file: path.to_owned(),
+        line: None,
+        found: error.to_string(),
+        accepted: "a readable file",
+    })
+}
+
+/// Reads one list of whole values up to `largest`: a file whose first line that is not blank has it.
+///
+/// # Errors
+/// As [`Distribution::read`].
+pub fn read_list(
+    path: &Path,
+    accepted: &'static str,
+    largest: usize,
+) -> Result<Vec<(usize, f64)>, DistributionError> {
+    let text = text_of(path)?;
+    let line = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
+    list(line.unwrap_or((0, "")), path, accepted, largest)
+}
+
+/// A line's list; an empty line is the end of the file.
+fn list(
+    (at, line): (usize, &str),
+    file: &Path,
+    accepted: &'static str,
+    largest: usize,
+) -> Result<Vec<(usize, f64)>, DistributionError> {
+    let refused = |found: String| DistributionError {
+        file: file.to_owned(),
+        line: Some(at + 1),
+        found,
+        accepted,
+    };
+    if line.is_empty() {
+        return Err(refused("the end of the file".to_owned()));
+    }
+    let mut values = Vec::new();
+    for part in line.trim().trim_end_matches(',').split(',') {
+        let pair = part.split_once(':').and_then(|(value, probability)| {
+            Some((value.trim().parse().ok()?, probability.trim().parse::<f64>().ok()?))
+        });
+        match pair {
+            Some((value, probability))
+                if value <= largest && (0.0..=1.0).contains(&probability) =>
+            {
+                values.push((value, probability));
+            }
+            _ => return Err(refused(format!("\"{part}\""))),
+        }
+    }
+    if values.iter().all(|(_, probability)| *probability == 0.0) {
+        return Err(refused("no probability above zero".to_owned()));
+    }
+    Ok(values)
+}
+
 /// One of the values by its weight.
-fn draw(values: &[(usize, f64)], random: &mut Rng) -> usize {
+pub fn draw(values: &[(usize, f64)], random: &mut Rng) -> usize {
     let total: f64 = values.iter().map(|(_, weight)| weight).sum();
     let mut left = random.f64() * total;
     for (value, weight) in values {

@@ -168,9 +168,13 @@ fn the_seeds_own_parameters_are_its_loops() {
 #[test]
 fn pages_are_copied_as_a_fork_does() {
     let outcome = run("page-copy", &quick("mmx_AP.|copy\\.gpr64", &[4 << 10, 32 << 10]));
-    let of_first = outcome.rows.iter().filter(|row| row.cell.size == 4 << 10);
-    let names: Vec<&str> = of_first.map(|row| row.candidate.as_str()).collect();
-    assert_eq!(names, ["libc", "mmx_APn", "mmx_APN", "mmx_APn/APN", "copy.gpr64"]);
+    for is_cold in [false, true] {
+        let of_first = outcome.rows.iter().filter(|row| {
+            row.cell.size == 4 << 10 && (row.cell.state == "cold destination") == is_cold
+        });
+        let names: Vec<&str> = of_first.map(|row| row.candidate.as_str()).collect();
+        assert_eq!(names, ["libc", "mmx_APn", "mmx_APN", "mmx_APn/APN", "copy.gpr64"]);
+    }
     for row in &outcome.rows {
         assert_eq!(row.extra["zeroed_per_loop"], 3.0, "000.10");
         assert_eq!(row.extra["copied_per_loop"], (row.cell.size / 4096 + 8) as f64, "000.9");
@@ -212,9 +216,11 @@ fn the_map_answers_the_question() {
 fn the_kind_of_cpu_is_named() {
     let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
     let verdicts = outcome.verdicts.join("\n");
-    assert!(verdicts.contains("NT to a cached target of 4 KiB (001.4"), "{verdicts}");
-    assert!(verdicts.contains("copy.mmx.nt"), "{verdicts}");
-    assert!(verdicts.contains("prefetchnta in copy.mmx.pf320 (002.9)"), "{verdicts}");
+    // On a machine that is not quiet, operands may not be proved to be where they are said to be.
+    let withheld = verdicts.contains("Withheld: ");
+    for text in ["NT to a cached target of 4 KiB (001.4", "copy.mmx.nt", "copy.mmx.pf320 (002.9)"] {
+        assert!(withheld || verdicts.contains(text), "{text}: {verdicts}");
+    }
     let states: std::collections::BTreeSet<_> =
         outcome.rows.iter().map(|row| row.cell.state.as_str()).collect();
     assert_eq!(states.len(), 4, "{states:?}");
@@ -229,8 +235,7 @@ fn policies_receive_and_send() {
             assert!(row.extra[figure] > 0.0, "{figure} of {}", row.candidate);
         }
     }
-    let policies =
-        ["never NT", "always NT", "NT from 64K", "NT above L2", "NT when known", "NT copyin only"];
+    let policies = cachewise_measure::record::names::POLICIES;
     for state in ["receive", "send"] {
         for policy in policies {
             let named = |row: &&Row| row.candidate == policy && row.cell.state == state;

@@ -50,6 +50,27 @@ fn shorts() -> Vec<Short> {
             candidates: &["libc", "copy.sse.nt", "fill.sse.nt"],
         },
         Short {
+            name: "twins",
+            options: Options { kernels: None, ..of("", &[4096], &[l1, (Level::L2, Level::L2)]) },
+            candidates: &[
+                "movdqa",
+                "movq",
+                "movq, misaligned",
+                "movntdq, prefetchnta",
+                "movntq, stray lines",
+            ],
+        },
+        Short {
+            name: "page-compare",
+            options: Options { kernels: None, ..of("", &[], &[]) },
+            candidates: &["libc", "cachewise", "compare.gpr64"],
+        },
+        Short {
+            name: "sticky",
+            options: of(r"copy\.rep\.movsb|fill\.rep\.stosb|zero\.sse2", &[8192], &[]),
+            candidates: &["libc", "copy.rep.movsb", "fill.rep.stosb", "zero.sse2"],
+        },
+        Short {
             name: "vector-state",
             options: of(r"(copy|zero|compare)\.(gpr64|sse2)", &[64, 1024], &[]),
             candidates: &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
@@ -197,16 +218,51 @@ fn what_means_nothing_is_refused_in_one_line() {
         error
     };
     let placed = Options { placements: vec![(Level::L1, Level::L1)], ..Options::default() };
-    for name in ["vector-state", "compare-latency", "extent"] {
+    for name in ["sticky", "vector-state", "compare-latency", "page-compare", "extent"] {
         let error = refused(name, &placed);
         assert!(error.starts_with("--residency") && error.contains("accepted"), "{error}");
     }
     let classic = Options { classic: true, ..Options::default() };
-    for name in ["aliasing", "values", "vector-state", "extent"] {
+    for name in ["aliasing", "values", "twins", "sticky", "page-compare", "vector-state", "extent"]
+    {
         assert!(refused(name, &classic).starts_with("--classic"), "{name}");
     }
     let odd = Options { sizes: vec![5000], ..Options::default() };
     assert!(refused("extent", &odd).contains("an extent of 5000 bytes; accepted"));
     let useless = Options { kernels: Some(r"copy\.avx\.nt\.pf512".into()), ..Options::default() };
     assert!(refused("read-batch", &useless).contains("nothing to measure"));
+}
+
+#[test]
+fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
+    let mut bench = Bench::new(7, None).expect("a bench");
+    let options =
+        Options { kernels: Some(r"zero\.sse2".into()), quick: true, ..Options::default() };
+    match run(&mut bench, "page-colour", &options, false) {
+        Ok(ran) => {
+            let of = |state: &str| {
+                ran.rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>()
+            };
+            let (one, every) =
+                (of("zeroing pages of one colour"), of("zeroing pages of every colour"));
+            assert!(one.iter().all(|row| row.extra["colours"] == 1.0));
+            assert!(every.iter().all(|row| row.extra["colours"] > 1.0));
+            assert!(one.len() == every.len() && one.len() >= 2, "libc and the kernel");
+            let figures = experiments::find("page-colour").expect("it ran").figures();
+            figures.iter().for_each(|figure| drawable(figure, &ran.rows));
+            assert!(
+                ran.verdicts.iter().any(|text| text.contains("zero.sse2")),
+                "{:?}",
+                ran.verdicts
+            );
+        }
+        Err(error) => {
+            let text = error.to_string();
+            assert!(
+                matches!(error, LabError::Nothing { .. }) && text.lines().count() == 1,
+                "{text}"
+            );
+            assert!(text.contains("/proc/self/pagemap") || text.contains("sets"), "{text}");
+        }
+    }
 }

@@ -7,6 +7,8 @@ mod extent;
 mod hints;
 mod matrix;
 mod page_clear;
+mod page_colour;
+mod page_compare;
 mod page_copy;
 pub mod page_fault;
 pub mod parallel;
@@ -15,7 +17,9 @@ mod read_batch;
 mod receive;
 mod reuse_map;
 mod roofline;
+mod sticky;
 mod support;
+mod twins;
 mod values;
 mod vector_state;
 
@@ -62,7 +66,7 @@ pub struct Options {
     pub operations: Vec<Operation>,
     /// Libraries to compare with, beside those built in.
     pub peers: Vec<crate::peers::Peer>,
-    /// Sizes and alignments to call with, in place of those built in.
+    /// Sizes and alignments to call with, or first differences, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
     /// Tunables under which libc is a further peer, in a process of the `helper`'s ([`crate::elsewhere`]);
     /// without them that row is left out.
@@ -220,6 +224,15 @@ pub const ALL: &[Experiment] = &[
         run: aliasing::run,
     },
     Experiment {
+        name: "page-colour",
+        about: "zeroing pages that compete for the same sets of a cache, by physical address (as root)",
+        seeds: &["002.11"],
+        operations: &[Operation::Zero],
+        classic: "",
+        figures: page_colour::figures,
+        run: page_colour::run,
+    },
+    Experiment {
         name: "values",
         about: "zeros, ones, random bytes and denormals; zeros over zeros and over others",
         seeds: &["002.12"],
@@ -227,6 +240,24 @@ pub const ALL: &[Experiment] = &[
         classic: "",
         figures: values::figures,
         run: values::run,
+    },
+    Experiment {
+        name: "twins",
+        about: "one copying loop with and without alignment, prefetch, and a store to somewhere else",
+        seeds: &["000.6", "002.7"],
+        operations: &[Operation::Copy],
+        classic: "",
+        figures: twins::figures,
+        run: twins::run,
+    },
+    Experiment {
+        name: "sticky",
+        about: "calls in a row after temporal and non-temporal stores: how many until they are as fast",
+        seeds: &["001.2"],
+        operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
+        classic: "",
+        figures: sticky::figures,
+        run: sticky::run,
     },
     Experiment {
         name: "vector-state",
@@ -245,6 +276,15 @@ pub const ALL: &[Experiment] = &[
         classic: "whole pages, integers against vectors with and without 64 bytes looked at first, histograms to 1000 and 5000 ns, three launches",
         figures: compare_latency::figures,
         run: compare_latency::run,
+    },
+    Experiment {
+        name: "page-compare",
+        about: "pages compared by one who has to save the vector registers first; with a check before",
+        seeds: &["004.3", "004.5", "004.6", "004.8"],
+        operations: &[Operation::Compare],
+        classic: "",
+        figures: page_compare::figures,
+        run: page_compare::run,
     },
     Experiment {
         name: "extent",
@@ -331,11 +371,14 @@ impl Experiment {
         if self.name != "peers" && !options.peers.is_empty() {
             return refused("--peer", "it compares kernels; use it with peers");
         }
-        if self.name != "peers" && options.distribution.is_some() {
+        if !["peers", "page-compare"].contains(&self.name) && options.distribution.is_some() {
             return refused("--distribution", "it has sizes of its own; use it with peers");
         }
         if ["peers", "hints"].contains(&self.name) && options.kernels.is_some() {
             return refused("--kernel", "it compares whole libraries");
+        }
+        if ["twins", "page-compare"].contains(&self.name) && options.kernels.is_some() {
+            return refused("--kernel", "its candidates are its own");
         }
         if ["peers", "hints"].contains(&self.name) && !options.placements.is_empty() {
             return refused("--residency", "its buffers are warm");

@@ -4,16 +4,23 @@
 //! page of a buffer when its byte 0 is written, as copy-on-write does, and reads every 32nd byte of
 //! the buffer. It is one interval, as in the seed. The kernel's own fork and touch stand beside it
 //! as a row, and so does copying at the grain of 2 MiB pages.
+//!
+//! The seed's loop finds its destination where the last loop left it. A system that has been running
+//! takes free pages that nobody has touched for long, so that the same is measured again with every
+//! destination in memory.
 
 use super::support::{listed, present};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
+use crate::bench::Placement;
 use crate::bench::{Cell, Task};
 use crate::forking::Forker;
 use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Function, Operation, PAGE_SIZE, find};
-use cachewise_measure::record::names::{COPIED, FAULTS_PER_LOOP, FORK, LOOPS, ZEROED};
+use cachewise_measure::record::names::{
+    COLD_DESTINATION, COPIED, FAULTS_PER_LOOP, FORK, LOOPS, ZEROED,
+};
 use cachewise_measure::{Caches, Candidate, Figure, FigureKind, Level, Place, Reader};
 
 /// Pages that one fork zeroes, and pages it copies, beside the buffer's (000.10).
@@ -34,6 +41,9 @@ const BUFFERS: &[(usize, usize)] = &[
     (20 << 10, 20_000),
     (4 << 10, 40_000),
 ];
+
+/// Those that the short run also copies to destinations in memory.
+const COLD_QUICK: [usize; 3] = [4 << 10, 32 << 10, 256 << 10];
 
 /// Rows: name, kernel that zeroes, kernel that copies. The mixed ones stand at every size, also at
 /// the two where the seed left them out.
@@ -63,8 +73,12 @@ pub(super) fn figures() -> Vec<Figure> {
     let beside = "Beside the kernel's own fork: time per loop";
     vec![
         Figure::new(whole, FigureKind::Curve, "size", "ratio")
-            .among(ROWS.iter().map(|(name, _, _)| *name)),
-        Figure::new(beside, FigureKind::Bars, "candidate", "ns").by(&["size"]),
+            .among(ROWS.iter().map(|(name, _, _)| *name))
+            .of("buffer"),
+        Figure::new(&format!("{whole}, {COLD_DESTINATION}"), FigureKind::Curve, "size", "ratio")
+            .among(ROWS.iter().map(|(name, _, _)| *name))
+            .of(COLD_DESTINATION),
+        Figure::new(beside, FigureKind::Bars, "candidate", "ns").by(&["size"]).of("buffer"),
     ]
 }
 
@@ -87,6 +101,14 @@ struct Copier<'p> {
 }
 
 impl Copier<'_> {
+    /// The seed's loops, and the pages of one.
+    fn counted(&self, loops: usize) -> [(String, f64); 3] {
+        let each = |pages: u64| pages as f64 / self.calls as f64;
+        let figures =
+            [(LOOPS, loops as f64), (ZEROED, each(self.zeroed)), (COPIED, each(self.copied))];
+        figures.map(|(name, value)| (name.to_owned(), value))
+    }
+
     fn zero(&mut self, at: *mut u8) {
         let Function::Zero(zero) = self.pair.zero.function else { return };
         // SAFETY: callers pass pages of the place, and the routine runs here.
@@ -158,12 +180,57 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         // A fork of some hundred microseconds, and what grows with the buffer.
         calls(setting, buffer, loops) as f64 * (3e5 + buffer as f64)
     };
-    let total = buffers.iter().map(|&(buffer, loops)| weight(setting, buffer, loops)).sum();
-    setting.out.begin(experiment.name, total);
-    for (buffer, loops) in buffers {
+    let total: f64 = buffers.iter().map(|&(buffer, loops)| weight(setting, buffer, loops)).sum();
+    let also_cold = if setting.options.classic { 1.0 } else { 2.0 };
+    setting.out.begin(experiment.name, also_cold * total);
+    for &(buffer, loops) in &buffers {
         one_buffer(experiment, setting, &pairs, buffer, loops)?;
         let done = weight(setting, buffer, loops);
         setting.out.advance(&bytes(buffer), done);
+    }
+    if setting.options.classic {
+        return Ok(());
+    }
+    for &(buffer, loops) in &buffers {
+        if !setting.options.quick || COLD_QUICK.contains(&buffer) || buffers.len() == 1 {
+            cold(experiment, setting, &pairs, buffer, loops)?;
+        }
+        let done = weight(setting, buffer, loops);
+        setting.out.advance(&format!("{}, {COLD_DESTINATION}", bytes(buffer)), done);
+    }
+    Ok(())
+}
+
+/// Everybody at one buffer, every destination in memory.
+fn cold(
+    experiment: &Experiment,
+    setting: &mut Setting<'_, '_>,
+    pairs: &[Pair],
+    buffer: usize,
+    loops: usize,
+) -> Result<(), LabError> {
+    let mut plan = setting.plan(false);
+    plan.max_sample_ns = 5e7;
+    plan.calls = Some(calls(setting, buffer, loops));
+    let cell = Cell {
+        destination: Placement::at(Level::Dram, 0),
+        ..Cell::reused(COLD_DESTINATION).page_aligned()
+    };
+    let size = (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE + buffer;
+    let task = Task { experiment: experiment.name, operation: Operation::Copy, size, cell, plan };
+    // A huge page for each loop would leave room for few.
+    let mut copiers: Vec<Copier<'_>> = pairs
+        .iter()
+        .filter(|pair| pair.grain == PAGE_SIZE)
+        .map(|pair| Copier { pair, buffer, calls: 0, zeroed: 0, copied: 0 })
+        .collect();
+    let mut candidates: Vec<&mut dyn Candidate> =
+        copiers.iter_mut().map(|copier| copier as &mut dyn Candidate).collect();
+    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    for (copier, mut row) in copiers.iter().zip(found.rows()) {
+        row.cell.size = buffer as u64;
+        row.extra.extend(copier.counted(loops));
+        setting.out.row(row)?;
     }
     Ok(())
 }
@@ -200,14 +267,12 @@ fn one_buffer(
     for (nth, mut row) in found.rows().into_iter().enumerate() {
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
-        row.extra.insert(LOOPS.into(), loops as f64);
         match copiers.get(nth) {
-            Some(copier) => {
-                let calls = copier.calls as f64;
-                row.extra.insert(ZEROED.into(), copier.zeroed as f64 / calls);
-                row.extra.insert(COPIED.into(), copier.copied as f64 / calls);
+            Some(copier) => row.extra.extend(copier.counted(loops)),
+            None => {
+                row.extra.insert(LOOPS.into(), loops as f64);
+                row.extra.extend(faults.map(|faults| (FAULTS_PER_LOOP.to_owned(), faults)));
             }
-            None => row.extra.extend(faults.map(|faults| (FAULTS_PER_LOOP.to_owned(), faults))),
         }
         setting.out.row(row)?;
     }

@@ -3,7 +3,7 @@
 //! *Receive*: a device has written a ring of buffers, a system call copies one of them out to the
 //! user's buffer, a program reads it or does not. *Send*: a program has written its buffer, a
 //! system call copies it in to a ring that a device fetches from memory and the CPU never reads.
-//! Six policies choose the stores; a bystander's working set is warm before every call. A real TCP
+//! Seven policies choose the stores; a bystander's working set is warm before every call. A real TCP
 //! receive over loopback stands beside them.
 
 mod tcp;
@@ -17,7 +17,8 @@ use crate::select;
 use cachewise_kernels::table::CopyFn;
 use cachewise_kernels::{Function, Kernel, Operation, find};
 use cachewise_measure::record::names::{
-    COPY_SHARE, CPU_SHARE, GBIT, OTHER_CORE, POLICIES, READ, RECEIVE, SEND, TCP, USER_REUSED, flag,
+    BOTH_ENDS, COPY_SHARE, CPU_SHARE, GBIT, OTHER_CORE, POLICIES, READ, RECEIVE, SEND, TCP,
+    USER_REUSED, flag,
 };
 use cachewise_measure::{Candidate, Delay, Figure, FigureKind, Level, Place, stats};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -25,15 +26,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 /// Nanoseconds that a byte has at 10 Gb/s.
 const BYTE_NS_AT_10G: f64 = 0.8;
 
-/// From this many bytes the third policy goes around the cache: between the smallest and the
-/// middle size here, and far above the 128 of 002.14 that were "too small".
+/// From this many bytes a policy goes around the cache: between the smallest and the middle size here.
 const LARGE: usize = 64 << 10;
+
+/// SunOS's own: "this seems too small" (002.14).
+const SMALL: usize = 128;
+
+/// Bytes that an Ethernet frame carries of a TCP stream with timestamps.
+const FRAME: usize = 1448;
 
 /// When to store around the cache (001.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Policy {
     Never,
     Always,
+    Small,
     Large,
     BeyondL2,
     Known,
@@ -53,9 +60,10 @@ struct Circumstances {
 
 impl Policy {
     /// In the order of their [names](POLICIES).
-    const ALL: [Policy; 6] = [
+    const ALL: [Policy; 7] = [
         Policy::Never,
         Policy::Always,
+        Policy::Small,
         Policy::Large,
         Policy::BeyondL2,
         Policy::Known,
@@ -66,6 +74,7 @@ impl Policy {
         match self {
             Policy::Never => false,
             Policy::Always => true,
+            Policy::Small => at.size >= SMALL,
             Policy::Large => at.size >= LARGE,
             Policy::BeyondL2 => at.size > at.l2,
             Policy::Known => at.never_read,
@@ -278,8 +287,9 @@ fn points(setting: &Setting<'_, '_>, has_device: bool) -> Vec<Point> {
         _ if !options.sizes.is_empty() => options.sizes.clone(),
         // A page of a jumbo frame, and what a socket buffer of 2006 could hold.
         _ if options.classic => vec![4 << 10, 256 << 10],
-        _ if options.quick => vec![16 << 10, 4 * l2],
-        _ => vec![4 << 10, 16 << 10, 256 << 10, 4 * l2],
+        // What an Ethernet frame carries of TCP is the least.
+        _ if options.quick => vec![FRAME, 16 << 10, 4 * l2],
+        _ => vec![64, FRAME, 4 << 10, 16 << 10, 256 << 10, 4 * l2],
     };
     let mut points = Vec::new();
     for size in sizes {
@@ -359,6 +369,11 @@ fn one_point(
         // A receive waits for its sender; what counts is what it costs the receiver.
         let cost = if row.candidate == TCP { cpu.unwrap_or(copy) } else { copy };
         let share = |nanoseconds: f64| nanoseconds / size / BYTE_NS_AT_10G;
+        if row.candidate == TCP
+            && let Some(both) = connection.as_ref().and_then(tcp::Connection::cpu_ns_of_both)
+        {
+            row.extra.insert(BOTH_ENDS.to_owned(), share(both));
+        }
         row.extra.insert(GBIT.to_owned(), size * 8.0 / whole);
         row.extra.insert(COPY_SHARE.to_owned(), share(cost));
         row.extra.insert(CPU_SHARE.to_owned(), share(whole - copy + cost));
@@ -401,10 +416,12 @@ mod tests {
             copyin,
         };
         let choices = |at| Policy::ALL.map(|policy| policy.goes_around(at));
-        assert_eq!(choices(at(4096, true, false)), [false, true, false, false, false, false]);
-        assert_eq!(choices(at(LARGE, true, false)), [false, true, true, false, false, false]);
-        assert_eq!(choices(at(1 << 20, false, false)), [false, true, true, true, true, false]);
-        assert_eq!(choices(at(4096, false, true)), [false, true, false, false, true, true]);
+        let [no, yes] = [false, true];
+        assert_eq!(choices(at(64, yes, no)), [no, yes, no, no, no, no, no]);
+        assert_eq!(choices(at(128, yes, no)), [no, yes, yes, no, no, no, no]);
+        assert_eq!(choices(at(LARGE, yes, no)), [no, yes, yes, yes, no, no, no]);
+        assert_eq!(choices(at(1 << 20, no, no)), [no, yes, yes, yes, yes, yes, no]);
+        assert_eq!(choices(at(64, no, yes)), [no, yes, no, no, no, yes, yes]);
     }
 
     #[test]

@@ -51,6 +51,25 @@ pub const CLOCK_STEP: &str = "clock_step_ns";
 /// Figure: 1 where a launch was a process of its own.
 pub const OWN_PROCESS: &str = "own_process";
 
+/// Axis: which of the calls in a row, from 1.
+pub const CALL: &str = "call";
+/// States: who wrote the destination before the calls in a row: ordinary stores, non-temporal ones, and
+/// non-temporal ones after which every line was read.
+pub const AFTER: [&str; 3] =
+    ["after temporal stores", "after non-temporal stores", "after non-temporal stores and a read"];
+
+/// What a candidate's name ends in: the loop as it is, and each change of it.
+pub const TWINS: [&str; 5] = ["", ", misaligned", ", prefetchnta", ", stray word", ", stray lines"];
+
+/// States: which pages a buffer is made of, by the cache's sets that they compete for.
+pub const PAGES_OF: [&str; 3] =
+    ["zeroing pages of one colour", "zeroing pages of every colour", "zeroing pages as given"];
+/// Figure: how many colours they have.
+pub const COLOURS: &str = "colours";
+
+/// States: where the pairs of pages that are compared lie.
+pub const PAIRS: [&str; 2] = ["pairs in memory", "pairs in the L2"];
+
 /// Axis: bytes per call.
 pub const CHUNK: &str = "chunk";
 /// Axis: 1 where the pieces come in random order.
@@ -58,6 +77,8 @@ pub const SHUFFLED: &str = "shuffled";
 
 /// Figure: loops that one of the seed's five runs has.
 pub const LOOPS: &str = "loops";
+/// State: the pages that are zeroed and copied to lie in memory.
+pub const COLD_DESTINATION: &str = "cold destination";
 /// Figure: pages zeroed per loop, as the candidate counted.
 pub const ZEROED: &str = "zeroed_per_loop";
 /// Figure: pages copied per loop, as the candidate counted.
@@ -134,8 +155,15 @@ pub const RECEIVE: &str = "receive";
 /// State: from a user's buffer to a device's ring.
 pub const SEND: &str = "send";
 /// Candidates: when a network stack stores around the cache (001.8).
-pub const POLICIES: [&str; 6] =
-    ["never NT", "always NT", "NT from 64K", "NT above L2", "NT when known", "NT copyin only"];
+pub const POLICIES: [&str; 7] = [
+    "never NT",
+    "always NT",
+    "NT from 128",
+    "NT from 64K",
+    "NT above L2",
+    "NT when known",
+    "NT copyin only",
+];
 /// Axis: 1 where the user's buffer is one, reused; 0 where a large one is streamed through.
 pub const USER_REUSED: &str = "user_reused";
 /// Axis: 1 where another core has just written the ring, 0 where its lines are in memory.
@@ -146,6 +174,8 @@ pub const READ: &str = "read";
 pub const GBIT: &str = "gbit_per_s";
 /// Figure: part of one core that the copy takes at 10 Gb/s.
 pub const COPY_SHARE: &str = "cpu_share_copy_10g";
+/// Figure: part of one core that both ends of a real connection take at 10 Gb/s, kernel included.
+pub const BOTH_ENDS: &str = "cpu_share_both_ends_10g";
 /// Figure: part of one core that copy, reader and bystander take at 10 Gb/s.
 pub const CPU_SHARE: &str = "cpu_share_10g";
 

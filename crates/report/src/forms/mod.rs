@@ -14,5 +14,7 @@ pub mod extent;
 mod made_up;
 mod pivot;
 pub mod read_batch;
+pub mod sticky;
+pub mod twins;
 pub mod values;
 pub mod vector_state;

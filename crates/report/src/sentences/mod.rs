@@ -11,6 +11,8 @@ mod compare_latency;
 mod extent;
 mod hints;
 mod page_clear;
+mod page_colour;
+mod page_compare;
 mod page_copy;
 mod page_fault;
 mod parallel;
@@ -18,6 +20,8 @@ mod peers;
 mod read_batch;
 mod receive;
 mod reuse_map;
+mod sticky;
+mod twins;
 mod values;
 mod vector_state;
 
@@ -42,6 +46,8 @@ pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String>
         "extent" => extent::verdicts(&sound),
         "hints" => hints::verdicts(&sound, decisions),
         "page-clear" => page_clear::verdicts(&sound),
+        "page-colour" => page_colour::verdicts(&sound),
+        "page-compare" => page_compare::verdicts(&sound),
         "page-copy" => page_copy::verdicts(&sound),
         "page-fault" => page_fault::verdicts(&sound),
         "parallel" => parallel::verdicts(&sound),
@@ -49,6 +55,8 @@ pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String>
         "read-batch" => read_batch::verdicts(&sound),
         "receive" => receive::verdicts(&sound),
         "reuse-map" => reuse_map::verdicts(&sound),
+        "sticky" => sticky::verdicts(&sound),
+        "twins" => twins::verdicts(&sound),
         "values" => values::verdicts(&sound),
         "vector-state" => vector_state::verdicts(&sound),
         _ => Vec::new(),

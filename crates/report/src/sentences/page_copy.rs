@@ -5,9 +5,10 @@ use super::*;
 
 /// What the rows say about the seed's findings (000.12), the fork beside them, and today. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let cells = by_cell(rows);
+    let (cold, cells): (Vec<_>, Vec<_>) =
+        by_cell(rows).into_iter().partition(|(key, _)| key.state == COLD_DESTINATION);
     if cells.is_empty() {
-        return Vec::new();
+        return cold_destination(&cold).into_iter().collect();
     }
     let mut texts = Vec::new();
     texts.push(match tally(&cells, "mmx_APN", "mmx_APn") {
@@ -57,11 +58,22 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             break;
         }
     }
-    if let Some(text) = beside_fork(&cells) {
-        texts.push(text);
-    }
+    texts.extend(cold_destination(&cold));
+    texts.extend(beside_fork(&cells));
     texts.push(beside_libc(&cells));
     texts
+}
+
+/// The seed's claim where the destination is in memory: the documents' stores, then today's widest.
+fn cold_destination(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
+    let pairs = [("mmx_APN", "mmx_APn"), ("avx512.nt", "avx512"), ("avx.nt", "avx")];
+    let parts: Vec<String> = pairs
+        .iter()
+        .filter_map(|(nt, temporal)| {
+            Some(format!("{nt} against {temporal}: {}", tally(cells, nt, temporal)?))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("Destinations in memory: {}", parts.join(". ")))
 }
 
 /// How a candidate fared against another over all cells.
@@ -128,6 +140,24 @@ fn beside_fork(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::sentences::made_up::steady::{cell, row};
+
+    #[test]
+    fn destinations_in_memory_are_a_claim_of_their_own() {
+        let mut rows = at(4096, 100.0, 150.0, 120.0);
+        for mut row in at(4096, 100.0, 60.0, 60.0) {
+            row.cell.state = COLD_DESTINATION.into();
+            rows.push(row);
+        }
+        let texts = verdicts(&rows);
+        assert!(texts[0].contains("no longer true here"), "{texts:?}");
+        assert!(
+            texts[0].contains("slower at 1,") && texts[0].contains("of 1 buffers"),
+            "{texts:?}"
+        );
+        let cold =
+            texts.iter().find(|text| text.starts_with("Destinations in memory")).expect("one");
+        assert!(cold.contains("mmx_APN against mmx_APn: faster at 1 of 1"), "{cold}");
+    }
 
     fn at(size: usize, temporal: f64, nt: f64, mixed: f64) -> Vec<Row> {
         let cell = cell("copy", size, "made up");

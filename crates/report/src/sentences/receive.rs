@@ -53,8 +53,46 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             ));
         }
     }
+    texts.extend(from_128(&cells));
     texts.extend(beside_tcp(&cells));
+    texts.extend(both_ends(rows));
     texts
+}
+
+/// SunOS's policy, where its size alone decides: "this seems too small" (002.14).
+fn from_128(cells: &Cells<'_>) -> Option<String> {
+    let frames = cells.iter().filter(|(key, _)| (128..64 << 10).contains(&key.size));
+    let pairs: Vec<PairedRatio> =
+        frames.filter_map(|(_, of_cell)| between(of_cell, "NT from 128", "never NT")).collect();
+    let count = |wanted| pairs.iter().filter(|pair| says(**pair) == wanted).count();
+    let (faster, slower) = (count(Verdict::Faster), count(Verdict::Slower));
+    let answer = match (faster, slower) {
+        (0, 0) => "cannot tell here",
+        (faster, slower) if slower > faster => "still true",
+        _ => "no longer true here",
+    };
+    (!pairs.is_empty()).then(|| {
+        format!(
+            "Non-temporal from 128 bytes on is too small a limit (002.14): {answer}; below 64 KiB it \
+             costs more in {slower} of {} cells and less in {faster}",
+            pairs.len()
+        )
+    })
+}
+
+/// What a real transfer takes of a core at both ends, over all cells.
+fn both_ends(rows: &[Row]) -> Option<String> {
+    let shares: Vec<f64> =
+        rows.iter().filter_map(|row| row.extra.get(BOTH_ENDS).copied()).collect();
+    let (least, most) =
+        (shares.iter().copied().reduce(f64::min)?, shares.iter().copied().reduce(f64::max)?);
+    Some(format!(
+        "A real TCP transfer over loopback at 10 Gb/s, both ends and the kernel: {:.0} to {:.0} % of a \
+         core in {}",
+        least * 100.0,
+        most * 100.0,
+        counted(shares.len(), "cell")
+    ))
 }
 
 /// Means closer than this are a tie.
@@ -93,7 +131,7 @@ fn means(cells: &Cells<'_>) -> (Vec<(&'static str, f64)>, usize) {
 
 /// Is "only when known non-temporal" (Evans's advice) better than what size alone can decide?
 fn recommended(cells: &Cells<'_>) -> Option<String> {
-    let by_size = ["NT from 64K", "NT above L2"];
+    let by_size = ["NT from 128", "NT from 64K", "NT above L2"];
     let (mut known, mut rule): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     let (all, _) = means(cells);
     let best = all.iter().find(|(name, _)| by_size.contains(name))?.0;
@@ -148,7 +186,8 @@ mod tests {
     fn point(state: &str, size: usize, read: bool, never: f64, always: f64) -> Vec<Row> {
         let mut key = cell("copy", size, state);
         key.axes.insert(READ.to_owned(), f64::from(u8::from(read)));
-        let around = [false, true, size >= 64 << 10, size > 512 << 10, !read, state == SEND];
+        let by_size = [size >= 128, size >= 64 << 10, size > 512 << 10];
+        let around = [false, true, by_size[0], by_size[1], by_size[2], !read, state == SEND];
         let mut rows = vec![row(&key, LIBC, never)];
         rows.extend(
             POLICIES
@@ -177,6 +216,18 @@ mod tests {
     }
 
     #[test]
+    fn both_ends_of_a_transfer_are_a_range() {
+        let with = |share: f64| {
+            let mut row = row(&cell("copy", 4096, RECEIVE), TCP, 100.0);
+            row.extra.insert(BOTH_ENDS.to_owned(), share);
+            row
+        };
+        let said = both_ends(&[with(0.5), with(0.3)]).expect("a sentence");
+        assert!(said.contains("30 to 50 % of a core in 2 cells"), "{said}");
+        assert!(both_ends(&[row(&cell("copy", 4096, RECEIVE), LIBC, 1.0)]).is_none());
+    }
+
+    #[test]
     fn what_cannot_be_measured_is_in_no_mean() {
         let mut rows = point(RECEIVE, 4096, true, 100.0, 120.0);
         let mut lost = point(RECEIVE, 8192, true, 100.0, 120.0);
@@ -202,6 +253,9 @@ mod tests {
         ]
         .concat();
         let texts = verdicts(&hinted);
+        let limit = texts.iter().find(|text| text.contains("(002.14)")).expect("a sentence");
+        assert!(limit.contains("no longer true here"), "{limit}");
+        assert!(limit.contains("more in 1 of 3 cells and less in 2"), "{limit}");
         assert!(texts[0].contains("\"NT when known\" costs least"), "{texts:?}");
         assert!(
             texts.iter().any(|text| text

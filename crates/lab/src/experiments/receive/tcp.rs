@@ -8,6 +8,8 @@ use cachewise_measure::record::names::TCP;
 use cachewise_measure::{Candidate, Place, clock::thread_cpu_ns};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -40,6 +42,8 @@ pub(super) struct Connection {
     cpu_ns: f64,
     clock_ns: f64,
     calls: u64,
+    /// Nanoseconds of CPU that the sender has had, and the messages it sent.
+    sent: Arc<[AtomicU64; 2]>,
 }
 
 /// The byte at a place of the message.
@@ -57,15 +61,21 @@ impl Connection {
         outgoing.set_write_timeout(Some(PATIENCE))?;
         outgoing.set_nodelay(true)?;
         let (requests, wanted) = channel::<usize>();
+        let sent = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let of_sender = Arc::clone(&sent);
         let sender = std::thread::Builder::new().name("sender".to_owned()).spawn(move || {
             let message: Vec<u8> = (0..size).map(byte_at).collect();
             while let Ok(messages) = wanted.recv() {
+                let from = thread_cpu_ns();
                 for _ in 0..messages {
                     // The receiver notices by its own timeout.
                     if outgoing.write_all(&message).is_err() {
                         return;
                     }
                 }
+                let took = (thread_cpu_ns() - from).max(0.0) as u64;
+                of_sender[0].fetch_add(took, Ordering::Relaxed);
+                of_sender[1].fetch_add(messages as u64, Ordering::Relaxed);
             }
         })?;
         let mut steps: Vec<f64> = (0..64).map(|_| -thread_cpu_ns() + thread_cpu_ns()).collect();
@@ -78,6 +88,7 @@ impl Connection {
             cpu_ns: 0.0,
             clock_ns: steps[steps.len() / 2],
             calls: 0,
+            sent,
         };
         let mut first = vec![0; size];
         connection.request(1);
@@ -101,6 +112,12 @@ impl Connection {
     /// Nanoseconds of CPU per call so far, in user and kernel mode; none before the first.
     pub(super) fn cpu_ns_per_call(&self) -> Option<f64> {
         (self.calls > 0).then(|| self.cpu_ns / self.calls as f64)
+    }
+
+    /// The same of both ends together: the kernel's work is charged to whichever thread it interrupts.
+    pub(super) fn cpu_ns_of_both(&self) -> Option<f64> {
+        let [cpu, messages] = [0, 1].map(|at: usize| self.sent[at].load(Ordering::Relaxed) as f64);
+        (messages > 0.0).then(|| Some(self.cpu_ns_per_call()? + cpu / messages))?
     }
 
     /// What went wrong, if anything did: its times mean nothing then.
@@ -166,6 +183,9 @@ mod tests {
         }
         assert!(connection.take_failure().is_none());
         assert!(connection.cpu_ns_per_call().is_some_and(|cpu| cpu > 0.0));
+        let receiver = connection.cpu_ns_per_call().expect("it was called");
+        let both = connection.cpu_ns_of_both().expect("the first message was counted before these");
+        assert!(both >= receiver);
         assert!(buffer.iter().enumerate().all(|(at, byte)| *byte == byte_at(at)));
     }
 

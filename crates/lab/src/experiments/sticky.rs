@@ -1,0 +1,183 @@
+//! `sticky`: who wrote the destination before, and how many calls in a row until it no longer matters.
+//!
+//! `rep movsb` and `rep stosb` may leave a destination in the level where they find it. A vector copy
+//! brings it into a cache, a non-temporal one evicts it. So the speed of a routine, and of a C library
+//! that calls it, may depend on who ran before, for as long as nobody else runs. Here every call of a
+//! row of calls is timed alone, after temporal stores, after non-temporal ones, and after those and one
+//! read of every line; the three take turns in one round.
+
+use super::support::{at_least_one, field, widest};
+use super::{Experiment, Setting, bytes};
+use crate::LabError;
+use crate::bench::{is_copied, run_all};
+use crate::routines::{FILL_BYTE, Routine};
+use cachewise_kernels::{Function, Kernel, Operation};
+use cachewise_measure::record::names::{AFTER, CALL};
+use cachewise_measure::{
+    Arena, CellKey, Figure, FigureKind, MeasureError, PagePolicy, PairedRatio, Place, Row,
+};
+
+/// Calls in a row.
+const CALLS: usize = 8;
+
+/// Calls of the temporal kernel that bring the destination into a cache.
+const WRITES_BEFORE: usize = 3;
+
+/// The destination's distance from a page's start: not the source's, lest loads alias stores.
+const DESTINATION_OFFSET: usize = 1088;
+
+const OPERATIONS: [Operation; 3] = [Operation::Copy, Operation::Fill, Operation::Zero];
+
+pub(super) fn figures() -> Vec<Figure> {
+    vec![
+        Figure::new(
+            "Speed of calls in a row, by who wrote before",
+            FigureKind::Curve,
+            CALL,
+            "gbps",
+        )
+        .by(&["size", "state"]),
+    ]
+}
+
+/// Half of the L1 to twice the L2: where a destination can be cached, and where it cannot.
+fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
+    if !setting.options.sizes.is_empty() {
+        return setting.options.sizes.clone();
+    }
+    let caches = &setting.bench.machine.caches;
+    let (least, most) = (caches.l1d.bytes / 2, caches.l2.bytes * 2);
+    let step = if setting.options.quick { 4 } else { 2 };
+    let next = |size: &usize| (size * step <= most).then_some(size * step);
+    std::iter::successors(Some(least), next).collect()
+}
+
+pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+    setting.refuse_placements("where the destination is left is what is measured")?;
+    let mut fields = Vec::new();
+    for operation in OPERATIONS {
+        let Some((temporal, non_temporal)) = widest(operation, setting.bench.features) else {
+            continue;
+        };
+        let routines = field(setting, operation, |kernel: &Kernel| {
+            matches!(kernel.technique(), "rep.movsb" | "rep.stosb") || kernel.name == temporal.name
+        })?;
+        if routines.len() > 1 || setting.options.kernels.is_none() {
+            fields.push((routines, [temporal.function, non_temporal.function]));
+        }
+    }
+    at_least_one(&fields.iter().map(|(routines, _)| routines.as_slice()).collect::<Vec<_>>())?;
+    let sizes = sizes(setting);
+    setting.out.begin(experiment.name, (fields.len() * sizes.len()) as f64);
+    for (routines, writers) in &fields {
+        for &size in &sizes {
+            let operation = routines[0].function.operation();
+            match in_a_row(experiment.name, setting, routines, *writers, size) {
+                Ok(rows) => setting.out.rows(rows)?,
+                Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
+                    let text = format!("skipped {operation} of {}: {error}", bytes(size));
+                    setting.out.note(text)?;
+                }
+                Err(error) => return Err(error),
+            }
+            setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
+        }
+    }
+    Ok(())
+}
+
+/// Every routine after every writer, one size.
+fn in_a_row(
+    name: &str,
+    setting: &mut Setting<'_, '_>,
+    routines: &[Routine],
+    [temporal, non_temporal]: [Function; 2],
+    size: usize,
+) -> Result<Vec<Row>, LabError> {
+    let bench = &setting.bench;
+    let (clock, seed) = (&bench.clock, bench.seed);
+    let room = (size + DESTINATION_OFFSET).next_multiple_of(cachewise_kernels::PAGE_SIZE);
+    let arena = Arena::new(2 * room, PagePolicy::Huge, seed)?;
+    let src = arena.as_mut_ptr();
+    let place = [Place { dst: src.wrapping_add(room + DESTINATION_OFFSET), src, n: size }];
+    for routine in routines {
+        check(routine, &place[0])?;
+    }
+    let rounds = setting.plan(false).rounds;
+    let ways: Vec<(usize, usize)> = (0..routines.len())
+        .flat_map(|routine| (0..AFTER.len()).map(move |after| (routine, after)))
+        .collect();
+    let mut times = vec![vec![Vec::new(); CALLS]; ways.len()];
+    let mut order: Vec<usize> = (0..ways.len()).collect();
+    let mut random = fastrand::Rng::with_seed(seed ^ size as u64);
+    for _ in 0..rounds {
+        if setting.out.stopped() {
+            return Err(LabError::Interrupted);
+        }
+        random.shuffle(&mut order);
+        for &way in &order {
+            let (routine, after) = ways[way];
+            (0..WRITES_BEFORE).for_each(|_| run_all(temporal, &place));
+            if after > 0 {
+                run_all(non_temporal, &place);
+            }
+            if after == 2 {
+                read(&place[0]);
+            }
+            for call in &mut times[way] {
+                let begun = clock.now();
+                run_all(routines[routine].function, &place);
+                call.push(clock.nanoseconds(begun, clock.now()));
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for (way, &(routine, after)) in ways.iter().enumerate() {
+        let Routine { name: candidate, function } = &routines[routine];
+        for (call, (found, cached)) in times[way].iter().zip(&times[way - after]).enumerate() {
+            let cell = CellKey::new(function.operation().name(), size, AFTER[after]);
+            let cell = cell.with(&[(CALL, (call + 1) as f64)]);
+            let reference = match after {
+                0 => candidate.clone(),
+                _ => format!("{candidate}, {}", AFTER[0]),
+            };
+            let ratio = PairedRatio::new(found, cached, seed);
+            let row = Row::new(name, cell, candidate, &reference, found.clone());
+            rows.push(row.with_ratio(ratio));
+        }
+    }
+    Ok(rows)
+}
+
+/// Reads a byte of every line of the destination.
+fn read(place: &Place) {
+    // SAFETY: n initialised bytes of the arena, which nobody writes meanwhile.
+    let bytes = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
+    let sum = bytes.iter().step_by(64).fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+    std::hint::black_box(sum);
+}
+
+/// One call on a destination that holds other bytes has to leave the right ones.
+fn check(routine: &Routine, place: &Place) -> Result<(), LabError> {
+    // SAFETY: n bytes of the arena that nobody else uses.
+    let destination = unsafe { std::slice::from_raw_parts_mut(place.dst, place.n) };
+    destination.iter_mut().for_each(|byte| *byte = !*byte);
+    run_all(routine.function, std::slice::from_ref(place));
+    let expected = match routine.function {
+        Function::Fill(_) => FILL_BYTE,
+        Function::Zero(_) => 0,
+        _ => {
+            let wrong = |what| LabError::WrongBytes { what: format!("{}: {what}", routine.name) };
+            return is_copied(place).map_err(wrong);
+        }
+    };
+    match destination.iter().position(|byte| *byte != expected) {
+        None => Ok(()),
+        Some(at) => Err(LabError::WrongBytes {
+            what: format!(
+                "{}: byte {at} of {} is {}, expected {expected}",
+                routine.name, place.n, destination[at]
+            ),
+        }),
+    }
+}

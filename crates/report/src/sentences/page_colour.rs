@@ -1,0 +1,82 @@
+//! What the rows of `page-colour` amount to. Pure.
+
+use super::*;
+
+/// What 002.11 claims of bad colours: 30 % of the bandwidth.
+const CLAIMED: f64 = 1.3;
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let of_one = rows.iter().filter(|row| row.cell.state == PAGES_OF[0]);
+    let judged: Vec<(&Row, PairedRatio)> =
+        of_one.filter_map(|row| Some((row, row.ratio?))).collect();
+    if judged.is_empty() {
+        return vec!["Page colour: cannot tell, nothing was measured".to_owned()];
+    }
+    let slower = judged.iter().filter(|(_, pair)| says(*pair) == Verdict::Slower);
+    let most = slower.max_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let mut said = vec![match most {
+        None => {
+            "002.11, colour costs 30 %: no longer true here, pages of one colour are no slower \
+                 than pages of every colour"
+                .to_owned()
+        }
+        Some((row, pair)) => format!(
+            "002.11, colour costs 30 %: {}; at most {} ({}, pages of one colour of the {})",
+            if pair.median >= CLAIMED { "still true, and more" } else { "less here" },
+            times(*pair),
+            row.candidate,
+            where_is(&row.cell)
+        ),
+    }];
+    for (row, pair) in judged {
+        let given = rows.iter().find(|other| {
+            other.cell.state == PAGES_OF[2]
+                && other.candidate == row.candidate
+                && other.cell.destination == row.cell.destination
+        });
+        let usual = given.and_then(|row| row.ratio).map_or(String::new(), |usual| {
+            format!("; pages as the system gives them {:.2} times", usual.median)
+        });
+        said.push(format!(
+            "{}, {} in the {}: pages of one colour take {} as pages of every colour{usual}",
+            row.candidate,
+            bytes(row.cell.size),
+            where_is(&row.cell),
+            times(pair)
+        ));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+    use cachewise_measure::Level;
+
+    fn rows(one: f64, given: f64) -> Vec<Row> {
+        let at = |of: &str| key("zero", 524_288, (None, Some(Level::L2)), of, &[]);
+        let every = made_up::row(at(PAGES_OF[1]), "libc", "every", 100.0);
+        let other = |of, ratio: f64| {
+            let row = made_up::row(at(of), "libc", "every", 100.0 * ratio);
+            let pair = versus(&row, &every);
+            row.with_ratio(pair)
+        };
+        vec![other(PAGES_OF[0], one), every.clone(), other(PAGES_OF[2], given)]
+    }
+
+    #[test]
+    fn colour_costs_or_does_not() {
+        let said = verdicts(&rows(1.8, 1.1));
+        assert!(said[0].contains("still true, and more; at most 1.80"), "{said:?}");
+        assert!(
+            said[1].contains("libc, 512 KiB in the L2: pages of one colour take 1.8"),
+            "{said:?}"
+        );
+        assert!(said[1].ends_with("as the system gives them 1.10 times"), "{said:?}");
+        assert!(verdicts(&rows(1.1, 1.0))[0].contains("less here"));
+        assert!(verdicts(&rows(1.0, 1.0))[0].contains("no longer true here"));
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+}

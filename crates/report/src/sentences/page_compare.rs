@@ -1,0 +1,117 @@
+//! What the rows of `page-compare` amount to. Pure.
+
+use super::*;
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    if rows.is_empty() {
+        return vec!["Pages compared: cannot tell, nothing was measured".to_owned()];
+    }
+    let states = groups(rows, |row: &Row| row.cell.state.to_string());
+    let said = states.into_iter().flat_map(|(state, of_it)| {
+        of_state(&of_it).into_iter().map(move |text| format!("{state}: {text}"))
+    });
+    said.collect()
+}
+
+fn of_state(of_all: &[&Row]) -> Vec<String> {
+    let ending = |suffix: &str| of_all.iter().copied().find(|row| row.candidate.ends_with(suffix));
+    let Some(integers) = named(of_all, "compare.gpr64") else {
+        return vec![
+            "comparing between saving and restoring registers: cannot tell, no integer kernel was \
+             measured"
+                .to_owned(),
+        ];
+    };
+    let mut said = Vec::new();
+    match (ending(", saved behind 64 B"), ending(", saved")) {
+        (Some(behind), Some(always)) => {
+            let (gain, pre) = (versus(behind, integers), versus(always, behind));
+            said.push(format!(
+                "seed 004, 64 bytes by integers, then saving, vectors and restoring: {:.1} ns a pair, {} \
+                 {} alone ({:.1} ns); {}",
+                behind.median_ns(),
+                than(gain),
+                integers.candidate,
+                integers.median_ns(),
+                claim(Verdict::Faster, gain),
+            ));
+            said.push(format!(
+                "seed 004.5, saving for every pair over saving behind 64 bytes: {}; {}",
+                times(pre),
+                claim(Verdict::Slower, pre),
+            ));
+        }
+        _ => said.push(
+            "comparing between saving and restoring registers: cannot tell, registers were not saved \
+             here"
+                .to_owned(),
+        ),
+    }
+    if let (Some(library), Some(libc)) = (named(of_all, LIBRARY), named(of_all, LIBC)) {
+        said.push(format!(
+            "in a program, which owns its registers: this library {:.1} ns a pair, {} libc ({:.1} ns)",
+            library.median_ns(),
+            than(versus(library, libc)),
+            libc.median_ns()
+        ));
+    }
+    let figure = |name: &str| integers.extra.get(name).map(|part| part * 100.0);
+    if let [Some(a), Some(b), Some(c)] = WITHIN.map(figure) {
+        said.push(format!(
+            "of the pairs that differ, {a:.0}, {b:.0}, {c:.0} % do so within 16, 32, 64 bytes; {:.0} % of \
+             all are equal",
+            figure(EQUAL).unwrap_or(0.0)
+        ));
+    }
+    said
+}
+
+/// `12 % less time than`, and so on.
+fn than(pair: PairedRatio) -> String {
+    match says(pair) {
+        Verdict::Faster => format!("{} less time than", percent(pair.median)),
+        Verdict::Slower => format!("{} more time than", percent(pair.median)),
+        Verdict::CannotTell => "no time that can be told from".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{key, row};
+
+    fn pair(candidate: &str, ns: f64) -> Row {
+        let cell = key("compare", 4096, (None, None), PAIRS[0], &[]);
+        let mut row = row(cell, candidate, LIBC, ns);
+        row.extra.extend(WITHIN.map(|name| (name.to_owned(), 0.8)));
+        row
+    }
+
+    #[test]
+    fn the_whole_way_is_compared_with_integers_alone() {
+        let rows = |behind: f64, always: f64| {
+            [
+                pair(LIBC, 50.0),
+                pair(LIBRARY, 45.0),
+                pair("compare.gpr64", 100.0),
+                pair("compare.avx, saved", always),
+                pair("compare.avx, saved behind 64 B", behind),
+            ]
+        };
+        let said = verdicts(&rows(80.0, 200.0));
+        assert!(
+            said[0].contains("80.0 ns a pair, 20 % less time than compare.gpr64 alone"),
+            "{said:?}"
+        );
+        assert!(said[0].ends_with("still true") && said[1].ends_with("still true"), "{said:?}");
+        assert!(said[2].contains("10 % less time than") || said[2].contains("10.0 %"), "{said:?}");
+        assert!(said[3].contains("80, 80, 80 %"), "{said:?}");
+        let said = verdicts(&rows(120.0, 120.01));
+        assert!(said[0].ends_with("no longer true here"), "{said:?}");
+        assert!(said[1].ends_with("cannot tell here"), "{said:?}");
+        assert!(said[0].starts_with("pairs in memory: seed 004"), "{said:?}");
+        assert!(verdicts(&rows(1.0, 1.0)[..3])[0].contains("registers were not saved"));
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+}

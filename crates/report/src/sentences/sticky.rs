@@ -1,0 +1,172 @@
+//! What the rows of `sticky` amount to. Pure.
+
+use super::*;
+
+/// Less than this is not named: eight calls of nine routines would give a few by chance.
+const NOTICED: f64 = 1.05;
+
+/// When a routine is as fast again as after temporal stores.
+#[derive(Clone, Copy, PartialEq)]
+enum Recovery {
+    /// From this call on, counted from 1.
+    From(usize),
+    /// Not within the calls there are: so many times as long in the last one.
+    Never(f64),
+}
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut slow: Option<usize> = None;
+    let after = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
+    let evicted = after(AFTER[1]);
+    if evicted.is_empty() {
+        return vec!["Calls in a row: cannot tell, nothing was measured".to_owned()];
+    }
+    let key = |row: &Row| (row.cell.operation.clone(), row.candidate.clone());
+    for ((operation, candidate), of_it) in groups(evicted.iter().copied(), key) {
+        let mut sizes: Vec<(Recovery, Vec<String>, f64)> = Vec::new();
+        for (size, calls) in groups(of_it.iter().copied(), |row: &Row| row.cell.size) {
+            let Some((recovery, worst)) = recovery(&calls) else { continue };
+            slow = slow.max(Some(match recovery {
+                Recovery::From(call) => call - 1,
+                Recovery::Never(_) => calls.len(),
+            }));
+            let same = |known: &Recovery| match (known, recovery) {
+                (Recovery::Never(_), Recovery::Never(_)) => true,
+                (known, other) => *known == other,
+            };
+            match sizes.iter_mut().find(|(known, _, _)| same(known)) {
+                Some((known, names, most)) => {
+                    names.push(bytes(size));
+                    *most = most.max(worst);
+                    if let (Recovery::Never(known), Recovery::Never(other)) = (known, recovery) {
+                        *known = known.max(other);
+                    }
+                }
+                None => sizes.push((recovery, vec![bytes(size)], worst)),
+            }
+        }
+        let parts: Vec<String> = sizes
+            .iter()
+            .map(|(recovery, names, worst)| {
+                let at = names.join(", ");
+                match recovery {
+                    Recovery::From(1) => format!("at once at {at}"),
+                    Recovery::From(call) => {
+                        format!(
+                            "from call {call} on at {at} (up to {worst:.2} times as long before)"
+                        )
+                    }
+                    Recovery::Never(last) => format!(
+                        "not in {} calls at {at} (up to {last:.2} times as long in the last)",
+                        most_calls(&of_it)
+                    ),
+                }
+            })
+            .collect();
+        said.push(format!(
+            "{operation}, {candidate}: after non-temporal stores as fast as after temporal ones {}",
+            parts.join("; ")
+        ));
+    }
+    let calls = most_calls(&evicted);
+    let headline = match slow.unwrap_or(0) {
+        0 => {
+            "The order of callers cannot be told from these times: after non-temporal stores every \
+              routine is as fast as after temporal ones"
+                .to_owned()
+        }
+        slow if slow >= calls => format!(
+            "A destination that non-temporal stores evicted stays slow for some routine through all \
+             {calls} calls: a benchmark has to restore the destination before every sample"
+        ),
+        slow => format!(
+            "A destination that non-temporal stores evicted is slow for the first {}: a benchmark has \
+             to restore it before every sample, or to leave {slow} untimed",
+            counted(slow, "call")
+        ),
+    };
+    said.insert(0, headline);
+    said.extend(a_read(&after(AFTER[2])));
+    said
+}
+
+/// Whether one read of the destination is enough.
+fn a_read(rows: &[&Row]) -> Option<String> {
+    let key = |row: &Row| (row.cell.operation.clone(), row.candidate.clone(), row.cell.size);
+    let cells = groups(rows.iter().copied(), key);
+    let found: Vec<bool> = cells
+        .iter()
+        .filter_map(|(_, calls)| Some(recovery(calls)?.0 == Recovery::From(1)))
+        .collect();
+    let at_once = found.iter().filter(|at_once| **at_once).count();
+    (!found.is_empty()).then(|| {
+        format!(
+            "One read of the evicted destination: the first call is as fast as after temporal stores \
+             in {at_once} of {} cells",
+            found.len()
+        )
+    })
+}
+
+/// From which call on a routine is no slower than after temporal stores, and the most times as long
+/// that a call took.
+fn recovery(calls: &[&Row]) -> Option<(Recovery, f64)> {
+    let mut calls = calls.to_vec();
+    calls.sort_by(|a, b| axis(a, CALL).total_cmp(&axis(b, CALL)));
+    let ratios = calls.iter().map(|row| row.ratio).collect::<Option<Vec<_>>>()?;
+    let is_slow = |pair: &PairedRatio| says(*pair) == Verdict::Slower && pair.median > NOTICED;
+    let worst = ratios.iter().map(|pair| pair.median).fold(1.0, f64::max);
+    let last_slow = ratios.iter().rposition(is_slow);
+    let recovery = match last_slow {
+        None => Recovery::From(1),
+        Some(at) if at + 1 == ratios.len() => Recovery::Never(ratios[at].median),
+        Some(at) => Recovery::From(at + 2),
+    };
+    Some((recovery, worst))
+}
+
+fn most_calls(rows: &[&Row]) -> usize {
+    rows.iter().map(|row| axis(row, CALL)).fold(0.0, f64::max) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+
+    fn rows(candidate: &str, size: usize, after: &str, ratios: &[f64]) -> Vec<Row> {
+        let row = |(at, ratio): (usize, &f64)| {
+            let cell = key("copy", size, (None, None), after, &[(CALL, (at + 1) as f64)]);
+            let row = made_up::row(cell, candidate, "itself", 100.0 * ratio);
+            let before = made_up::row(row.cell.clone(), "before", "itself", 100.0);
+            let pair = versus(&row, &before);
+            row.with_ratio(pair)
+        };
+        ratios.iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn the_calls_until_it_forgets_are_counted() {
+        let mut all = rows("copy.rep.movsb", 65536, AFTER[1], &[5.0, 1.6, 1.6]);
+        all.extend(rows("copy.rep.movsb", 4096, AFTER[1], &[3.0, 1.0, 1.0]));
+        all.extend(rows("copy.avx", 65536, AFTER[1], &[1.0, 1.0, 1.0]));
+        all.extend(rows("copy.rep.movsb", 65536, AFTER[2], &[1.0, 1.0, 1.0]));
+        let said = verdicts(&all);
+        assert!(said[0].contains("stays slow for some routine through all 3 calls"), "{said:?}");
+        assert!(said[1].contains("not in 3 calls at 64 KiB (up to 1.60 times"), "{said:?}");
+        assert!(said[1].contains("from call 2 on at 4 KiB (up to 3.00 times"), "{said:?}");
+        assert!(said[2].contains("copy.avx") && said[2].contains("at once at 64 KiB"), "{said:?}");
+        assert!(said[3].contains("in 1 of 1 cells"), "{said:?}");
+    }
+
+    #[test]
+    fn one_slow_call_is_one_to_leave_untimed_and_none_is_none() {
+        let said = verdicts(&rows("libc", 65536, AFTER[1], &[2.0, 1.0, 1.0]));
+        assert!(said[0].contains("slow for the first 1 call:"), "{said:?}");
+        let said = verdicts(&rows("libc", 65536, AFTER[1], &[1.0, 1.02, 1.0]));
+        assert!(said[0].contains("cannot be told"), "{said:?}");
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+}

@@ -1,0 +1,129 @@
+//! What the rows of `twins` amount to. Pure.
+
+use super::*;
+
+/// A change of the loop, and what a document claims of it.
+struct Claim {
+    /// Index among [`TWINS`].
+    change: usize,
+    what: &'static str,
+    /// Time with the change over that without, as claimed: least and most.
+    claimed: (f64, f64),
+    said: &'static str,
+    /// Whether only operands in memory are meant.
+    in_memory: bool,
+}
+
+const CLAIMS: [Claim; 4] = [
+    Claim {
+        change: 1,
+        what: "a first instruction at byte 61 of a line",
+        claimed: (1.0, 1.02),
+        said: "000.6: aligning gains 0-2 %",
+        in_memory: false,
+    },
+    Claim {
+        change: 2,
+        what: "prefetchnta 320 bytes ahead",
+        claimed: (1.0 / 1.1, 1.0 / 1.05),
+        said: "000.6: prefetching gains 5-10 %",
+        in_memory: true,
+    },
+    Claim {
+        change: 3,
+        what: "a store a line to one other word",
+        claimed: (1.1, f64::INFINITY),
+        said: "002.7: other writes \"destroy performance\"",
+        in_memory: true,
+    },
+    Claim {
+        change: 4,
+        what: "a store a line to other lines",
+        claimed: (1.1, f64::INFINITY),
+        said: "002.7: other writes \"destroy performance\"",
+        in_memory: true,
+    },
+];
+
+/// The sentences that rows amount to. Pure.
+pub fn verdicts(rows: &[Row]) -> Vec<String> {
+    if rows.is_empty() {
+        return vec!["One loop and its twins: cannot tell, nothing was measured".to_owned()];
+    }
+    CLAIMS.iter().map(|claim| sentence(claim, rows)).collect()
+}
+
+fn sentence(claim: &Claim, rows: &[Row]) -> String {
+    let suffix = TWINS[claim.change];
+    let changed = rows.iter().filter(|row| row.candidate.ends_with(suffix) && row.ratio.is_some());
+    let meant =
+        changed.filter(|row| !claim.in_memory || row.cell.destination.as_deref() == Some("DRAM"));
+    let mut holds = 0;
+    let mut open = 0;
+    let parts: Vec<String> = meant
+        .map(|row| {
+            let pair = row.ratio.unwrap_or_else(|| versus(row, row));
+            let (least, most) = claim.claimed;
+            let agrees = pair.high >= least && pair.low <= most;
+            // What cannot be told from no change confirms a claim that allows for none.
+            let told = says(pair) != Verdict::CannotTell || (least..=most).contains(&1.0);
+            holds += usize::from(agrees && told);
+            open += usize::from(!told);
+            let loop_ = row.candidate.trim_end_matches(suffix);
+            format!("{loop_}, {} {:.2}", where_is(&row.cell), pair.median)
+        })
+        .collect();
+    let answer = match parts.len() {
+        0 => return format!("{}: not measured ({})", claim.what, claim.said),
+        all if holds == all => "still true".to_owned(),
+        all if open == all => "cannot tell here".to_owned(),
+        all if holds == 0 => format!("no longer true here, in none of {all} cells"),
+        all => format!("true in {holds} of {all} cells"),
+    };
+    format!(
+        "{}: {answer} ({}); time over the same loop: {}",
+        claim.what,
+        claim.said,
+        parts.join("; ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentences::made_up::{self, key};
+    use cachewise_measure::Level;
+
+    fn twin(name: &str, change: usize, level: Level, ratio: f64) -> Row {
+        let cell = key("copy", 4096, (Some(level), Some(level)), "placed", &[]);
+        let plain = made_up::row(cell.clone(), name, name, 100.0);
+        let changed = format!("{name}{}", TWINS[change]);
+        let row = made_up::row(cell, &changed, name, 100.0 * ratio);
+        let pair = versus(&row, &plain);
+        row.with_ratio(pair)
+    }
+
+    #[test]
+    fn each_claim_is_judged_where_it_was_made() {
+        let said = verdicts(&[
+            twin("movq", 1, Level::L1, 1.0),
+            twin("movntq", 1, Level::L1, 1.015),
+            twin("movq", 2, Level::L1, 1.3),
+            twin("movq", 2, Level::Dram, 0.93),
+            twin("movntq", 3, Level::Dram, 1.0),
+            twin("movntq", 4, Level::Dram, 1.6),
+            twin("movq", 4, Level::Dram, 1.02),
+        ]);
+        assert!(
+            said[0].contains("still true") && said[0].contains("movntq, L1 to L1 1.0"),
+            "{said:?}"
+        );
+        assert!(said[1].contains("still true") && !said[1].contains("L1"), "{said:?}");
+        assert!(said[2].contains("cannot tell here"), "{said:?}");
+        assert!(said[3].contains("true in 1 of 2 cells"), "{said:?}");
+        let said = verdicts(&[twin("movq", 2, Level::Dram, 1.2)]);
+        assert!(said[1].contains("no longer true here"), "{said:?}");
+        assert!(said[0].contains("not measured"), "{said:?}");
+        assert!(verdicts(&[])[0].contains("cannot tell"));
+    }
+}
