@@ -60,6 +60,7 @@ const STAGES: &[Stage] = &[
     ("checklist", || crate::checklist::run().map(|()| Ended::Passed)),
     ("links", || crate::links::run().map(|()| Ended::Passed)),
     ("bare-metal", crate::bare_metal::run),
+    ("i686", crate::i686::run),
     ("documentation", || cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"])),
     // A minute for each parser, each operation, and calls of a pool.
     ("fuzz", || crate::fuzz::run(&[], 60).map(|_| Ended::Passed)),

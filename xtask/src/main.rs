@@ -10,6 +10,7 @@ mod conformance;
 mod emulate;
 mod emulate_arch;
 mod fuzz;
+mod i686;
 mod install;
 mod interrupt;
 mod links;
