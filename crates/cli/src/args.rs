@@ -26,7 +26,7 @@ pub enum Verb {
     Tune(Tune),
     /// Are this machine's memcpy settings right? And: what it is, what will disturb measurements, the fix
     Doctor(Doctor),
-    /// Every kernel or experiment by name, with its aliases and a line of meaning
+    /// Every kernel, entry or experiment by name, with its aliases and a line of meaning
     List(List),
     /// Run one experiment
     Run(Run),
@@ -127,6 +127,8 @@ pub struct List {
 pub enum Listing {
     /// Kernels
     Kernels,
+    /// Entries, and which are in use
+    Entries,
     /// Experiments
     Experiments,
 }

@@ -72,6 +72,13 @@ fn every_alias_of_the_source_documents_is_listed_and_resolves() {
 fn listings_have_every_form() {
     let table = ok(&["list", "kernels", "--op", "zero"]);
     assert!(table.contains("zero.rep.stosb") && !table.contains("copy.avx"));
+    let entries = ok(&["list", "entries", "--op", "copy", "--format", "csv"]);
+    if cfg!(target_arch = "x86_64") {
+        assert!(entries.contains("copy,avx512vl.masked,"), "{entries}");
+        let lines = ok(&["list", "entries", "--format", "json"]);
+        let in_use = lines.lines().filter(|line| line.contains("\"in_use\":true")).count();
+        assert_eq!((lines.lines().count(), in_use), (24, 6), "{lines}");
+    }
     assert!(ok(&["list", "experiments"]).contains("copy-matrix"));
     let markdown = ok(&["list", "kernels", "--kernels", "copy[TUV]", "--format", "markdown"]);
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| copy.")).count(), 3);

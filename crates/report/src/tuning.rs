@@ -12,6 +12,7 @@ use cachewise_measure::{PairedRatio, Record, Row, Warning};
 const REFEREE: &str = "tune-referee";
 /// The experiment of the rows that decisions are made from.
 const RACE: &str = "tune";
+const ENTRIES: &str = "tune-entries";
 /// A cell in which the library takes more than this of libc's time is a loss.
 const LOSS: f64 = 1.0 / 0.97;
 /// A cell of fewer rounds says nothing.
@@ -267,6 +268,43 @@ impl<'t> Tuned<'t> {
         let mut tables: Vec<Table> = around.map(|at| shown(&race, at, chosen, self.libc)).collect();
         tables.extend(self.refereed(operation, size, chosen));
         tables
+    }
+
+    /// Who won an operation's race of entries: small calls as programs make them, in a hot and in a cold
+    /// span. `None` where the record has none.
+    #[must_use]
+    pub fn entries(&self, operation: &str) -> Option<Table> {
+        let race: Vec<&Row> = self
+            .rows
+            .iter()
+            .filter(|row| row.experiment == ENTRIES && row.cell.operation == operation)
+            .filter(|row| row.candidate != row.reference)
+            .collect();
+        let mut names: Vec<&str> = race.iter().map(|row| row.candidate.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let ratio = |name: &str, state: &str| {
+            let mut here =
+                race.iter().filter(|row| row.candidate == name && row.cell.state.as_str() == state);
+            here.next().and_then(|row| row.ratio)
+        };
+        let states = ["script-hot", "script-cold"];
+        let mean = |name: &str| {
+            let of_name = states.iter().filter_map(|state| Some(ratio(name, state)?.median));
+            geometric_mean(&of_name.collect::<Vec<f64>>())
+        };
+        names.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
+        let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
+        for name in &names {
+            let shown = states.map(|state| {
+                ratio(name, state).map_or("-".to_owned(), |found| {
+                    format!("{:.3} ({:.3} .. {:.3})", found.median, found.low, found.high)
+                })
+            });
+            table.push([vec![(*name).to_owned()], shown.to_vec()].concat());
+        }
+        (!names.is_empty()).then_some(table)
     }
 
     /// What the referee saw of the range that a size is in.

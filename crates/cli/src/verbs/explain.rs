@@ -57,10 +57,17 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
         text.push_str("  the C library's own routine: no kernel was shown to be faster\n");
     }
     text.push_str(&format!("decided by: {who}\n"));
-    if (args.size as u64) < FIRST_SIZE || kernel == "inlined" {
-        text.push_str("calls this small take the library's own paths, whatever the profile\n");
-    } else if let Some(path) = path {
-        match evidence(&path, args, &kernel) {
+    if let Some(entry) = entry(args)? {
+        text.push_str(&format!("entry: {entry}\n"));
+    }
+    let small = (args.size as u64) < FIRST_SIZE || kernel == "inlined";
+    if small {
+        text.push_str(
+            "calls this small are the entry's alone, whatever is decided for larger ones\n",
+        );
+    }
+    if let Some(path) = path {
+        match evidence(&path, args, (!small).then_some(&*kernel)) {
             Ok(drawn) => text.push_str(&format!("\n{drawn}")),
             Err(error) => text.push_str(&format!("no figures: {error:#}\n")),
         }
@@ -105,8 +112,19 @@ fn decided(args: &Explain) -> anyhow::Result<Decision> {
     Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))
 }
 
-/// Who was shown to be what at the measured sizes around the one asked for, and what was checked.
-fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result<String> {
+/// The entry of calls without a hint: the profile's, else the one that is in use.
+fn entry(args: &Explain) -> anyhow::Result<Option<String>> {
+    let named = match &args.profile {
+        Some(path) => Profile::read(path)?.entries.into_iter().find(|(op, _)| *op == args.op),
+        None => None,
+    };
+    let in_use = || Some(cachewise::entry::chosen(args.op)?.name.to_owned());
+    Ok(named.map(|(_, name)| name).or_else(in_use))
+}
+
+/// Who was shown to be what at the measured sizes around the one asked for, and what was checked; who won
+/// the race of entries.
+fn evidence(profile_path: &Path, args: &Explain, chosen: Option<&str>) -> anyhow::Result<String> {
     let profile = Profile::read(profile_path)?;
     let named = profile.record.context("the profile names no record")?;
     let path = profile_path.with_file_name(&named.name);
@@ -119,7 +137,8 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: &str) -> anyhow::Result
     let libc = format!("{} {}", libc.name, libc.version);
     let tuned = Tuned::of(&record, &libc);
     let mut text = String::new();
-    for table in tuned.evidence(args.op.name(), args.size as u64, chosen) {
+    let of_size = chosen.map(|chosen| tuned.evidence(args.op.name(), args.size as u64, chosen));
+    for table in of_size.into_iter().flatten().chain(tuned.entries(args.op.name())) {
         text.push_str(&table.terminal(output::width()));
     }
     if text.is_empty() {
