@@ -28,6 +28,19 @@ fn several_threads_do_every_byte() {
 }
 
 #[test]
+fn under_address_sanitizer_nothing_is_found() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sanitized = ["-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
+    let flags = [C89, &sanitized].concat();
+    for (source, told) in
+        [("tests/c/contract.c", "contract kept\n"), ("tests/c/parallel.c", "all bytes right\n")]
+    {
+        let program = compile(directory.path(), source, &flags, Linked::Static);
+        assert_eq!(output(&program), told);
+    }
+}
+
+#[test]
 fn sites_are_right_learned_saved_and_followed() {
     let directory = tempfile::tempdir().expect("a directory");
     for linked in [Linked::Shared, Linked::Static] {
