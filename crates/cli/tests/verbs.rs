@@ -183,9 +183,13 @@ fn doctor_answers_from_the_record_with_its_status() {
         (text.lines().next().unwrap_or_default().to_owned(), output.status.code())
     };
     for (ratio, says, status) in [
-        (0.5, "Use the library (`cachewise exec -- PROGRAM`): speed of the library", 3),
-        (1.0, "The C library is fine here: speed of the library", 0),
-        (2.0, "The C library is fine here: speed of the library", 0),
+        (
+            0.5,
+            "Use the library (`cachewise exec -- PROGRAM`): where this machine's profile names",
+            3,
+        ),
+        (1.0, "The C library is fine here: where this machine's profile names", 0),
+        (2.0, "The C library is fine here: where this machine's profile names", 0),
     ] {
         let (line, code) = doctor(&measured_here(directory.path(), ratio));
         assert!(line.starts_with(says) && code == Some(status), "{ratio}: {code:?} {line}");
