@@ -3,9 +3,8 @@
 use crate::Table;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
-use cachewise_measure::{Row, stats};
-
-const LIBRARY: &str = "cachewise";
+use cachewise_measure::Row;
+use cachewise_measure::record::names::LIBRARY;
 
 /// One table per operation; a row per cell.
 #[must_use]
@@ -27,7 +26,6 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
     let mut columns = vec!["cell".to_owned(), ">libc ns".to_owned()];
     columns.extend(peers.iter().map(|peer| format!(">{peer}")));
     columns.extend([">library", ">95 % interval", ">of envelope", "best peer"].map(str::to_owned));
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(format!("{operation}: speed as a multiple of libc's"), &columns);
     for own in rows.iter().filter(|row| row.candidate == LIBRARY) {
         let of_cell = |name: &str| {
@@ -38,13 +36,11 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
             if value.is_finite() { format!("{value:.2}") } else { "-".to_owned() }
         };
         let reference = of_cell(&own.reference);
-        let libc_ns = reference.map_or(f64::NAN, |row| stats::median(&row.operation_ns));
+        let libc_ns = reference.map_or(f64::NAN, Row::median_ns);
         let best = rows
             .iter()
             .filter(|row| row.cell == own.cell && row.candidate != LIBRARY && !row.dropped)
-            .min_by(|a, b| {
-                stats::median(&a.operation_ns).total_cmp(&stats::median(&b.operation_ns))
-            });
+            .min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()));
         let mut cells = vec![label(own), significant(libc_ns)];
         cells.extend(peers.iter().map(|peer| number(of_cell(peer).map_or(f64::NAN, speed))));
         cells.push(number(speed(own)));

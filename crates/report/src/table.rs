@@ -27,12 +27,12 @@ pub struct Table {
 impl Table {
     /// An empty table; a column head that starts with `>` is right-aligned.
     #[must_use]
-    pub fn new(caption: impl Into<String>, columns: &[&str]) -> Table {
+    pub fn new(caption: impl Into<String>, columns: &[impl AsRef<str>]) -> Table {
         let columns = columns
             .iter()
-            .map(|column| match column.strip_prefix('>') {
-                Some(name) => (name.to_owned(), Align::Right),
-                None => ((*column).to_owned(), Align::Left),
+            .map(|column| match column.as_ref() {
+                name if name.starts_with('>') => (name[1..].to_owned(), Align::Right),
+                name => (name.to_owned(), Align::Left),
             })
             .collect();
         Table { caption: caption.into(), columns, rows: Vec::new(), remarks: Vec::new() }

@@ -365,7 +365,6 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
     names.sort_by(|a, b| (*a != chosen).cmp(&(*b != chosen)).then(mean(a).total_cmp(&mean(b))));
     let mut columns = vec!["".to_owned(), "kernel".to_owned()];
     columns.extend(states.iter().map(|state| format!(">{state}")));
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table =
         Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
     for name in names {

@@ -1,15 +1,13 @@
 //! `aliasing`: kernels against offsets, as time over the twin half a page further on; pages beside
 //! each other.
 
-use super::pivot::{axis, gbps, pivot, unproved};
+use super::pivot::{axis, pivot, ratio, unproved};
 use crate::Table;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
-use cachewise_measure::{Row, Verdict};
+use cachewise_measure::Row;
+use cachewise_measure::record::names::{DISTANCE, OFFSET, PAGE_BYTES};
 
-const OFFSET: &str = "offset";
-const PAGE_BYTES: &str = "page_bytes";
-const DISTANCE: &str = "distance";
 /// Offsets from here to a line further are the twins the others are compared with.
 const TWINS: std::ops::Range<f64> = 2048.0..2112.0;
 
@@ -44,13 +42,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             &shown,
             |row| axis(row, OFFSET),
             |value| format!("+{value}"),
-            |row| match row.ratio {
-                Some(ratio) if row.verdict == Some(Verdict::CannotTell) => {
-                    format!("{:.2}~", ratio.median)
-                }
-                Some(ratio) => format!("{:.2}", ratio.median),
-                None => "-".to_owned(),
-            },
+            |row| ratio(row).unwrap_or("-".to_owned()),
         );
         table.remarks.push(
             "offset: destination minus source modulo 4 KiB; ~: cannot tell it from 1".to_owned(),
@@ -72,7 +64,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             &of_cell,
             |row| axis(row, PAGE_BYTES),
             |value| bytes(value as u64),
-            |row| significant(gbps(row)),
+            |row| significant(row.gbps()),
         );
         table.remarks.push("pages of one size after the other, not in turns".to_owned());
         tables.push(table);
@@ -84,6 +76,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 mod tests {
     use super::super::made_up::{exact as row, with_ratio};
     use super::*;
+    use cachewise_measure::Verdict;
 
     #[test]
     fn offsets_stand_in_columns_and_twins_are_left_out() {

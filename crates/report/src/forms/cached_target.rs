@@ -55,7 +55,6 @@ fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
     for state in &states {
         heads.extend([format!(">{state}, GB/s"), ">ratio".to_owned()]);
     }
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(caption, &heads);
     for name in names {
         let alias = find(&name).map_or(String::new(), |kernel| kernel.aliases.join(" "));

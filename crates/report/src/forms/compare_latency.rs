@@ -1,14 +1,14 @@
 //! `compare-latency`: time by first difference; time per comparison of pages; seed 004's histograms
 //! with their running tally.
 
-use super::pivot::{axis, ns, pivot};
+use super::pivot::{axis, pivot};
 use crate::Table;
+use crate::cost::comparison;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
-use cachewise_measure::{Histogram, Row, Verdict};
+use cachewise_measure::record::names::{FIRST_DIFFERENCE, LAUNCH};
+use cachewise_measure::{Histogram, Row};
 
-const FIRST_DIFFERENCE: &str = "first_difference";
-const LAUNCH: &str = "launch";
 /// Lines of a histogram in a terminal.
 const LINES: usize = 20;
 /// Columns of the longest bar.
@@ -31,7 +31,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             &of_it,
             |row| axis(row, FIRST_DIFFERENCE),
             head,
-            |row| significant(ns(row)),
+            |row| significant(row.median_ns()),
         ));
     }
     let pages: Vec<&Row> = rows.iter().filter(|row| row.cell.state == "pages").collect();
@@ -48,24 +48,14 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn pages_table(mut rows: Vec<&Row>) -> Table {
-    rows.sort_by(|a, b| ns(a).total_cmp(&ns(b)));
+    rows.sort_by(|a, b| a.median_ns().total_cmp(&b.median_ns()));
     let mut table = Table::new(
         "Pages of 4 KiB compared as ksmd does",
         &["kernel", ">ns a comparison", ">ratio", ">95 % interval", "verdict"],
     );
     for row in &rows {
-        let mut line = vec![row.candidate.clone(), significant(ns(row))];
-        match row.ratio {
-            _ if row.candidate == row.reference => {
-                line.extend(["1".to_owned(), String::new(), "reference".to_owned()])
-            }
-            Some(ratio) => line.extend([
-                format!("{:.3}", ratio.median),
-                format!("{:.3} .. {:.3}", ratio.low, ratio.high),
-                row.verdict.unwrap_or(Verdict::CannotTell).to_string(),
-            ]),
-            None => {}
-        }
+        let mut line = vec![row.candidate.clone(), significant(row.median_ns())];
+        line.extend(comparison(row));
         table.push(line);
     }
     table
@@ -79,7 +69,6 @@ fn histogram(state: &str, candidate: &str, launches: &[&Row]) -> Table {
     let mut heads = vec![">ns".to_owned()];
     heads.extend(launches.iter().map(|row| format!(">launch {:.0}", axis(row, LAUNCH))));
     heads.extend(["log of all".to_owned(), ">tally".to_owned()]);
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(format!("{candidate}, single {state}"), &heads);
     let bins = histograms.iter().map(|histogram| histogram.counts.len()).min().unwrap_or(0);
     let join = bins.div_ceil(LINES).max(1);
@@ -117,6 +106,7 @@ fn histogram(state: &str, candidate: &str, launches: &[&Row]) -> Table {
 mod tests {
     use super::super::made_up::{exact as row, with_ratio};
     use super::*;
+    use cachewise_measure::Verdict;
 
     #[test]
     fn sweep_pages_and_histograms() {

@@ -1,13 +1,11 @@
 //! `extent`: kernels against the way an extent is covered, in GB/s and over one call.
 
-use super::pivot::{axis, gbps};
+use super::pivot::{axis, columns, grid, speed};
 use crate::Table;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
-use cachewise_measure::{Row, Verdict};
-
-const CHUNK: &str = "chunk";
-const SHUFFLED: &str = "shuffled";
+use cachewise_measure::Row;
+use cachewise_measure::record::names::{CHUNK, SHUFFLED};
 
 /// One table per operation and extent.
 #[must_use]
@@ -20,37 +18,19 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 fn table(operation: &str, size: u64, rows: &[&Row]) -> Table {
     let way = |row: &Row| (axis(row, CHUNK) as u64, axis(row, SHUFFLED) == 1.0);
-    let ways: Vec<(u64, bool)> =
-        groups(rows.iter().copied(), way).into_iter().map(|(way, _)| way).collect();
-    let mut heads = vec!["kernel".to_owned()];
-    heads.extend(ways.iter().map(|(chunk, shuffled)| {
-        let order = if *shuffled { " shuffled" } else { "" };
-        if *chunk == size {
-            ">one call".to_owned()
-        } else {
-            format!(">by {}{order}", bytes(*chunk))
-        }
-    }));
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table =
-        Table::new(format!("{operation}, {}: GB/s (time over one call)", bytes(size)), &heads);
-    for (candidate, of_one) in groups(rows.iter().copied(), |row: &Row| row.candidate.clone()) {
-        let mut line = vec![candidate];
-        line.extend(ways.iter().map(
-            |wanted| match of_one.iter().find(|row| way(row) == *wanted) {
-                None => "-".to_owned(),
-                Some(row) if wanted.0 == size => significant(gbps(row)),
-                Some(row) => {
-                    let ratio = row.ratio.map_or(String::new(), |ratio| {
-                        let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };
-                        format!(" ({:.2}{doubt})", ratio.median)
-                    });
-                    format!("{}{ratio}", significant(gbps(row)))
-                }
-            },
-        ));
-        table.push(line);
-    }
+    let head = |&(chunk, shuffled): &(u64, bool)| match shuffled {
+        _ if chunk == size => "one call".to_owned(),
+        true => format!("by {} shuffled", bytes(chunk)),
+        false => format!("by {}", bytes(chunk)),
+    };
+    let mut table = grid(
+        format!("{operation}, {}: GB/s (time over one call)", bytes(size)),
+        "kernel",
+        rows,
+        &columns(rows, way, head),
+        |row| (row.candidate.clone(), way(row)),
+        |row| if way(row).0 == size { significant(row.gbps()) } else { speed(row) },
+    );
     table
         .remarks
         .push("~: cannot tell it from 1; shuffled: every page once, in random order".to_owned());
@@ -61,6 +41,7 @@ fn table(operation: &str, size: u64, rows: &[&Row]) -> Table {
 mod tests {
     use super::super::made_up::{exact as row, with_ratio};
     use super::*;
+    use cachewise_measure::Verdict;
 
     #[test]
     fn ways_stand_in_columns() {

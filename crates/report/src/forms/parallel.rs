@@ -1,10 +1,10 @@
 //! `parallel`: sizes against ways to share an operation among threads, in GB/s and over one thread.
 
-use super::pivot::gbps;
+use super::pivot::{columns, grid, speed};
 use crate::Table;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
-use cachewise_measure::{Row, Verdict};
+use cachewise_measure::Row;
 
 /// One table per operation.
 #[must_use]
@@ -16,32 +16,14 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn table(operation: &str, rows: &[&Row]) -> Table {
-    let ways: Vec<String> = groups(rows.iter().copied(), |row: &Row| row.candidate.clone())
-        .into_iter()
-        .map(|(way, _)| way)
-        .collect();
-    let mut heads = vec![">bytes".to_owned()];
-    heads.extend(ways.iter().map(|way| format!(">{way}")));
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(
+    let mut table = grid(
         format!("{operation} by several threads: GB/s (time over one thread's)"),
-        &heads,
+        ">bytes",
+        rows,
+        &columns(rows, |row| row.candidate.clone(), String::clone),
+        |row| (bytes(row.cell.size), row.candidate.clone()),
+        |row| if row.candidate == row.reference { significant(row.gbps()) } else { speed(row) },
     );
-    for (size, of_one) in groups(rows.iter().copied(), |row: &Row| row.cell.size) {
-        let mut line = vec![bytes(size)];
-        line.extend(ways.iter().map(|way| {
-            let Some(row) = of_one.iter().find(|row| row.candidate == *way) else {
-                return "-".to_owned();
-            };
-            if row.candidate == row.reference {
-                return significant(gbps(row));
-            }
-            let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };
-            let ratio = row.ratio.map_or(String::new(), |r| format!(" ({:.2}{doubt})", r.median));
-            format!("{}{ratio}", significant(gbps(row)))
-        }));
-        table.push(line);
-    }
     table.remarks.push(
         "spawned: threads made for the call; pooled: they wait for it; ~: cannot tell it from 1"
             .to_owned(),
@@ -53,6 +35,7 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
 mod tests {
     use super::super::made_up::{exact as row, with_ratio};
     use super::*;
+    use cachewise_measure::Verdict;
 
     #[test]
     fn ways_stand_in_columns() {

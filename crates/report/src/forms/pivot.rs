@@ -2,21 +2,29 @@
 
 use crate::Table;
 use crate::rows::groups;
-use cachewise_measure::{ProofVerdict, Row, stats};
+use crate::units::significant;
+use cachewise_measure::{ProofVerdict, Row, Verdict};
 
 /// An axis of a row, NaN where it has none.
 pub(super) fn axis(row: &Row, name: &str) -> f64 {
-    row.cell.axes.get(name).copied().unwrap_or(f64::NAN)
-}
-
-/// Nanoseconds per call.
-pub(super) fn ns(row: &Row) -> f64 {
-    stats::median(&row.operation_ns)
+    row.axis(name).unwrap_or(f64::NAN)
 }
 
 /// GB/s.
 pub(super) fn gbps(row: &Row) -> f64 {
-    row.cell.size as f64 / ns(row)
+    row.gbps()
+}
+
+/// A ratio to the reference, with `~` where it cannot be told from 1.
+pub(super) fn ratio(row: &Row) -> Option<String> {
+    let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };
+    row.ratio.map(|ratio| format!("{:.2}{doubt}", ratio.median))
+}
+
+/// GB/s, with the ratio in brackets.
+pub(super) fn speed(row: &Row) -> String {
+    let ratio = ratio(row).map_or(String::new(), |ratio| format!(" ({ratio})"));
+    format!("{}{ratio}", significant(row.gbps()))
 }
 
 /// One line per candidate, one column per value of `column` (ascending), `cell` in between. Absent
@@ -29,17 +37,40 @@ pub(super) fn pivot(
     head: impl Fn(f64) -> String,
     cell: impl Fn(&Row) -> String,
 ) -> Table {
-    let mut columns: Vec<f64> =
-        rows.iter().map(|row| column(row)).filter(|x| !x.is_nan()).collect();
-    columns.sort_by(f64::total_cmp);
-    columns.dedup();
-    let mut heads = vec![first.to_owned()];
-    heads.extend(columns.iter().map(|value| format!(">{}", head(*value))));
-    let mut table = Table::new(caption, &heads.iter().map(String::as_str).collect::<Vec<_>>());
-    for (candidate, of_one) in groups(rows.iter().copied(), |row: &Row| row.candidate.clone()) {
-        let mut line = vec![candidate];
-        line.extend(columns.iter().map(|value| {
-            let found = of_one.iter().find(|row| column(row) == *value);
+    let mut values: Vec<f64> = rows.iter().map(|row| column(row)).filter(|x| !x.is_nan()).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let columns: Vec<_> = values.into_iter().map(|value| (value, head(value))).collect();
+    grid(caption, first, rows, &columns, |row| (row.candidate.clone(), column(row)), cell)
+}
+
+/// The columns that rows have, in the order of their first appearance, with their heads.
+pub(super) fn columns<K: PartialEq>(
+    rows: &[&Row],
+    column: impl Fn(&Row) -> K,
+    head: impl Fn(&K) -> String,
+) -> Vec<(K, String)> {
+    let found = groups(rows.iter().copied(), |row: &Row| column(row)).into_iter();
+    found.map(|(column, _)| (head(&column), column)).map(|(head, column)| (column, head)).collect()
+}
+
+/// One line per name, in the order of their first appearance, one column for each of those given;
+/// `place` tells a row's line and column. Absent combinations are `-`.
+pub(super) fn grid<K: PartialEq>(
+    caption: String,
+    first: &str,
+    rows: &[&Row],
+    columns: &[(K, String)],
+    place: impl Fn(&Row) -> (String, K),
+    cell: impl Fn(&Row) -> String,
+) -> Table {
+    let heads = columns.iter().map(|(_, head)| format!(">{head}"));
+    let heads: Vec<String> = std::iter::once(first.to_owned()).chain(heads).collect();
+    let mut table = Table::new(caption, &heads);
+    for (name, of_one) in groups(rows.iter().copied(), |row: &Row| place(row).0) {
+        let mut line = vec![name];
+        line.extend(columns.iter().map(|(column, _)| {
+            let found = of_one.iter().find(|row| place(row).1 == *column);
             found.map_or("-".to_owned(), |row| cell(row))
         }));
         table.push(line);

@@ -1,14 +1,13 @@
 //! `read-batch`: families against the bytes they read before writing, in GB/s; then seed 002's columns.
 
-use super::pivot::{axis, gbps, pivot, unproved};
+use super::pivot::{axis, pivot, unproved};
 use crate::Table;
 use crate::matrix::caption;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
+use cachewise_measure::record::names::READ_BYTES;
 use cachewise_measure::{CellKey, Row};
 use std::collections::BTreeMap;
-
-const READ_BYTES: &str = "read_bytes";
 
 /// One table per cell.
 #[must_use]
@@ -26,10 +25,10 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 &families,
                 |row| axis(row, READ_BYTES),
                 |value| bytes(value as u64),
-                |row| significant(gbps(row)),
+                |row| significant(row.gbps()),
             );
             for row in of_cell.iter().filter(|row| !row.cell.axes.contains_key(READ_BYTES)) {
-                table.remarks.push(format!("{}: {} GB/s", row.candidate, significant(gbps(row))));
+                table.remarks.push(format!("{}: {} GB/s", row.candidate, significant(row.gbps())));
             }
             table.remarks.push(
                 "g*: registers loaded before the first store; block*: bytes touched before they are copied"

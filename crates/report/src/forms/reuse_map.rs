@@ -2,12 +2,13 @@
 //! delay. `<` marks cells that the candidate wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
-use super::pivot::residency;
+use super::pivot::{columns, grid, residency};
 use crate::Table;
 use crate::cost::{MARGIN, ratio, verdict};
 use crate::rows::groups;
 use crate::units::{bytes, time};
 use cachewise_measure::{CellKey, Row, Verdict};
+use std::cmp::Ordering;
 
 /// One table per candidate other than the reference, operation, size and place.
 #[must_use]
@@ -58,38 +59,28 @@ impl Delay {
 }
 
 fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
-    let order = |a: &f64, b: &f64| a.total_cmp(b);
-    let mut fractions: Vec<f64> = rows.iter().filter_map(|row| row.cell.reader).collect();
-    fractions.sort_unstable_by(order);
-    fractions.dedup();
-    let mut delays: Vec<Delay> = rows.iter().map(|row| Delay::of(&row.cell)).collect();
-    delays.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    delays.dedup();
+    let mut rows = rows.to_vec();
+    rows.sort_by(|a, b| a.cell.reader.partial_cmp(&b.cell.reader).unwrap_or(Ordering::Equal));
+    let delay = |row: &Row| Delay::of(&row.cell);
+    let mut delays = columns(&rows, delay, |delay| delay.text());
+    delays.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
     let reference = rows.first().map_or("", |row| row.reference.as_str());
-    let heads: Vec<String> = std::iter::once(">read".to_owned())
-        .chain(delays.iter().map(|delay| format!(">{}", delay.text())))
-        .collect();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(format!("{candidate} over {reference}, {title}"), &heads);
-    for fraction in fractions {
-        let mut cells = vec![format!("{:.1} %", fraction * 100.0)];
-        for delay in &delays {
-            let found = rows
-                .iter()
-                .find(|row| row.cell.reader == Some(fraction) && Delay::of(&row.cell) == *delay);
-            cells.push(found.and_then(|row| ratio(row)).map_or(String::new(), |ratio| {
-                let mark = match ratio.verdict(MARGIN) {
-                    Verdict::Faster => "<",
-                    Verdict::Slower => ">",
-                    Verdict::CannotTell => "~",
-                };
-                format!("{:.2} {mark}", ratio.median)
-            }));
-        }
-        table.push(cells);
-    }
-    let wins = by_verdict(rows, Verdict::Faster);
-    let losses = by_verdict(rows, Verdict::Slower);
+    let share = |row: &Row| format!("{:.1} %", row.cell.reader.unwrap_or(0.0) * 100.0);
+    let cell = |row: &Row| {
+        ratio(row).map_or(String::new(), |ratio| {
+            let mark = match ratio.verdict(MARGIN) {
+                Verdict::Faster => "<",
+                Verdict::Slower => ">",
+                Verdict::CannotTell => "~",
+            };
+            format!("{:.2} {mark}", ratio.median)
+        })
+    };
+    let caption = format!("{candidate} over {reference}, {title}");
+    let place = |row: &Row| (share(row), delay(row));
+    let mut table = grid(caption, ">read", &rows, &delays, place, cell);
+    let wins = by_verdict(&rows, Verdict::Faster);
+    let losses = by_verdict(&rows, Verdict::Slower);
     table.remarks.push(format!(
         "operation and reader over {reference}'s in the same rounds: < faster ({wins}), > slower \
          ({losses}), ~ cannot tell ({})",

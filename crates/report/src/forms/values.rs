@@ -1,6 +1,6 @@
 //! `values`: kernels against what is stored, in GB/s.
 
-use super::pivot::{gbps, unproved};
+use super::pivot::{columns, grid, unproved};
 use crate::Table;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
@@ -16,25 +16,21 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     groups(rows, key)
         .into_iter()
         .map(|((what, source, destination, size), of_cell)| {
-            let states: Vec<String> =
-                groups(of_cell.iter().copied(), |row: &Row| row.cell.state.to_string()).into_iter().map(|(state, _)| state).collect();
+            let head = |state: &String| state.trim_start_matches(&what).trim_start().to_owned();
+            let states = columns(&of_cell, |row| row.cell.state.to_string(), head);
             let place = match (source, destination) {
                 (Some(source), Some(destination)) => format!("{source} to {destination}"),
                 (_, destination) => destination.unwrap_or_default(),
             };
-            let mut heads = vec!["kernel".to_owned()];
-            heads.extend(states.iter().map(|state| format!(">{}", state.trim_start_matches(&what).trim_start())));
-            let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-            let mut table = Table::new(format!("{what}, {}, {place}: GB/s", bytes(size)), &heads);
-            for (candidate, of_one) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
-                let mut line = vec![candidate];
-                line.extend(states.iter().map(|state| {
-                    let found = of_one.iter().find(|row| row.cell.state == state.as_str());
-                    found.map_or("-".to_owned(), |row| significant(gbps(row)))
-                }));
-                table.push(line);
-            }
-            if states.iter().any(|state| state.ends_with("in turn")) {
+            let mut table = grid(
+                format!("{what}, {}, {place}: GB/s", bytes(size)),
+                "kernel",
+                &of_cell,
+                &states,
+                |row| (row.candidate.clone(), row.cell.state.to_string()),
+                |row| significant(row.gbps()),
+            );
+            if states.iter().any(|(state, _)| state.ends_with("in turn")) {
                 table.remarks.push("in turn: the value and 0xA5 alternate over the same bytes; the mean of the two".to_owned());
             }
             table.remarks.extend(unproved(&of_cell));

@@ -1,15 +1,12 @@
 //! `vector-state`: nanoseconds of saving and restoring by component and state; then kernels against
 //! sizes, with the faster integer kernel as 1.
 
-use super::pivot::{axis, ns, pivot};
+use super::pivot::{axis, pivot, ratio};
 use crate::Table;
 use crate::rows::groups;
 use crate::units::{bytes, significant};
-use cachewise_measure::{Row, Verdict};
-
-const COMPONENTS: &str = "components";
-const NET_NS: &str = "net_ns";
-const HELD: &str = "held";
+use cachewise_measure::Row;
+use cachewise_measure::record::names::{COMPONENTS, HELD, NET_NS};
 
 /// The costs, then one table per operation.
 #[must_use]
@@ -28,13 +25,9 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             &of_it,
             |row| row.cell.size as f64,
             |size| bytes(size as u64),
-            |row| match row.ratio {
-                _ if row.candidate == row.reference => format!("1 ({} ns)", significant(ns(row))),
-                Some(ratio) if row.verdict == Some(Verdict::CannotTell) => {
-                    format!("{:.2}~", ratio.median)
-                }
-                Some(ratio) => format!("{:.2}", ratio.median),
-                None => "-".to_owned(),
+            |row| match row.median_ns() {
+                ns if row.candidate == row.reference => format!("1 ({} ns)", significant(ns)),
+                _ => ratio(row).unwrap_or("-".to_owned()),
             },
         );
         table.remarks.push("+: between saving and restoring the registers the kernel uses, which hold something (dirty) or nothing (clean); ~: cannot tell it from 1".to_owned());
@@ -95,6 +88,7 @@ fn names(components: u64) -> String {
 mod tests {
     use super::super::made_up::{exact as row, with_ratio};
     use super::*;
+    use cachewise_measure::Verdict;
 
     #[test]
     fn costs_and_curves() {

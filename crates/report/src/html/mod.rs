@@ -462,7 +462,6 @@ pub fn numbers(plot: &Plot, panel: &plot::Panel) -> Table {
 fn curve_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     let mut columns = vec![format!(">{}", panel.x.title)];
     columns.extend(panel.series.iter().map(|series| format!(">{}", plot.keys[series.key].name)));
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(format!("{} ({})", panel.title, plot.value.title()), &columns);
     for &place in &panel.x.places {
         let mut row = vec![panel.x.write(place)];
@@ -494,7 +493,6 @@ fn point_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     if parts {
         columns.extend([">operation", ">reader", ">bystander"].map(str::to_owned));
     }
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(panel.title.clone(), &columns);
     for series in &panel.series {
         for point in &series.points {

@@ -17,16 +17,6 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     if !record.header.figures.is_empty() {
         return record.header.figures.clone();
     }
-    let figure = |title: &str, kind, x: &str, value: &str, state: &str| Figure {
-        title: title.to_owned(),
-        kind,
-        x: x.to_owned(),
-        y: None,
-        value: value.to_owned(),
-        panels: Vec::new(),
-        candidates: Vec::new(),
-        states: state.to_owned(),
-    };
     let mut states: Vec<&str> = Vec::new();
     for row in &record.rows {
         if !states.contains(&row.cell.state.as_str()) {
@@ -50,7 +40,7 @@ pub fn figures(record: &Record) -> Vec<Figure> {
             (false, FigureKind::Curve) => ("Speed by size", "gbps"),
             (false, _) => ("Speed", "gbps"),
         };
-        found.push(figure(&format!("{title}: {state}"), kind, x, value, state));
+        found.push(Figure::new(&format!("{title}: {state}"), kind, x, value).of(state));
     }
     found
 }

@@ -90,16 +90,7 @@ pub(crate) fn record(rows: Vec<Row>) -> Record {
 
 /// A figure with no panels of its own.
 pub(crate) fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
-    Figure {
-        title: format!("{value} by {x}"),
-        kind,
-        x: x.into(),
-        y: None,
-        value: value.into(),
-        panels: Vec::new(),
-        candidates: Vec::new(),
-        states: String::new(),
-    }
+    Figure::new(&format!("{value} by {x}"), kind, x, value)
 }
 
 /// A record with a row for every kind of figure, and those figures.
@@ -142,21 +133,13 @@ pub(crate) fn everything() -> Record {
     });
     rows.push(single);
     let mut record = record(rows);
-    let with = |state: &str, figure: Figure| Figure { states: state.to_owned(), ..figure };
+    let mut map = figure(FigureKind::HeatMap, "delay_ns", "total_ratio").of("map");
+    map.y = Some("touched".to_owned());
     record.header.figures = vec![
-        with("warm", figure(FigureKind::Curve, "size", "gbps")),
-        with(
-            "warm",
-            Figure { panels: vec!["size".into()], ..figure(FigureKind::Bars, "candidate", "cost") },
-        ),
-        with(
-            "map",
-            Figure {
-                y: Some("touched".into()),
-                ..figure(FigureKind::HeatMap, "delay_ns", "total_ratio")
-            },
-        ),
-        with("single", figure(FigureKind::Histogram, "ns", "ns")),
+        figure(FigureKind::Curve, "size", "gbps").of("warm"),
+        figure(FigureKind::Bars, "candidate", "cost").by(&["size"]).of("warm"),
+        map,
+        figure(FigureKind::Histogram, "ns", "ns").of("single"),
     ];
     record
 }
