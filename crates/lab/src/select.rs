@@ -63,21 +63,13 @@ pub fn runnable(
     (here, absent)
 }
 
-/// Below this many bytes no kernel that stores around the cache is a candidate: what so few lines
-/// evict cannot be told from noise, and a fence costs as much as the whole operation.
-pub const NON_TEMPORAL_FROM: usize = 4096;
-
-/// Below this many bytes no kernel that copies from both ends is a candidate: what it gains is two
-/// places of memory at work at a time, and near caches have no need of that.
-pub const ENDS_FROM: usize = 256 << 10;
-
-/// The deployable kernels worth measuring for an operation of `size` bytes on this CPU.
+/// The deployable kernels worth measuring for an operation on this CPU.
 ///
 /// The byte-wise reference never is; integer registers are not where vectors are; members of the
 /// vector families that study one parameter compete at the widest vector alone, since width and
 /// parameter are independent as far as anybody has seen.
 #[must_use]
-pub fn candidates(operation: Operation, size: usize, available: Features) -> Vec<&'static Kernel> {
+pub fn candidates(operation: Operation, available: Features) -> Vec<&'static Kernel> {
     let deployable = || {
         TABLE.iter().filter(move |kernel| {
             kernel.operation() == operation && kernel.deploy && kernel.runs_on(available)
@@ -89,12 +81,6 @@ pub fn candidates(operation: Operation, size: usize, available: Features) -> Vec
         .filter(|kernel| {
             let technique = kernel.technique();
             if technique == "bytes" || (technique.starts_with("gpr") && widest.is_some()) {
-                return false;
-            }
-            if kernel.is_non_temporal() && size < NON_TEMPORAL_FROM {
-                return false;
-            }
-            if technique.ends_with(".ends") && size < ENDS_FROM {
                 return false;
             }
             let is_member = is_family(kernel) && technique.contains('.');
@@ -144,15 +130,12 @@ mod tests {
     #[test]
     fn candidates_are_few_deployable_and_runnable() {
         let here = Features::SSE2.and(Features::AVX).and(Features::AVX2);
-        let small: Vec<_> = candidates(Operation::Copy, 512, here).iter().map(|k| k.name).collect();
-        assert!(small.contains(&"copy.avx") && small.contains(&"copy.sse2"), "{small:?}");
-        assert!(small.iter().all(|name| !name.contains(".nt") && !name.contains("512")));
-        assert!(small.iter().all(|name| !name.ends_with(".ends")), "{small:?}");
-        let large: Vec<_> =
-            candidates(Operation::Copy, 1 << 25, here).iter().map(|k| k.name).collect();
-        assert!(large.contains(&"copy.avx.ends") && large.contains(&"copy.avx.nt.ends"));
-        assert!(large.contains(&"copy.avx.nt") && !large.contains(&"copy.sse2.nt"), "{large:?}");
-        let bare = candidates(Operation::Compare, 512, Features::NONE);
+        let all: Vec<_> = candidates(Operation::Copy, here).iter().map(|k| k.name).collect();
+        assert!(all.contains(&"copy.avx") && all.contains(&"copy.sse2"), "{all:?}");
+        assert!(all.iter().all(|name| !name.contains("512") && *name != "copy.bytes"), "{all:?}");
+        assert!(all.contains(&"copy.avx.ends") && all.contains(&"copy.avx.nt.ends"));
+        assert!(all.contains(&"copy.avx.nt") && !all.contains(&"copy.sse2.nt.ends"), "{all:?}");
+        let bare = candidates(Operation::Compare, Features::NONE);
         assert!(bare.iter().any(|kernel| kernel.technique() == "gpr64"), "{bare:?}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn ratio(row: &Row) -> Option<String> {
 /// GB/s, with the ratio in brackets.
 pub(super) fn speed(row: &Row) -> String {
     let ratio = ratio(row).map_or(String::new(), |ratio| format!(" ({ratio})"));
-    format!("{}{ratio}", significant(row.gbps()))
+    format!("{}{ratio}", significant(gbps(row)))
 }
 
 /// One line per candidate, one column per value of `column` (ascending), `cell` in between. Absent
