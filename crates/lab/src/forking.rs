@@ -8,7 +8,7 @@
 use crate::helper::{Answer, Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
-use cachewise_measure::{Candidate, Place, Reader};
+use cachewise_measure::{Candidate, Place, Reader, children::usage};
 use std::io;
 use std::path::Path;
 
@@ -133,11 +133,7 @@ fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
 
 /// Minor page faults of all children waited for so far.
 fn children_faults() -> i64 {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: a place for one rusage.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
-    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
-    unsafe { usage.assume_init() }.ru_minflt
+    usage(libc::RUSAGE_CHILDREN).ru_minflt
 }
 
 /// The candidate: a child process that forks.

@@ -305,12 +305,7 @@ fn options_without_meaning_are_refused_in_a_line() {
 
 /// Page faults of this process so far that needed no reading from a disk.
 fn faults() -> i64 {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the place is large enough, and the call fills it.
-    let refused = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    assert_eq!(refused, 0);
-    // SAFETY: zeroed before, filled now; integers all.
-    unsafe { usage.assume_init() }.ru_minflt
+    cachewise_measure::children::usage(libc::RUSAGE_SELF).ru_minflt
 }
 
 #[test]

@@ -142,19 +142,6 @@ impl Reader {
         }
         black_box(sums.iter().fold(0_u64, |total, sum| total.wrapping_add(*sum)))
     }
-
-    /// How many lines [`touch`](Reader::touch) reads of an aligned buffer of `n` bytes.
-    #[must_use]
-    pub fn lines_touched(n: usize, fraction: f64) -> usize {
-        let lines = n.div_ceil(LINE);
-        if fraction.is_nan() || fraction <= 0.0 || n == 0 {
-            0
-        } else if fraction >= 1.0 {
-            lines
-        } else {
-            ((lines as f64 * fraction).round() as usize).clamp(1, lines)
-        }
-    }
 }
 
 /// The first word of a line, `line` lines after `first`.
@@ -222,7 +209,6 @@ mod tests {
             // SAFETY: the vector is that long.
             let sum = unsafe { Reader::touch(words.as_ptr().cast(), 100 * LINE, fraction) };
             assert_eq!(sum, expected << 40, "{fraction}");
-            assert_eq!(Reader::lines_touched(100 * LINE, fraction) as u64, expected);
         }
     }
 

@@ -7,7 +7,8 @@
 //! step that was not plain agreement leaves a note, and the residency proofs check the outcome
 //! against measured latencies.
 
-use crate::tree::{Tree, bytes_with_suffix, cpus_in_list};
+use crate::tree::{Tree, cpus_in_list};
+use crate::units::{bytes as human, parse_bytes};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -235,16 +236,6 @@ fn choose(
     }
 }
 
-fn human(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        _ if bytes.is_multiple_of(1 << 40) => format!("{} TiB", bytes >> 40),
-        _ if bytes.is_multiple_of(1 << 30) => format!("{} GiB", bytes >> 30),
-        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        _ => format!("{} KiB", bytes >> 10),
-    }
-}
-
 /// Reads `sys/devices/system/cpu/cpuN/cache/index*` below `root`, for the first CPU that has it.
 /// `None` when nothing is there (containers, many aarch64 guests).
 #[must_use]
@@ -256,7 +247,8 @@ pub fn from_sysfs(root: &Path) -> Option<Answer> {
             tree.text(&format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
         };
         let (Some(level), Some(kind)) = (file("level"), file("type")) else { continue };
-        let Some(bytes) = file("size").as_deref().and_then(bytes_with_suffix) else { continue };
+        let size = file("size").and_then(|text| parse_bytes(&text).ok());
+        let Some(bytes) = size.map(|bytes| bytes as u64) else { continue };
         let shared_by =
             file("shared_cpu_list").as_deref().and_then(cpus_in_list).unwrap_or(1).max(1);
         let found = Some(LevelAnswer { bytes, shared_by });

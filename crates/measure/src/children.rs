@@ -11,14 +11,21 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
+/// What this thread, this process or its children used so far: getrusage(2) of `RUSAGE_THREAD`,
+/// `RUSAGE_SELF` or `RUSAGE_CHILDREN`.
+#[must_use]
+pub fn usage(of: i32) -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a place for one rusage.
+    unsafe { libc::getrusage(of, usage.as_mut_ptr()) };
+    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
+    unsafe { usage.assume_init() }
+}
+
 /// Seconds of CPU, user's and system's, of all children waited for so far and of theirs.
 #[must_use]
 pub fn cpu_seconds() -> f64 {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: a place for one rusage.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
-    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
-    let usage = unsafe { usage.assume_init() };
+    let usage = usage(libc::RUSAGE_CHILDREN);
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }

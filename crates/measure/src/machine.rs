@@ -5,6 +5,7 @@
 
 use crate::caches::{self, Answer, Caches, Context};
 use crate::tree::{Tree, cpus_in_list};
+use crate::units::bytes;
 use cachewise_kernels::Features;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -177,10 +178,10 @@ impl Machine {
             "{} ({} CPUs; L1d {}, L2 {}, LLC {} per complex; {} memory; THP {}; {}; {} {})",
             self.cpu.model_name,
             self.logical_cpus,
-            human(l1d.bytes as u64),
-            human(l2.bytes as u64),
-            human(llc.bytes as u64),
-            human(self.memory_bytes),
+            bytes(l1d.bytes as u64),
+            bytes(l2.bytes as u64),
+            bytes(llc.bytes as u64),
+            bytes(self.memory_bytes),
             self.thp.as_deref().unwrap_or("unknown"),
             self.kernel,
             self.libc.name,
@@ -193,14 +194,6 @@ impl Machine {
             line.push_str(&format!(", emulated by {emulator}"));
         }
         line
-    }
-}
-
-fn human(bytes: u64) -> String {
-    match bytes {
-        0..0x10_0000 => format!("{} KiB", bytes >> 10),
-        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
-        _ => format!("{:.1} GiB", bytes as f64 / (1_u64 << 30) as f64),
     }
 }
 

@@ -5,7 +5,7 @@
 //! governor, virtualisation). Everything is read below a root, so that tests can make noise.
 
 use crate::Machine;
-use crate::tree::{Tree, cpus_in_list};
+use crate::tree::{Tree, cpus, cpus_in_list};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -152,11 +152,7 @@ fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
     if cpus_in_list(&list).is_none_or(|count| count > 64) {
         return Vec::new();
     }
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
-    };
-    list.split(',').filter_map(range).flatten().filter(|sibling| *sibling != cpu).collect()
+    cpus(&list).into_iter().flatten().flatten().filter(|sibling| *sibling != cpu).collect()
 }
 
 /// Bytes of memory this process may use: the machine's, or its control group's limit if that is

@@ -1,5 +1,6 @@
 //! Reading `/proc` and `/sys` below a root, so that tests can feed a made-up machine.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// A directory that stands for `/`.
@@ -48,28 +49,23 @@ impl Tree {
     }
 }
 
-/// How many CPUs a list like `0-3,8,10-11` names.
-pub(crate) fn cpus_in_list(list: &str) -> Option<usize> {
-    let mut count = 0_usize;
-    for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+/// The CPUs that a list like `0-3,8,10-11` names, as ranges; `None` where it is no such list.
+pub(crate) fn cpus(list: &str) -> Option<Vec<RangeInclusive<usize>>> {
+    let parts = list.trim().split(',').filter(|part| !part.is_empty());
+    let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let first: usize = first.trim().parse().ok()?;
-        let last: usize = last.trim().parse().ok()?;
-        count = count.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
-    }
-    (count > 0).then_some(count)
+        let range = first.trim().parse().ok()?..=last.trim().parse().ok()?;
+        (!range.is_empty()).then_some(range)
+    };
+    parts.map(range).collect()
 }
 
-/// `32K`, `1024K`, `8M` or plain bytes, as sysfs writes cache sizes.
-pub(crate) fn bytes_with_suffix(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let (digits, unit) = match text.as_bytes().last()? {
-        b'K' | b'k' => (&text[..text.len() - 1], 1 << 10),
-        b'M' | b'm' => (&text[..text.len() - 1], 1 << 20),
-        b'G' | b'g' => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, 1),
+/// How many CPUs a list names; `None` for none.
+pub(crate) fn cpus_in_list(list: &str) -> Option<usize> {
+    let count = |all: usize, range: RangeInclusive<usize>| {
+        all.checked_add((range.end() - range.start()).checked_add(1)?)
     };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
+    cpus(list)?.into_iter().try_fold(0, count).filter(|count| *count > 0)
 }
 
 #[cfg(test)]
@@ -88,18 +84,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lists_and_sizes_are_parsed() {
+    fn lists_are_parsed() {
         assert_eq!(cpus_in_list("0-1"), Some(2));
         assert_eq!(cpus_in_list("0-3,8,10-11\n"), Some(7));
         assert_eq!(cpus_in_list(""), None);
         assert_eq!(cpus_in_list("3-1"), None);
         assert_eq!(cpus_in_list("x"), None);
-        assert_eq!(bytes_with_suffix("32K"), Some(32 << 10));
-        assert_eq!(bytes_with_suffix("1M"), Some(1 << 20));
-        assert_eq!(bytes_with_suffix("1024G"), Some(1 << 40));
-        assert_eq!(bytes_with_suffix("0"), Some(0));
-        assert_eq!(bytes_with_suffix(""), None);
-        assert_eq!(bytes_with_suffix("K"), None);
     }
 
     #[test]

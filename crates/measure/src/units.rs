@@ -93,6 +93,7 @@ mod tests {
         }
         assert_eq!(parse_bytes("32M"), Ok(32 << 20));
         assert_eq!(parse_bytes("1.5k"), Ok(1536));
+        assert_eq!(parse_bytes("1024G"), Ok(1 << 40));
         assert_eq!(parse_bytes("4 KiB"), Ok(4096));
     }
 

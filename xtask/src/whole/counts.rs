@@ -1,5 +1,6 @@
 //! What the library prints with `CACHEWISE_STATS`, added up over a program's processes.
 
+use cachewise_measure::units::parse_bytes;
 use std::collections::BTreeMap;
 
 /// Calls and bytes.
@@ -76,17 +77,7 @@ impl Counts {
 
 /// The first size of a class as the library names it: `0`, `2..4`, `1K..2K`.
 fn first_size(class: &str) -> u64 {
-    let first = class.split("..").next().unwrap_or(class);
-    let digits = first.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match &first[digits.len()..] {
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        "P" => 50,
-        _ => 0,
-    };
-    digits.parse::<u64>().unwrap_or(0) << unit
+    parse_bytes(class.split("..").next().unwrap_or(class)).map_or(0, |bytes| bytes as u64)
 }
 
 #[cfg(test)]

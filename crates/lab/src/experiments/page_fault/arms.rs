@@ -349,11 +349,7 @@ impl Usage {
 }
 
 fn usage() -> Usage {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: a place for one rusage.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
-    let usage = unsafe { usage.assume_init() };
+    let usage = cachewise_measure::children::usage(libc::RUSAGE_THREAD);
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     let (user, system) = (seconds(usage.ru_utime), seconds(usage.ru_stime));
     let faults = (usage.ru_minflt + usage.ru_majflt) as f64;
