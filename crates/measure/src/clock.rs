@@ -3,7 +3,7 @@
 //! A reading is ordered on both sides (`lfence; rdtsc; lfence`): nothing before it is still
 //! executing, nothing after it has started (Intel SDM volume 2B, RDTSC; AMD APM volume 3, LFENCE
 //! as dispatch-serialising, which Linux enables). Stores may still wait in the store buffer; a
-//! kernel that stores around the cache fences itself, and the reader pays for the rest.
+//! kernel with non-temporal stores fences itself, and the reader pays for the rest.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -353,7 +353,7 @@ impl Operand {
     ///
     /// In a cache every slot is walked in visiting order, read or written over as `access` says.
     /// In memory a slot that is read is left alone (the visiting order keeps it cold); one that is
-    /// written gets its other bytes by stores around the cache on x86-64, and elsewhere once per
+    /// written gets its other bytes by non-temporal stores on x86-64, and elsewhere once per
     /// cycle, in visiting order, so that they too have left the cache when visited.
     pub fn prepare(&mut self, count: usize, access: Access) {
         if self.reused {

@@ -70,7 +70,7 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
             "`cachewise compare --all` lists every row; what became slower is listed first"
                 .to_owned(),
         ),
-        Outcome::Unchanged => (Answer::No, "nothing: the two are alike".to_owned()),
+        Outcome::Unchanged => (Answer::No, "nothing: the two are the same".to_owned()),
         Outcome::CannotTell => (
             Answer::CannotTell,
             "measure both again with more rounds (`run --rounds N`), on a quiet machine".to_owned(),

@@ -5,7 +5,7 @@
 //! (Intel Optimization Reference Manual, "4-KByte aliasing"); AMD's `rep movsb` has a slow case of
 //! its own, a destination less than a line above the source modulo a page. An offset also changes
 //! alignment, so the row of an offset is compared with the same kernel half a page further on, where
-//! it is aligned alike and far from any alias; both take turns in one cell.
+//! it has the same alignment and is far from any alias; both take turns in one cell.
 
 use super::support::{at_least_one, field, is_plain, widest_class};
 use super::{Experiment, Setting, bytes, default_sizes};
@@ -50,7 +50,7 @@ fn offsets(quick: bool) -> &'static [usize] {
     }
 }
 
-/// Where an offset is aligned alike and far from its alias.
+/// An offset of the same alignment, far from its alias.
 const fn twin(offset: usize) -> usize {
     FAR + offset % 64
 }

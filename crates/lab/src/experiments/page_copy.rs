@@ -387,7 +387,7 @@ fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
     if setting.options.classic {
         return Ok(pairs);
     }
-    // At the grain of huge pages: what is widest here, through and around the cache.
+    // At the grain of huge pages: what is widest here, temporal and non-temporal.
     for pair in [&["avx512", "avx"][..], &["avx512.nt", "avx.nt"][..]] {
         let widest = pair.iter().find_map(|name| pairs.iter().position(|row| row.name == *name));
         if let Some(at) = widest {

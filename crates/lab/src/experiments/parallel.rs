@@ -145,7 +145,7 @@ fn in_equal_parts(function: Function, threads: usize, pool: &Pool, place: &Place
     pool.run(threads, &job);
 }
 
-/// The kernels that a ceiling is sought among: the straight ones, around the cache and by string.
+/// The kernels that a ceiling is sought among: the straight ones, non-temporal and by string.
 fn ceilings(operation: Operation, bench: &Bench) -> Vec<&'static Kernel> {
     TABLE
         .iter()

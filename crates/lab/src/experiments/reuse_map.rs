@@ -50,7 +50,7 @@ fn is_candidate(kernel: &Kernel) -> bool {
 /// One operation's two sides.
 struct Sides {
     operation: Operation,
-    /// The reference with ordinary stores, libc, and everybody around the cache.
+    /// The reference with ordinary stores, libc, and everybody with non-temporal ones.
     routines: Vec<Routine>,
 }
 

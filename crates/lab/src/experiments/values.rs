@@ -289,7 +289,7 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
         })
 }
 
-/// Writes the prior contents: through the cache, or around it where the destination is in memory.
+/// Writes the prior contents; non-temporally where the destination is in memory.
 fn put(place: &Place, byte: u8, level: Level) {
     let around = find("fill.sse2.nt").filter(|_| level == Level::Dram);
     match around.map(|kernel| kernel.function) {

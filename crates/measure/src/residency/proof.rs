@@ -48,7 +48,7 @@ impl Proof {
         let range = format!("{:.1} to {:.1} ns", expected.0, expected.1);
         let text = match (verdict, blurred) {
             (ProofVerdict::Doubtful, Some(other)) => format!(
-                "{level} doubtful: {found:.1} ns a line, but {level} and {other} take alike here"
+                "{level} doubtful: {found:.1} ns a line, but {level} and {other} take the same time here"
             ),
             (ProofVerdict::Proved, _) => {
                 format!("{level} proved: {found:.1} ns a line, expected {range}")

@@ -20,7 +20,7 @@ fn operation(of_cell: &[&Row], name: &str) -> Option<f64> {
     named(of_cell, name).map(|row| stats::median(&row.operation_ns))
 }
 
-/// A kind of CPU by how it stores around the cache to a cached target.
+/// A kind of CPU by its non-temporal stores to a cached target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TargetKind {
     /// Within 10 % of cached speed (AXP, 001.4).
@@ -123,7 +123,7 @@ fn fastest_through<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
     of_cell.iter().copied().filter(|row| !is_around(row)).min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
-/// What reading the target first changes for stores around the cache (001.2).
+/// What reading the target first changes for non-temporal stores (001.2).
 fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<String> {
     let unread = unread?;
     let changes: Vec<String> = read

@@ -16,7 +16,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         texts.join(", ")
     };
     if let [(best, least), (second, next), ..] = means[..] {
-        // Policies that choose alike everywhere differ by noise alone: this much is none.
+        // Policies that choose the same everywhere differ by noise alone: this much is none.
         let clear = next > least * TIE;
         let head = if clear {
             format!("\"{best}\" costs least")
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn each_outcome_has_its_sentence() {
-        // Around the cache loses where it is read and wins where it is not, whatever the size.
+        // Non-temporal stores lose where it is read and win where it is not, whatever the size.
         let hinted = [
             point(RECEIVE, 4096, true, 100.0, 200.0),
             point(RECEIVE, 4096, false, 100.0, 60.0),
