@@ -18,7 +18,7 @@ mod call;
 mod cell;
 pub mod script;
 
-pub use call::{Call, is_copied, is_zeroed, run_all};
+pub use call::{Call, each, is_copied, is_zeroed, run_all};
 pub use cell::{Cell, Layout, Placement};
 
 /// How far apart overlapping buffers start: not a multiple of any vector's group.
@@ -238,8 +238,7 @@ impl Bench {
             call.verified(check).staying(index == 0)
         };
         let mut calls: Vec<Call<'_>> = routines.iter().enumerate().map(call).collect();
-        let mut candidates: Vec<&mut dyn Candidate> =
-            calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+        let mut candidates = each(&mut calls);
         if let Some(other) = other {
             candidates.push(other);
         }

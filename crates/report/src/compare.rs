@@ -6,7 +6,7 @@
 //! over all counts only rows that differ after Holm's correction (1979) for how many there are.
 
 use crate::Table;
-use crate::cost::{is_measurable, whole};
+use crate::cost::is_measurable;
 use crate::plot::cell_caption;
 use cachewise_measure::stats::{GeometricMean, LEAST_ROUNDS};
 use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row, unpaired};
@@ -183,7 +183,7 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
         let sample = found.entry(key).or_insert(Sample { row, ratios: Vec::new(), dropped: false });
         sample.dropped |= row.dropped || !is_measurable(row);
         if let Some(reference) = reference {
-            let pairs = whole(row).into_iter().zip(whole(reference));
+            let pairs = row.total_ns().into_iter().zip(reference.total_ns());
             sample
                 .ratios
                 .extend(pairs.map(|(ours, theirs)| ours / theirs).filter(|r| r.is_finite()));

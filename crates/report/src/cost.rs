@@ -21,12 +21,6 @@ pub fn median(times: &[f64]) -> f64 {
     if times.is_empty() { 0.0 } else { stats::median(times) }
 }
 
-/// Operation, reader and bystander together, nanoseconds per call, by round.
-#[must_use]
-pub fn whole(row: &Row) -> Vec<f64> {
-    row.total_ns()
-}
-
 /// Whether the row's times can be.
 #[must_use]
 pub fn is_measurable(row: &Row) -> bool {
@@ -34,7 +28,7 @@ pub fn is_measurable(row: &Row) -> bool {
     let least = -NOISE * operation;
     operation > 0.0
         && [&row.reader_ns, &row.bystander_ns].iter().all(|part| median(part) >= least)
-        && median(&whole(row)) > 0.0
+        && median(&row.total_ns()) > 0.0
 }
 
 /// The ratio, where it can be: above 0, finite, and inside its interval.
@@ -71,7 +65,7 @@ pub fn part(row: &Row, times: &[f64]) -> String {
 /// The sum as text.
 #[must_use]
 pub fn total(row: &Row) -> String {
-    if is_measurable(row) { time(median(&whole(row))) } else { NOT_MEASURABLE.to_owned() }
+    if is_measurable(row) { time(median(&row.total_ns())) } else { NOT_MEASURABLE.to_owned() }
 }
 
 /// Ratio, interval and verdict as texts.

@@ -2,7 +2,7 @@
 //! what the kernel is; beside them the ratio to the reference, its verdict, and how near the limit.
 
 use crate::Table;
-use crate::cost::{self, comparison, median, whole};
+use crate::cost::{self, comparison, median};
 use crate::rows::by_cell;
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
@@ -38,7 +38,7 @@ pub fn caption(cell: &CellKey) -> String {
 }
 
 fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
-    rows.sort_by(|a, b| median(&whole(a)).total_cmp(&median(&whole(b))));
+    rows.sort_by(|a, b| median(&a.total_ns()).total_cmp(&median(&b.total_ns())));
     let parts = key.reader.is_some() || key.bystander.is_some();
     let in_memory = key.destination.as_deref() == Some("DRAM");
     let mut columns = vec!["name", "alias", ">B/s", ">us"];

@@ -116,6 +116,11 @@ impl<'c> Call<'c> {
     }
 }
 
+/// Candidates of one kind, as they are given to a bench.
+pub fn each<C: Candidate>(all: &mut [C]) -> Vec<&mut dyn Candidate> {
+    all.iter_mut().map(|one| one as &mut dyn Candidate).collect()
+}
+
 /// Whether the destination holds the source's bytes.
 pub fn is_copied(place: &Place) -> Result<(), String> {
     // SAFETY: n initialised bytes that nobody writes meanwhile.

@@ -1,12 +1,12 @@
 //! Calls of mixed sizes at mixed places: one sample replays a script of them, so that what is timed
 //! holds the mispredicted branches and the misaligned accesses that one size over and over hides.
 
-use super::{Bench, Call, Cell, Task};
+use super::{Bench, Call, Cell, Task, each};
 use crate::LabError;
 use crate::distributions::Distribution;
 use crate::routines::{FILL_BYTE, Routine};
 use cachewise_kernels::{Function, Operation};
-use cachewise_measure::{Candidate, Place, Plan, Row};
+use cachewise_measure::{Place, Plan, Row};
 use fastrand::Rng;
 
 /// Calls in a script: more than a branch predictor remembers, few enough to be short.
@@ -127,9 +127,7 @@ impl Bench {
             .enumerate()
             .map(|(index, routine)| player(routine, &script.steps).staying(index == 0))
             .collect();
-        let mut candidates: Vec<&mut dyn Candidate> =
-            players.iter_mut().map(|player| player as &mut dyn Candidate).collect();
-        let mut rows = self.measure(&task, &mut candidates, stop)?.rows();
+        let mut rows = self.measure(&task, &mut each(&mut players), stop)?.rows();
         for row in &mut rows {
             row.cell.size = (script.bytes() / CALLS) as u64;
             row.cell.axes.insert("span".to_owned(), script.span as f64);

@@ -10,12 +10,12 @@
 use super::support::{at_least_one, field, is_plain, widest_class};
 use super::{Experiment, Setting, bytes, default_sizes};
 use crate::LabError;
-use crate::bench::{Call, Cell, Layout, Placement, Task, is_copied};
+use crate::bench::{Call, Cell, Layout, Placement, Task, each, is_copied};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
 use cachewise_measure::arena::HUGE_PAGE;
 use cachewise_measure::record::names::{ALIAS_RATIO, DISTANCE, OFFSET, PAGE_BYTES};
-use cachewise_measure::{Candidate, Figure, FigureKind, Level, PagePolicy, Place};
+use cachewise_measure::{Figure, FigureKind, Level, PagePolicy, Place};
 
 /// Half a page: no kernel here has a load within two KiB of a store that went before.
 const FAR: usize = PAGE_SIZE / 2;
@@ -144,8 +144,6 @@ fn copied(
         .iter()
         .flat_map(|routine| shifts.iter().map(move |&shift| shifted(routine, shift, size)))
         .collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     let asked = cell.pages;
     let task = Task {
         experiment: experiment.name,
@@ -155,7 +153,7 @@ fn copied(
         cell,
         plan: setting.plan(false),
     };
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     note_pages(setting, asked, found.huge)?;
     let at = |shift: usize| shifts.iter().position(|known| *known == shift).unwrap_or(0);
     for (nth, routine) in copies.iter().enumerate() {

@@ -8,15 +8,13 @@
 use super::support::{at_least_one, field, is_plain, widest_class};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Call, Cell, Task};
+use crate::bench::{Call, Cell, Task, each};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass};
 use cachewise_measure::record::names::{
     BELOW_100, CLOCK_COST, CLOCK_STEP, EQUAL, FIRST_DIFFERENCE, LAUNCH, OWN_PROCESS, WITHIN, flag,
 };
-use cachewise_measure::{
-    Candidate, CellKey, Contents, Figure, FigureKind, PairedRatio, Place, Row,
-};
+use cachewise_measure::{CellKey, Contents, Figure, FigureKind, PairedRatio, Place, Row};
 use launch::{Order, Outcome};
 use pages::{Differences, PageSet, ROOTS};
 use std::path::Path;
@@ -191,13 +189,11 @@ fn workload(
         })
     };
     let mut calls: Vec<Call<'_>> = compares.iter().map(pass).collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     // The places are not used: the pages are the set's.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("pages") };
     let (operation, plan) = (Operation::Compare, setting.plan(false));
     let task = Task { experiment: experiment.name, operation, size: PAGE_SIZE, cell, plan };
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for mut row in found.rows() {
         // One call of the candidate is all comparisons.
         row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);

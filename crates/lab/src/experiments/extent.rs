@@ -8,12 +8,12 @@
 use super::support::{at_least_one, field, is_plain, widest_class};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Call, Cell, Task, is_copied, is_zeroed};
+use crate::bench::{Call, Cell, Task, each, is_copied, is_zeroed};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass};
 use cachewise_measure::arena::HUGE_PAGE;
 use cachewise_measure::record::names::{CHUNK, SHUFFLED, flag};
-use cachewise_measure::{Candidate, Figure, FigureKind, MemoryBudget, Place};
+use cachewise_measure::{Figure, FigureKind, MemoryBudget, Place};
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes of one call";
@@ -110,11 +110,9 @@ fn cover(
         .iter()
         .flat_map(|routine| ways.iter().map(move |way| covering(routine, *way, order)))
         .collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     let (cell, plan) = (Cell::reused("extent"), setting.plan(false));
     let task = Task { experiment: experiment.name, operation, size, cell, plan };
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
         for (which, way) in ways.iter().enumerate() {
             let first = nth * ways.len();

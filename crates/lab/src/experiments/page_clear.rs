@@ -7,7 +7,7 @@
 use super::support::{listed, present};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Cell, Task};
+use crate::bench::{Cell, Task, each};
 use crate::routines::{Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
@@ -105,9 +105,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             .enumerate()
             .map(|(at, routine)| Clearer { routine, reference: at == 0, calls: 0, zeroed: 0 })
             .collect();
-        let mut candidates: Vec<&mut dyn Candidate> =
-            clearers.iter_mut().map(|clearer| clearer as &mut dyn Candidate).collect();
-        if let Some(found) = setting.measure(&task, &mut candidates)? {
+        if let Some(found) = setting.measure(&task, &mut each(&mut clearers))? {
             for (mut row, clearer) in found.rows().into_iter().zip(&clearers) {
                 row.extra.insert(LOOPS.into(), loops as f64);
                 row.extra.insert(ZEROED.into(), clearer.zeroed as f64 / clearer.calls as f64);

@@ -5,14 +5,14 @@
 
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Bench, Call, Cell, Task, is_copied, is_zeroed};
+use crate::bench::{Bench, Call, Cell, Task, each, is_copied, is_zeroed};
 use cachewise::Reuse;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::{Parallel, Supply};
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, TABLE};
 use cachewise_measure::record::names::{ALONE, CEILING, THREADS};
 use cachewise_measure::{
-    Candidate, Figure, FigureKind, MemoryBudget, Place, Plan, Row, ThreadDecision, record,
+    Figure, FigureKind, MemoryBudget, Place, Plan, Row, ThreadDecision, record,
 };
 
 pub(super) fn figures() -> Vec<Figure> {
@@ -170,10 +170,8 @@ fn measured(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Row>, LabError> {
     let mut calls: Vec<Call<'_>> = ways.iter().map(|way| way.candidate(operation, pool)).collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     let task = Task { experiment, operation, size, cell: Cell::reused(ALONE), plan };
-    let mut rows = bench.measure(&task, &mut candidates, stop)?.rows();
+    let mut rows = bench.measure(&task, &mut each(&mut calls), stop)?.rows();
     for (row, way) in rows.iter_mut().zip(ways) {
         row.cell.state = way.state().into();
         row.cell = row.cell.clone().with(&[(THREADS, way.threads() as f64)]);

@@ -12,11 +12,11 @@
 use super::support::{at_least_one, field, is_plain, widest_class};
 use super::{Experiment, Setting, bytes, default_sizes};
 use crate::LabError;
-use crate::bench::{Call, Task, is_copied};
+use crate::bench::{Call, Task, each, is_copied};
 use crate::routines::{FILL_BYTE, Routine};
 use cachewise_kernels::{Function, Kernel, Operation, find};
 use cachewise_measure::record::names::{OVER_OTHERS, VALUE, VALUES, flag};
-use cachewise_measure::{Candidate, Contents, Figure, FigureKind, Level, Place};
+use cachewise_measure::{Contents, Figure, FigureKind, Level, Place};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -98,8 +98,6 @@ fn copied(
         .iter()
         .flat_map(|routine| (0..VALUES.len()).map(move |value| copier(routine, value, size)))
         .collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     let write = |slot: *mut u8, bytes: usize| {
         // SAFETY: a slot of that many initialised bytes that nobody else uses.
         let slot = unsafe { std::slice::from_raw_parts_mut(slot, bytes) };
@@ -115,7 +113,7 @@ fn copied(
         plan: setting.plan(false),
     };
     let stop = || setting.out.stopped();
-    let found = setting.bench.measure_with(&task, &mut candidates, Some(&write), &stop);
+    let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
     let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
         let random = nth * VALUES.len() + 2;
@@ -192,15 +190,13 @@ fn stored(
     }
     let mut calls: Vec<Call<'_>> =
         ways.iter().map(|&(nth, storing)| filler(&routines[nth], storing, level)).collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     let cell = crate::bench::Cell {
         contents: Some(Contents::Kept),
         ..crate::bench::Cell::placed(level, level)
     };
     let (operation, plan) = (Operation::Fill, setting.plan(false));
     let task = Task { experiment: experiment.name, operation, size: 4 * size, cell, plan };
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
         setting.out.note(format!(
             "storing at {level}: a sample passed over its buffers {:.1} times, so that later calls met what earlier ones stored",

@@ -2,7 +2,7 @@
 //! the pages zeroed and copied in all five.
 
 use crate::Table;
-use crate::cost::{comparison, whole};
+use crate::cost::comparison;
 use crate::rows::by_cell;
 use crate::units::bytes;
 use cachewise_kernels::find;
@@ -27,7 +27,7 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
     let mut table = Table::new(caption, &[&columns[..], &["verdict", "alias"][..]].concat());
     for row in rows {
         let mut cells = vec![row.candidate.clone()];
-        cells.extend(five(&whole(row)).map(|time| minutes(time * loops)));
+        cells.extend(five(&row.total_ns()).map(|time| minutes(time * loops)));
         cells.push(counters(row, loops));
         cells.extend(comparison(row));
         cells.push(find(&row.candidate).map_or(String::new(), |kernel| kernel.aliases.join(" ")));

@@ -1,6 +1,6 @@
 //! Every row: experiments and operations, cells in them, candidates in those. Rounds stay in the record.
 
-use crate::cost::{self, median, whole};
+use crate::cost::{self, median};
 use crate::plot::cell_caption;
 use crate::rows::groups as by;
 use crate::units::gigabytes_per_second;
@@ -54,7 +54,7 @@ fn cell((title, mut rows): (String, Vec<&Row>)) -> Cell {
             ));
         }
     }
-    rows.sort_by(|a, b| median(&whole(a)).total_cmp(&median(&whole(b))));
+    rows.sort_by(|a, b| median(&a.total_ns()).total_cmp(&median(&b.total_ns())));
     Cell { title, remarks, rows: rows.into_iter().map(line).collect() }
 }
 

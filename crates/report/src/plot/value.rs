@@ -185,7 +185,7 @@ impl Quantity {
             }
             Quantity::Ns => Spread::of(&row.operation_ns),
             Quantity::TotalNs | Quantity::Cost if !cost::is_measurable(row) => None,
-            Quantity::TotalNs | Quantity::Cost => Spread::of(&cost::whole(row)),
+            Quantity::TotalNs | Quantity::Cost => Spread::of(&row.total_ns()),
             Quantity::Ratio | Quantity::TotalRatio => {
                 let ratio = match self {
                     Quantity::TotalRatio => cost::ratio(row),

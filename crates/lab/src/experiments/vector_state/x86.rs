@@ -1,14 +1,14 @@
 //! The measuring part of `vector-state`, for x86-64.
 
 use crate::LabError;
-use crate::bench::{Call, Cell, Task, is_copied, is_zeroed};
+use crate::bench::{Call, Cell, Task, each, is_copied, is_zeroed};
 use crate::experiments::support::{at_least_one, field, is_plain};
 use crate::experiments::{Experiment, Setting, bytes};
 use crate::routines::Routine;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
 use cachewise_kernels::{Function, Kernel, Operation, RegisterClass, find};
 use cachewise_measure::record::names::{COMPONENTS, HELD, NET_NS};
-use cachewise_measure::{Candidate, Contents, Place, stats};
+use cachewise_measure::{Contents, Place, stats};
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
@@ -125,8 +125,7 @@ fn save_restore(
             }
         }));
     }
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+    let mut candidates = each(&mut calls);
     let label = format!("registers {}", state.name());
     // The operands are not used.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(label) };
@@ -248,8 +247,7 @@ fn beside(
             calls.push(saving(support, routine, components, state, cell));
         }
     }
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
+    let mut candidates = each(&mut calls);
     let (cell, plan) = (Cell::reused("break-even"), setting.plan(false));
     let task = Task { experiment: experiment.name, operation, size, cell, plan };
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };

@@ -1,10 +1,12 @@
 //! `learn`, `exec`, `explain --program` and `forget`, once each for real, and each refusal. Which way
 //! is found better depends on the machine and is not asked.
-#![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 
+use super::exec_pool::{compiled, library};
+use crate::support::{program, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+
+const LIBRARY: &str = "libcachewise_preload.so";
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -20,40 +22,12 @@ int main(int count, char **arguments) {
 }
 "#;
 
-/// The library as it ships, built once.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-        let output = Command::new(env!("CARGO"))
-            .args(["build", "--release", "-p", "cachewise-preload", "--target-dir"])
-            .arg(target)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo runs");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        target.join("release/libcachewise_preload.so")
-    })
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 struct Home(tempfile::TempDir);
 
 impl Home {
     fn new() -> Home {
         let directory = tempfile::tempdir().expect("a directory");
-        let source = directory.path().join("p.c");
-        std::fs::write(&source, PROGRAM).expect("written");
-        let output = Command::new("cc")
-            .args(["-O1", "-fno-builtin", "-o"])
-            .arg(directory.path().join("passes"))
-            .arg(&source)
-            .output()
-            .expect("a C compiler");
-        assert!(output.status.success(), "{}", text(&output.stderr));
+        compiled(PROGRAM, directory.path(), "passes");
         Home(directory)
     }
 
@@ -62,18 +36,13 @@ impl Home {
     }
 
     fn cachewise(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
-        for (variable, _) in std::env::vars_os() {
-            if variable.to_string_lossy().starts_with("CACHEWISE_") {
-                command.env_remove(&variable);
-            }
-        }
+        let mut command = program();
         command.args(arguments).env("XDG_CONFIG_HOME", self.0.path().join("config"));
         command.output().expect("the program starts")
     }
 
     fn with_library(&self, verb: &str, arguments: &[&str]) -> Output {
-        let library = library().to_string_lossy().into_owned();
+        let library = library(LIBRARY);
         let mut all = vec![verb, "--library", &library];
         all.extend(arguments);
         self.cachewise(&all)
@@ -211,7 +180,7 @@ fn a_program_has_one_name_however_it_is_called() {
     assert!(section(&home, "passes").exists(), "by the file, not the link");
     // A service's own learning saves under the same name.
     let mut service = Command::new(&link);
-    service.env("LD_PRELOAD", library()).env("CACHEWISE_LEARN", "1");
+    service.env("LD_PRELOAD", library(LIBRARY)).env("CACHEWISE_LEARN", "1");
     service.env("XDG_CONFIG_HOME", home.0.path().join("config"));
     assert!(service.output().expect("starts").status.success());
     let explained = home.cachewise(&["explain", "--program", "passes"]);
@@ -303,7 +272,7 @@ fn where_the_library_was_looked_for_is_one_line() {
         assert!(told.contains("elsewhere/libcachewise_preload.so"), "{told}");
     }
     std::fs::create_dir(&place).expect("made");
-    std::fs::copy(library(), place.join("libcachewise_preload.so")).expect("copied");
+    std::fs::copy(library(LIBRARY), place.join(LIBRARY)).expect("copied");
     for variable in ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH"] {
         let output = ask(variable);
         assert!(output.status.success(), "{variable}: {}", text(&output.stderr));

@@ -1,46 +1,18 @@
 //! `report`, `compare`, `completions` and `man` as a user would type them: once for real, and every
 //! bad input once.
 
+use crate::support::{self, cachewise, ends, line, program, stderr, stdout};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
-    command.env_remove("CACHEWISE_PROFILE").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
-    command
-}
-
-fn output(arguments: &[&str]) -> Output {
-    program().args(arguments).output().expect("the program starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-fn ends(arguments: &[&str], status: i32) -> String {
-    let output = output(arguments);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", stderr(&output));
-    stdout(&output)
-}
-
 /// One line of ours on stderr, which names what was wrong.
 #[track_caller]
 fn refused(arguments: &[&str], status: i32, said: &[&str]) {
-    let output = output(arguments);
-    let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
-    let ours: Vec<&str> = text.lines().filter(|line| line.starts_with("cachewise: ")).collect();
-    assert_eq!(ours.len(), 1, "{text}");
+    let text = support::refused(arguments, status);
     for words in said {
-        assert!(ours[0].contains(words), "{words} is missing in: {text}");
+        assert!(line(&text).contains(words), "{words} is missing in: {text}");
     }
 }
 
@@ -133,7 +105,7 @@ fn no_control_character_of_a_record_reaches_a_terminal() {
     assert_eq!(printed.chars().find(|c| control(*c)), None, "{printed:?}");
     let other = directory.path().join("other.jsonl");
     std::fs::write(&other, "{\"type\":\"\u{1b}[2J\"}\n").expect("written");
-    let refused = output(&["report", name(&other)]);
+    let refused = cachewise(&["report", name(&other)]);
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(stderr(&refused).chars().find(|c| control(*c)), None, "{:?}", stderr(&refused));
 }
@@ -205,8 +177,8 @@ fn what_is_no_record_is_refused_by_name_and_line() {
     }
     refused(&["report", name(record), "-o", "/nonexistent/a.html"], 1, &["/nonexistent/a.html"]);
     refused(&["report", name(record), "-o", name(directory.path())], 1, &["found a directory"]);
-    assert_eq!(output(&["report"]).status.code(), Some(2));
-    assert_eq!(output(&["report", "--check", name(record)]).status.code(), Some(2));
+    assert_eq!(cachewise(&["report"]).status.code(), Some(2));
+    assert_eq!(cachewise(&["report", "--check", name(record)]).status.code(), Some(2));
 }
 
 #[test]
@@ -286,7 +258,7 @@ fn comparing_tells_by_exit_status() {
     let json: Value = serde_json::from_slice(&std::fs::read(json).expect("JSON")).expect("JSON");
     assert_eq!(json["outcome"], "unchanged");
     assert_eq!(json["margin"], 0.02);
-    assert_eq!(output(&["compare", "a", "b", "--margin", "-3"]).status.code(), Some(2));
+    assert_eq!(cachewise(&["compare", "a", "b", "--margin", "-3"]).status.code(), Some(2));
     refused(
         &["compare", name(record), name(record), "--csv", "/nonexistent/a"],
         1,
@@ -312,7 +284,7 @@ fn machines_are_not_mixed_unawares() {
     let told = ends(&["compare", name(record), name(&other), "--across-machines"], 0);
     assert!(told.contains("the runs differ in CPU"), "{told}");
     let page = directory.path().join("both.html");
-    let drawn = output(&["report", name(record), name(&other), "-o", name(&page)]);
+    let drawn = cachewise(&["report", name(record), name(&other), "-o", name(&page)]);
     assert!(drawn.status.success());
     assert!(stderr(&drawn).starts_with("warning: other.jsonl comes from another machine"));
     assert!(std::fs::read_to_string(page).expect("a page").contains("different machines"));
@@ -373,7 +345,7 @@ fn documents_are_spliced_and_checked() {
         marked("figure 1 cost.svg copy, L1 to L1, 4 KiB"),
     );
     std::fs::write(&document, &source).expect("a document");
-    let stale = output(&["report", "--check", "--splice", name(&document)]);
+    let stale = cachewise(&["report", "--check", "--splice", name(&document)]);
     assert_eq!(stale.status.code(), Some(1));
     assert!(stderr(&stale).contains("out of date"));
     assert_eq!(
@@ -427,5 +399,5 @@ fn shells_and_man_know_every_verb() {
     );
     let completed = Command::new("bash").args(["-c", &script]).output().expect("bash");
     assert_eq!(stdout(&completed).trim(), "--margin", "{}", stderr(&completed));
-    assert_eq!(output(&["completions", "tcsh"]).status.code(), Some(2));
+    assert_eq!(cachewise(&["completions", "tcsh"]).status.code(), Some(2));
 }

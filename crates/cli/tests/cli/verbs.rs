@@ -1,32 +1,11 @@
 //! Every verb once for real, as a user would type it.
 
+use crate::support::{cachewise, ok, program, stderr, stdout};
 use cachewise::profile::Profile;
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::record;
 use std::path::Path;
 use std::process::{Command, Output};
-
-fn cachewise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cachewise"))
-        .args(arguments)
-        .env_remove("CACHEWISE_PROFILE")
-        .output()
-        .expect("the program starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn ok(arguments: &[&str]) -> String {
-    let output = cachewise(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-    stdout(&output)
-}
 
 #[test]
 fn help_of_every_verb() {
@@ -92,7 +71,7 @@ fn listings_have_every_form() {
 fn doctor_speaks_text_and_json() {
     // Without a profile nothing was measured here: status 4, and the command that measures.
     let none = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+        let mut command = program();
         command
             .args(arguments)
             .env_remove("CACHEWISE_PROFILE")
@@ -176,7 +155,7 @@ fn measured_here(directory: &Path, ratio: f64) -> std::path::PathBuf {
 fn doctor_answers_from_the_record_with_its_status() {
     let directory = tempfile::tempdir().expect("a directory");
     let doctor = |profile: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+        let mut command = program();
         let output = command.arg("doctor").env("CACHEWISE_PROFILE", profile).output();
         let output = output.expect("the program starts");
         let text = stdout(&output);
@@ -367,7 +346,7 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     }
     compile_header(directory.path(), &ok(&["export", "c", "--profile", &profile]));
 
-    let output = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+    let output = program()
         .args(["explain", "--op", "zero", "--size", "4K"])
         .env("CACHEWISE_PROFILE", &profile)
         .output()

@@ -1,32 +1,12 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
+use crate::support::{line, program, refused};
 use cachewise::profile::Profile;
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
-    command.env_remove("CACHEWISE_PROFILE").env_remove("CACHEWISE_QUIET");
-    command
-}
-
-fn refused(arguments: &[&str], status: i32) -> String {
-    let output = program().args(arguments).output().expect("the program starts");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
-    assert!(!text.contains("panicked"), "{text}");
-    text
-}
-
-/// The error line of ours, which must be the only one.
-fn line(text: &str) -> &str {
-    let ours: Vec<&str> = text.lines().filter(|line| line.starts_with("cachewise: ")).collect();
-    assert_eq!(ours.len(), 1, "{text}");
-    ours[0]
-}
 
 #[test]
 fn an_unknown_kernel_brings_the_nearest_names() {

@@ -1,10 +1,6 @@
 //! `run compare-latency` starts processes of its own; what they record, and what is refused.
 
-use std::process::Command;
-
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_cachewise"))
-}
+use crate::support::{program, refused, stderr, stdout};
 
 #[test]
 fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
@@ -16,8 +12,8 @@ fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
         .arg(&record)
         .output()
         .expect("the program starts");
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(printed.contains("3 launches, each a process of its own"), "{printed}");
     assert!(printed.contains("compare.gpr64, single calls to 5000 ns"), "{printed}");
     let read = cachewise_measure::record::read(&record).expect("a whole record");
@@ -40,11 +36,6 @@ fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
 
 #[test]
 fn options_without_meaning_are_usage_errors() {
-    let output = program()
-        .args(["run", "vector-state", "--residency", "L1"])
-        .output()
-        .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let said = refused(&["run", "vector-state", "--residency", "L1"], 2);
     assert!(said.contains("--residency: found L1:L1, accepted no residency here"), "{said}");
 }

@@ -1,11 +1,12 @@
 //! `page-copy` with the kernel's own fork beside it, and the hidden verb that forks.
 
+use crate::support::{cachewise, ok, program, stderr, stdout};
 use cachewise_measure::record;
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-fn cachewise(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+fn told(arguments: &[&str], input: &str) -> Output {
+    let mut child = program()
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -21,9 +22,9 @@ fn cachewise(arguments: &[&str], input: &str) -> Output {
 #[test]
 fn the_kernels_fork_copies_the_buffers_pages() {
     let fork = |loops: usize| format!("{{\"fork\":{{\"buffer\":65536,\"loops\":{loops}}}}}\n");
-    let output = cachewise(&["helper"], &(fork(1) + &fork(10)));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = told(&["helper"], &(fork(1) + &fork(10)));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
     let faults: Vec<u64> = text
         .lines()
         .map(|line| {
@@ -40,22 +41,17 @@ fn the_kernels_fork_copies_the_buffers_pages() {
 fn page_copy_stands_beside_a_real_fork() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("copy.jsonl");
-    let output = cachewise(
-        &[
-            "run",
-            "page-copy",
-            "--quick",
-            "--size",
-            "32K",
-            "--kernels",
-            "mmx_AP.",
-            "--json",
-            path.to_str().expect("a name"),
-        ],
-        "",
-    );
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = ok(&[
+        "run",
+        "page-copy",
+        "--quick",
+        "--size",
+        "32K",
+        "--kernels",
+        "mmx_AP.",
+        "--json",
+        path.to_str().expect("a name"),
+    ]);
     assert!(text.contains("32 KiB copying, 5x20000 loops"), "{text}");
     assert!(text.contains("300000/1600000"), "the seed's counters: {text}");
     assert!(text.contains("the kernel's own fork"), "{text}");
@@ -76,8 +72,8 @@ fn what_means_nothing_to_an_experiment_is_a_usage_error() {
         &["run", "receive", "--kernels", "copy\\.avx"],
         &["run", "reuse-map", "--kernels", "copy\\.sse2"],
     ] {
-        let output = cachewise(arguments, "");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let output = cachewise(arguments);
+        let text = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
         assert!(
             text.lines().any(|line| line.contains("accepted") || line.contains("none of")),

@@ -1,6 +1,6 @@
 //! `exec --pool`: a program whose large blocks come from the pool, and each refusal.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
+use crate::support::{cachewise, stderr, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -22,14 +22,10 @@ int main(void) {
 }
 "#;
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The libraries as they ship, built once.
-fn libraries() -> &'static Path {
+/// A preload library as it ships; all are built once.
+pub fn library(name: &str) -> String {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
+    let folder = BUILT.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
         // One by one, so that none is built with another's features.
         for package in ["cachewise-preload", "cachewise-pool-preload"] {
@@ -39,34 +35,33 @@ fn libraries() -> &'static Path {
                 .current_dir(env!("CARGO_MANIFEST_DIR"))
                 .output()
                 .expect("cargo runs");
-            assert!(output.status.success(), "{}", text(&output.stderr));
+            assert!(output.status.success(), "{}", stderr(&output));
         }
         target.join("release")
-    })
+    });
+    folder.join(name).to_string_lossy().into_owned()
+}
+
+/// A program of that text, compiled in that folder.
+pub fn compiled(text: &str, folder: &Path, name: &str) -> String {
+    let (source, program) = (folder.join("p.c"), folder.join(name));
+    std::fs::write(&source, text).expect("written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
+    let output = compiler.output().expect("a C compiler");
+    assert!(output.status.success(), "{}", stderr(&output));
+    program.to_string_lossy().into_owned()
 }
 
 fn exec(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
-    for (variable, _) in std::env::vars_os() {
-        if variable.to_string_lossy().starts_with("CACHEWISE_") {
-            command.env_remove(&variable);
-        }
-    }
-    command.arg("exec").args(arguments).output().expect("the program starts")
+    cachewise(&[&["exec"], arguments].concat())
 }
 
 #[test]
 fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (source, program) = (folder.path().join("p.c"), folder.path().join("tables"));
-    std::fs::write(&source, PROGRAM).expect("written");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
-    let output = compiler.output().expect("a C compiler");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let named = |library: &str| libraries().join(library).to_string_lossy().into_owned();
-    let (library, pool) = (named("libcachewise_preload.so"), named("libcachewise_pool_preload.so"));
-    let program = program.to_string_lossy().into_owned();
+    let program = compiled(PROGRAM, folder.path(), "tables");
+    let [library, pool] = ["libcachewise_preload.so", "libcachewise_pool_preload.so"].map(library);
 
     let with = ["--library", &library, "--pool-library", &pool, "--pool", "64M", "--stats", "--"];
     let output = exec(&[with.as_slice(), &[&program]].concat());

@@ -1,18 +1,11 @@
 //! `--verify-only`: bytes without timings.
 
-use std::process::{Command, Output};
-
-fn cachewise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cachewise"))
-        .args(arguments)
-        .env_remove("CACHEWISE_PROFILE")
-        .output()
-        .expect("the program starts")
-}
+use crate::support::{cachewise, program, stderr, stdout};
+use std::process::Output;
 
 fn said(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    assert!(output.status.success(), "{}", stderr(output));
+    stdout(output)
 }
 
 #[test]
@@ -38,11 +31,10 @@ fn an_experiments_candidates_are_checked_and_counted() {
 #[test]
 fn what_a_tuning_may_choose_is_checked_and_nothing_is_written() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let output = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+    let output = program()
         .args(["tune", "--verify-only"])
         .env("HOME", home.path())
         .env_remove("XDG_CONFIG_HOME")
-        .env_remove("CACHEWISE_PROFILE")
         .output()
         .expect("the program starts");
     let text = said(&output);

@@ -1,6 +1,7 @@
 //! The guides of `docs/guide`: what they name in double quotes is printed somewhere, their commands are
 //! understood, and the files that they name are there.
 
+use crate::support::{self, stderr, stdout};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,10 +95,8 @@ fn the_commands_of_a_guide_are_understood() {
 }
 
 fn cachewise(arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_cachewise")).args(arguments).output();
-    let output = output.expect("the program starts");
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+    let output = support::cachewise(arguments);
+    (output.status.code(), stdout(&output) + &stderr(&output))
 }
 
 #[test]
@@ -141,5 +140,5 @@ fn the_recipes_use_flags_that_the_command_has() {
     fs::write(&copy, unit.replace("/usr/local/bin/cachewise", "/bin/true")).expect("written");
     let output =
         Command::new("systemd-analyze").arg("verify").arg(&copy).output().expect("it starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
 }

@@ -1,6 +1,7 @@
 //! `run peers`: every bad input once, one line each; and libc under other tunables, in turns from
 //! another process. `run hints`: the library under each hint.
 
+use crate::support::{program, stderr};
 use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise_kernels::Operation;
 use cachewise_measure::record;
@@ -8,20 +9,17 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn peers(arguments: &[&str], profile: Option<&Path>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+    let mut command = program();
     command.args(["run", "peers"]).args(arguments);
     // The user's own profile is not to be seen.
-    command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME").env_remove("CACHEWISE_QUIET");
-    match profile {
-        Some(profile) => command.env("CACHEWISE_PROFILE", profile),
-        None => command.env_remove("CACHEWISE_PROFILE"),
-    };
+    command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
+    command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
     command.output().expect("the program starts")
 }
 
 fn refused(arguments: &[&str], status: i32) -> String {
     let output = peers(arguments, None);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = stderr(&output);
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
     assert!(output.stdout.is_empty(), "something was measured first");
     let ours = |line: &&str| line.starts_with("cachewise: ") || line.starts_with("error: ");
@@ -115,7 +113,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
     let file = written.to_str().expect("UTF-8");
     let arguments = ["--op", "copy,zero,compare", "--size", "100,8K", "--rounds", "15"];
     let output = peers(&[&arguments[..], &["--json", file]].concat(), Some(&profile));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = stderr(&output);
     assert!(output.status.success(), "{told}");
     assert!(!told.contains("left out"), "{told}");
     let record = record::read(&written).expect("a whole record");
@@ -142,7 +140,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
 fn hints_are_measured_with_their_reader_and_their_bystander() {
     let directory = tempfile::tempdir().expect("a directory");
     let written = directory.path().join("r.jsonl");
-    let output = Command::new(env!("CARGO_BIN_EXE_cachewise"))
+    let output = program()
         .args(["run", "hints", "--size", "128K", "--op", "copy", "--rounds", "15", "--json"])
         .arg(&written)
         .env("HOME", "/nonexistent")

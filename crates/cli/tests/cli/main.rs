@@ -1,0 +1,17 @@
+//! The command as a user meets it, one module a theme; `support` starts it.
+
+mod bad_input;
+mod environment;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod exec_pool;
+mod forking;
+mod guides;
+mod launches;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod learning;
+mod peers;
+mod reports;
+mod structure;
+mod support;
+mod verbs;
+mod verifying;

@@ -1,0 +1,61 @@
+//! The command as it was built, and what it says.
+
+use std::ffi::OsString;
+use std::process::{Command, Output};
+
+/// The command, without what this process was told by its environment.
+pub fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
+    let ours = std::env::vars_os().map(|(name, _)| name);
+    let ours = ours.filter(|name| name.to_string_lossy().starts_with("CACHEWISE_"));
+    for name in ours.chain(["NO_COLOR", "CLICOLOR_FORCE"].map(OsString::from)) {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub fn cachewise(arguments: &[&str]) -> Output {
+    program().args(arguments).output().expect("the program starts")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn stdout(output: &Output) -> String {
+    text(&output.stdout)
+}
+
+pub fn stderr(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// What it prints where it ends with that status.
+#[track_caller]
+pub fn ends(arguments: &[&str], status: i32) -> String {
+    let output = cachewise(arguments);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+pub fn ok(arguments: &[&str]) -> String {
+    ends(arguments, 0)
+}
+
+/// What it says on stderr where it refuses with that status.
+#[track_caller]
+pub fn refused(arguments: &[&str], status: i32) -> String {
+    let output = cachewise(arguments);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+/// The error line of ours, which must be the only one.
+#[track_caller]
+pub fn line(text: &str) -> &str {
+    let ours: Vec<&str> = text.lines().filter(|line| line.starts_with("cachewise: ")).collect();
+    assert_eq!(ours.len(), 1, "{text}");
+    ours[0]
+}
