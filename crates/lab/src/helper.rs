@@ -235,7 +235,8 @@ mod tests {
         let fork = Request::Fork { buffer: 4096, loops: 1 };
         let mut silent = Helper::start(Path::new("/bin/true"), None).expect("it starts");
         assert!(silent.ask(&fork).is_err());
-        let mut parrot = Helper::start(Path::new("/bin/cat"), None).expect("it starts");
+        let parrot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parrot.sh");
+        let mut parrot = Helper::start(&parrot, None).expect("it starts");
         let error = parrot.ask(&fork).expect_err("its own words").to_string();
         assert!(error.contains("accepted a helper's answer"), "{error}");
         assert!(parrot.ask_until(&fork, &|| true).is_ok_and(|answer| answer.is_none()));
