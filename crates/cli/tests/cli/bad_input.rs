@@ -5,7 +5,7 @@ use cachewise::profile::Profile;
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]

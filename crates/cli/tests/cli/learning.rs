@@ -3,7 +3,7 @@
 
 use super::exec_pool::{compiled, library};
 use crate::support::{program, text};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 const LIBRARY: &str = "libcachewise_preload.so";

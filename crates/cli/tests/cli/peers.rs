@@ -6,7 +6,7 @@ use cachewise::profile::{Decision, MAX_SIZE, Profile};
 use cachewise_kernels::Operation;
 use cachewise_measure::record;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn peers(arguments: &[&str], profile: Option<&Path>) -> Output {
     let mut command = program();

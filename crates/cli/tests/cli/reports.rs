@@ -1,10 +1,10 @@
 //! `report`, `compare`, `completions` and `man` as a user would type them: once for real, and every
 //! bad input once.
 
-use crate::support::{self, cachewise, ends, line, program, stderr, stdout};
+use crate::support::{self, cachewise, ends, line, stderr, stdout};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// One line of ours on stderr, which names what was wrong.

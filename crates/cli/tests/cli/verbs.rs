@@ -1,11 +1,11 @@
 //! Every verb once for real, as a user would type it.
 
-use crate::support::{cachewise, ok, program, stderr, stdout};
+use crate::support::{ok, program, stdout};
 use cachewise::profile::Profile;
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::record;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 #[test]
 fn help_of_every_verb() {
