@@ -8,12 +8,10 @@ use crate::LabError;
 use crate::bench::{Bench, Call, Cell, Task, each, is_copied, is_zeroed};
 use cachewise::Reuse;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
-use cachewise::profile::{Parallel, Supply};
+use cachewise::profile::Supply;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, TABLE};
 use cachewise_measure::record::names::{ALONE, CEILING, THREADS};
-use cachewise_measure::{
-    Figure, FigureKind, MemoryBudget, Place, Plan, Row, ThreadDecision, record,
-};
+use cachewise_measure::{Figure, FigureKind, MemoryBudget, Place, Plan, Row};
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by size and number of threads";
@@ -234,16 +232,6 @@ fn sizes(bench: &Bench) -> Vec<usize> {
 
 fn work(size: usize) -> f64 {
     (size as f64).max(8e6)
-}
-
-/// From what size on several threads pay, as a profile says it.
-#[must_use]
-pub fn paying(rows: &[Row]) -> Vec<Parallel> {
-    let line = |ThreadDecision { operation, supply, threads, from }: ThreadDecision| {
-        let supply = Supply::ALL.into_iter().find(|known| known.name() == supply)?;
-        Some(Parallel { operation: Operation::from_name(&operation)?, supply, threads, from })
-    };
-    record::paying(rows).into_iter().filter_map(line).collect()
 }
 
 #[cfg(test)]
