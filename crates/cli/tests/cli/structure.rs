@@ -21,8 +21,10 @@ fn uses() -> BTreeMap<String, BTreeSet<String>> {
             text.match_indices(&format!("{before}{other}")).any(|(at, found)| {
                 !text[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
             })
-        }) || text.contains(&format!("super::{{{other}"))
-            || text.contains(&format!(", {other}}}"))
+        }) || text.split("super::{").skip(1).any(|list| {
+            let names = list.split('}').next().unwrap_or_default().split(',');
+            names.map(|name| name.trim().split("::").next()).any(|name| name == Some(other))
+        })
     };
     files
         .iter()
