@@ -1,6 +1,6 @@
 //! `cachewise explain`: a decision, and the figures behind it.
 
-use super::learned;
+use super::{learned, profile_in_force};
 use crate::{args, output, status};
 use anyhow::{Context, bail};
 use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64};
@@ -61,6 +61,9 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
         text.push_str(&format!("entry: {entry}\n"));
     }
     let small = (args.size as u64) < FIRST_SIZE || kernel == "inlined";
+    // No line of a profile decides this size, but its record has the race of entries.
+    let in_force = || profile_in_force().filter(|_| small).map(Path::to_owned);
+    let path = path.or_else(in_force);
     if small {
         text.push_str(
             "calls this small are the entry's alone, whatever is decided for larger ones\n",
