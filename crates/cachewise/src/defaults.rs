@@ -43,7 +43,7 @@
 use crate::cpu::{Caches, Identity};
 use crate::dispatch::{self, Slot};
 use crate::entry;
-use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS};
+use crate::profile::{self, FIRST_SIZE, LIBC_FROM, MAX_SIZE, OPERATIONS};
 use crate::reuse::Reuse;
 use crate::system;
 use cachewise_kernels::{Features, Operation};
@@ -51,9 +51,6 @@ use cachewise_kernels::{Features, Operation};
 /// `rep` pays from here on (glibc's `rep_movsb_threshold` for 32-byte vectors); whole blocks of zeros
 /// certainly do.
 const STRING_FROM: u64 = 4096;
-
-/// What stores leave to the C library from here on; below, it is called for nothing.
-pub(crate) const LIBC_FROM: u64 = 2048;
 
 /// Writes the computed decisions into every row that `decided` has no bit for, and into the others
 /// below the first size that a profile decides.

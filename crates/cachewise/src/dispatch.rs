@@ -615,8 +615,8 @@ pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
             set(row, line.from, line.to, slot);
             // Below, the look-up and the jump cost more than a C library's routine can gain
             // (`docs/decisions/entry-stubs.md`): half a call's time at 512 bytes.
-            if slot == libc_slot(line.operation) && line.from < defaults::LIBC_FROM {
-                let to = line.to.min(defaults::LIBC_FROM - 1);
+            if slot == libc_slot(line.operation) && line.from < profile::LIBC_FROM {
+                let to = line.to.min(profile::LIBC_FROM - 1);
                 set(row, line.from, to, defaults::below_libc(line.operation, identity));
             }
             decided |= 1 << row;

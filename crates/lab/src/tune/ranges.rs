@@ -55,7 +55,20 @@ pub(super) fn choose(cost: &[Vec<Option<f64>>], sizes: &[usize], most: usize) ->
         chosen.push(at.1);
     }
     chosen.reverse();
+    settle(&mut chosen);
     chosen
+}
+
+/// Leaves to libc what is no range: a kernel at one size with libc on both sides was shown there and
+/// nowhere near.
+pub(super) fn settle(chosen: &mut [usize]) {
+    for at in 0..chosen.len() {
+        let libc = |other: Option<usize>| other.is_none_or(|other| chosen[other] == LIBC);
+        let above = (at + 1 < chosen.len()).then_some(at + 1);
+        if libc(at.checked_sub(1)) && libc(above) {
+            chosen[at] = LIBC;
+        }
+    }
 }
 
 /// A run of sizes with one arm.
@@ -120,6 +133,17 @@ mod tests {
         // Three ranges are one too many.
         let two = choose(&[level, holed], &SIZES, 2);
         assert!(two == [1, 1, 0, 0, 0] || two == [0, 0, 0, 1, 1], "{two:?}");
+    }
+
+    #[test]
+    fn a_single_size_is_no_range() {
+        let settled = |mut chosen: Vec<usize>| {
+            settle(&mut chosen);
+            chosen
+        };
+        assert_eq!(settled(vec![1, 0, 1, 0, 2]), [0; 5]);
+        assert_eq!(settled(vec![0, 1, 2, 0, 0]), [0, 1, 2, 0, 0]);
+        assert_eq!(settled(vec![1, 1, 0, 0, 0]), [1, 1, 0, 0, 0]);
     }
 
     #[test]

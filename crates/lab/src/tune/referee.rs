@@ -5,7 +5,7 @@
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan;
 use super::race::script;
-use super::ranges::{LIBC, MOST_RANGES, Range, arm_at, choose, ranges};
+use super::ranges::{LIBC, MOST_RANGES, Range, arm_at, choose, ranges, settle};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Facts, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
@@ -189,6 +189,7 @@ impl Trial {
                 *arm = LIBC;
             }
         }
+        settle(&mut self.chosen);
         while self.ranges(facts).len() > MOST_RANGES {
             let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
             for size in 0..self.chosen.len() {
