@@ -20,7 +20,7 @@ use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -183,6 +183,7 @@ fn one(
     let at_pool = candidates.iter().position(|candidate| candidate.name == POOL);
     let at_pool = at_pool.context("the pool is a candidate")?;
     let mut best: Option<(usize, f64)> = None;
+    let settling = Instant::now();
     for (at, candidate) in candidates.iter().enumerate().filter(|(at, _)| *at != at_pool) {
         let Some((_, run)) = ran(candidate)? else { return Ok(Outcome::Stopped) };
         if at > 0 && best.is_none_or(|(_, seconds)| run.seconds < seconds) {
@@ -194,7 +195,8 @@ fn one(
     let candidates: Vec<_> = candidates.iter().cloned().chain([stacked]).collect();
     // Settled before the first of them: whoever stops when he likes the interval has none.
     let all = candidates.len();
-    let round = Duration::from_secs_f64(all as f64 * first.seconds);
+    // As those runs took, with what a process needs to begin and end; the two others are taken to be like them.
+    let round = settling.elapsed().mul_f64(all as f64 / (all - 2) as f64);
     let left = turn.share.saturating_sub(begun.elapsed() + round);
     let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);
     let mut resident = vec![Vec::new(); all];
