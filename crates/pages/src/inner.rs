@@ -731,22 +731,20 @@ impl Inner {
     /// Makes one portion of free memory resident, if there is to be more of it. False when that is done,
     /// or cannot be.
     pub(crate) fn grow_ahead(&self) -> bool {
-        if !self.is_behind() {
-            return false;
-        }
-        let more = self.grow_portion();
-        if !more {
-            self.stay_behind();
-        }
-        more
+        self.is_behind() && self.grow_portion()
     }
 
     fn grow_portion(&self) -> bool {
         let _working = Working::begin();
-        let Ok(mut guard) = self.lock() else { return false };
+        let Ok(mut guard) = self.lock() else {
+            self.stay_behind();
+            return false;
+        };
         let mut buddy = guard.buddy();
         let counts = buddy.core().counts();
+        // Forgotten under the lock, as it is remembered: nobody who falls behind meanwhile is overheard.
         if counts.dirty + counts.zero_resident >= self.mark(&counts) {
+            self.stay_behind();
             return false;
         }
         // Portion follows portion, so that larger blocks come of them.
@@ -755,12 +753,18 @@ impl Inner {
             self.grow(&mut buddy, order);
             buddy.take_absent(order, owner)
         });
+        if taken.is_none() {
+            self.stay_behind();
+        }
         drop(guard);
         let Some((index, order)) = taken else { return false };
         let length = self.bytes(order);
         // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
         let populated = unsafe { os::populate(self.address(index), length) };
         let state = if populated.is_ok() { State::ZeroResident } else { State::ZeroAbsent };
+        if populated.is_err() {
+            self.stay_behind();
+        }
         let Ok(mut guard) = self.lock() else { return false };
         let landed = guard.buddy().land(index, order, state, now());
         drop(guard);
