@@ -1,7 +1,7 @@
 //! The library, and the example of a kernel's author, for a target that has no operating system.
 
 use crate::ci::Ended;
-use crate::command::{cargo, made, output, text};
+use crate::command::{cargo, libraries, output, text};
 use anyhow::{Context as _, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,7 +40,7 @@ pub fn run() -> Result<Ended> {
 fn build() -> Result<(PathBuf, PathBuf)> {
     let mut command = cargo(&["build", "-p", "cachewise", "-p", "cachewise-kernels"]);
     command.args(["--no-default-features", "--target", TARGET, "--message-format", "json"]);
-    let mut made = made(&output(command.env("RUSTFLAGS", "-D warnings"))?.stdout);
+    let mut made = libraries(&output(command.env("RUSTFLAGS", "-D warnings"))?.stdout);
     let mut file = |name: &str| made.remove(name).with_context(|| format!("cargo made no {name}"));
     Ok((file("cachewise")?, file("cachewise_kernels")?))
 }

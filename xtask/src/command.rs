@@ -37,16 +37,40 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The files that cargo says it made (`--message-format json`): programs, else libraries, by target.
-pub fn made(told: &[u8]) -> BTreeMap<String, PathBuf> {
-    let file = |line: &str| {
+/// The programs that cargo says it made (`--message-format json`), by target.
+pub fn programs(told: &[u8]) -> BTreeMap<String, PathBuf> {
+    made(told, |message| message["executable"].as_str())
+}
+
+/// The libraries for other Rust code that it says it made.
+pub fn libraries(told: &[u8]) -> BTreeMap<String, PathBuf> {
+    made(told, |message| {
+        let mut files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());
+        files.find(|file| file.ends_with(".rlib"))
+    })
+}
+
+fn made(told: &[u8], file: fn(&serde_json::Value) -> Option<&str>) -> BTreeMap<String, PathBuf> {
+    let of_line = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let name = message["target"]["name"].as_str()?.to_owned();
-        let library = || {
-            let files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());
-            files.into_iter().find(|file| file.ends_with(".rlib"))
-        };
-        Some((name, message["executable"].as_str().or_else(library)?.into()))
+        Some((message["target"]["name"].as_str()?.to_owned(), file(&message)?.into()))
     };
-    text(told).lines().filter_map(file).collect()
+    text(told).lines().filter_map(of_line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_and_a_library_of_one_name_are_told_apart() {
+        let told = br#"{"target":{"name":"a"},"filenames":["/t/liba.rlib"],"executable":null}
+{"target":{"name":"a"},"filenames":["/t/a"],"executable":"/t/a"}
+{"target":{"name":"b"},"filenames":["/t/libb.rlib","/t/libb.rmeta"],"executable":null}
+{"reason":"build-finished"}"#;
+        let names = |found: BTreeMap<String, PathBuf>| found.into_iter().collect::<Vec<_>>();
+        assert_eq!(names(programs(told)), [("a".to_owned(), "/t/a".into())]);
+        let [a, b] = ["a", "b"].map(|name| (name.to_owned(), format!("/t/lib{name}.rlib").into()));
+        assert_eq!(names(libraries(told)), [a, b]);
+    }
 }

@@ -8,7 +8,7 @@
 //! Emulation proves bytes, never speed: no time from it is kept.
 
 use crate::ci::Ended;
-use crate::command::{cargo, made, output, root};
+use crate::command::{cargo, output, programs, root};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -210,7 +210,7 @@ fn build_tests(target: &Path) -> Result<PathBuf> {
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .current_dir(root())
         .stderr(Stdio::inherit());
-    made(&output(&mut command)?.stdout).remove("kernels").context("cargo named no test binary")
+    programs(&output(&mut command)?.stdout).remove("kernels").context("cargo named no test binary")
 }
 
 /// A memory disk with a console and one program, in the `newc` format (Linux,

@@ -13,7 +13,7 @@
 mod libraries;
 
 use crate::ci::Ended;
-use crate::command::{made, root};
+use crate::command::{programs, root};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -244,7 +244,7 @@ fn cargo(
         .output()
         .context("/usr/bin/cargo could not be started")?;
     ensure!(output.status.success(), "the programs for {} did not build", target.name);
-    Ok(made(&output.stdout))
+    Ok(programs(&output.stdout))
 }
 
 /// Runs a test binary, passes on what it says, counts.
