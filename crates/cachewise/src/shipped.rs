@@ -52,7 +52,8 @@ pub(crate) fn find(table: &'static [Shipped], signature: &Signature) -> Option<&
     })
 }
 
-#[cfg(all(test, feature = "std"))]
+// Their kernels are those of x86-64.
+#[cfg(all(test, feature = "std", target_arch = "x86_64"))]
 mod tests {
     extern crate std;
     use super::*;
