@@ -6,8 +6,8 @@ prepare)
     need_python "import pandas" "pandas not installed"
     ;;
 run)
-    OPENBLAS_NUM_THREADS=1 "$(cat "$PREPARED/python")" - "$(part 8)" <<'PYTHON'
-import os, sys, time
+    export OPENBLAS_NUM_THREADS=1
+    timed_work "$(part 8)" <<'PYTHON'
 import numpy as np
 import pandas as pd
 
@@ -23,15 +23,8 @@ def work():
     joined["d"] = joined.c * joined.weight
     return joined.groupby("key")[["c", "d"]].sum()
 
-result = work()
-seconds = 0.0
-for _ in range(int(sys.argv[1])):
-    begun = time.perf_counter()
-    result = work()
-    seconds += time.perf_counter() - begun
-with open(os.environ["SECONDS_FILE"], "w") as file:
-    file.write(repr(seconds))
-print(result.round(6).sum().to_dict(), len(result))
+def report(result):
+    print(result.round(6).sum().to_dict(), len(result))
 PYTHON
     ;;
 esac

@@ -6,8 +6,8 @@ prepare)
     need_python "from PIL import Image" "Pillow not installed"
     ;;
 run)
-    "$(cat "$PREPARED/python")" - "$(part 8)" <<'PYTHON'
-import hashlib, os, sys, time
+    timed_work "$(part 8)" <<'PYTHON'
+import hashlib
 from PIL import Image, ImageChops, ImageFilter
 
 picture = Image.radial_gradient("L").resize((4000, 3000))
@@ -19,15 +19,8 @@ def work():
     grey = mixed.convert("L").point(lambda value: value // 2)
     return Image.merge("RGB", (grey, grey, grey)).resize((800, 600), Image.Resampling.BOX)
 
-result = work()
-seconds = 0.0
-for _ in range(int(sys.argv[1])):
-    begun = time.perf_counter()
-    result = work()
-    seconds += time.perf_counter() - begun
-with open(os.environ["SECONDS_FILE"], "w") as file:
-    file.write(repr(seconds))
-print(result.size, hashlib.sha256(result.filter(ImageFilter.BLUR).tobytes()).hexdigest())
+def report(result):
+    print(result.size, hashlib.sha256(result.filter(ImageFilter.BLUR).tobytes()).hexdigest())
 PYTHON
     ;;
 esac

@@ -33,6 +33,28 @@ need_python() {
     exit 77
 }
 
+# timed_work TIMES: runs the Python program on standard input, which defines work() and report(result).
+# work() is called once, and then TIMES times, timed.
+timed_work() {
+    {
+        cat
+        cat <<'PYTHON'
+
+import os, sys, time
+result = work()
+seconds = 0.0
+for _ in range(int(sys.argv[1])):
+    begun = time.perf_counter()
+    result = work()
+    seconds += time.perf_counter() - begun
+with open(os.environ["SECONDS_FILE"], "w") as file:
+    file.write(repr(seconds))
+report(result)
+PYTHON
+    } >program.py
+    "$(cat "$PREPARED/python")" program.py "$1"
+}
+
 # material BYTES FILE...: so much of these files, in the file `material`.
 material() {
     bytes=$1

@@ -199,8 +199,8 @@ fn test() -> Result<Ended> {
 /// everything is built with another configuration.
 fn loom() -> Result<Ended> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    // The pool's tests are built with the library, and that with the table of sites, which loom's gate is not
-    // made for.
+    // The pool's tests are built with the library, and that with the table of sites, which loom's
+    // gate is not made for.
     let parts = [("cachewise-learn", "--cfg loom_gate"), ("cachewise-pages", "--cfg loom")];
     for (package, flags) in parts {
         let mut command =

@@ -6,7 +6,8 @@
 //! not keep the others from being run; in the end the status is 1. The tables go to stdout and, as
 //! Markdown and JSON, to the files that are named.
 //!
-//! [`script`] starts them, [`counts`] adds up what was called; what runs them is `cachewise_measure::whole`.
+//! [`script`] starts them, [`counts`] adds up what was called; what runs them is
+//! `cachewise_measure::whole`.
 
 pub mod applications;
 mod counts;

@@ -34,7 +34,8 @@ pub struct Run {
     pub seconds: f64,
     /// Of CPU, of all that it started and of the servers that it left to end.
     pub cpu: f64,
-    /// Bytes of memory that the largest of its processes held at most, of those that it waited for itself.
+    /// Bytes of memory that the largest of its processes held at most, of those that it waited for
+    /// itself.
     pub resident: u64,
     /// How it ended.
     pub status: ExitStatus,

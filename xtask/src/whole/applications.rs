@@ -195,7 +195,8 @@ fn one(
     let candidates: Vec<_> = candidates.iter().cloned().chain([stacked]).collect();
     // Settled before the first of them: whoever stops when he likes the interval has none.
     let all = candidates.len();
-    // As those runs took, with what a process needs to begin and end; the two others are taken to be like them.
+    // As those runs took, with what a process needs to begin and end; the two others are taken to
+    // be like them.
     let round = settling.elapsed().mul_f64(all as f64 / (all - 2) as f64);
     let left = turn.share.saturating_sub(begun.elapsed() + round);
     let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);

@@ -138,8 +138,8 @@ fn what_cannot_be_done_is_refused_in_a_line() {
     home.refused(&["forget"], 2, "PROGRAM");
     let missing = home.with_library("learn", &["--", "no-such-program-anywhere"]);
     assert_eq!(missing.status.code(), Some(127));
-    // What is no section is told with its file and line, before anything is run; a damaged one is told, and
-    // learned anew.
+    // What is no section is told with its file and line, before anything is run; a damaged one is
+    // told, and learned anew.
     let learned = home.with_library("learn", &["--", &home.program()]);
     assert!(learned.status.success());
     let config = home.0.path().join("config/cachewise");

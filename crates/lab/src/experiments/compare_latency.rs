@@ -5,14 +5,14 @@
 //! from this machine's files: pages compared as ksmd compares them, whole passes in turns. And single
 //! calls of that workload as distributions, cut at 1000 and at 5000 ns, in three launches.
 
-use super::support::{at_least_one, field, is_plain, widest_class};
+use super::support::{at_least_one, field, is_plain, of_pages, widest_class};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
 use crate::bench::{Call, Cell, Task, each};
 use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass};
 use cachewise_measure::record::names::{
-    BELOW_100, CLOCK_COST, CLOCK_STEP, EQUAL, FIRST_DIFFERENCE, LAUNCH, OWN_PROCESS, WITHIN, flag,
+    BELOW_100, CLOCK_COST, CLOCK_STEP, FIRST_DIFFERENCE, LAUNCH, OWN_PROCESS, flag,
 };
 use cachewise_measure::{CellKey, Contents, Figure, FigureKind, PairedRatio, Place, Row};
 use launch::{Order, Outcome};
@@ -194,14 +194,8 @@ fn workload(
     let (operation, plan) = (Operation::Compare, setting.plan(false));
     let task = Task { experiment: experiment.name, operation, size: PAGE_SIZE, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    for mut row in found.rows() {
-        // One call of the candidate is all comparisons.
-        row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
-        row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
-        row.extra.extend(WITHIN.iter().zip(within).map(|(name, part)| ((*name).to_owned(), part)));
-        row.extra.insert(EQUAL.into(), equal as f64 / (equal + different).max(1) as f64);
-        setting.out.row(row)?;
-    }
+    let equal = equal as f64 / (equal + different).max(1) as f64;
+    of_pages(setting, &found, made, within, equal)?;
     setting.out.advance("pages", 10.0);
     Ok(())
 }

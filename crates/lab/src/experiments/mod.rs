@@ -68,8 +68,8 @@ pub struct Options {
     pub peers: Vec<crate::peers::Peer>,
     /// Sizes and alignments to call with, or first differences, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
-    /// Tunables under which libc is a further peer, in a process of the `helper`'s ([`crate::elsewhere`]);
-    /// without them that row is left out.
+    /// Tunables under which libc is a further peer, in a process of the `helper`'s
+    /// ([`crate::elsewhere`]); without them that row is left out.
     pub tunables: Option<String>,
     /// The program that serves [`crate::helper`]'s requests; without one, experiments leave out what
     /// takes a process of its own, and say so.
@@ -432,6 +432,16 @@ impl Setting<'_, '_> {
             option: "--residency",
             found: format!("{source}:{destination}"),
             accepted: format!("no residency here ({why})"),
+        })
+    }
+
+    /// Likewise.
+    fn refuse_sizes(&self, why: &str) -> Result<(), LabError> {
+        let Some(size) = self.options.sizes.first() else { return Ok(()) };
+        Err(LabError::Unsuited {
+            option: "--size",
+            found: size.to_string(),
+            accepted: format!("no size here ({why})"),
         })
     }
 

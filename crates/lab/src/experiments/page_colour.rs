@@ -9,18 +9,18 @@
 use super::support::{at_least_one, field, widest};
 use super::{Experiment, Setting};
 use crate::LabError;
-use crate::bench::{Call, Cell, Task};
+use crate::bench::{Call, Cell, Task, each};
 use crate::routines::Routine;
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
+use cachewise_kernels::{Function, Kernel, Operation};
 use cachewise_measure::record::names::{COLOURS, PAGES_OF};
-use cachewise_measure::{
-    Arena, Candidate, Figure, FigureKind, Level, MemoryBudget, PagePolicy, Place,
-};
+use cachewise_measure::{Arena, Figure, FigureKind, Level, MemoryBudget, PagePolicy, Place};
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
 
-/// Pages of one colour of the last level: more than it has ways.
-const LLC_PAGES: usize = 64;
+/// Pages of one colour that are zeroed, at most, for each way of the cache: as many as it has ways
+/// fit it.
+const PAGES_PER_WAY: usize = 4;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Zeroing by the colours of a buffer's pages";
@@ -30,38 +30,31 @@ pub(super) fn figures() -> Vec<Figure> {
 
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("a page's colour decides where it can be")?;
-    if let Some(&size) = setting.options.sizes.first() {
-        return Err(LabError::Unsuited {
-            option: "--size",
-            found: size.to_string(),
-            accepted: "no size here (it follows from the cache)".to_owned(),
-        });
-    }
+    setting.refuse_sizes("it follows from the cache")?;
     let features = setting.bench.features;
     let straight = widest(Operation::Zero, features);
     let routines = field(setting, Operation::Zero, |kernel: &Kernel| {
         straight.is_some_and(|(a, b)| kernel.name == a.name || kernel.name == b.name)
     })?;
     at_least_one(&[&routines])?;
-    let levels = levels()?;
-    let l2_bytes = setting.bench.machine.caches.l2.bytes;
-    let wanted = levels.iter().map(|&(level, colours)| match level {
-        // Enough of one colour for half of the level, and as much again for luck.
-        Level::L2 => l2_bytes * colours,
-        _ => 2 * LLC_PAGES * colours * PAGE_SIZE,
-    });
+    let page = rustix::param::page_size();
+    let cpu = rustix::thread::sched_getcpu();
+    let caches = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}/cache"));
+    let levels = coloured(&caches, page)?;
+    // Twice what is used of one colour, for luck.
+    let wanted = levels.iter().map(|cache| 2 * cache.most() * cache.colours * page);
     let bytes = wanted.max().unwrap_or(0).min(MemoryBudget::process().left() / 2);
     let arena = Arena::new(bytes, PagePolicy::Small, setting.bench.seed)?;
-    let mut pages: Vec<(u64, usize)> = frames(&arena)?.into_iter().zip(0..).collect();
+    let mut pages: Vec<(u64, usize)> = frames(&arena, page)?.into_iter().zip(0..).collect();
     setting.out.begin(experiment.name, levels.len() as f64);
-    let l2_colours = levels[0].1;
-    for (level, colours) in levels {
+    let l2_colours = levels[0].colours;
+    for cache in &levels {
+        let Coloured { level, colours, .. } = *cache;
         if level != Level::L2 {
             // Of one colour of the L2, so that the last level's alone differ.
             pages.retain(|(frame, _)| *frame % l2_colours as u64 == 0);
         }
-        let most = if level == Level::L2 { l2_bytes / 2 / PAGE_SIZE } else { LLC_PAGES };
-        match buffers(&pages, colours, most) {
+        match buffers(&pages, cache) {
             Some(buffers) => one_level(experiment, setting, &routines, &arena, level, &buffers)?,
             None => setting.out.note(format!(
                 "skipped the colours of the {level}: too few pages of one of {colours} were found"
@@ -72,38 +65,57 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-/// The unified caches behind the L1, with how many colours each has.
-fn levels() -> Result<Vec<(Level, usize)>, LabError> {
-    let mut found = Vec::new();
-    for index in 0..8 {
-        let read = |name: &str| {
-            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
-            read_to_string(path).ok().map(|text| text.trim().to_owned())
-        };
-        let number = |name: &str| read(name)?.parse::<usize>().ok();
-        let (Some(level), Some(sets), Some(line)) =
-            (number("level"), number("number_of_sets"), number("coherency_line_size"))
-        else {
-            continue;
-        };
-        let colours = sets * line / PAGE_SIZE;
-        match level {
-            2 if colours > 1 => found.push((Level::L2, colours)),
-            3 if colours > 1 => found.push((Level::Llc, colours)),
-            _ => {}
+/// A cache whose sets are more than one page fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Coloured {
+    level: Level,
+    colours: usize,
+    ways: usize,
+}
+
+impl Coloured {
+    /// Pages of one colour that are zeroed at most. All of the L2 has `ways` of each colour.
+    fn most(&self) -> usize {
+        PAGES_PER_WAY * self.ways
+    }
+}
+
+/// The L2 and the last level behind it, of the caches below `directory` (a CPU's, in sysfs).
+fn coloured(directory: &Path, page: usize) -> Result<Vec<Coloured>, LabError> {
+    let mut found: Vec<(usize, usize, usize)> = Vec::new();
+    for index in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let read = |name: &str| read_to_string(index.path().join(name)).unwrap_or_default();
+        let number = |name: &str| read(name).trim().parse::<usize>().ok();
+        if let (Some(level), Some(sets), Some(line), Some(ways)) = (
+            number("level"),
+            number("number_of_sets"),
+            number("coherency_line_size"),
+            number("ways_of_associativity"),
+        ) && read("type").trim() != "Instruction"
+        {
+            found.push((level, sets * line / page, ways));
         }
     }
     found.sort_unstable();
-    if found.first().is_none_or(|(level, _)| *level != Level::L2) {
-        let why = "the system does not say how many sets the L2 has (found no such number in \
-                   /sys/devices/system/cpu/cpu0/cache)";
-        return Err(LabError::Nothing { why: why.to_owned() });
+    let cache = |level, wanted: Option<&(usize, usize, usize)>| {
+        let &(_, colours, ways) = wanted?;
+        (colours > 1 && ways > 0).then_some(Coloured { level, colours, ways })
+    };
+    let l2 = cache(Level::L2, found.iter().find(|(level, ..)| *level == 2));
+    let last = cache(Level::Llc, found.last().filter(|(level, ..)| *level > 2));
+    match l2 {
+        Some(l2) => Ok([Some(l2), last].into_iter().flatten().collect()),
+        None => Err(LabError::Nothing {
+            why: format!(
+                "the system does not say how many sets and ways the L2 has (no such numbers in {})",
+                directory.display()
+            ),
+        }),
     }
-    Ok(found)
 }
 
 /// The frame number of every page of an arena.
-fn frames(arena: &Arena) -> Result<Vec<u64>, LabError> {
+fn frames(arena: &Arena, page: usize) -> Result<Vec<u64>, LabError> {
     let refused = |found: String| LabError::Nothing {
         why: format!(
             "page frame numbers cannot be read: /proc/self/pagemap: found {found}; it tells them to \
@@ -112,8 +124,8 @@ fn frames(arena: &Arena) -> Result<Vec<u64>, LabError> {
     };
     let io = |error: std::io::Error| refused(error.to_string());
     let mut file = File::open("/proc/self/pagemap").map_err(io)?;
-    file.seek(SeekFrom::Start((arena.as_mut_ptr() as usize / PAGE_SIZE * 8) as u64)).map_err(io)?;
-    let mut entries = vec![0; arena.len() / PAGE_SIZE * 8];
+    file.seek(SeekFrom::Start((arena.as_mut_ptr() as usize / page * 8) as u64)).map_err(io)?;
+    let mut entries = vec![0; arena.len() / page * 8];
     file.read_exact(&mut entries).map_err(io)?;
     let frames: Vec<u64> = entries.chunks_exact(8).map(frame).collect();
     if frames.contains(&0) { Err(refused("zeros".to_owned())) } else { Ok(frames) }
@@ -132,14 +144,15 @@ struct Buffers {
     colours: [usize; 3],
 }
 
-/// None where there are too few pages of one colour to exceed any cache's ways.
-fn buffers(pages: &[(u64, usize)], colours: usize, most: usize) -> Option<Buffers> {
+/// None where there are too few pages of one colour to exceed the cache's ways.
+fn buffers(pages: &[(u64, usize)], cache: &Coloured) -> Option<Buffers> {
+    let colours = cache.colours;
     let mut of_colour = vec![Vec::new(); colours];
     for &(frame, page) in pages {
         of_colour[(frame % colours as u64) as usize].push(page);
     }
     let one = of_colour.iter().max_by_key(|pages| pages.len())?;
-    let count = one.len().min(most);
+    let count = one.len().min(cache.most());
     let longest = one.len();
     let every: Vec<usize> = (0..longest)
         .flat_map(|nth| of_colour.iter().filter_map(move |pages| pages.get(nth).copied()))
@@ -152,7 +165,7 @@ fn buffers(pages: &[(u64, usize)], colours: usize, most: usize) -> Option<Buffer
         of_colour.iter().filter(of).count()
     };
     let colours = [has(&chosen[0]), has(&chosen[1]), has(&chosen[2])];
-    (count >= LLC_PAGES / 2).then_some(Buffers { pages: chosen, colours })
+    (count >= 2 * cache.ways).then_some(Buffers { pages: chosen, colours })
 }
 
 /// Every routine on every buffer, in turns.
@@ -164,7 +177,7 @@ fn one_level(
     level: Level,
     buffers: &Buffers,
 ) -> Result<(), LabError> {
-    let start = arena.as_mut_ptr();
+    let (start, bytes) = (arena.as_mut_ptr(), rustix::param::page_size());
     let mut calls: Vec<Call<'_>> = Vec::new();
     for routine in routines {
         for (buffer, of) in buffers.pages.iter().zip(PAGES_OF) {
@@ -172,24 +185,21 @@ fn one_level(
             calls.push(Call::new(format!("{}, {of}", routine.name), move |places: &[Place]| {
                 for page in places.iter().flat_map(|_| buffer) {
                     // SAFETY: a page of the arena that nobody else uses; this CPU runs the kernel.
-                    unsafe { zero(start.wrapping_add(page * PAGE_SIZE), PAGE_SIZE) };
+                    unsafe { zero(start.wrapping_add(page * bytes), bytes) };
                 }
             }));
         }
     }
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
-    let size = buffers.pages[0].len() * PAGE_SIZE;
+    let size = buffers.pages[0].len() * bytes;
     // The places are not used: the pages are the arena's.
     let (cell, plan) = (Cell::reused("pages"), setting.plan(false));
     let operation = Operation::Zero;
     let task = Task { experiment: experiment.name, operation, size, cell, plan };
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for page in buffers.pages.iter().flatten() {
         // SAFETY: a page of the arena, written and used by nobody else now.
-        let bytes =
-            unsafe { std::slice::from_raw_parts(start.wrapping_add(page * PAGE_SIZE), PAGE_SIZE) };
-        if bytes.iter().any(|byte| *byte != 0) {
+        let found = unsafe { std::slice::from_raw_parts(start.wrapping_add(page * bytes), bytes) };
+        if found.iter().any(|byte| *byte != 0) {
             let what = format!("page {page} of a buffer was not zeroed");
             return Err(LabError::WrongBytes { what });
         }
@@ -217,13 +227,50 @@ mod tests {
     fn buffers_have_the_colours_they_are_named_after() {
         let pages: Vec<(u64, usize)> =
             (0..1024).map(|page| (7 + 3 * page, page as usize)).collect();
+        let cache = Coloured { level: Level::L2, colours: 16, ways: 12 };
         let Buffers { pages: [one, every, given], colours } =
-            buffers(&pages, 16, 48).expect("64 of each");
+            buffers(&pages, &cache).expect("64 of each");
         assert!(one.len() == 48 && every.len() == 48 && given.len() == 48);
         assert_eq!(colours, [1, 16, 16]);
         assert!(one.iter().all(|page| pages[*page].0 % 16 == pages[one[0]].0 % 16));
         assert_eq!(given, (0..48).collect::<Vec<_>>());
-        assert!(buffers(&pages, 512, 48).is_none(), "two of each are too few");
+        assert!(
+            buffers(&pages, &Coloured { colours: 512, ..cache }).is_none(),
+            "two of each are too few"
+        );
+    }
+
+    #[test]
+    fn caches_are_told_by_level_and_kind_not_by_their_number() {
+        let tree = tempfile::tempdir().expect("a directory");
+        let plant = |index: &str, level: u32, kind: &str, sets: u32, ways: u32| {
+            let at = tree.path().join(index);
+            std::fs::create_dir_all(&at).expect("a directory");
+            let numbers = [
+                ("level", level),
+                ("number_of_sets", sets),
+                ("coherency_line_size", 64),
+                ("ways_of_associativity", ways),
+            ];
+            for (name, number) in numbers {
+                std::fs::write(at.join(name), format!("{number}\n")).expect("written");
+            }
+            std::fs::write(at.join("type"), format!("{kind}\n")).expect("written");
+        };
+        let found = |page| coloured(tree.path(), page).map_err(|error| error.to_string());
+        assert!(found(4096).is_err_and(|text| text.contains("sets and ways the L2 has")));
+        plant("index0", 4, "Unified", 65536, 20);
+        plant("index1", 1, "Data", 64, 12);
+        plant("index2", 2, "Instruction", 512, 8);
+        plant("index3", 2, "Unified", 1024, 16);
+        let l2 = Coloured { level: Level::L2, colours: 16, ways: 16 };
+        let last = Coloured { level: Level::Llc, colours: 1024, ways: 20 };
+        assert_eq!(found(4096), Ok(vec![l2, last]));
+        assert_eq!((l2.most(), last.most()), (64, 80));
+        // The L2 is one colour of pages of 64 KiB.
+        assert!(found(65536).is_err());
+        let l2 = Coloured { colours: 4, ..l2 };
+        assert_eq!(found(16384), Ok(vec![l2, Coloured { colours: 256, ..last }]));
     }
 
     #[test]

@@ -2,20 +2,21 @@
 //! vector registers: integers alone; vectors between saving and restoring them; and the first 64 bytes
 //! by integers, then saving, vectors and restoring only where those are equal.
 //!
-//! Pairs of pages lie in memory, as ksmd meets most, and then in the L2; each with a first difference drawn from a distribution: the seed's
-//! (004.6), or that of `--distribution FILE`, one line of `position:probability` with 4096 for equal
-//! pages. The C library and this library's own entry stand beside them as what a program would call.
+//! Pairs of pages lie in memory, as ksmd meets most, and then in the L2; each with a first difference
+//! drawn from a distribution: the seed's (004.6), or that of `--distribution FILE`, one line of
+//! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
+//! beside them as what a program would call.
 
-use super::support::{is_plain, widest_class};
+use super::support::{is_plain, of_pages, widest_class};
 use super::{Experiment, Setting};
 use crate::LabError;
-use crate::bench::{Call, Cell, Task};
+use crate::bench::{Call, Cell, Task, each};
 use crate::distributions::{draw, read_list};
 use crate::routines::{Routine, libc_reference, library};
 use cachewise_kernels::table::CompareFn;
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, TABLE, find};
-use cachewise_measure::record::names::{EQUAL, PAIRS, WITHIN};
-use cachewise_measure::{Arena, Candidate, Contents, Figure, FigureKind, PagePolicy, Place};
+use cachewise_measure::record::names::PAIRS;
+use cachewise_measure::{Arena, Contents, Figure, FigureKind, MemoryBudget, PagePolicy, Place};
 
 /// Seed 004.6: of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
 /// anywhere behind. It says nothing of equal pages.
@@ -32,13 +33,7 @@ pub(super) fn figures() -> Vec<Figure> {
 
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("pages are too many for any cache")?;
-    if let Some(&size) = setting.options.sizes.first() {
-        return Err(LabError::Unsuited {
-            option: "--size",
-            found: size.to_string(),
-            accepted: "no size here (pages of 4096 bytes)".to_owned(),
-        });
-    }
+    setting.refuse_sizes("pages of 4096 bytes")?;
     let accepted = "position:probability,.. with positions up to 4096, which is equal pages";
     let positions = match &setting.options.distribution {
         Some(file) => read_list(file, accepted, PAGE_SIZE)?,
@@ -83,24 +78,14 @@ fn compared(
     if let (Some(integers), Some(vectors)) = (&integers, &vectors) {
         calls.extend(saved(setting, pairs, integers, vectors)?);
     }
-    let mut candidates: Vec<&mut dyn Candidate> =
-        calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
     // The places are not used: the pages are the pairs'.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
     let (operation, plan) = (Operation::Compare, setting.plan(false));
     let task = Task { experiment: experiment.name, operation, size: PAGE_SIZE, cell, plan };
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
+    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let made = pairs.firsts.len();
-    for mut row in found.rows() {
-        // One call of the candidate is all pairs.
-        row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
-        row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
-        let within = WITHIN.iter().zip([16, 32, 64]);
-        row.extra.extend(within.map(|(name, most)| ((*name).to_owned(), pairs.within(most))));
-        row.extra.insert(EQUAL.into(), pairs.equal());
-        setting.out.row(row)?;
-    }
-    Ok(())
+    let within = [16, 32, 64].map(|most| pairs.within(most));
+    of_pages(setting, &found, made, within, pairs.equal())
 }
 
 /// Pairs of pages beside each other in memory, in the order in which they are compared.
@@ -114,7 +99,7 @@ struct Pairs {
 
 impl Pairs {
     fn new(seed: u64, wanted: usize, positions: &[(usize, f64)]) -> Result<Pairs, LabError> {
-        let room = cachewise_measure::MemoryBudget::process().left() / 2;
+        let room = MemoryBudget::process().left() / 2;
         let count = wanted.min(room) / (2 * PAGE_SIZE);
         let arena = Arena::new(count * 2 * PAGE_SIZE, PagePolicy::Default, seed)?;
         let mut random = fastrand::Rng::with_seed(seed);

@@ -12,8 +12,7 @@
 use super::support::{listed, present};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::Placement;
-use crate::bench::{Cell, Task};
+use crate::bench::{Cell, Placement, Task, each};
 use crate::forking::Forker;
 use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
@@ -184,7 +183,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let also_cold = if setting.options.classic { 1.0 } else { 2.0 };
     setting.out.begin(experiment.name, also_cold * total);
     for &(buffer, loops) in &buffers {
-        one_buffer(experiment, setting, &pairs, buffer, loops)?;
+        one_buffer(experiment, setting, &pairs, (buffer, loops), false)?;
         let done = weight(setting, buffer, loops);
         setting.out.advance(&bytes(buffer), done);
     }
@@ -193,7 +192,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     }
     for &(buffer, loops) in &buffers {
         if !setting.options.quick || COLD_QUICK.contains(&buffer) || buffers.len() == 1 {
-            cold(experiment, setting, &pairs, buffer, loops)?;
+            one_buffer(experiment, setting, &pairs, (buffer, loops), true)?;
         }
         let done = weight(setting, buffer, loops);
         setting.out.advance(&format!("{}, {COLD_DESTINATION}", bytes(buffer)), done);
@@ -201,63 +200,33 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-/// Everybody at one buffer, every destination in memory.
-fn cold(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-    pairs: &[Pair],
-    buffer: usize,
-    loops: usize,
-) -> Result<(), LabError> {
-    let mut plan = setting.plan(false);
-    plan.max_sample_ns = 5e7;
-    plan.calls = Some(calls(setting, buffer, loops));
-    let cell = Cell {
-        destination: Placement::at(Level::Dram, 0),
-        ..Cell::reused(COLD_DESTINATION).page_aligned()
-    };
-    let size = (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE + buffer;
-    let task = Task { experiment: experiment.name, operation: Operation::Copy, size, cell, plan };
-    // A huge page for each loop would leave room for few.
-    let mut copiers: Vec<Copier<'_>> = pairs
-        .iter()
-        .filter(|pair| pair.grain == PAGE_SIZE)
-        .map(|pair| Copier { pair, buffer, calls: 0, zeroed: 0, copied: 0 })
-        .collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        copiers.iter_mut().map(|copier| copier as &mut dyn Candidate).collect();
-    let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
-    for (copier, mut row) in copiers.iter().zip(found.rows()) {
-        row.cell.size = buffer as u64;
-        row.extra.extend(copier.counted(loops));
-        setting.out.row(row)?;
-    }
-    Ok(())
-}
-
-/// Everybody at one buffer.
+/// Everybody at one buffer: its destinations where the last loop left them, or all in memory.
 fn one_buffer(
     experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     pairs: &[Pair],
-    buffer: usize,
-    loops: usize,
+    (buffer, loops): (usize, usize),
+    cold: bool,
 ) -> Result<(), LabError> {
     let mut plan = setting.plan(false);
     plan.max_sample_ns = 5e7;
     plan.calls = Some(calls(setting, buffer, loops));
-    let task = Task {
-        experiment: experiment.name,
-        operation: Operation::Copy,
-        size: (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE + buffer.next_multiple_of(HUGE),
-        cell: Cell::reused(regime(buffer, &setting.bench.machine.caches)).page_aligned(),
-        plan,
+    let extra = (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE;
+    let (cell, size) = if cold {
+        let destination = Placement::at(Level::Dram, 0);
+        (Cell { destination, ..Cell::reused(COLD_DESTINATION) }, extra + buffer)
+    } else {
+        let regime = regime(buffer, &setting.bench.machine.caches);
+        (Cell::reused(regime), extra + buffer.next_multiple_of(HUGE))
     };
-    let mut forker = forker(setting, buffer)?;
+    let cell = cell.page_aligned();
+    let task = Task { experiment: experiment.name, operation: Operation::Copy, size, cell, plan };
+    let mut forker = if cold { None } else { forker(setting, buffer)? };
+    // A huge page for each loop would leave room in memory for few.
+    let pairs = pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
     let mut copiers: Vec<Copier<'_>> =
-        pairs.iter().map(|pair| Copier { pair, buffer, calls: 0, zeroed: 0, copied: 0 }).collect();
-    let mut candidates: Vec<&mut dyn Candidate> =
-        copiers.iter_mut().map(|copier| copier as &mut dyn Candidate).collect();
+        pairs.map(|pair| Copier { pair, buffer, calls: 0, zeroed: 0, copied: 0 }).collect();
+    let mut candidates = each(&mut copiers);
     candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     if let Some(error) = forker.as_mut().and_then(Forker::take_failure) {

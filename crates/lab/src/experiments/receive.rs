@@ -11,7 +11,7 @@ mod tcp;
 use super::support::{present, widest};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Cell, Placement, Task};
+use crate::bench::{Cell, Placement, Task, each};
 use crate::routines::{LIBC, libc_reference};
 use crate::select;
 use cachewise_kernels::table::CopyFn;
@@ -352,8 +352,7 @@ fn one_point(
         Point { state: RECEIVE, other_core: false, .. } => connection(setting, point.size)?,
         _ => None,
     };
-    let mut candidates: Vec<&mut dyn Candidate> =
-        copyouts.iter_mut().map(|copyout| copyout as &mut dyn Candidate).collect();
+    let mut candidates = each(&mut copyouts);
     candidates.extend(connection.iter_mut().map(|tcp| tcp as &mut dyn Candidate));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     let mut rows = found.rows();

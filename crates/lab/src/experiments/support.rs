@@ -2,9 +2,11 @@
 
 use super::Setting;
 use crate::LabError;
+use crate::bench::Outcome;
 use crate::routines::{LIBC, Routine, libc_reference};
 use crate::select;
 use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE, find};
+use cachewise_measure::record::names::{EQUAL, WITHIN};
 
 /// libc, then the kernels the user names (what this CPU lacks is noted), or else those of the
 /// experiment's own choice that this CPU runs.
@@ -104,6 +106,25 @@ pub(super) fn widest(
         };
         Some((kernel("")?, kernel(".nt")?))
     })
+}
+
+/// Rows of candidates whose one call compares `made` pairs of pages, with what part of the
+/// different pairs differs within 16, 32 and 64 bytes, and what part is equal.
+pub(super) fn of_pages(
+    setting: &mut Setting<'_, '_>,
+    found: &Outcome,
+    made: usize,
+    within: [f64; 3],
+    equal: f64,
+) -> Result<(), LabError> {
+    for mut row in found.rows() {
+        row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
+        row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
+        row.extra.extend(WITHIN.iter().zip(within).map(|(name, part)| ((*name).to_owned(), part)));
+        row.extra.insert(EQUAL.into(), equal);
+        setting.out.row(row)?;
+    }
+    Ok(())
 }
 
 /// Whether a kernel is the plain member of its vector family or an integer routine: `avx`,

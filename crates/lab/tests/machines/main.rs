@@ -1,7 +1,8 @@
 //! Machines in a box: the tuner, whole, on CPUs that nobody has at hand and on machines that mean
 //! harm, in virtual time. Each is asked what is promised of any machine.
 //!
-//! `cargo test -p cachewise-lab --test machines -- --nocapture table` with `SEEDS=6` in the environment prints what each came to.
+//! `cargo test -p cachewise-lab --test machines -- --nocapture table` with `SEEDS=6` in the
+//! environment prints what each came to.
 
 mod judge;
 mod shipped;

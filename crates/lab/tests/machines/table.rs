@@ -1,8 +1,8 @@
 //! What calls cost on a CPU: a table made from a record, by kernel, size and state of the destination.
 //!
-//! To add a CPU: put its table into `record/` (columns `operation,kernel,bytes,state,median_ns,reader_ns`,
-//! others are passed over; states `cached`, `dst-evicted`, and `both-evicted` where that is all there
-//! is) and one line into `main.rs`.
+//! To add a CPU: put its table into `record/` (columns
+//! `operation,kernel,bytes,state,median_ns,reader_ns`, others are passed over; states `cached`,
+//! `dst-evicted`, and `both-evicted` where that is all there is) and one line into `main.rs`.
 
 use cachewise_kernels::Operation;
 use cachewise_lab::tune::seam::{Class, Competitor, Destination};

@@ -1,5 +1,5 @@
-//! Replays `fuzz/corpus/record/*` through the function that the fuzzer runs. What a fuzzer finds becomes a
-//! test by copying its file there.
+//! Replays `fuzz/corpus/record/*` through the function that the fuzzer runs. What a fuzzer finds
+//! becomes a test by copying its file there.
 
 mod replay;
 

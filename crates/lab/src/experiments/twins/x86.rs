@@ -1,11 +1,11 @@
 //! The loops of `twins`, for x86-64, and their measuring.
 
 use crate::LabError;
-use crate::bench::{Call, Cell, Task, is_copied};
+use crate::bench::{Call, Cell, Task, each, is_copied};
 use crate::experiments::{Experiment, Setting, bytes};
 use cachewise_kernels::{CACHE_LINE, Operation};
 use cachewise_measure::record::names::TWINS;
-use cachewise_measure::{Candidate, Level, Place};
+use cachewise_measure::{Level, Place};
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;
 
@@ -118,12 +118,10 @@ pub(in super::super) fn run(
     for (source, destination, size) in cells {
         let mut calls: Vec<Call<'_>> =
             FAMILIES.iter().flat_map(|(name, loops)| twins(name, loops)).collect();
-        let mut candidates: Vec<&mut dyn Candidate> =
-            calls.iter_mut().map(|call| call as &mut dyn Candidate).collect();
         let (cell, plan) = (Cell::placed(source, destination), setting.plan(false));
         let operation = Operation::Copy;
         let task = Task { experiment: experiment.name, operation, size, cell, plan };
-        if let Some(found) = setting.measure(&task, &mut candidates)? {
+        if let Some(found) = setting.measure(&task, &mut each(&mut calls))? {
             for index in 0..FAMILIES.len() * TWINS.len() {
                 setting.out.row(found.row(index, index - index % TWINS.len()))?;
             }
