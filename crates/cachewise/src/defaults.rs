@@ -33,7 +33,6 @@
 //!
 //! **Zero around the cache uses `clzero`** where there is one: full lines of zeros written around
 //! the cache reach DRAM at twice the rate of anything else.
-
 //!
 //! **Arm and POWER: fixed vectors, through the cache.** NEON before SVE, whose length alone says
 //! nothing about speed; VSX before VMX, since it takes any alignment. Arm's non-temporal stores are
@@ -47,6 +46,7 @@ use crate::profile::{self, FIRST_SIZE, LIBC_FROM, MAX_SIZE, OPERATIONS};
 use crate::reuse::Reuse;
 use crate::system;
 use cachewise_kernels::{Features, Operation};
+use core::cell::OnceCell;
 
 /// `rep` pays from here on (glibc's `rep_movsb_threshold` for 32-byte vectors); whole blocks of zeros
 /// certainly do.
@@ -54,17 +54,17 @@ const STRING_FROM: u64 = 4096;
 
 /// Writes the computed decisions into every row that `decided` has no bit for, and into the others
 /// below the first size that a profile decides.
-pub(crate) fn fill(decided: u16, identity: &Identity) {
-    let mut known = None;
+pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>) {
+    let libc = OnceCell::new();
     for operation in OPERATIONS {
         let ways = Ways::find(operation, identity);
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
             dispatch::set(row, 0, FIRST_SIZE - 1, ways.temporal);
             if decided >> row & 1 == 0 {
-                let (caches, libc) =
-                    known.get_or_insert_with(|| (Caches::of(identity), system::found()));
-                for (from, slot) in ways.plan(operation, *reuse, caches, *libc) {
+                let caches = caches.get_or_init(|| Caches::of(identity));
+                let libc = *libc.get_or_init(system::found);
+                for (from, slot) in ways.plan(operation, *reuse, caches, libc) {
                     if let Some(slot) = slot {
                         dispatch::set(row, from, MAX_SIZE, slot);
                     }
@@ -190,8 +190,8 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::cpu::Signature;
-    use crate::profile::{Choice, ProfileText};
-    use crate::shipped::{self, SHIPPED};
+    use crate::profile::Choice;
+    use crate::shipped::SHIPPED;
     use std::collections::BTreeMap;
     use std::path::Path;
     use std::string::String;
@@ -238,9 +238,9 @@ mod tests {
 
     /// The same with the profile that is shipped for the CPU.
     fn by_profile(operation: Operation, n: u64, identity: &Identity) -> &'static str {
-        let shipped = shipped::find(SHIPPED, &identity.signature).expect("a profile for it");
-        let profile = ProfileText::parse(shipped.text).expect(shipped.name);
-        profile.check(&identity.signature, identity.features).expect(shipped.name);
+        let shipped = SHIPPED.iter().find(|shipped| shipped.is_for_model(&identity.signature));
+        let shipped = shipped.expect("a profile for it");
+        let profile = shipped.read(identity).expect(shipped.name);
         let unknown = |line: &profile::DecisionLine| {
             line.operation == operation && line.reuse == Reuse::Unknown
         };

@@ -89,6 +89,7 @@ pub use ops::{
     zero_with,
 };
 pub use reuse::Reuse;
+pub use shipped::{ShippedProfile, Unfit, shipped_profile};
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub use site::{SaveError, save_sites};
 pub use site::{Site, SiteOutcome, SiteState};

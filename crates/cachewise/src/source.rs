@@ -5,7 +5,7 @@
 //!    ([`profile::user_path`](crate::profile::user_path));
 //! 3. the machine's profile for this CPU, in `/etc/cachewise/`
 //!    ([`profile::machine_path`](crate::profile::machine_path));
-//! 4. a profile shipped for this CPU model;
+//! 4. a profile shipped for this CPU model with these caches;
 //! 5. computed defaults (`defaults.rs`).
 //!
 //! A profile that is missing (unless it is only the user's or the machine's), unreadable, damaged or
@@ -18,14 +18,15 @@
 //! by a baseline kernel. The claim holds the process's id, so that a child forked in the middle of
 //! it does the work anew.
 
-use crate::cpu::Identity;
+use crate::cpu::{Caches, Identity};
 use crate::defaults;
 use crate::dispatch;
 use crate::profile::{ProfileError, ProfileText};
 use crate::reuse::Reuse;
-use crate::shipped::{self, SHIPPED, Shipped};
+use crate::shipped::{self, SHIPPED};
 use crate::small;
 use cachewise_kernels::{Kernel, Operation};
+use core::cell::OnceCell;
 use core::ffi::{CStr, c_char};
 use core::fmt;
 use core::hint;
@@ -223,7 +224,7 @@ pub fn install(profile: &[u8]) -> Result<(), InstallError> {
     let claim = Claim::wait().ok_or(InstallError::Busy)?;
     dispatch::note_features(&identity);
     let decided = dispatch::follow(&profile, &identity);
-    defaults::fill(decided, &identity);
+    defaults::fill(decided, &identity, &OnceCell::new());
     dispatch::note_direct();
     publish(INSTALLED, decided);
     drop(claim);
@@ -256,8 +257,9 @@ fn fill() {
     let Some(claim) = Claim::first() else { return };
     let identity = Identity::get();
     dispatch::note_features(&identity);
-    let (kind, decided) = discover(&identity);
-    defaults::fill(decided, &identity);
+    let caches = OnceCell::new();
+    let (kind, decided) = discover(&identity, &caches);
+    defaults::fill(decided, &identity, &caches);
     dispatch::note_direct();
     publish(kind, decided);
     #[cfg(all(feature = "os", target_os = "linux"))]
@@ -267,28 +269,19 @@ fn fill() {
     drop(claim);
 }
 
-fn discover(identity: &Identity) -> (u8, u16) {
+/// `caches` are asked for at most once, and only by who needs them: each question is a trap into a
+/// hypervisor.
+fn discover(identity: &Identity, caches: &OnceCell<Caches>) -> (u8, u16) {
     #[cfg(all(feature = "os", target_os = "linux"))]
     if let Some(found) = files::discover(identity) {
         return found;
     }
-    match shipped::find(SHIPPED, &identity.signature) {
-        Some(found) => match follow_shipped(found, identity) {
-            Some(decided) => {
-                SHIPPED_NAME.store(ptr::from_ref(&found.name).cast_mut(), Ordering::Release);
-                (SHIPPED_PROFILE, decided)
-            }
-            None => (COMPUTED, 0),
-        },
-        None => (COMPUTED, 0),
-    }
-}
-
-/// Not the user's doing, so nobody is warned where a hypervisor hides what it needs.
-pub(crate) fn follow_shipped(found: &Shipped, identity: &Identity) -> Option<u16> {
-    let profile = ProfileText::parse(found.text).ok()?;
-    profile.check(&identity.signature, identity.features).ok()?;
-    Some(dispatch::follow(&profile, identity))
+    let here = || *caches.get_or_init(|| Caches::of(identity));
+    let Ok(found) = shipped::find(SHIPPED, &identity.signature, here) else { return (COMPUTED, 0) };
+    // Not the user's doing, so nobody is warned where a hypervisor hides what it needs.
+    let Ok(profile) = found.read(identity) else { return (COMPUTED, 0) };
+    SHIPPED_NAME.store(ptr::from_ref(&found.name).cast_mut(), Ordering::Release);
+    (SHIPPED_PROFILE, dispatch::follow(&profile, identity))
 }
 
 const COMPUTED: u8 = 0;

@@ -106,10 +106,17 @@ pub fn profile(source: &cachewise::Source) -> String {
     use cachewise::Source;
     match source {
         Source::Computed => {
-            "none; decisions are computed from the caches; `cachewise tune` makes one".to_owned()
+            let unfit = cachewise::shipped_profile().and_then(|shipped| {
+                let why = shipped.unfit?;
+                Some(format!(" (the one shipped for {} is not followed: {why})", shipped.model))
+            });
+            format!(
+                "none{}; decisions are computed from the caches; `cachewise tune` makes one",
+                unfit.unwrap_or_default()
+            )
         }
         Source::Shipped(_) => {
-            format!("{source}; `cachewise tune` makes one of this machine")
+            format!("{source}, whose caches are these; `cachewise tune` makes one of this machine")
         }
         other => other.to_string(),
     }
