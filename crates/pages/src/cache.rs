@@ -201,11 +201,7 @@ impl Busy<'_> {
         let pieces = &mut reserve.pieces[..PIECES];
         let found = guard.buddy().take_cached_of(state, order as u32, batch, inner.owner(), pieces);
         inner.wanted(if kind == ZERO { u64::from(batch) << order } else { 0 });
-        let behind = inner.falls_behind(&mut guard);
-        drop(guard);
-        if behind {
-            inner.wake_scrubber(true);
-        }
+        inner.release_after_hand_out(guard);
         reserve.length = found;
         // Who comes again takes more.
         reserve.batch = (batch * 2).saturating_sub(FIRST_BATCH).min(CACHE_BLOCKS as u32);

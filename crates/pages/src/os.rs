@@ -44,9 +44,11 @@ pub mod inject {
         Memfd,
         /// Starting a thread.
         Thread,
+        /// Taking the pool's lock to bring back a block in flight.
+        Land,
     }
 
-    const CALLS: usize = 8;
+    const CALLS: usize = 9;
     static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
     static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 
@@ -87,6 +89,13 @@ macro_rules! may_fail {
 #[cfg(not(feature = "testing"))]
 macro_rules! may_fail {
     ($call:ident) => {};
+}
+
+/// Before a block in flight is brought back: where tests refuse the lock.
+#[allow(clippy::unnecessary_wraps, reason = "it fails in tests alone")]
+pub(crate) fn may_land() -> Result<()> {
+    may_fail!(Land);
+    Ok(())
 }
 
 pub(crate) fn page_size() -> usize {

@@ -122,10 +122,15 @@ pub struct Stats {
 impl Stats {
     /// Adds those of another pool. The state of the scrubber is that of the busier one.
     pub(crate) fn add(&mut self, other: &Stats) {
+        // The other's fields are named without a rest: a new one does not compile before it is added.
         macro_rules! sum {
-            ($of:expr, $other:expr, $($field:ident),+) => { $($of.$field += $other.$field;)+ };
+            ($Type:ident, $of:expr, $other:expr, $($field:ident),+; $($apart:ident),*) => {
+                let $Type { $($field,)+ $($apart),* } = $other;
+                $($of.$field += *$field;)+
+            };
         }
         sum!(
+            Stats,
             self,
             other,
             capacity,
@@ -155,13 +160,15 @@ impl Stats {
             verified,
             verify_failed,
             lock_holds,
-            load_rests
+            load_rests;
+            scrubber,
+            orders
         );
-        for (own, other) in self.orders.iter_mut().zip(&other.orders) {
-            sum!(own, other, dirty, zero_resident, zero_absent, zero_hits, zero_misses);
+        if *scrubber == ScrubberState::Working || self.scrubber == ScrubberState::Off {
+            self.scrubber = *scrubber;
         }
-        if other.scrubber == ScrubberState::Working || self.scrubber == ScrubberState::Off {
-            self.scrubber = other.scrubber;
+        for (own, other) in self.orders.iter_mut().zip(orders) {
+            sum!(OrderStats, own, other, dirty, zero_resident, zero_absent, zero_hits, zero_misses;);
         }
     }
 }

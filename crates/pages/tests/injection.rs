@@ -260,3 +260,26 @@ fn an_allocation_gets_what_the_scrubber_has_in_flight() {
             .fill(1);
     }
 }
+
+/// Growth ahead of need whose second look at the pool fails has ended: tried again and again, it would
+/// leave portion after portion in flight until none was left.
+#[test]
+fn growth_ahead_that_cannot_bring_its_portion_back_ends_until_the_next_hand_out() {
+    let _alone = alone();
+    let scrub = Scrub { start: 18, ..eager() };
+    let builder = Pool::builder().capacity(32 << 20).page_size(PageSize::Base).scrub(scrub);
+    let pool = builder.grow_ahead(2 << 20).build().expect("a pool");
+    let in_flight = || pool.stats().expect("figures").in_flight;
+    fail(Call::Land, u32::MAX, libc::EIO);
+    let held = pool.zalloc_bytes(8 << 20).expect("8 MiB");
+    until("a portion in flight", || in_flight() > 0);
+    let portion = in_flight();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(in_flight(), portion, "one portion, and no second try");
+    fail(Call::Land, 0, 0);
+    let other = pool.zalloc_bytes(1 << 20).expect("1 MiB");
+    until("growth after the next hand-out", || pool.stats().expect("figures").grown_ahead > 0);
+    assert_eq!(in_flight(), portion);
+    drop((held, other));
+    pool.check().expect("sound");
+}

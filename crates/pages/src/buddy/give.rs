@@ -1,0 +1,202 @@
+//! Taking blocks back: from their users, and from per-thread caches.
+
+use super::{
+    Buddy, FreeError, ORDERS, State, TAIL, Tag, Use, cached, order_for, run_alignment, run_parts,
+};
+#[cfg(not(loom))]
+use core::sync::atomic::Ordering;
+#[cfg(loom)]
+use loom::sync::atomic::Ordering;
+
+/// Could blocks that follow `next` make it the buddy of the run before it?
+const fn near((first, order): (u32, u32), next: u32, next_order: u32) -> bool {
+    next == first.wrapping_add(1 << order) && next_order <= order
+}
+
+impl Buddy<'_> {
+    /// Takes a block back. Returns the order of the free block that it became part of.
+    ///
+    /// # Errors
+    /// [`FreeError`]; nothing is changed then.
+    pub fn free(
+        &mut self,
+        index: u32,
+        order: u32,
+        state: State,
+        owner: u16,
+        now: u32,
+    ) -> Result<u32, FreeError> {
+        self.claim(index, order, owner)?;
+        Ok(self.release(index, order, Use::Allocated, state, now))
+    }
+
+    /// Takes an allocated block out of its owner's hands, in one exchange: whoever frees it at the same
+    /// moment without the lock ([`Frame::cache`]) finds it gone, or this one does. Its frames still count
+    /// as handed out.
+    pub(super) fn claim(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
+        self.owned(index, order, owner)?;
+        let gone = Tag::new(Use::InFlight, order, owner);
+        let swapped =
+            self.frames[index as usize].swap(Tag::new(Use::Allocated, order, owner), gone);
+        swapped.map_err(|_| FreeError::DoubleFree)
+    }
+
+    /// Takes a run back that [`shrink`](Buddy::shrink) made. Returns the order of the largest free
+    /// block that came of it.
+    ///
+    /// # Errors
+    /// [`FreeError`]; nothing is changed then.
+    pub fn free_run(
+        &mut self,
+        index: u32,
+        frames: u32,
+        state: State,
+        owner: u16,
+        now: u32,
+    ) -> Result<u32, FreeError> {
+        let whole = order_for(frames);
+        let aligned = index & (run_alignment(frames) - 1) == 0;
+        if frames == 0 || whole > self.core.max_order || !aligned {
+            return Err(FreeError::Misaligned);
+        }
+        for (claimed, (offset, order)) in run_parts(frames).enumerate() {
+            let Err(why) = self.claim(index + offset, order, owner) else { continue };
+            for (offset, order) in run_parts(frames).take(claimed) {
+                let tag = Tag::new(Use::Allocated, order, owner);
+                self.frames[(index + offset) as usize].set_tag(tag);
+            }
+            return Err(why);
+        }
+        let mut largest = 0;
+        for (offset, order) in run_parts(frames) {
+            let merged = self.release(index + offset, order, Use::Allocated, state, now);
+            largest = largest.max(merged);
+        }
+        Ok(largest)
+    }
+
+    /// Whether `owner` has a block of that order there.
+    ///
+    /// # Errors
+    /// What is there instead.
+    pub fn owned(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
+        if index >= self.core.managed {
+            return Err(FreeError::Foreign);
+        }
+        if order > self.core.max_order || index & ((1 << order) - 1) != 0 {
+            return Err(FreeError::Misaligned);
+        }
+        let tag = self.frames[index as usize].tag();
+        match tag.used() {
+            Some(Use::Allocated) if tag.order() != order => {
+                Err(FreeError::WrongOrder { actual: tag.order() })
+            }
+            Some(Use::Allocated) if tag.owner() != owner => {
+                Err(FreeError::OtherOwner { owner: tag.owner() })
+            }
+            Some(Use::Allocated) => Ok(()),
+            Some(_) => Err(FreeError::DoubleFree),
+            None => Err(match self.enclosing(index).and_then(Tag::used) {
+                Some(Use::Allocated) => FreeError::Interior,
+                _ => FreeError::DoubleFree,
+            }),
+        }
+    }
+
+    /// The tag of the block that a tail frame belongs to.
+    fn enclosing(&self, index: u32) -> Option<Tag> {
+        (1..=self.core.max_order).find_map(|order| {
+            let tag = self.frames[(index >> order << order) as usize].tag();
+            (tag.used().is_some() && tag.order() >= order).then_some(tag)
+        })
+    }
+
+    /// Takes a block back from a per-thread cache.
+    ///
+    /// # Errors
+    /// [`FreeError`] if no block of that order is cached so there.
+    pub fn free_cached(
+        &mut self,
+        index: u32,
+        order: u32,
+        zero: bool,
+        now: u32,
+    ) -> Result<u32, FreeError> {
+        let (used, state) = if zero {
+            (Use::CachedZero, State::ZeroResident)
+        } else {
+            (Use::CachedDirty, State::Dirty)
+        };
+        self.is(index, order, used)?;
+        Ok(self.release(index, order, used, state, now))
+    }
+
+    /// Takes blocks of one order back from a per-thread cache; neighbours among them are merged
+    /// before they meet the lists. Returns the order of the largest free block that came of it, and
+    /// how many were not cached so and were left alone.
+    pub fn free_cached_all(
+        &mut self,
+        blocks: &mut [u32],
+        order: u32,
+        zero: bool,
+        now: u32,
+    ) -> (u32, usize) {
+        let used = cached(zero);
+        let state = if zero { State::ZeroResident } else { State::Dirty };
+        blocks.sort_unstable();
+        let (mut largest, mut refused) = (0, 0);
+        // A run of buddies found so far, not yet released: its first frame and order.
+        let mut pending = [(0u32, 0u32); ORDERS + 1];
+        let mut depth = 0;
+        for &index in blocks.iter() {
+            if self.is(index, order, used).is_err() {
+                refused += 1;
+                continue;
+            }
+            let (mut first, mut merged) = (index, order);
+            while depth > 0
+                && merged < self.core.max_order
+                && pending[depth - 1] == (first ^ (1 << merged), merged)
+                && pending[depth - 1].0 < first
+            {
+                depth -= 1;
+                first = pending[depth].0;
+                merged += 1;
+            }
+            if depth > 0 && (depth == pending.len() || !near(pending[depth - 1], first, merged)) {
+                for (first, merged) in &pending[..depth] {
+                    let all = self.release_cached(*first, *merged, order, used, state, now);
+                    largest = largest.max(all);
+                }
+                depth = 0;
+            }
+            pending[depth] = (first, merged);
+            depth += 1;
+        }
+        for (first, merged) in &pending[..depth] {
+            let all = self.release_cached(*first, *merged, order, used, state, now);
+            largest = largest.max(all);
+        }
+        (largest, refused)
+    }
+
+    /// Releases cached blocks of `order` that together are the block of order `whole` at `first`.
+    fn release_cached(
+        &mut self,
+        first: u32,
+        whole: u32,
+        order: u32,
+        used: Use,
+        state: State,
+        now: u32,
+    ) -> u32 {
+        *self.core.counts.of(used) -= 1 << whole;
+        *self.core.counts.of(Use::Free(state)) += 1 << whole;
+        self.frames[first as usize].stamp.store(now, Ordering::Relaxed);
+        self.frames[first as usize].set_tag(Tag::free(state, whole));
+        for place in 1..1u32 << (whole - order) {
+            self.frames[(first + (place << order)) as usize].set_tag(TAIL);
+        }
+        self.coalesce_and_link(first, whole, state)
+    }
+}

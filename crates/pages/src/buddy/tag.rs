@@ -1,0 +1,263 @@
+//! What is known of one frame: its tag, which is the truth, and its links; and what a per-thread cache
+//! may do to the tags of its own blocks without the lock.
+
+use super::STATES;
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU32, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+
+/// What is known of a free block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum State {
+    /// Anything may be in it.
+    Dirty = 0,
+    /// Every byte is zero, and its pages are there.
+    ZeroResident = 1,
+    /// Every byte is zero once its pages are there; touching it may fault.
+    ZeroAbsent = 2,
+}
+
+impl State {
+    /// Every state, in declaration order.
+    pub const ALL: [State; STATES] = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
+}
+
+/// What a block is used for at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// In a list, to be handed out.
+    Free(State),
+    /// Being zeroed or returned to the system; in no list.
+    InFlight,
+    /// Handed out.
+    Allocated,
+    /// In a per-thread cache, contents unknown.
+    CachedDirty,
+    /// In a per-thread cache, every byte zero.
+    CachedZero,
+    /// Withdrawn: somebody who was told to stop may still write to it.
+    Quarantined,
+}
+
+/// Use, order and owner of a block, in the word that its first frame carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag(u32);
+
+pub(super) const TAIL: Tag = Tag(0);
+
+impl Tag {
+    pub(super) const fn new(used: Use, order: u32, owner: u16) -> Tag {
+        let code = match used {
+            Use::Free(State::Dirty) => 1,
+            Use::Free(State::ZeroResident) => 2,
+            Use::Free(State::ZeroAbsent) => 3,
+            Use::InFlight => 4,
+            Use::Allocated => 5,
+            Use::CachedDirty => 6,
+            Use::CachedZero => 7,
+            Use::Quarantined => 8,
+        };
+        Tag(code | order << 8 | (owner as u32) << 16)
+    }
+
+    pub(super) const fn free(state: State, order: u32) -> Tag {
+        Tag::new(Use::Free(state), order, 0)
+    }
+
+    /// What the block is used for; `None` if the frame is not the first of a block.
+    #[must_use]
+    pub const fn used(self) -> Option<Use> {
+        Some(match self.0 & 0xFF {
+            1 => Use::Free(State::Dirty),
+            2 => Use::Free(State::ZeroResident),
+            3 => Use::Free(State::ZeroAbsent),
+            4 => Use::InFlight,
+            5 => Use::Allocated,
+            6 => Use::CachedDirty,
+            7 => Use::CachedZero,
+            8 => Use::Quarantined,
+            _ => return None,
+        })
+    }
+
+    /// The block's order.
+    #[must_use]
+    pub const fn order(self) -> u32 {
+        self.0 >> 8 & 0xFF
+    }
+
+    /// Who took it, for blocks that are not free.
+    #[must_use]
+    pub const fn owner(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    pub(super) const fn free_state(self) -> Option<State> {
+        match self.used() {
+            Some(Use::Free(state)) => Some(state),
+            _ => None,
+        }
+    }
+}
+
+pub(super) const fn cached(zero: bool) -> Use {
+    if zero { Use::CachedZero } else { Use::CachedDirty }
+}
+
+/// What is known of one frame: 16 bytes, all of them zero at first.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    tag: AtomicU32,
+    pub(super) next: AtomicU32,
+    pub(super) prev: AtomicU32,
+    pub(super) stamp: AtomicU32,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Frame>() == 16, "16 bytes per frame are promised");
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame::new()
+    }
+}
+
+impl Frame {
+    /// A frame that belongs to no block yet.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Frame {
+        Frame {
+            tag: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            prev: AtomicU32::new(0),
+            stamp: AtomicU32::new(0),
+        }
+    }
+
+    /// A frame that belongs to no block yet.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Frame {
+        Frame {
+            tag: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            prev: AtomicU32::new(0),
+            stamp: AtomicU32::new(0),
+        }
+    }
+
+    /// The tag at this moment.
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        Tag(self.tag.load(Ordering::Acquire))
+    }
+
+    // Release, so that no tag becomes visible before one stored earlier (see the module's text).
+    pub(super) fn set_tag(&self, tag: Tag) {
+        self.tag.store(tag.0, Ordering::Release);
+    }
+
+    /// Puts an allocated block into a cache, without the lock. Exactly one of several callers
+    /// succeeds, so a block freed twice is noticed whatever the threads do.
+    ///
+    /// # Errors
+    /// The tag found, if it is not that of a block allocated with this order by this owner.
+    #[inline(always)]
+    pub fn cache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
+        let to = Tag::new(cached(zero), order, owner);
+        self.swap(Tag::new(Use::Allocated, order, owner), to)
+    }
+
+    /// Takes a block out of a cache again, without the lock. Only the thread whose cache it is may
+    /// call this; nobody else changes the tag of a cached block, so no exchange is needed.
+    ///
+    /// # Errors
+    /// The tag found, if it is not that of a block cached so.
+    pub fn uncache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
+        let tag = self.tag();
+        if tag != Tag::new(cached(zero), order, owner) {
+            return Err(tag);
+        }
+        self.set_tag(Tag::new(Use::Allocated, order, owner));
+        Ok(())
+    }
+
+    /// [`uncache`](Frame::uncache) of a block that the caller knows to be cached so: one store.
+    #[inline(always)]
+    pub fn hand_out(&self, order: u32, owner: u16) {
+        debug_assert!(matches!(self.tag().used(), Some(Use::CachedZero | Use::CachedDirty)));
+        self.set_tag(Tag::new(Use::Allocated, order, owner));
+    }
+
+    #[inline(always)]
+    pub(super) fn swap(&self, from: Tag, to: Tag) -> Result<(), Tag> {
+        self.tag
+            .compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| ())
+            .map_err(Tag)
+    }
+}
+
+/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`] left them, into blocks of `order`, in the
+/// same slice. Returns how many those are; none, and nothing is changed, if the slice is too short for
+/// them. Without the lock, by the thread whose cache they are in.
+///
+/// A piece's first frame is tagged last: until then all of it is one cached block. A fork copies page by
+/// page, and what it copied of a larger piece may be half of a cut; pieces of up to 256 frames have
+/// their tags in one page.
+pub fn split_cached(
+    frames: &[Frame],
+    order: u32,
+    owner: u16,
+    blocks: &mut [u32],
+    pieces: usize,
+) -> usize {
+    let size = |index: u32| {
+        let found = frames.get(index as usize).map_or(order, |frame| frame.tag().order());
+        1usize << found.saturating_sub(order)
+    };
+    let filled: usize = blocks[..pieces].iter().map(|index| size(*index)).sum();
+    if filled > blocks.len() {
+        return 0;
+    }
+    let mut end = filled;
+    // From behind: each piece makes at least one block, so no piece is overwritten that is still to
+    // be cut.
+    for piece in (0..pieces).rev() {
+        let first = blocks[piece];
+        let count = size(first);
+        let found = frames.get(first as usize).and_then(|frame| frame.tag().used());
+        let tag = Tag::new(cached(found != Some(Use::CachedDirty)), order, owner);
+        let begin = end.saturating_sub(count);
+        for place in (0..end - begin).rev() {
+            let block = first + ((place as u32) << order);
+            if count > 1 {
+                frames[block as usize].set_tag(tag);
+            }
+            blocks[begin + place] = block;
+        }
+        end = begin;
+    }
+    filled
+}
+
+/// Halves a cached block. Returns the first frame of its upper half, and the order of both; nothing for
+/// a block of one frame and for one that is not cached so. Without the lock, by the thread whose cache
+/// it is in.
+pub fn halve_cached(frames: &[Frame], index: u32, owner: u16) -> Option<(u32, u32)> {
+    let whole = frames.get(index as usize)?.tag();
+    let order = whole.order().checked_sub(1)?;
+    let used = whole.used().filter(|used| matches!(used, Use::CachedZero | Use::CachedDirty))?;
+    if whole.owner() != owner {
+        return None;
+    }
+    let upper = index + (1 << order);
+    let tag = Tag::new(used, order, owner);
+    frames.get(upper as usize)?.set_tag(tag);
+    frames[index as usize].set_tag(tag);
+    Some((upper, order))
+}

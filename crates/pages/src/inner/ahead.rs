@@ -1,0 +1,100 @@
+//! Growth ahead of need: free memory is made resident in the background, before it is asked for.
+
+use super::{Guard, Inner, Working, now};
+use crate::buddy::{Counts, State};
+use crate::os;
+use crate::stats::add;
+use std::sync::atomic::Ordering;
+
+impl Inner {
+    /// How much free resident memory there is to be, by what is in use.
+    fn mark(&self, counts: &Counts) -> u64 {
+        let most = (self.settings.ahead >> self.frame_shift) as u64;
+        let mark = most.min(counts.out / 8);
+        // Less than the system brings at once is not worth a thread's while.
+        if mark >> self.around(0) == 0 { 0 } else { mark }
+    }
+
+    /// Ends a hand-out: releases the lock, and wakes the scrubber if free resident memory has fallen
+    /// below half its mark and nobody told it yet.
+    pub(crate) fn release_after_hand_out(&self, mut guard: Guard<'_>) {
+        let behind = self.falls_behind(&mut guard);
+        drop(guard);
+        if behind {
+            self.wake_scrubber(true);
+        }
+    }
+
+    fn falls_behind(&self, guard: &mut Guard<'_>) -> bool {
+        if self.settings.ahead == 0 || self.is_behind() {
+            return false;
+        }
+        let buddy = guard.buddy();
+        let counts = buddy.core().counts();
+        let more = counts.zero_absent != 0 || buddy.core().managed() < self.capacity;
+        if !more || counts.dirty + counts.zero_resident >= self.mark(&counts) / 2 {
+            return false;
+        }
+        self.behind.store(1, Ordering::SeqCst);
+        true
+    }
+
+    /// Whether [`grow_ahead`](Inner::grow_ahead) has something to do.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind.load(Ordering::SeqCst) != 0
+    }
+
+    /// Forgets that there is to be more, until the next hand-out finds too little again.
+    pub(crate) fn stay_behind(&self) {
+        self.behind.store(0, Ordering::SeqCst);
+    }
+
+    /// Makes one portion of free memory resident, if there is to be more of it. False when that is done,
+    /// or cannot be; then nothing is done before the next hand-out that finds too little.
+    pub(crate) fn grow_ahead(&self) -> bool {
+        if !self.is_behind() {
+            return false;
+        }
+        match self.grow_portion() {
+            Ok(()) => true,
+            // With the guard where there is one: under the lock, as it is remembered, so that nobody who
+            // falls behind meanwhile is overheard.
+            Err(guard) => {
+                self.stay_behind();
+                drop(guard);
+                false
+            }
+        }
+    }
+
+    /// As [`grow_ahead`](Inner::grow_ahead). The lock, held, where there is enough or no more to be had;
+    /// no guard where a call failed.
+    fn grow_portion(&self) -> Result<(), Option<Guard<'_>>> {
+        let _working = Working::begin();
+        let mut guard = self.lock().map_err(|_| None)?;
+        let mut buddy = guard.buddy();
+        let counts = buddy.core().counts();
+        if counts.dirty + counts.zero_resident >= self.mark(&counts) {
+            return Err(Some(guard));
+        }
+        // Portion follows portion, so that larger blocks come of them.
+        let (order, owner) = (self.around(0), self.owner());
+        let taken = buddy.take_absent(order, owner).or_else(|| {
+            self.grow(&mut buddy, order);
+            buddy.take_absent(order, owner)
+        });
+        let Some((index, order)) = taken else { return Err(Some(guard)) };
+        drop(guard);
+        let length = self.bytes(order);
+        // SAFETY: in flight, so nobody else uses it, and whole pages of this mapping.
+        let populated = unsafe { os::populate(self.address(index), length) };
+        let state = if populated.is_ok() { State::ZeroResident } else { State::ZeroAbsent };
+        let mut guard = self.lock_to_land().map_err(|_| None)?;
+        let landed = guard.buddy().land(index, order, state, now());
+        drop(guard);
+        debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
+        populated.map_err(|_| None)?;
+        add(&self.control().events.grown_ahead, length as u64);
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! Handing runs out past the caches' stacks, and taking them back.
+
+use super::{Guard, HOLD_OFF, Inner, LANDING, LANDING_WAIT, ZERO_WANTED, now};
+use crate::buddy::{Buddy, FreeError, State, order_for};
+use crate::cache;
+use crate::config::Verify;
+use crate::engine::{Method, Range};
+use crate::error::PoolError;
+use crate::os;
+use crate::stats::add;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+impl Inner {
+    /// A zeroed run of `frames` frames, past the caches. Returns its first frame.
+    #[cold]
+    pub(crate) fn zalloc(&self, frames: u32) -> Result<u32, PoolError> {
+        let order = self.order(frames)?;
+        let events = &self.control().events;
+        if frames == 1 << order
+            && let Some((index, dirty)) = cache::take_zeroed(self, order)
+        {
+            if dirty {
+                self.hot_zero(index, frames);
+            }
+            self.verify(index, frames)?;
+            return Ok(index);
+        }
+        let mut guard = self.lock_to_take()?;
+        self.wanted(u64::from(frames));
+        if let Some(index) = guard.buddy().take(order, State::ZeroResident, self.owner()) {
+            self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
+            self.release_after_hand_out(guard);
+            add(&events.zero_hits[order as usize], 1);
+            self.verify(index, frames)?;
+            return Ok(index);
+        }
+        drop(guard);
+        add(&events.zero_misses[order as usize], 1);
+        self.wake_scrubber(false);
+        let (index, state) = self.take_any(frames, order, &ZERO_WANTED)?;
+        match state {
+            State::Dirty => {
+                self.hot_zero(index, frames);
+                add(&events.hot_zeroed, u64::from(frames) << self.frame_shift);
+            }
+            State::ZeroAbsent => self.populate(index, frames)?,
+            State::ZeroResident => {}
+        }
+        self.verify(index, frames)?;
+        Ok(index)
+    }
+
+    /// A run of `frames` frames with any contents, past the caches' stacks. Returns its first frame.
+    #[cold]
+    pub(crate) fn alloc(&self, frames: u32) -> Result<u32, PoolError> {
+        let order = self.order(frames)?;
+        let events = &self.control().events;
+        if frames == 1 << order
+            && let Some(index) = cache::take_dirty(self, order)
+        {
+            return Ok(index);
+        }
+        let wanted = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
+        let (index, state) = self.take_any(frames, order, &wanted)?;
+        match state {
+            State::Dirty => {}
+            State::ZeroResident => add(&events.wasted, u64::from(frames) << self.frame_shift),
+            State::ZeroAbsent => self.populate(index, frames)?,
+        }
+        add(&events.dirty_allocations, 1);
+        Ok(index)
+    }
+
+    fn order(&self, frames: u32) -> Result<u32, PoolError> {
+        if self.is_closed() {
+            return Err(PoolError::Closed);
+        }
+        let max_order = self.settings.max_order;
+        let order = order_for(frames);
+        if order > max_order {
+            return Err(PoolError::Order { order, max_order });
+        }
+        Ok(order)
+    }
+
+    /// A block from whatever there is: by state in the order given, then merged, then by growing,
+    /// then from this thread's own cache, then from what others have in flight at the moment.
+    fn take_any(
+        &self,
+        frames: u32,
+        order: u32,
+        wanted: &[State],
+    ) -> Result<(u32, State), PoolError> {
+        let mut deadline = None;
+        let mut flushed = false;
+        loop {
+            let mut guard = self.lock_to_take()?;
+            let found = self.take_once(&mut guard, frames, order, wanted);
+            if let Some((index, state, whole)) = found {
+                // Absent memory is faulted in as a whole first (`populate`).
+                if whole && state != State::ZeroAbsent {
+                    self.finish_run(&mut guard, index, frames, state)?;
+                }
+                self.release_after_hand_out(guard);
+                return Ok((index, state));
+            }
+            let in_flight = guard.buddy().core().counts().in_flight;
+            let reaped = self.reap(&mut guard);
+            drop(guard);
+            if reaped > 0 {
+                continue;
+            }
+            if !flushed {
+                flushed = true;
+                cache::flush(self);
+                continue;
+            }
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + LANDING);
+            if in_flight == 0 || !self.settings.waits || Instant::now() >= deadline {
+                return Err(PoolError::Exhausted {
+                    bytes: (frames as usize) << self.frame_shift,
+                    capacity: (self.capacity as usize) << self.frame_shift,
+                });
+            }
+            let until = now().wrapping_add(HOLD_OFF);
+            self.control().hold_off.store(until, Ordering::Relaxed);
+            std::thread::sleep(LANDING_WAIT);
+        }
+    }
+
+    /// A block and its state, and whether it is a whole block of `order` or larger, from which the run is
+    /// still to be cut, or the run itself.
+    fn take_once(
+        &self,
+        guard: &mut Guard<'_>,
+        frames: u32,
+        order: u32,
+        wanted: &[State],
+    ) -> Option<(u32, State, bool)> {
+        let owner = self.owner();
+        let mut buddy = guard.buddy();
+        let by_state = |buddy: &mut Buddy<'_>| {
+            wanted.iter().find_map(|state| {
+                if *state == State::ZeroAbsent {
+                    return Some((buddy.take(self.around(order), *state, owner)?, *state, true));
+                }
+                let whole = buddy.take(order, *state, owner).map(|index| (index, *state, true));
+                whole.or_else(|| Some((buddy.take_run(frames, *state, owner)?, *state, false)))
+            })
+        };
+        // Absent memory in smaller portions where there are no larger ones.
+        let absent = State::ZeroAbsent;
+        let held = |buddy: &mut Buddy<'_>| {
+            by_state(buddy)
+                .or_else(|| Some((buddy.take(order, absent, owner)?, absent, true)))
+                .or_else(|| {
+                    buddy.take_mixed(order, owner).map(|(index, state)| (index, state, true))
+                })
+        };
+        if let Some(found) = held(&mut buddy) {
+            return Some(found);
+        }
+        self.grow(&mut buddy, order);
+        held(&mut buddy)
+    }
+
+    /// The order in which absent memory is faulted in for a block of `order`: with huge pages the
+    /// system brings a whole one anyway, and a few small ones cost little more than one.
+    pub(super) fn around(&self, order: u32) -> u32 {
+        let unit = (self.settings.fault_around >> self.frame_shift).max(1).ilog2();
+        order.max(unit.min(self.settings.max_order))
+    }
+
+    /// Gives back what a block has more than the run needs.
+    fn finish_run(
+        &self,
+        guard: &mut Guard<'_>,
+        index: u32,
+        frames: u32,
+        state: State,
+    ) -> Result<(), PoolError> {
+        if frames == 0 || frames.is_power_of_two() {
+            return Ok(());
+        }
+        let result = guard.buddy().shrink(index, frames, state, self.owner(), now());
+        result.map_err(|why| self.free_error(index, order_for(frames), why))
+    }
+
+    pub(super) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) {
+        let managed = buddy.core().managed();
+        let size = 1u64 << order;
+        let fitting = u64::from(managed).next_multiple_of(size) + size;
+        let step = (self.settings.growth >> self.frame_shift) as u64;
+        let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
+        let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
+        buddy.extend(count, State::ZeroAbsent, now());
+    }
+
+    pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
+        let length = (frames as usize) << self.frame_shift;
+        let range = Range { start: self.address(index), length };
+        // SAFETY: the run was just taken: mapped, and nobody else's.
+        let zeroed = unsafe { Method::Through.zero(range) };
+        debug_assert!(zeroed.is_ok(), "stores cannot be refused");
+    }
+
+    /// Faults in what a run needs of an absent block just taken, rounded up to what the system brings at
+    /// once anyway, and gives the rest back: what came beyond the run as zero and resident, what did not
+    /// come as absent.
+    fn populate(&self, index: u32, frames: u32) -> Result<(), PoolError> {
+        let taken = self.frames()[index as usize].tag().order();
+        let around = (self.settings.fault_around >> self.frame_shift).max(1) as u32;
+        let mut there = frames.next_multiple_of(around).min(1 << taken);
+        // SAFETY: the block was just taken: mapped, and nobody else's.
+        let mut populated =
+            unsafe { os::populate(self.address(index), (there as usize) << self.frame_shift) };
+        if populated.is_err() && there > frames {
+            there = frames;
+            let length = (there as usize) << self.frame_shift;
+            // SAFETY: as above.
+            populated = unsafe { os::populate(self.address(index), length) };
+        }
+        let mut guard = self.lock()?;
+        let (owner, now) = (self.owner(), now());
+        let result = match &populated {
+            Ok(()) => guard.buddy().shrink_resident(index, taken, (frames, there), owner, now),
+            Err(_) => guard.buddy().free(index, taken, State::ZeroAbsent, owner, now).map(|_| ()),
+        };
+        drop(guard);
+        result.map_err(|why| self.free_error(index, taken, why))?;
+        let bytes = (frames as usize) << self.frame_shift;
+        populated.map_err(|errno| PoolError::NoMemory { bytes, source: errno.into() })?;
+        add(&self.control().events.populated, u64::from(there) << self.frame_shift);
+        Ok(())
+    }
+
+    /// Reads a zeroed run just taken, if it is its turn.
+    pub(crate) fn verify(&self, index: u32, frames: u32) -> Result<(), PoolError> {
+        let (every, abort) = match self.settings.verify {
+            Verify::Off => return Ok(()),
+            Verify::Report(every) => (every, false),
+            Verify::Abort(every) => (every, true),
+        };
+        if !self.verify_turn.fetch_add(1, Ordering::Relaxed).is_multiple_of(every) {
+            return Ok(());
+        }
+        let events = &self.control().events;
+        add(&events.verified, 1);
+        let bytes = (frames as usize) << self.frame_shift;
+        let Some((address, byte)) = self.not_zero(index, bytes) else { return Ok(()) };
+        add(&events.verify_failed, 1);
+        let error = PoolError::NotZero { address, byte, bytes };
+        if abort {
+            let text = std::format!("cachewise: {error}; aborting\n");
+            os::write_stderr(text.as_bytes());
+            std::process::abort();
+        }
+        let mut guard = self.lock()?;
+        let owner = self.owner();
+        for (offset, order) in crate::buddy::run_parts(frames) {
+            let withdrawn = guard.buddy().quarantine_allocated(index + offset, order, owner);
+            withdrawn.map_err(|why| self.free_error(index, order, why))?;
+        }
+        add(&events.quarantined_ever, bytes as u64);
+        Err(error)
+    }
+
+    /// The first byte that is not zero, with its address.
+    pub(crate) fn not_zero(&self, index: u32, bytes: usize) -> Option<(usize, u8)> {
+        let start = self.address(index);
+        // SAFETY: the caller holds the block, so it is mapped and nobody writes to it.
+        let slice = unsafe { std::slice::from_raw_parts(start, bytes) };
+        // SAFETY: every bit pattern is a valid u128.
+        let (before, middle, after) = unsafe { slice.align_to::<u128>() };
+        let zero = before.iter().chain(after).all(|byte| *byte == 0)
+            && middle.chunks(64).all(|words| words.iter().fold(0, |all, word| all | word) == 0);
+        if zero {
+            return None;
+        }
+        let place = slice.iter().position(|byte| *byte != 0)?;
+        Some((start as usize + place, slice[place]))
+    }
+
+    /// Takes a run back, past the caches.
+    pub(crate) fn free(&self, index: u32, frames: u32, zeroed: bool) -> Result<(), PoolError> {
+        let state = if zeroed { State::ZeroResident } else { State::Dirty };
+        let mut guard = self.lock()?;
+        let owner = self.owner();
+        let freed = guard.buddy().free_run(index, frames, state, owner, now());
+        drop(guard);
+        let order = freed.map_err(|why| self.free_error(index, order_for(frames), why))?;
+        add(&self.control().events.frees, 1);
+        if order >= self.settings.scrub_start {
+            self.wake_scrubber(false);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn free_error(&self, index: u32, order: u32, why: FreeError) -> PoolError {
+        PoolError::Free { address: self.address(index) as usize, order, why }
+    }
+}
