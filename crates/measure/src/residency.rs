@@ -417,7 +417,7 @@ impl Operand {
         }
     }
 
-    /// Writes new non-zero bytes over a slot through the cache.
+    /// Writes new non-zero bytes over a slot by temporal stores.
     fn scribble(&mut self, ahead: usize) {
         let slot = self.visit(ahead);
         let mut word = self.next_scribble();

@@ -424,25 +424,25 @@ mod tests {
     #[test]
     fn a_decision_is_judged_by_whole_runs() {
         use Verdict::{CannotTell, NoInterval, NothingBetween, Right, Wrong};
-        let (temporal, around) = (Some(Way::Temporal), Some(Way::NonTemporal));
+        let (temporal, non_temporal) = (Some(Way::Temporal), Some(Way::NonTemporal));
         let slower = ratio(1.2, 1.1, 1.3);
         let faster = ratio(0.9, 0.85, 0.95);
         for (decided, ratio, expected) in [
             (temporal, slower, Right),
-            (around, slower, Wrong),
+            (non_temporal, slower, Wrong),
             (None, slower, CannotTell),
             (temporal, faster, Wrong),
-            (around, faster, Right),
+            (non_temporal, faster, Right),
             // Certain, and of no interest.
-            (around, ratio(1.015, 1.01, 1.02), NothingBetween),
+            (non_temporal, ratio(1.015, 1.01, 1.02), NothingBetween),
             (temporal, ratio(0.985, 0.98, 0.99), NothingBetween),
             // Large, and not certain.
-            (around, ratio(1.3, 0.95, 1.6), NothingBetween),
+            (non_temporal, ratio(1.3, 0.95, 1.6), NothingBetween),
             (None, ratio(1.0, 0.99, 1.01), NothingBetween),
         ] {
             assert_eq!(Verdict::of(decided, &ratio), expected, "{decided:?}, {ratio:?}");
         }
-        assert_eq!(Verdict::of(around, &PairedRatio { rounds: 5, ..slower }), NoInterval);
+        assert_eq!(Verdict::of(non_temporal, &PairedRatio { rounds: 5, ..slower }), NoInterval);
     }
 
     #[test]

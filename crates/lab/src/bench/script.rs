@@ -76,7 +76,7 @@ impl Script {
 }
 
 /// A routine that plays the script in each call.
-fn player<'s>(routine: &Routine, steps: &'s [Step]) -> Call<'s> {
+fn candidate<'s>(routine: &Routine, steps: &'s [Step]) -> Call<'s> {
     let function = routine.function;
     Call::new(routine.name.clone(), move |places: &[Place]| {
         for place in places {
@@ -122,12 +122,12 @@ impl Bench {
         let mut cell = Cell::reused(format!("calls as {}", script.name));
         cell.source.offset = 0;
         let task = Task { experiment, operation, size: script.span, cell, plan };
-        let mut players: Vec<Call<'_>> = routines
+        let mut candidates: Vec<Call<'_>> = routines
             .iter()
             .enumerate()
-            .map(|(index, routine)| player(routine, &script.steps).staying(index == 0))
+            .map(|(index, routine)| candidate(routine, &script.steps).staying(index == 0))
             .collect();
-        let mut rows = self.measure(&task, &mut each(&mut players), stop)?.rows();
+        let mut rows = self.measure(&task, &mut each(&mut candidates), stop)?.rows();
         for row in &mut rows {
             row.cell.size = (script.bytes() / CALLS) as u64;
             row.cell.axes.insert("span".to_owned(), script.span as f64);

@@ -61,8 +61,8 @@ pub(super) fn figures() -> Vec<Figure> {
 
 /// Whose rows a run wants.
 struct Chosen {
-    around: Vec<Routine>,
-    through: Vec<Routine>,
+    non_temporal: Vec<Routine>,
+    temporal: Vec<Routine>,
     /// Not prefetching, then prefetching.
     prefetching: Vec<Routine>,
 }
@@ -72,7 +72,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.refuse_placements("it goes through its own states")?;
     let chosen = chosen(setting)?;
     let mut cells = Vec::new();
-    if !chosen.around.is_empty() {
+    if !chosen.non_temporal.is_empty() {
         for size in sizes(setting) {
             for source in [Placement::reused(512), Placement::at(Level::Dram, 512)] {
                 let cell = |label: &str| Cell { source, ..Cell::reused(label) };
@@ -88,7 +88,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let levels = if chosen.prefetching.is_empty() { &[][..] } else { &Level::ALL[..] };
     setting.out.begin(experiment.name, (cells.len() + levels.len()) as f64);
     let libc = || vec![libc_reference(Operation::Copy)];
-    let straight = [libc(), chosen.through, chosen.around].concat();
+    let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
     for (size, cell) in cells {
         measured(experiment, setting, &straight, size, cell)?;
     }
@@ -138,7 +138,7 @@ fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
         let most = if setting.options.classic { PERIOD } else { names.len() };
         names[..most].iter().filter_map(|name| find(name)).collect()
     };
-    let (around, through, prefetching): (Kernels, Kernels, Kernels) =
+    let (non_temporal, temporal, prefetching): (Kernels, Kernels, Kernels) =
         match setting.options.kernels.as_deref() {
             None => {
                 let prefetching = PREFETCHING.iter().filter_map(|(with, _)| find(with)).collect();
@@ -149,19 +149,19 @@ fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
                 let (ahead, straight): (Kernels, Kernels) = asked
                     .into_iter()
                     .partition(|kernel| matches!(kernel.prefetch, Prefetch::Nta(_)));
-                let (around, through): (Kernels, Kernels) =
+                let (non_temporal, temporal): (Kernels, Kernels) =
                     straight.into_iter().partition(|kernel| kernel.is_non_temporal());
                 // Cached speed needs somebody to set it, beside libc.
-                let through = match widest(Operation::Copy, features) {
-                    Some((temporal, _)) if through.is_empty() && !around.is_empty() => {
-                        vec![temporal]
+                let temporal = match widest(Operation::Copy, features) {
+                    Some((widest, _)) if temporal.is_empty() && !non_temporal.is_empty() => {
+                        vec![widest]
                     }
-                    _ => through,
+                    _ => temporal,
                 };
-                (around, through, ahead)
+                (non_temporal, temporal, ahead)
             }
         };
-    let all: Kernels = around.iter().chain(&through).chain(&prefetching).copied().collect();
+    let all: Kernels = non_temporal.iter().chain(&temporal).chain(&prefetching).copied().collect();
     let here = present(setting, all)?;
     let routines = |kernels: Kernels| -> Vec<Routine> {
         let is_here = |kernel: &&&Kernel| here.iter().any(|other| other.name == kernel.name);
@@ -173,8 +173,9 @@ fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
             .then(|| [Routine::from(without), Routine::from(*with)])
     });
     let prefetching = twins.flatten().collect();
-    let chosen = Chosen { around: routines(around), through: routines(through), prefetching };
-    if chosen.around.is_empty() && chosen.prefetching.is_empty() {
+    let chosen =
+        Chosen { non_temporal: routines(non_temporal), temporal: routines(temporal), prefetching };
+    if chosen.non_temporal.is_empty() && chosen.prefetching.is_empty() {
         return Err(LabError::Nothing {
             why: "none of the kernels chosen stores non-temporally or prefetches by prefetchnta, and \
                   this experiment is about these"

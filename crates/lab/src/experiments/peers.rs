@@ -282,7 +282,7 @@ fn relate(rows: &mut [Row], seed: u64) {
 
 /// The time of the best peer by round. Which one is best for the even rounds the odd ones say, and the
 /// other way round: the least of several medians is too low by their noise, so who is chosen must not be
-/// judged by the samples that chose.
+/// compared by the samples that chose.
 fn envelope(peers: &[Vec<f64>]) -> Option<Vec<f64>> {
     let best = |parity: usize| {
         let median = |times: &Vec<f64>| {

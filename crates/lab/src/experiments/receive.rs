@@ -26,7 +26,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 /// Nanoseconds that a byte has at 10 Gb/s.
 const BYTE_NS_AT_10G: f64 = 0.8;
 
-/// From this many bytes a policy goes around the cache: between the smallest and the middle size here.
+/// From this many bytes on a policy stores non-temporally: between the smallest and the middle size here.
 const LARGE: usize = 64 << 10;
 
 /// SunOS's own: "this seems too small" (002.14).
@@ -35,7 +35,7 @@ const SMALL: usize = 128;
 /// Bytes that an Ethernet frame carries of a TCP stream with timestamps.
 const FRAME: usize = 1448;
 
-/// When to store around the cache (001.8).
+/// When to use non-temporal stores (001.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Policy {
     Never,
@@ -70,7 +70,7 @@ impl Policy {
         Policy::CopyIn,
     ];
 
-    fn goes_around(self, at: Circumstances) -> bool {
+    fn is_non_temporal(self, at: Circumstances) -> bool {
         match self {
             Policy::Never => false,
             Policy::Always => true,
@@ -107,8 +107,8 @@ struct Point {
 struct Copyout<'r> {
     name: &'static str,
     policy: Option<Policy>,
-    through: CopyFn,
-    around: CopyFn,
+    temporal: CopyFn,
+    non_temporal: CopyFn,
     circumstances: Circumstances,
     device: Option<&'r Device>,
 }
@@ -116,10 +116,10 @@ struct Copyout<'r> {
 impl Copyout<'_> {
     fn chosen(&self) -> CopyFn {
         match self.policy {
-            Some(policy) if policy.goes_around(std::hint::black_box(self.circumstances)) => {
-                self.around
+            Some(policy) if policy.is_non_temporal(std::hint::black_box(self.circumstances)) => {
+                self.non_temporal
             }
-            _ => self.through,
+            _ => self.temporal,
         }
     }
 }
@@ -205,8 +205,8 @@ impl Drop for Device {
 /// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("the ring and the user's buffer have places of their own")?;
-    let (through, around) = kernels(setting)?;
-    setting.out.note(format!("policies choose between {} and {}", through.0, around.0))?;
+    let (temporal, non_temporal) = kernels(setting)?;
+    setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
     let device = if parallelism() > 1 {
         Device::start()
     } else {
@@ -217,7 +217,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let weight = |point: &Point| (point.size + (1 << 20)) as f64;
     setting.out.begin(experiment.name, points.iter().map(weight).sum());
     for point in points {
-        one_point(experiment, setting, (through.1, around.1), device.as_ref(), point)?;
+        one_point(experiment, setting, (temporal.1, non_temporal.1), device.as_ref(), point)?;
         let text = format!("{} {}", point.state, bytes(point.size));
         setting.out.advance(&text, weight(&point));
     }
@@ -235,20 +235,20 @@ type Named = (String, CopyFn);
 /// the two that were asked for.
 fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
     let features = setting.bench.features;
-    let (through, around) = match setting.options.kernels.as_deref() {
+    let (temporal, non_temporal) = match setting.options.kernels.as_deref() {
         Some(pattern) => {
             let chosen = select::kernels(&[Operation::Copy], Some(pattern))?;
-            let (around, through): (Vec<_>, Vec<_>) =
+            let (non_temporal, temporal): (Vec<_>, Vec<_>) =
                 present(setting, chosen)?.into_iter().partition(|kernel| kernel.is_non_temporal());
-            match (&through[..], &around[..]) {
-                (&[through], &[around]) => (through, around),
-                (through, around) => {
+            match (&temporal[..], &non_temporal[..]) {
+                (&[temporal], &[non_temporal]) => (temporal, non_temporal),
+                (temporal, non_temporal) => {
                     return Err(LabError::Unsuited {
                         option: "--kernels",
                         found: format!(
                             "{} with ordinary stores and {} with non-temporal ones",
-                            through.len(),
-                            around.len()
+                            temporal.len(),
+                            non_temporal.len()
                         ),
                         accepted: "one of each, for the policies to choose between: \
                                    copy\\.sse2(\\.nt)?"
@@ -259,7 +259,7 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
         }
         None if setting.options.classic => {
             match (find("copy.rep.movsq"), find("copy.gpr64.nt.pf320")) {
-                (Some(through), Some(around)) => (through, around),
+                (Some(temporal), Some(non_temporal)) => (temporal, non_temporal),
                 _ => {
                     return Err(LabError::Nothing {
                         why: "the period's bcopy and pagecopy are x86-64 routines".to_owned(),
@@ -275,7 +275,7 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
         Function::Copy(copy) => Ok((kernel.name.to_owned(), copy)),
         _ => Err(LabError::Nothing { why: format!("{} copies no bytes", kernel.name) }),
     };
-    Ok((entry(through)?, entry(around)?))
+    Ok((entry(temporal)?, entry(non_temporal)?))
 }
 
 /// What is measured: every size received into a reused and a streamed buffer, read and not; and
@@ -309,7 +309,7 @@ fn points(setting: &Setting<'_, '_>, has_device: bool) -> Vec<Point> {
 fn one_point(
     experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
-    (through, around): (CopyFn, CopyFn),
+    (temporal, non_temporal): (CopyFn, CopyFn),
     device: Option<&Device>,
     point: Point,
 ) -> Result<(), LabError> {
@@ -337,14 +337,20 @@ fn one_point(
     let task = Task { experiment: experiment.name, operation, size: point.size, cell, plan };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
-    let reference =
-        Copyout { name: LIBC, policy: None, through: libc, around: libc, circumstances, device };
+    let reference = Copyout {
+        name: LIBC,
+        policy: None,
+        temporal: libc,
+        non_temporal: libc,
+        circumstances,
+        device,
+    };
     let mut copyouts = vec![reference];
     copyouts.extend(POLICIES.into_iter().zip(Policy::ALL).map(|(name, policy)| Copyout {
         name,
         policy: Some(policy),
-        through,
-        around,
+        temporal,
+        non_temporal,
         circumstances,
         device,
     }));
@@ -414,7 +420,7 @@ mod tests {
             never_read: !read,
             copyin,
         };
-        let choices = |at| Policy::ALL.map(|policy| policy.goes_around(at));
+        let choices = |at| Policy::ALL.map(|policy| policy.is_non_temporal(at));
         let [no, yes] = [false, true];
         assert_eq!(choices(at(64, yes, no)), [no, yes, no, no, no, no, no]);
         assert_eq!(choices(at(128, yes, no)), [no, yes, yes, no, no, no, no]);

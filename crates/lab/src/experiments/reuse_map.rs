@@ -132,22 +132,22 @@ fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Sides>, LabError> {
         None => operations
             .iter()
             .filter_map(|&operation| widest(operation, features))
-            .flat_map(|(temporal, around)| [temporal, around])
+            .flat_map(|(temporal, non_temporal)| [temporal, non_temporal])
             .collect(),
     };
     let here = present(setting, chosen)?;
     let mut sides = Vec::new();
     for operation in operations {
         let of_it = || here.iter().copied().filter(|kernel| kernel.operation() == operation);
-        let around: Vec<_> = of_it().filter(|kernel| kernel.is_non_temporal()).collect();
-        let Some(first) = around.first() else { continue };
-        let through = of_it()
+        let non_temporal: Vec<_> = of_it().filter(|kernel| kernel.is_non_temporal()).collect();
+        let Some(first) = non_temporal.first() else { continue };
+        let temporal = of_it()
             .find(|kernel| !kernel.is_non_temporal())
             .or_else(|| temporal_twin(first))
             .or_else(|| widest(operation, features).map(|(temporal, _)| temporal));
-        let Some(through) = through else { continue };
-        let mut routines = vec![Routine::from(through), libc_reference(operation)];
-        routines.extend(around.into_iter().map(Routine::from));
+        let Some(temporal) = temporal else { continue };
+        let mut routines = vec![Routine::from(temporal), libc_reference(operation)];
+        routines.extend(non_temporal.into_iter().map(Routine::from));
         sides.push(Sides { operation, routines });
     }
     if sides.is_empty() {

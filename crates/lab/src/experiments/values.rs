@@ -287,8 +287,8 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
 
 /// Writes the prior contents; non-temporally where the destination is in memory.
 fn put(place: &Place, byte: u8, level: Level) {
-    let around = find("fill.sse2.nt").filter(|_| level == Level::Dram);
-    match around.map(|kernel| kernel.function) {
+    let non_temporal = find("fill.sse2.nt").filter(|_| level == Level::Dram);
+    match non_temporal.map(|kernel| kernel.function) {
         Some(Function::Fill(fill)) => {
             // SAFETY: a slot of n bytes; every CPU with that row in its table has SSE2.
             unsafe { fill(place.dst, i32::from(byte), place.n) };

@@ -437,7 +437,7 @@ fn nothing_decided() -> Profile {
 }
 
 /// The kernels that compete, in order of preference among equals: what the library does without its
-/// table first, then through the cache, by string instructions, around it; simple before elaborate.
+/// table first, then temporal, by string instructions, non-temporal; simple before elaborate.
 fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
     let mut kernels = candidates(operation, features);
     kernels.sort_by_key(|kernel| {

@@ -11,7 +11,7 @@ use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Cell, Class, Destination, Facts};
 use cachewise_kernels::Operation;
 
-/// A kernel that stores around the cache, and from what size of the grid on.
+/// A non-temporal kernel, and from what size of the grid on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct From {
     pub size: usize,
@@ -19,7 +19,7 @@ pub(super) struct From {
 }
 
 /// The non-temporal arms of a field.
-pub(super) fn around(field: &Field) -> Vec<usize> {
+pub(super) fn non_temporal(field: &Field) -> Vec<usize> {
     (1..field.arms.len()).filter(|arm| field.arms[*arm].class == Class::NonTemporal).collect()
 }
 
@@ -58,7 +58,7 @@ fn beside(evidence: &Evidence, field: &Field, size: usize, arm: usize) -> Option
         if cell.operation != field.operation || cell.size != size {
             continue;
         }
-        let through: Vec<&String> = field
+        let temporal: Vec<&String> = field
             .arms
             .iter()
             .filter(|arm| !matches!(arm.class, Class::Libc | Class::NonTemporal))
@@ -67,7 +67,7 @@ fn beside(evidence: &Evidence, field: &Field, size: usize, arm: usize) -> Option
         for (round, libc) in log.reference.iter().enumerate() {
             let at = |name: &String| log.others.get(name)?.get(round).copied().flatten();
             let Some(ours) = at(&field.arms[arm].name) else { continue };
-            let totals = through.iter().filter_map(|name| Some(at(name)?.total()));
+            let totals = temporal.iter().filter_map(|name| Some(at(name)?.total()));
             let theirs = totals.fold(libc.total(), f64::min);
             to_libc.push((ours.total() - libc.total()) / libc.operation);
             to_temporal.push((ours.total() - theirs) / libc.operation);
@@ -105,16 +105,16 @@ fn cut(
 /// Under `soon`, and where nothing is known: operation and reader, in the race's own cells.
 pub(super) fn soon(field: &Field, shows: &Shows, temporal: &[usize]) -> Option<From> {
     let costs = field.costs(shows, &|class| class == Class::NonTemporal);
-    cut(&around(field), &field.sizes, |arm, size| {
+    cut(&non_temporal(field), &field.sizes, |arm, size| {
         let size = field.sizes.iter().position(|other| *other == size)?;
-        let through = shows.value[temporal[size]][size].mean;
-        costs[arm][size].map(|cost| cost - through)
+        let temporal = shows.value[temporal[size]][size].mean;
+        costs[arm][size].map(|cost| cost - temporal)
     })
 }
 
 /// Under `never`: operation and bystander.
 pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
-    cut(&around(field), &sizes(field), |arm, size| {
+    cut(&non_temporal(field), &sizes(field), |arm, size| {
         let Difference { to_temporal, to_libc } = beside(evidence, field, size, arm)?;
         (to_libc.mean + to_libc.error <= GUARD)
             .then_some(to_temporal.mean + 2.0 * to_temporal.error)
@@ -134,7 +134,7 @@ pub(super) fn with_tail(below: &[Range], from: From) -> Vec<Range> {
 
 /// The two non-temporal arms that did best beside a bystander so far.
 pub(super) fn finalists(field: &Field, evidence: &Evidence) -> Vec<usize> {
-    let mut scored: Vec<(f64, usize)> = around(field)
+    let mut scored: Vec<(f64, usize)> = non_temporal(field)
         .into_iter()
         .map(|arm| {
             let mut sum = (0.0, 0.0);

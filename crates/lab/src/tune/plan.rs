@@ -15,7 +15,7 @@ const MOST: usize = 1 << 30;
 /// With a shorter budget nothing above [`TOP`] is measured.
 const LONG_BUDGET: f64 = 120.0;
 
-/// Below this many bytes no kernel that stores around the cache is a candidate: what so few lines
+/// Below this many bytes no non-temporal kernel is a candidate: what so few lines
 /// evict cannot be told from noise, and a fence costs as much as the whole operation.
 pub(super) const NON_TEMPORAL_FROM: usize = 4096;
 
@@ -25,7 +25,7 @@ pub(super) struct View {
     pub destination: Destination,
     pub layout: Layout,
     pub contents: Contents,
-    /// Its part in the mean; the guard holds in every view alike.
+    /// Its part in the mean; the guard holds in every view.
     pub weight: f64,
     /// Sizes for which it is a state of its own.
     from: usize,
@@ -131,7 +131,7 @@ pub(super) fn extends(facts: &Facts, top: usize) -> bool {
     top as f64 >= 1.25 * facts.cache() as f64
 }
 
-/// Whether an arm that stores around the cache competes while the destination may be read again: the
+/// Whether a non-temporal arm competes while the destination may be read again: the
 /// operands do not fit into the LLC even if its other users are quiet. Those come and go within
 /// minutes, a decision stays.
 pub(super) fn beyond_llc(operation: Operation, size: usize, facts: &Facts) -> bool {

@@ -11,7 +11,7 @@ use super::plan;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Script, Stage};
 use super::threads::{Crew, crews};
-use super::visits::{Entrant, Visits};
+use super::visits::{Candidate, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
-    Bystander { field: usize, size: usize, through: Option<usize> },
+    Bystander { field: usize, size: usize, temporal: Option<usize> },
     Threads(Crew),
     Entries { field: usize, hot: bool },
 }
@@ -50,7 +50,7 @@ pub(super) struct Race<'r, 'm> {
     pub fields: Vec<Field>,
     lanes: Vec<Lane>,
     /// Non-temporal arms that are still measured beside a bystander, by field.
-    around: Vec<Vec<usize>>,
+    non_temporal: Vec<Vec<usize>>,
 }
 
 /// Bytes that the calls of a script are spread over: well inside L1, and far beyond L2.
@@ -90,8 +90,8 @@ impl<'r, 'm> Race<'r, 'm> {
             lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),
         ];
-        let around = fields.iter().map(hints::around).collect();
-        Race { visits, evidence, facts, fields, lanes, around }
+        let non_temporal = fields.iter().map(hints::non_temporal).collect();
+        Race { visits, evidence, facts, fields, lanes, non_temporal }
     }
 
     /// Runs until `stop` or until nothing is left to learn; `after` seconds are expected to follow.
@@ -154,14 +154,14 @@ impl<'r, 'm> Race<'r, 'm> {
                         continue;
                     }
                     if epoch == 2 {
-                        self.around[nth] = hints::finalists(field, self.evidence);
+                        self.non_temporal[nth] = hints::finalists(field, self.evidence);
                     }
-                    if !self.around[nth].is_empty() {
+                    if !self.non_temporal[nth].is_empty() {
                         let best = best_temporal(field);
                         items.extend(hints::sizes(field).into_iter().map(|size| {
                             let at = field.sizes.iter().position(|other| *other == size);
-                            let through = at.and_then(|at| best[at]);
-                            Item::Bystander { field: nth, size, through }
+                            let temporal = at.and_then(|at| best[at]);
+                            Item::Bystander { field: nth, size, temporal }
                         }));
                     }
                 }
@@ -195,34 +195,36 @@ impl<'r, 'm> Race<'r, 'm> {
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
         match item {
             Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
-            Item::Bystander { field, size, through } => self.bystander(field, size, through, stop),
+            Item::Bystander { field, size, temporal } => {
+                self.bystander(field, size, temporal, stop)
+            }
             Item::Threads(crew) => {
-                let (reference, others) = crew.entrants(self.facts.cpus);
+                let (reference, others) = crew.candidates(self.facts.cpus);
                 self.bought(Purpose::Threads, &reference, &others, 1, stop)
             }
             Item::Entries { field, hot } => {
                 let operation = self.fields[field].operation;
                 let cell = script(operation, &self.facts, hot);
                 let entries = self.visits.machine.entries(operation).into_iter().enumerate();
-                let entrants: Vec<Entrant> = entries
-                    .map(|(nth, name)| Entrant { cell, arm: Arm::Entry(nth), name })
+                let candidates: Vec<Candidate> = entries
+                    .map(|(nth, name)| Candidate { cell, arm: Arm::Entry(nth), name })
                     .collect();
-                let libc = self.entrant(field, cell, 0);
-                self.bought(Purpose::Entries, &libc, &entrants, 3, stop)
+                let libc = self.candidate(field, cell, 0);
+                self.bought(Purpose::Entries, &libc, &candidates, 3, stop)
             }
         }
     }
 
-    fn entrant(&self, field: usize, cell: Cell, arm: usize) -> Entrant {
-        Entrant { cell, arm: Arm::Kernel(arm), name: self.fields[field].arms[arm].name.clone() }
+    fn candidate(&self, field: usize, cell: Cell, arm: usize) -> Candidate {
+        Candidate { cell, arm: Arm::Kernel(arm), name: self.fields[field].arms[arm].name.clone() }
     }
 
     /// A round that is kept as it is.
     fn bought(
         &mut self,
         purpose: Purpose,
-        reference: &Entrant,
-        others: &[Entrant],
+        reference: &Candidate,
+        others: &[Candidate],
         samples: usize,
         stop: f64,
     ) -> Result<bool, LabError> {
@@ -235,7 +237,7 @@ impl<'r, 'm> Race<'r, 'm> {
         Ok(true)
     }
 
-    /// Temporal arms against libc, then those that store around the cache in a round of their own.
+    /// Temporal arms against libc, then the non-temporal ones in a round of their own.
     fn kernels(
         &mut self,
         field: usize,
@@ -248,16 +250,16 @@ impl<'r, 'm> Race<'r, 'm> {
         let odd = self.visits.random.bool();
         let cell = f.views[view].cell(f.operation, f.sizes[size], odd);
         let samples = plan::samples(f.sizes[size], first);
-        let (around, through): (Vec<usize>, Vec<usize>) =
+        let (non_temporal, temporal): (Vec<usize>, Vec<usize>) =
             f.live(size).into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
-        let libc = self.entrant(field, cell, 0);
+        let libc = self.candidate(field, cell, 0);
         let mut bought = false;
-        for arms in [through, around] {
+        for arms in [temporal, non_temporal] {
             if arms.is_empty() {
                 continue;
             }
-            let others: Vec<Entrant> =
-                arms.iter().map(|arm| self.entrant(field, cell, *arm)).collect();
+            let others: Vec<Candidate> =
+                arms.iter().map(|arm| self.candidate(field, cell, *arm)).collect();
             let Some(round) = self.visits.round(&libc, &others, samples, stop)? else { continue };
             bought = true;
             let mut seen = Vec::new();
@@ -277,14 +279,14 @@ impl<'r, 'm> Race<'r, 'm> {
         &mut self,
         field: usize,
         size: usize,
-        through: Option<usize>,
+        temporal: Option<usize>,
         stop: f64,
     ) -> Result<bool, LabError> {
         let odd = self.visits.random.bool();
         let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
-        let arms = self.around[field].iter().copied().chain(through);
-        let others: Vec<Entrant> = arms.map(|arm| self.entrant(field, cell, arm)).collect();
-        let libc = self.entrant(field, cell, 0);
+        let arms = self.non_temporal[field].iter().copied().chain(temporal);
+        let others: Vec<Candidate> = arms.map(|arm| self.candidate(field, cell, arm)).collect();
+        let libc = self.candidate(field, cell, 0);
         self.bought(Purpose::Hints, &libc, &others, 1, stop)
     }
 }

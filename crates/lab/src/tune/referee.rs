@@ -9,7 +9,7 @@ use super::ranges::{LIBC, MOST_RANGES, Range, arm_at, choose, ranges, settle};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Facts, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
-use super::visits::{Entrant, Visits};
+use super::visits::{Candidate, Visits};
 use crate::LabError;
 use cachewise::Reuse;
 use cachewise::profile::Decision;
@@ -326,9 +326,9 @@ impl Referee<'_, '_> {
         let odd = self.visits.random.bool();
         let view = trial.field.views.iter().find(|view| view.holds(&cell));
         let lying = view.map_or(cell, |view| view.cell(cell.operation, cell.size, odd));
-        let libc = Entrant { cell: lying, arm: Arm::LIBC, name: "libc".to_owned() };
+        let libc = Candidate { cell: lying, arm: Arm::LIBC, name: "libc".to_owned() };
         let name = trial.field.arms[point.arm].name.clone();
-        let library = Entrant { cell: lying, arm: Arm::Library, name: name.clone() };
+        let library = Candidate { cell: lying, arm: Arm::Library, name: name.clone() };
         let samples = plan::samples(cell.size, cell.size >= 1 << 20);
         let twice = [library.clone(), library];
         let Some(round) = self.visits.round(&libc, &twice, samples, stop)? else {
@@ -363,9 +363,9 @@ impl Referee<'_, '_> {
         for trial in trials {
             let operation = trial.field.operation;
             for cell in [true, false].map(|hot| script(operation, &self.facts, hot)) {
-                let entrant = |arm, name: &str| Entrant { cell, arm, name: name.to_owned() };
-                let libc = entrant(Arm::LIBC, "libc");
-                let library = [entrant(Arm::Library, "library")];
+                let candidate = |arm, name: &str| Candidate { cell, arm, name: name.to_owned() };
+                let libc = candidate(Arm::LIBC, "libc");
+                let library = [candidate(Arm::Library, "library")];
                 let mut ratios = Vec::new();
                 for _ in 0..5 {
                     let Some(round) = self.visits.round(&libc, &library, 3, stop)? else { break };

@@ -147,11 +147,11 @@ impl Competitor {
 pub enum Class {
     /// The process's own libc.
     Libc,
-    /// Through the cache, by loads and stores.
+    /// Temporal: ordinary loads and stores.
     Temporal,
     /// By string instructions, which may leave the destination where it is.
     Rep,
-    /// Around the cache.
+    /// Non-temporal stores.
     NonTemporal,
 }
 

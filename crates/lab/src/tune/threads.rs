@@ -5,7 +5,7 @@
 use super::field::{GUARD, robust_mean, scatter};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Destination, Threads};
-use super::visits::Entrant;
+use super::visits::Candidate;
 use cachewise::profile::{PARALLEL, Parallel, Supply};
 use cachewise_kernels::Operation;
 
@@ -22,8 +22,8 @@ pub(super) struct Crew {
 
 impl Crew {
     /// Who takes part: one thread as the reference, then more.
-    pub(super) fn entrants(&self, cpus: usize) -> (Entrant, Vec<Entrant>) {
-        let by = |count: usize| Entrant {
+    pub(super) fn candidates(&self, cpus: usize) -> (Candidate, Vec<Candidate>) {
+        let by = |count: usize| Candidate {
             cell: Cell {
                 threads: Threads { count, supply: self.supply },
                 ..Cell::new(self.operation, self.size, Destination::Cached)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// One who takes part in a round.
 #[derive(Clone, Debug)]
-pub(super) struct Entrant {
+pub(super) struct Candidate {
     pub cell: Cell,
     pub arm: Arm,
     pub name: String,
@@ -74,25 +74,26 @@ impl<'m> Visits<'m> {
     /// first of its kind and size is a single sample.
     fn visit(
         &mut self,
-        entrant: &Entrant,
+        candidate: &Candidate,
         samples: usize,
         draw: u64,
         stop: f64,
     ) -> Result<Option<Sample>, LabError> {
-        let (price, known) = self.expected(&entrant.cell);
+        let (price, known) = self.expected(&candidate.cell);
         let samples = if known || price < SAMPLE { samples } else { 1 };
         let before = self.machine.now();
         if before + 2.0 * price * samples as f64 > stop {
             return Ok(None);
         }
-        let ask = Ask { cell: entrant.cell, arm: entrant.arm, samples, draw };
+        let ask = Ask { cell: candidate.cell, arm: candidate.arm, samples, draw };
         let visit = self.machine.visit(&ask)?;
         let seconds = (self.machine.now() - before) / samples as f64;
-        let price = self.prices.entry((kind(&entrant.cell), entrant.cell.size)).or_insert(seconds);
+        let price =
+            self.prices.entry((kind(&candidate.cell), candidate.cell.size)).or_insert(seconds);
         // Rises at once, falls slowly: arms differ.
         *price = if seconds > *price { seconds } else { 0.9 * *price + 0.1 * seconds };
-        if entrant.cell.size >= 1 << 18 {
-            self.per_byte = self.per_byte.max(seconds / (2 * entrant.cell.size) as f64);
+        if candidate.cell.size >= 1 << 18 {
+            self.per_byte = self.per_byte.max(seconds / (2 * candidate.cell.size) as f64);
         }
         Ok(middle(&visit.samples))
     }
@@ -100,8 +101,8 @@ impl<'m> Visits<'m> {
     /// One round: `None` where there was no time or no undisturbed reference.
     pub(super) fn round(
         &mut self,
-        reference: &Entrant,
-        others: &[Entrant],
+        reference: &Candidate,
+        others: &[Candidate],
         samples: usize,
         stop: f64,
     ) -> Result<Option<Round>, LabError> {

@@ -4,7 +4,7 @@
 //! `cargo test -p cachewise-lab --test machines -- --nocapture table` with `SEEDS=6` in the
 //! environment prints what each came to.
 
-mod judge;
+mod check;
 mod shipped;
 mod simulated;
 mod table;
@@ -16,7 +16,7 @@ use cachewise_lab::LabError;
 use cachewise_lab::tune::again::{self, decide_again};
 use cachewise_lab::tune::seam::{Class, Facts};
 use cachewise_measure::Row;
-use judge::{Outcome, judge};
+use check::{Outcome, check};
 use simulated::Kind;
 use std::io::Read as _;
 use table::Table;
@@ -204,7 +204,7 @@ const SEEDS: u64 = 3;
 
 fn holds(name: &str, promise: &Promise) {
     let (_, kind) = machines().into_iter().find(|(found, _)| *found == name).expect(name);
-    let found = judge(&kind, SEEDS);
+    let found = check(&kind, SEEDS);
     println!("{}", found.line(name));
     let broken = broken(&found, promise);
     assert!(broken.is_empty(), "{broken:?}\n{}\n{}", Outcome::HEADER, found.line(name));
@@ -260,7 +260,7 @@ promised! {
 #[test]
 fn sticky_destinations_break_the_promise() {
     let sticky = Kind { restores: false, ..plain(cascade_lake()) };
-    let found = judge(&sticky, 2);
+    let found = check(&sticky, 2);
     println!("{}", found.line("sticky, not restored"));
     let lost = ["a size loses too much to libc", "too many sizes lose to libc"];
     let broken = broken(&found, &PROMISE);
@@ -270,7 +270,7 @@ fn sticky_destinations_break_the_promise() {
 #[test]
 fn where_nothing_is_better_everything_is_libc() {
     let (_, kind) = machines().into_iter().find(|(name, _)| *name == "all slower").unwrap();
-    let (tuning, _) = judge::tune(&kind, 5, Vec::new());
+    let (tuning, _) = check::tune(&kind, 5, Vec::new());
     assert!(tuning.decisions.iter().all(|decision| decision.kernel == "libc"));
 }
 
@@ -278,9 +278,9 @@ fn where_nothing_is_better_everything_is_libc() {
 #[test]
 fn a_second_gives_a_profile_that_says_mostly_libc() {
     let kind = Kind { budget: 1.0, ..plain(cascade_lake()) };
-    let (tuning, _) = judge::tune(&kind, 6, Vec::new());
+    let (tuning, _) = check::tune(&kind, 6, Vec::new());
     assert!(tuning.seconds <= 1.0, "{}", tuning.seconds);
-    judge::assert_whole(&tuning.decisions);
+    check::assert_whole(&tuning.decisions);
     let libc = tuning.decisions.iter().filter(|decision| decision.kernel == "libc").count();
     assert!(2 * libc > tuning.decisions.len(), "{:?}", tuning.decisions);
 }
@@ -290,7 +290,7 @@ fn a_second_gives_a_profile_that_says_mostly_libc() {
 fn threads_are_decided_over_the_whole_run() {
     for second_cpu_late in [false, true] {
         let kind = Kind { second_cpu_late, ..plain(cascade_lake()) };
-        let (tuning, _) = judge::tune(&kind, 8, Vec::new());
+        let (tuning, _) = check::tune(&kind, 8, Vec::new());
         let pooled = |operation| {
             let mine = |p: &&Parallel| p.operation == operation && p.supply == Supply::Pooled;
             tuning.parallel.iter().find(mine).and_then(|line| line.from)
@@ -306,8 +306,8 @@ fn threads_are_decided_over_the_whole_run() {
 #[test]
 fn never_has_one_number() {
     for (name, table) in [("cascade lake", cascade_lake()), ("zen 3", zen3())] {
-        let (tuning, _) = judge::tune(&plain(table), 9, Vec::new());
-        judge::assert_whole(&tuning.decisions);
+        let (tuning, _) = check::tune(&plain(table), 9, Vec::new());
+        check::assert_whole(&tuning.decisions);
         for operation in [Operation::Copy, Operation::Fill, Operation::Zero, Operation::Move] {
             let of = |reuse| {
                 let mine = |d: &&Decision| d.operation == operation && d.reuse == reuse;
@@ -315,9 +315,9 @@ fn never_has_one_number() {
                 kernels.collect::<Vec<_>>()
             };
             let never = of(Reuse::Never);
-            let around = never.iter().filter(|class| **class == Class::NonTemporal).count();
-            assert!(around <= 1, "{name} {operation}: {never:?}");
-            if around == 1 {
+            let non_temporal = never.iter().filter(|class| **class == Class::NonTemporal).count();
+            assert!(non_temporal <= 1, "{name} {operation}: {never:?}");
+            if non_temporal == 1 {
                 assert_eq!(never.last(), Some(&Class::NonTemporal), "{name} {operation}");
             }
         }
@@ -329,7 +329,7 @@ fn never_has_one_number() {
 fn entry_stubs_are_raced() {
     let entries = vec![("sse2", 1.0, 1.0), ("avx2", 0.9, 0.98), ("avx512vl", 0.5, 1.2)];
     let kind = Kind { entries, ..plain(cascade_lake()) };
-    let (tuning, _) = judge::tune(&kind, 10, Vec::new());
+    let (tuning, _) = check::tune(&kind, 10, Vec::new());
     assert_eq!(tuning.entries.len(), 4);
     assert!(tuning.entries.iter().all(|(_, name)| name == "avx2"), "{:?}", tuning.entries);
 }
@@ -338,7 +338,7 @@ fn entry_stubs_are_raced() {
 #[test]
 fn the_time_left_is_true() {
     for (name, kind) in machines() {
-        let wrong = judge::time_left(&kind, 12);
+        let wrong = check::time_left(&kind, 12);
         println!("{name}: {:.0} %", 100.0 * wrong);
         assert!(wrong <= 0.2, "{name}: {wrong}");
     }
@@ -348,7 +348,7 @@ fn the_time_left_is_true() {
 #[test]
 fn an_interrupted_tuning_keeps_its_rounds() {
     for visits in [1, 5_000, 30_000, 50_000] {
-        let (result, evidence) = judge::interrupted(plain(cascade_lake()), visits);
+        let (result, evidence) = check::interrupted(plain(cascade_lake()), visits);
         assert!(matches!(result, Err(LabError::Interrupted)), "{visits}");
         assert!(evidence.rounds() > 0 || visits == 1, "{visits}");
     }
@@ -358,17 +358,17 @@ fn an_interrupted_tuning_keeps_its_rounds() {
 #[test]
 fn a_record_can_be_decided_again() {
     let kind = plain(zen5());
-    let (tuning, evidence) = judge::tune(&kind, 11, Vec::new());
+    let (tuning, evidence) = check::tune(&kind, 11, Vec::new());
     let rows = evidence.rows();
     let again = decide_again(&rows, kind.facts, &[]).expect("rows of a tuning");
-    judge::assert_whole(&again.decisions);
-    let same = judge::agreement(&kind, &tuning.decisions, &again.decisions);
+    check::assert_whole(&again.decisions);
+    let same = check::agreement(&kind, &tuning.decisions, &again.decisions);
     assert!(same >= 90.0, "{same}");
     assert!(decide_again(&[], kind.facts, &[]).is_err());
     // What is not shown is libc.
     let copies: Vec<Row> = rows.into_iter().filter(|row| row.cell.operation == "copy").collect();
     let copies = decide_again(&copies, kind.facts, &[]).expect("rows of a tuning");
-    judge::assert_whole(&copies.decisions);
+    check::assert_whole(&copies.decisions);
     let others = copies.decisions.iter().filter(|d| d.operation != Operation::Copy);
     assert!(others.clone().count() > 0);
     assert!(others.into_iter().all(|decision| decision.kernel == "libc"));
@@ -386,7 +386,7 @@ fn an_old_record_can_be_decided_again() {
     flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
     let record = cachewise_measure::record::read_text(path, &text).expect("schema 1");
     let tuning = decide_again(&record.rows, again::facts(&record.header), &[]).expect("rows");
-    judge::assert_whole(&tuning.decisions);
+    check::assert_whole(&tuning.decisions);
     let kernels = tuning.decisions.iter().filter(|decision| decision.kernel != "libc");
     assert!(kernels.count() > 0, "{:?}", tuning.decisions);
 }
@@ -397,6 +397,6 @@ fn table() {
     println!("{}", Outcome::HEADER);
     let Ok(seeds) = std::env::var("SEEDS") else { return };
     for (name, kind) in machines() {
-        println!("{}", judge(&kind, seeds.parse().unwrap()).line(name));
+        println!("{}", check(&kind, seeds.parse().unwrap()).line(name));
     }
 }

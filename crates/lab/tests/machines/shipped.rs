@@ -3,7 +3,7 @@
 //!
 //! `CACHEWISE_BLESS=1` makes them anew, for a commit that says why.
 
-use crate::judge::{cells, over_libc, percent, sizes, tune};
+use crate::check::{cells, over_libc, percent, sizes, tune};
 use crate::simulated::{Kind, arm_of};
 use crate::{cascade_lake, plain, zen3, zen5};
 use cachewise::Reuse;

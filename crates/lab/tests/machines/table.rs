@@ -114,7 +114,7 @@ fn whole(found: &Curve, libc: Option<&Curve>) -> Curve {
     curve
 }
 
-/// What a record without evicted destinations implies of them: a kernel that stores through the cache
+/// What a record without evicted destinations implies of them: a kernel with temporal stores
 /// takes at least as long per byte as where all of it is memory's.
 fn from_memory(arm: &Competitor, cached: &Curve) -> Curve {
     let (slowest, _) = cached[OCTAVES.end()];

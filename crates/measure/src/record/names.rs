@@ -154,7 +154,7 @@ pub const READ_BYTES: &str = "read_bytes";
 pub const RECEIVE: &str = "receive";
 /// State: from a user's buffer to a device's ring.
 pub const SEND: &str = "send";
-/// Candidates: when a network stack stores around the cache (001.8).
+/// Candidates: when a network stack uses non-temporal stores (001.8).
 pub const POLICIES: [&str; 7] = [
     "never NT",
     "always NT",

@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn states_stand_side_by_side() {
         let mut rows = Vec::new();
-        for (state, cached, around) in [
+        for (state, cached, non_temporal) in [
             ("target pre-read", 1.0, 9000.0),
             ("target not read", 1.0, 8000.0),
             ("target far", 1.0, 8500.0),
@@ -96,7 +96,7 @@ mod tests {
             let mut key = cell("copy", 8192, state);
             key.axes.insert("source_cached".to_owned(), cached);
             rows.push(row(&key, "libc", "libc", 1000.0));
-            rows.push(row(&key, "copy.mmx.nt", "libc", around));
+            rows.push(row(&key, "copy.mmx.nt", "libc", non_temporal));
         }
         for level in ["L2", "DRAM"] {
             let mut key = cell("copy", 65536, "prefetchnta");

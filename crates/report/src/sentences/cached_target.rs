@@ -68,9 +68,9 @@ fn targets(rows: &[Row]) -> Vec<String> {
         else {
             continue;
         };
-        let Some(fastest) = fastest_through(read) else { continue };
+        let Some(fastest) = fastest_temporal(read) else { continue };
         let mut by_kind: Vec<(TargetKind, Vec<String>)> = Vec::new();
-        for row in read.iter().filter(|row| is_around(row)) {
+        for row in read.iter().filter(|row| is_non_temporal(row)) {
             let (Some(ours), Some(at_memory)) =
                 (operation(read, &row.candidate), operation(far, &row.candidate))
             else {
@@ -113,14 +113,18 @@ fn targets(rows: &[Row]) -> Vec<String> {
     texts
 }
 
-fn is_around(row: &Row) -> bool {
+fn is_non_temporal(row: &Row) -> bool {
     find(&row.candidate).is_some_and(Kernel::is_non_temporal)
 }
 
-/// The fastest of those that store through the cache.
-fn fastest_through<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
+/// The fastest with temporal stores.
+fn fastest_temporal<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
     let time = |row: &Row| stats::median(&row.operation_ns);
-    of_cell.iter().copied().filter(|row| !is_around(row)).min_by(|a, b| time(a).total_cmp(&time(b)))
+    of_cell
+        .iter()
+        .copied()
+        .filter(|row| !is_non_temporal(row))
+        .min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
 /// What reading the target first changes for non-temporal stores (001.2).
@@ -128,7 +132,7 @@ fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<S
     let unread = unread?;
     let changes: Vec<String> = read
         .iter()
-        .filter(|row| is_around(row))
+        .filter(|row| is_non_temporal(row))
         .filter_map(|row| {
             let change = operation(read, &row.candidate)? / operation(unread, &row.candidate)?;
             Some(format!("{} {change:.2}", row.candidate))
@@ -147,16 +151,18 @@ fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<S
 fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
     let of_cell = of_cell?;
     let time = |row: &Row| stats::median(&row.operation_ns);
-    let best =
-        of_cell.iter().filter(|row| is_around(row)).min_by(|a, b| time(a).total_cmp(&time(b)))?;
-    let through = fastest_through(of_cell)?;
-    let pair = PairedRatio::new(&best.operation_ns, &through.operation_ns, 0);
+    let best = of_cell
+        .iter()
+        .filter(|row| is_non_temporal(row))
+        .min_by(|a, b| time(a).total_cmp(&time(b)))?;
+    let temporal = fastest_temporal(of_cell)?;
+    let pair = PairedRatio::new(&best.operation_ns, &temporal.operation_ns, 0);
     Some(format!(
         "With the source of {} in memory (001.3), before anybody reads the target: {} against {} is \
          {}, {}",
         bytes(size),
         best.candidate,
-        through.candidate,
+        temporal.candidate,
         says(pair),
         times(pair)
     ))
@@ -225,21 +231,21 @@ mod tests {
     use super::*;
     use crate::sentences::made_up::steady::{cell, noisy, row};
 
-    fn target(state: &str, cached: f64, through: f64, around: f64, noise: f64) -> Vec<Row> {
+    fn target(state: &str, cached: f64, temporal: f64, non_temporal: f64, noise: f64) -> Vec<Row> {
         let mut key = cell("copy", 8192, state);
         key.axes.insert(SOURCE_CACHED.to_owned(), cached);
         vec![
-            row(&key, LIBC, through * 1.2),
-            row(&key, "copy.avx", through),
-            noisy(&key, "copy.avx.nt", around, noise),
+            row(&key, LIBC, temporal * 1.2),
+            row(&key, "copy.avx", temporal),
+            noisy(&key, "copy.avx.nt", non_temporal, noise),
         ]
     }
 
-    fn headline(around: f64, far: f64, noise: f64) -> String {
+    fn headline(non_temporal: f64, far: f64, noise: f64) -> String {
         let rows = [
-            target(TARGET_READ, 1.0, 100.0, around, noise),
+            target(TARGET_READ, 1.0, 100.0, non_temporal, noise),
             target(TARGET_FAR, 1.0, 100.0, far, 0.001),
-            target(TARGET_UNREAD, 1.0, 90.0, around * 2.0, 0.001),
+            target(TARGET_UNREAD, 1.0, 90.0, non_temporal * 2.0, 0.001),
             target(TARGET_READ, 0.0, 300.0, 150.0, 0.001),
         ]
         .concat();

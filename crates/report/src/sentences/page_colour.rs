@@ -8,12 +8,12 @@ const CLAIMED: f64 = 1.3;
 /// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let of_one = rows.iter().filter(|row| row.cell.state == PAGES_OF[0]);
-    let judged: Vec<(&Row, PairedRatio)> =
+    let compared: Vec<(&Row, PairedRatio)> =
         of_one.filter_map(|row| Some((row, row.ratio?))).collect();
-    if judged.is_empty() {
+    if compared.is_empty() {
         return vec!["Page colour: cannot tell, nothing was measured".to_owned()];
     }
-    let slower = judged.iter().filter(|(_, pair)| says(*pair) == Verdict::Slower);
+    let slower = compared.iter().filter(|(_, pair)| says(*pair) == Verdict::Slower);
     let most = slower.max_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let mut said = vec![match most {
         None => {
@@ -29,7 +29,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             where_is(&row.cell)
         ),
     }];
-    for (row, pair) in judged {
+    for (row, pair) in compared {
         let given = rows.iter().find(|other| {
             other.cell.state == PAGES_OF[2]
                 && other.candidate == row.candidate

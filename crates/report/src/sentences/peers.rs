@@ -6,7 +6,7 @@ use super::*;
 const LEAST: f64 = 0.97;
 
 /// The library in one cell.
-struct Judged<'r> {
+struct Compared<'r> {
     row: &'r Row,
     best_peer: &'r str,
     /// Its speed over that of the best peer, and over libc's.
@@ -14,35 +14,36 @@ struct Judged<'r> {
     of_libc: f64,
 }
 
-fn judged(rows: &[Row]) -> Vec<Judged<'_>> {
-    fn judge<'r>((_, of_cell): (&CellKey, Vec<&'r Row>)) -> Option<Judged<'r>> {
+fn compared(rows: &[Row]) -> Vec<Compared<'_>> {
+    fn compare<'r>((_, of_cell): (&CellKey, Vec<&'r Row>)) -> Option<Compared<'r>> {
         let row = named(&of_cell, LIBRARY)?;
         let peers = of_cell.iter().copied().filter(|row| row.candidate != LIBRARY && !row.dropped);
-        Some(Judged {
+        Some(Compared {
             row,
             best_peer: fastest(peers)?.candidate.as_str(),
             of_envelope: 1.0 / row.extra.get(OF_ENVELOPE)?,
             of_libc: row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median),
         })
     }
-    by_cell(rows).into_iter().filter_map(judge).collect()
+    by_cell(rows).into_iter().filter_map(compare).collect()
 }
 
 /// One sentence over all, then one per operation with its worst cell.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let all = judged(rows);
+    let all = compared(rows);
     if all.is_empty() {
         return Vec::new();
     }
-    let enough = |cells: &[&Judged<'_>]| cells.iter().filter(|at| at.of_envelope >= LEAST).count();
-    let every: Vec<&Judged<'_>> = all.iter().collect();
+    let enough =
+        |cells: &[&Compared<'_>]| cells.iter().filter(|at| at.of_envelope >= LEAST).count();
+    let every: Vec<&Compared<'_>> = all.iter().collect();
     let mut sentences = vec![format!(
         "The library has at least {LEAST} of the best peer's speed in {} of {} cells.",
         enough(&every),
         all.len()
     )];
-    for (operation, cells) in groups(&all, |at: &Judged<'_>| at.row.cell.operation.clone()) {
-        let mean = |of: fn(&Judged<'_>) -> f64| {
+    for (operation, cells) in groups(&all, |at: &Compared<'_>| at.row.cell.operation.clone()) {
+        let mean = |of: fn(&Compared<'_>) -> f64| {
             stats::geometric_mean(&cells.iter().map(|at| of(at)).collect::<Vec<_>>())
         };
         let worst = cells.iter().min_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope));

@@ -187,14 +187,11 @@ mod tests {
         let mut key = cell("copy", size, state);
         key.axes.insert(READ.to_owned(), f64::from(u8::from(read)));
         let by_size = [size >= 128, size >= 64 << 10, size > 512 << 10];
-        let around = [false, true, by_size[0], by_size[1], by_size[2], !read, state == SEND];
+        let non_temporal = [false, true, by_size[0], by_size[1], by_size[2], !read, state == SEND];
         let mut rows = vec![row(&key, LIBC, never)];
-        rows.extend(
-            POLICIES
-                .iter()
-                .zip(around)
-                .map(|(name, around)| row(&key, name, if around { always } else { never })),
-        );
+        rows.extend(POLICIES.iter().zip(non_temporal).map(|(name, non_temporal)| {
+            row(&key, name, if non_temporal { always } else { never })
+        }));
         rows
     }
 

@@ -15,10 +15,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             .iter()
             .filter(|(key, _)| key.operation == operation)
             .flat_map(|(key, of_cell)| {
-                let around = of_cell
+                let non_temporal = of_cell
                     .iter()
                     .filter(|row| row.candidate != row.reference && row.candidate != LIBC);
-                around.filter_map(|row| {
+                non_temporal.filter_map(|row| {
                     Some((*key, *row, between(of_cell, &row.candidate, &row.reference)?))
                 })
             })

@@ -163,7 +163,7 @@ fn log_uniform(low: usize, high: usize, random: &mut Rng) -> usize {
 /// 2^64 divided by the golden ratio: the step of a Weyl sequence.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Other bytes than any before, none of them zero, through the cache.
+/// Other bytes than any before, none of them zero, by temporal stores.
 pub(super) fn overwrite(dst: *mut u8, n: usize, seed: u64) {
     let first = seed.wrapping_mul(GOLDEN);
     for word in 0..n / 8 {
@@ -177,7 +177,7 @@ pub(super) fn overwrite(dst: *mut u8, n: usize, seed: u64) {
     }
 }
 
-/// The same around the cache, where there is such a store; the ends of it through the cache.
+/// The same by non-temporal stores, where there are any; the ends of it by temporal ones.
 fn overwrite_in_memory(dst: *mut u8, n: usize, seed: u64) {
     let head = dst.align_offset(8).min(n);
     let words = (n - head) / 8;

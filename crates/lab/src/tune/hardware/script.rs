@@ -18,7 +18,7 @@ pub(super) struct Step {
     pub overlaps: bool,
 }
 
-/// Ranges of sizes, and how many of a hundred calls are in each; within one all are alike.
+/// Ranges of sizes, and how many of a hundred calls are in each; within one all are equally likely.
 ///
 /// A plain mixture, no program's own: every entry's classes of small sizes are met, and most calls are
 /// shorter than a line, as every published count of calls has it (Chen et al., "automemcpy", ISMM

@@ -36,7 +36,7 @@ pub struct Outcome {
     pub libc: f64,
 }
 
-/// The sizes at which a tuning is judged.
+/// The sizes at which a tuning is checked.
 pub fn sizes() -> impl Iterator<Item = usize> {
     (0..161).map(|step| 2f64.powf(8.0 + 18.0 * step as f64 / 160.0) as usize)
 }
@@ -148,7 +148,7 @@ fn ranges(table: &Table, decisions: &[Decision]) -> usize {
 }
 
 /// Tunes a machine with several seeds, each once more from the profile that it made.
-pub fn judge(kind: &Kind, seeds: u64) -> Outcome {
+pub fn check(kind: &Kind, seeds: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut profiles: Vec<Vec<Decision>> = Vec::new();
     let (mut losses, mut regrets, mut worst, mut agreements, mut again) =
