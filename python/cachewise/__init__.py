@@ -1,0 +1,27 @@
+"""Copy, move, fill, zero and compare memory as this machine's measured profile says.
+
+The operations take anything with the buffer protocol, NumPy arrays among them. They look at the profile
+that ``cachewise tune`` measured on this machine; without one, decisions are computed from the CPU.
+
+`cachewise.numpy.enable` gives NumPy's arrays their memory from a pool of prezeroed pages.
+
+>>> import cachewise
+>>> page = bytearray(8)
+>>> cachewise.copy(page, b"12345678", reuse="never")
+>>> cachewise.equal(page, b"12345678")
+True
+"""
+
+from ._core import Site, compare, copy, equal, fill, move, save_sites, site, zero
+
+__all__ = [
+    "Site",
+    "compare",
+    "copy",
+    "equal",
+    "fill",
+    "move",
+    "save_sites",
+    "site",
+    "zero",
+]

@@ -1,0 +1,20 @@
+//! `cachewise._core`: what the Python package has in machine code. The package's own modules
+//! (`python/cachewise`) give it names, types and examples.
+//!
+//! - `buffer`: an object's memory, checked.
+//! - `operations`: copy, move, fill, zero, compare, equal.
+//! - `sites`: the operations at a named call site.
+
+mod buffer;
+mod operations;
+mod sites;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::operations::{compare, copy, equal, fill, r#move, zero};
+    #[pymodule_export]
+    use crate::sites::{Site, save_sites, site};
+}
