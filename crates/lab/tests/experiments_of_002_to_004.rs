@@ -266,3 +266,25 @@ fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
         }
     }
 }
+
+#[test]
+fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
+    let mut bench = Bench::new(8, None).expect("a bench");
+    let options = Options { sizes: vec![16 << 10], quick: true, ..Options::default() };
+    let ran = run(&mut bench, "tcp-copies", &options, false).expect("it runs");
+    assert!(ran.rows[0].candidate == "tcp loopback" && !ran.interrupted);
+    for row in &ran.rows {
+        assert!(row.operation_ns.iter().all(|ns| *ns > 0.0), "{}", row.candidate);
+        let figure = |name: &str| row.extra.get(name).copied();
+        let (copied, mapped) = (figure("sends_copied"), figure("bytes_mapped"));
+        assert_eq!(copied.is_some(), row.candidate.contains("ZEROCOPY"), "{}", row.candidate);
+        assert_eq!(mapped.is_some(), row.candidate == "TCP_ZEROCOPY_RECEIVE");
+        if copied > Some(0.0) {
+            assert!(row.ratio.is_none() && row.verdict.is_none(), "{}", row.candidate);
+        }
+        let said = ran.verdicts.iter().any(|text| text.starts_with(&row.candidate));
+        assert!(said || row.candidate == "tcp loopback", "{:?}", ran.verdicts);
+    }
+    let figures = experiments::find("tcp-copies").expect("it ran").figures();
+    figures.iter().for_each(|figure| drawable(figure, &ran.rows));
+}

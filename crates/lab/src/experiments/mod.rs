@@ -19,6 +19,8 @@ mod reuse_map;
 mod roofline;
 mod sticky;
 mod support;
+mod tcp;
+mod tcp_copies;
 mod twins;
 mod values;
 mod vector_state;
@@ -206,6 +208,15 @@ pub const ALL: &[Experiment] = &[
         run: receive::run,
     },
     Experiment {
+        name: "tcp-copies",
+        about: "messages over TCP's loopback: read, MSG_ZEROCOPY, TCP_ZEROCOPY_RECEIVE and io_uring",
+        seeds: &["001.7"],
+        operations: &[Operation::Copy],
+        classic: "messages of 4k and 256k",
+        figures: tcp_copies::figures,
+        run: tcp_copies::run,
+    },
+    Experiment {
         name: "read-batch",
         about: "how many bytes to read before writing: grouping and block size, prefetcher on",
         seeds: &["002.4", "002.7", "002.8", "002.10"],
@@ -377,7 +388,8 @@ impl Experiment {
         if ["peers", "hints"].contains(&self.name) && options.kernels.is_some() {
             return refused("--kernel", "it compares whole libraries");
         }
-        if ["twins", "page-compare"].contains(&self.name) && options.kernels.is_some() {
+        if ["twins", "page-compare", "tcp-copies"].contains(&self.name) && options.kernels.is_some()
+        {
             return refused("--kernel", "its candidates are its own");
         }
         if ["peers", "hints"].contains(&self.name) && !options.placements.is_empty() {

@@ -6,9 +6,8 @@
 //! Seven policies choose the stores; a bystander's working set is warm before every call. A real TCP
 //! receive over loopback stands beside them.
 
-mod tcp;
-
 use super::support::{present, widest};
+use super::tcp;
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
 use crate::bench::{Cell, Placement, Task, each};
@@ -367,6 +366,7 @@ fn one_point(
         rows.retain(|row| row.candidate != TCP);
     }
     let cpu = connection.as_ref().and_then(tcp::Connection::cpu_ns_per_call);
+    let both = connection.as_mut().and_then(tcp::Connection::cpu_ns_of_both);
     let size = point.size as f64;
     for mut row in rows {
         let whole = stats::median(&row.total_ns()).max(f64::MIN_POSITIVE);
@@ -375,7 +375,7 @@ fn one_point(
         let cost = if row.candidate == TCP { cpu.unwrap_or(copy) } else { copy };
         let share = |nanoseconds: f64| nanoseconds / size / BYTE_NS_AT_10G;
         if row.candidate == TCP
-            && let Some(both) = connection.as_ref().and_then(tcp::Connection::cpu_ns_of_both)
+            && let Some(both) = both
         {
             row.extra.insert(BOTH_ENDS.to_owned(), share(both));
         }
@@ -397,7 +397,7 @@ fn connection(
     setting: &mut Setting<'_, '_>,
     size: usize,
 ) -> Result<Option<tcp::Connection>, LabError> {
-    match tcp::Connection::open(size) {
+    match tcp::Connection::open(size, tcp::Way::Plain, false) {
         Ok(connection) => Ok(Some(connection)),
         Err(tcp::Refused::WrongBytes(what)) => Err(LabError::WrongBytes { what }),
         Err(tcp::Refused::Io(error)) => {

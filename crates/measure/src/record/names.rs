@@ -176,6 +176,14 @@ pub const GBIT: &str = "gbit_per_s";
 pub const COPY_SHARE: &str = "cpu_share_copy_10g";
 /// Figure: part of one core that both ends of a real connection take at 10 Gb/s, kernel included.
 pub const BOTH_ENDS: &str = "cpu_share_both_ends_10g";
+/// State: a message over the loopback device, CPU time of both ends.
+pub const TCP_MESSAGE: &str = "message, both ends";
+/// Candidates: how it goes.
+pub const TCP_WAYS: [&str; 4] = [TCP, "MSG_ZEROCOPY", "TCP_ZEROCOPY_RECEIVE", "io_uring"];
+/// Figure: part of the zero-copy sends of which the kernel said that it copied them.
+pub const SENDS_COPIED: &str = "sends_copied";
+/// Figure: part of the bytes received that were mapped.
+pub const BYTES_MAPPED: &str = "bytes_mapped";
 /// Figure: part of one core that copy, reader and bystander take at 10 Gb/s.
 pub const CPU_SHARE: &str = "cpu_share_10g";
 

@@ -21,6 +21,7 @@ mod read_batch;
 mod receive;
 mod reuse_map;
 mod sticky;
+mod tcp_copies;
 mod twins;
 mod values;
 mod vector_state;
@@ -56,6 +57,7 @@ pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String>
         "receive" => receive::verdicts(&sound),
         "reuse-map" => reuse_map::verdicts(&sound),
         "sticky" => sticky::verdicts(&sound),
+        "tcp-copies" => tcp_copies::verdicts(&sound),
         "twins" => twins::verdicts(&sound),
         "values" => values::verdicts(&sound),
         "vector-state" => vector_state::verdicts(&sound),

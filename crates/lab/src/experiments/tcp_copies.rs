@@ -1,0 +1,99 @@
+//! `tcp-copies`: what a message over TCP costs both ends when the kernel is asked to copy less (001.7).
+//!
+//! `write` and `read`, against `MSG_ZEROCOPY`, `TCP_ZEROCOPY_RECEIVE` and a receive by io_uring, over the
+//! loopback device. A time here is CPU time of both threads, a message. The loopback device has no other
+//! memory than the kernel's: it copies what `MSG_ZEROCOPY` spared, and says so in the completions, which
+//! are counted. A mapped message is not touched; `read` leaves it in the caller's buffer.
+
+use super::tcp::{Connection, Refused, Way};
+use super::{Experiment, Setting, bytes};
+use crate::LabError;
+use crate::bench::{Cell, Task, each};
+use cachewise_kernels::{Operation, PAGE_SIZE};
+use cachewise_measure::record::names::{BYTES_MAPPED, SENDS_COPIED, TCP_MESSAGE};
+use cachewise_measure::{Candidate, Contents, Figure, FigureKind, Place};
+
+pub(super) fn figures() -> Vec<Figure> {
+    let title = "CPU time of both ends of a message over the loopback device";
+    vec![Figure::new(title, FigureKind::Bars, "candidate", "ns").by(&["size"])]
+}
+
+pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+    setting.refuse_placements("the kernel's buffers are where it puts them")?;
+    setting.whole_pages()?;
+    let sizes = match setting.options {
+        options if !options.sizes.is_empty() => options.sizes.clone(),
+        // As the policies of `receive`.
+        options if options.classic => vec![4 << 10, 256 << 10],
+        options if options.quick => vec![16 << 10, 1 << 20],
+        _ => vec![4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20],
+    };
+    setting.out.begin(experiment.name, sizes.len() as f64);
+    for size in sizes {
+        one_size(experiment, setting, size)?;
+        setting.out.advance(&bytes(size), 1.0);
+    }
+    Ok(())
+}
+
+/// A connection that is billed the CPU time of both ends.
+struct BothEnds(Connection);
+
+impl Candidate for BothEnds {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn call(&mut self, place: &Place) {
+        self.0.exchange(place, 1);
+    }
+
+    fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
+        Some(self.0.exchange(places.first()?, calls)? * calls as f64)
+    }
+
+    fn stays(&self) -> bool {
+        true
+    }
+}
+
+fn one_size(
+    experiment: &Experiment,
+    setting: &mut Setting<'_, '_>,
+    size: usize,
+) -> Result<(), LabError> {
+    debug_assert!(size.is_multiple_of(PAGE_SIZE));
+    let mut ends = Vec::new();
+    for way in Way::ALL {
+        match Connection::open(size, way, true) {
+            Ok(connection) => ends.push(BothEnds(connection)),
+            Err(Refused::WrongBytes(what)) => return Err(LabError::WrongBytes { what }),
+            Err(Refused::Io(error)) => {
+                let (name, size) = (way.name(), bytes(size));
+                setting.out.note(format!("skipped {name} at {size}: {error}"))?;
+            }
+        }
+    }
+    if ends.first().is_none_or(|end| end.name() != Way::Plain.name()) {
+        return Ok(());
+    }
+    let mut plan = setting.plan(false);
+    plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(TCP_MESSAGE).page_aligned() };
+    let task = Task { experiment: experiment.name, operation: Operation::Copy, size, cell, plan };
+    let Some(found) = setting.measure(&task, &mut each(&mut ends))? else { return Ok(()) };
+    for (BothEnds(connection), mut row) in ends.iter_mut().zip(found.rows()) {
+        if let Some(error) = connection.take_failure() {
+            setting.out.note(format!("left out {}: {error}", connection.name()))?;
+            continue;
+        }
+        let (copied, mapped) = (connection.copied(), connection.mapped());
+        row.extra.extend(copied.map(|part| (SENDS_COPIED.to_owned(), part)));
+        row.extra.extend(mapped.map(|part| (BYTES_MAPPED.to_owned(), part)));
+        // What was not spared is no gain or loss of having been spared.
+        let spared = copied.unwrap_or(0.0) == 0.0 && mapped.unwrap_or(1.0) == 1.0;
+        (row.ratio, row.verdict) = (row.ratio.filter(|_| spared), row.verdict.filter(|_| spared));
+        setting.out.row(row)?;
+    }
+    Ok(())
+}
