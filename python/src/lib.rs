@@ -2,10 +2,12 @@
 //! (`python/cachewise`) give it names, types and examples.
 //!
 //! - `buffer`: an object's memory, checked.
+//! - `numpy`: NumPy's arrays in memory of a page pool.
 //! - `operations`: copy, move, fill, zero, compare, equal.
 //! - `sites`: the operations at a named call site.
 
 mod buffer;
+mod numpy;
 mod operations;
 mod sites;
 
@@ -13,6 +15,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::numpy::{handler_use, pool_is_used, pool_make, pool_stats, pool_use};
     #[pymodule_export]
     use crate::operations::{compare, copy, equal, fill, r#move, zero};
     #[pymodule_export]
