@@ -234,7 +234,7 @@ fn conformance() -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
-/// Every AVX-512 kernel on an emulated CPU, where this one has none.
+/// Every AVX-512 kernel and entry on an emulated CPU.
 fn avx512() -> Result<Ended> {
     let limit = Duration::from_secs(12 * 60);
     emulate::emulate_avx512(&Options { limit, ..Options::default() })

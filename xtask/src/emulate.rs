@@ -1,9 +1,11 @@
-//! Runs the AVX-512 kernels' tests on an emulated CPU, for machines whose own has no AVX-512.
+//! Runs the tests of the AVX-512 kernels and of the entry stubs on an emulated CPU, for machines whose
+//! own has no AVX-512.
 //!
-//! Bochs emulates the CPU, Debian's cloud kernel saves its registers, and the kernels' test binary,
-//! linked statically, is the only process: it is the initial memory disk, its arguments and
+//! Bochs emulates the CPU, Debian's cloud kernel saves its registers, and a test binary, linked
+//! statically, is the only process: it is the initial memory disk, its arguments and
 //! environment come from the kernel's command line, and its exit status is in the kernel's last
-//! words on the serial port ("Attempted to kill init! exitcode=..."), which end the run.
+//! words on the serial port ("Attempted to kill init! exitcode=..."), which end the run. Each test
+//! binary has a machine of its own; they run side by side.
 //!
 //! Emulation proves bytes, never speed: no time from it is kept.
 
@@ -26,16 +28,37 @@ const CPU: &str = "corei7_skylake_x";
 /// - Warnings and worse are printed, but nothing that would break into the tests' lines.
 /// - The rest saves time: no self-tests, no mitigations, no random placement, reboot at the end.
 const KERNEL_WORDS: &str = "console=ttyS0,115200 loglevel=5 panic=-1 clearcpuid=xsavec,xsaves \
-                            cryptomgr.notests mitigations=off nokaslr rdinit=/kernels";
+                            cryptomgr.notests mitigations=off nokaslr rdinit=/tests";
 
-/// Arguments of the test binary: one CPU, and neither the corpus nor the executable's own file,
-/// which are not on the memory disk (the host reads the machine code of all kernels itself).
-const TEST_ARGUMENTS: &str = "--test-threads=1 --skip corpus --skip machine_code";
+/// A test binary that is run on a machine of its own.
+struct Program {
+    /// The test's name, and the folder's of its machine.
+    test: &'static str,
+    /// Its package, and the features it is built with.
+    package: [&'static str; 2],
+    /// What libtest is told.
+    arguments: &'static str,
+}
+
+const PROGRAMS: [Program; 2] = [
+    // Neither the corpus nor the executable's own file is on the memory disk (the host reads the machine
+    // code of all kernels itself).
+    Program {
+        test: "kernels",
+        package: ["cachewise-kernels", "lab"],
+        arguments: "--test-threads=1 --skip corpus --skip machine_code",
+    },
+    Program {
+        test: "entry",
+        package: ["cachewise", "std"],
+        arguments: "--test-threads=1 --nocapture",
+    },
+];
 
 /// What to run and how long.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Kernels whose name contains this (several: separated by commas).
+    /// Kernels and entries whose name contains one of these, separated by commas.
     pub kernels: String,
     /// How much of the case space: `small`, `normal`, `thorough`.
     pub effort: String,
@@ -55,13 +78,13 @@ impl Default for Options {
 pub struct Summary {
     /// libtest's last line, after "test result: " and without the time, which is emulated.
     pub result: String,
-    /// Kernels run, over all operations.
+    /// Kernels run, over all operations, or entries.
     pub kernels: u64,
     /// Calls checked, over all sweeps.
     pub calls: u64,
     /// Kernels that failed a sweep.
     pub failed: u64,
-    /// Kernels that the emulated CPU could not run.
+    /// Kernels or entries that the emulated CPU could not run.
     pub skipped: u64,
     /// Exit status of the test binary, as `wait` returns it; `None` when it never ended.
     pub status: Option<u32>,
@@ -87,7 +110,7 @@ impl Summary {
                     let (head, _) = line.split_once(word).unwrap_or_default();
                     head.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
                 };
-                summary.kernels += before(" kernels,");
+                summary.kernels += before(" kernels,") + before(" entries,");
                 summary.calls += before(" calls");
                 summary.failed += before(" failed");
                 summary.skipped += before(" skipped");
@@ -146,7 +169,7 @@ fn newest(folder: &Path, start: &str, end: &str) -> Option<PathBuf> {
     fitting.max().map(|name| folder.join(name))
 }
 
-/// Builds the tests, boots them on the emulated CPU, and says how it went. Everything it makes is
+/// Builds the tests, boots them on emulated CPUs, and says how it went. Everything it makes is
 /// under `target/emulate`; progress goes to stderr.
 pub fn emulate_avx512(options: &Options) -> Result<Ended> {
     let needs = Needs::look();
@@ -154,19 +177,40 @@ pub fn emulate_avx512(options: &Options) -> Result<Ended> {
         return Ok(Ended::lacks(&needs.missing));
     }
     let target = root().join("target/emulate");
-    let tests = build_tests(&target)?;
+    let built = PROGRAMS.map(|program| build(&program, &target).map(|tests| (program, tests)));
+    let built = built.into_iter().collect::<Result<Vec<_>>>()?;
+    // All are waited for, whatever becomes of one.
+    let ended: Vec<Result<()>> = std::thread::scope(|scope| {
+        let started: Vec<_> = built
+            .iter()
+            .map(|(program, tests)| scope.spawn(|| run(program, tests, &needs, options, &target)))
+            .collect();
+        let ended = started.into_iter().map(|thread| thread.join().expect("it does not panic"));
+        ended.collect()
+    });
+    ended.into_iter().collect::<Result<()>>()?;
+    Ok(Ended::Passed)
+}
 
-    let folder = target.join("machine");
+/// Boots one test binary.
+fn run(
+    program: &Program,
+    tests: &Path,
+    needs: &Needs,
+    options: &Options,
+    target: &Path,
+) -> Result<()> {
+    let folder = target.join("machine").join(program.test);
     let disk = folder.join("disk");
     fs::create_dir_all(&disk).with_context(|| format!("{}", disk.display()))?;
     fs::copy(&needs.found[Needs::KERNEL], disk.join("vmlinuz")).context("the Linux kernel")?;
     fs::copy(&needs.found[Needs::LOADER], disk.join("isolinux.bin")).context("the boot loader")?;
     fs::copy(&needs.found[Needs::LOADER_MODULE], disk.join("ldlinux.c32")).context("its module")?;
-    let tests = fs::read(&tests).with_context(|| format!("{}", tests.display()))?;
+    let tests = fs::read(tests).with_context(|| format!("{}", tests.display()))?;
     fs::write(disk.join("initrd"), memory_disk(&tests)).context("the memory disk")?;
-    fs::write(disk.join("isolinux.cfg"), loader_configuration(options))?;
+    fs::write(disk.join("isolinux.cfg"), loader_configuration(program, options))?;
     make_image(&folder)?;
-    fs::write(folder.join("bochsrc"), machine_configuration(&needs))?;
+    fs::write(folder.join("bochsrc"), machine_configuration(needs))?;
     // Debian's Bochs stops in its debugger first: continue.
     fs::write(folder.join("start"), "continue\n")?;
 
@@ -174,13 +218,16 @@ pub fn emulate_avx512(options: &Options) -> Result<Ended> {
     run_machine(&folder, &log, options.limit)?;
     let text = read_log(&log);
     let summary = Summary::of(&text);
+    let test = program.test;
     if !summary.passed() {
         println!("{}", told(&text));
-        bail!("emulated AVX-512 failed ({summary:?}); all of it: {}", log.display());
+        bail!("emulated AVX-512, {test}: failed ({summary:?}); all of it: {}", log.display());
     }
     let Summary { kernels, calls, result, .. } = summary;
-    println!("emulated AVX-512: {kernels} kernels, {calls} calls checked; test result: {result}");
-    Ok(Ended::Passed)
+    println!(
+        "emulated AVX-512, {test}: {kernels} run, {calls} calls checked; test result: {result}"
+    );
+    Ok(())
 }
 
 /// What the tests printed: all between the first of libtest's lines and the kernel's last words.
@@ -190,17 +237,12 @@ fn told(log: &str) -> String {
     lines.map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// Builds the kernels' test binary without dynamic linking and without symbols; returns its path.
-fn build_tests(target: &Path) -> Result<PathBuf> {
-    let mut command = cargo(&[
-        "test",
-        "--package",
-        "cachewise-kernels",
-        "--features",
-        "lab",
-        "--test",
-        "kernels",
-    ]);
+/// Builds a test binary without dynamic linking and without symbols; returns its path.
+fn build(program: &Program, target: &Path) -> Result<PathBuf> {
+    let [package, features] = program.package;
+    let test = program.test;
+    let mut command =
+        cargo(&["test", "--package", package, "--features", features, "--test", test]);
     command
         .args(["--no-run", "--target", "x86_64-unknown-linux-gnu", "--message-format", "json"])
         .args(["--config", "profile.dev.debug=false"])
@@ -210,7 +252,7 @@ fn build_tests(target: &Path) -> Result<PathBuf> {
         .env("RUSTFLAGS", "-C target-feature=+crt-static")
         .current_dir(root())
         .stderr(Stdio::inherit());
-    programs(&output(&mut command)?.stdout).remove("kernels").context("cargo named no test binary")
+    programs(&output(&mut command)?.stdout).remove(test).context("cargo named no test binary")
 }
 
 /// A memory disk with a console and one program, in the `newc` format (Linux,
@@ -234,18 +276,18 @@ fn memory_disk(program: &[u8]) -> Vec<u8> {
     };
     add("dev", FOLDER, &[], (0, 0));
     add("dev/console", CHARACTER_DEVICE, &[], (5, 1));
-    add("kernels", PROGRAM, program, (0, 0));
+    add("tests", PROGRAM, program, (0, 0));
     add("TRAILER!!!", 0, &[], (0, 0));
     disk
 }
 
-fn loader_configuration(options: &Options) -> String {
+fn loader_configuration(program: &Program, options: &Options) -> String {
     // What the kernel does not know becomes its first process's environment, what follows the two
     // dashes its arguments. The loader appends an initrd= of its own unless it finds one.
     format!(
         "DEFAULT tests\nPROMPT 0\nLABEL tests\n  KERNEL vmlinuz\n  APPEND initrd=initrd \
-         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={} CACHEWISE_TEST_EFFORT={} -- {TEST_ARGUMENTS}\n",
-        options.kernels, options.effort
+         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={} CACHEWISE_TEST_EFFORT={} -- {}\n",
+        options.kernels, options.effort, program.arguments
     )
 }
 

@@ -114,9 +114,9 @@ enum Chore {
     },
     /// Run programs that allocate much on glibc, the page pool and three other allocators.
     Applications(whole::applications::Applications),
-    /// Test the AVX-512 kernels on an emulated CPU (Bochs); minutes.
+    /// Test the AVX-512 kernels and entries on an emulated CPU (Bochs); minutes.
     EmulateAvx512 {
-        /// Kernels whose name contains one of these, separated by commas.
+        /// Kernels and entries whose name contains one of these, separated by commas.
         #[arg(long, default_value = "avx512")]
         kernels: String,
         /// How much of the case space is visited: small, normal, thorough.

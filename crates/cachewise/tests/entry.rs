@@ -3,7 +3,9 @@
 //! of memory. Every length to 1200 at either edge of pages that must not be left, every alignment to a
 //! line, overlaps in both directions; and what a call must leave as it found it.
 //!
-//! One test, because the states are the process's and come in this order.
+//! One test, because the states are the process's and come in this order. `CACHEWISE_TEST_EFFORT=small`
+//! is for an emulated CPU: every length to 320, some to 1200, and each entry's own states only, of the
+//! entries whose name contains what `CACHEWISE_TEST_KERNELS` says.
 
 #![cfg(feature = "std")]
 
@@ -17,6 +19,14 @@ use cachewise_kernels::{Features, Function, Operation};
 const PAGE: usize = 4096;
 /// Longer than every class, and two steps of the loop.
 const LONGEST: usize = 1200;
+
+/// The longest of all lengths that are tried one by one under `CACHEWISE_TEST_EFFORT=small`, and of those
+/// in which every byte differs once: beyond the largest class without a loop of the smallest vectors.
+const SMALL: [usize; 2] = [320, 150];
+
+fn is_small() -> bool {
+    std::env::var_os("CACHEWISE_TEST_EFFORT").is_some_and(|effort| effort == "small")
+}
 
 /// Two pages between two that may not be touched.
 struct Fenced(*mut u8);
@@ -98,6 +108,8 @@ struct Buffers {
     clean: Vec<u8>,
     /// Longest comparison: one of a single byte fills the table.
     longest_comparison: usize,
+    /// How many calls were checked, not counting those in which a single byte differs.
+    checked: u64,
 }
 
 impl Buffers {
@@ -108,6 +120,7 @@ impl Buffers {
             src: Fenced::new(),
             clean: vec![0; 2 * PAGE],
             longest_comparison: 0,
+            checked: 0,
         };
         noise(&mut buffers.clean, 1);
         noise(buffers.src.all(), 2);
@@ -117,6 +130,7 @@ impl Buffers {
 
     /// What is done to `dst[to..to + n]` must leave `expected` there and touch nothing around.
     fn check(&mut self, to: usize, expected: &[u8], what: &str, work: impl Fn(*mut u8) -> *mut u8) {
+        self.checked += 1;
         let n = expected.len();
         let place = self.dst.0.wrapping_add(to);
         assert_eq!(work(place), place, "{what} returns dst");
@@ -214,11 +228,12 @@ impl Buffers {
     }
 
     fn everything(&mut self, longest: usize) {
-        self.compare_everywhere(longest.min(700));
+        let [exhaustive, everywhere] = if is_small() { SMALL } else { [LONGEST, 700] };
+        self.compare_everywhere(longest.min(everywhere));
         if longest == LONGEST {
             alike_in_the_low_bits(&self.calls);
         }
-        for n in 0..=longest {
+        for n in 0..=longest.min(exhaustive) {
             // The start of both, the end of both, and against each other.
             for (to, from) in [(0, 0), (2 * PAGE - n, 2 * PAGE - n), (0, 2 * PAGE - n)] {
                 self.one(to, from, n);
@@ -276,8 +291,19 @@ fn alike_in_the_low_bits(calls: &Calls) {
 }
 
 #[test]
-fn every_state_of_the_way_in() {
+fn every_state_of_the_entries() {
     let mut buffers = Buffers::new();
+    if is_small() {
+        buffers.longest_comparison = LONGEST;
+        cachewise::init();
+    } else {
+        before_the_table_is_filled_and_with_profiles(&mut buffers);
+    }
+    #[cfg(target_arch = "x86_64")]
+    written_out::every_entry(&mut buffers);
+}
+
+fn before_the_table_is_filled_and_with_profiles(buffers: &mut Buffers) {
     // No call of this process has filled the table yet, and up to here none does.
     buffers.everything(128);
     #[cfg(target_arch = "x86_64")]
@@ -297,9 +323,6 @@ fn every_state_of_the_way_in() {
         assert_eq!(decided.name(), format!("copy.{then}"));
         buffers.everything(LONGEST);
     }
-
-    #[cfg(target_arch = "x86_64")]
-    written_out::every_way(&mut buffers);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -318,17 +341,23 @@ mod written_out {
         ROWS.into_iter().map(|row| DIRECT[row].load(Relaxed)).max().unwrap_or(0)
     }
 
-    /// Each way in, called by itself and by the exported functions: with its loop, and with the table
+    /// Each entry, called by itself and by the exported functions: with its loop, and with the table
     /// from 257 bytes on.
-    pub fn every_way(buffers: &mut Buffers) {
+    pub fn every_entry(buffers: &mut Buffers) {
         let (available, entries) =
             (Features::detect(), cachewise::entry::variants(Operation::Copy));
+        let wanted = std::env::var("CACHEWISE_TEST_KERNELS").unwrap_or_default();
+        let started = std::time::Instant::now();
+        let (mut run, mut skipped) = (0, 0);
         for (number, entry) in entries.iter().enumerate() {
-            if !entry.runs_on(available) {
-                println!("not run here: {}", entry.name);
+            if !wanted.split(',').any(|part| entry.name.contains(part)) {
                 continue;
             }
-            println!("{}", entry.name);
+            if !entry.runs_on(available) {
+                skipped += 1;
+                continue;
+            }
+            run += 1;
             // `mov rax, rdi` is what the preload library's `mempcpy` enters behind.
             let first = entry.function.address().cast::<[u8; 3]>();
             // SAFETY: the code of a function of this program, which is longer.
@@ -353,6 +382,11 @@ mod written_out {
             buffers.everything(64);
             PAGE.store(PAGE_BYTES as u32, Relaxed);
         }
+        println!(
+            "all operations: {run} entries, {} calls checked in {:.1} s, 0 failed, {skipped} skipped",
+            buffers.checked,
+            started.elapsed().as_secs_f64()
+        );
     }
 }
 
