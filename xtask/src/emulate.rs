@@ -120,7 +120,8 @@ impl Summary {
     }
 
     fn passed(&self) -> bool {
-        self.status == Some(0) && self.failed == 0 && self.skipped == 0 && self.kernels > 0
+        let whole = self.result.starts_with("ok. ") && self.kernels > 0;
+        whole && self.status == Some(0) && self.failed == 0 && self.skipped == 0
     }
 }
 

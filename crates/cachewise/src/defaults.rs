@@ -20,21 +20,21 @@
 //! `rep movsb` is 10-60 times slower where destination minus source is a little above a power of
 //! two (STL#5658), and loses from 2112 B on (glibc BZ 30994).
 //!
-//! **Around the cache, by hint.** A copy of n bytes brings 2n through the cache, a fill n.
+//! **Non-temporal stores, by hint.** A copy of n bytes brings 2n through the cache, a fill n.
 //! - `Unknown`: above 3/4 of the LLC, glibc's long-standing rule for its non-temporal threshold,
 //!   but of the complex's LLC, never the socket's sum (BZ 32470). Below it some reader may still
 //!   find the data; above it source and destination have pushed each other out.
 //! - `Soon`: above the whole LLC. Up to there a reader finds at least a part, and temporal stores
 //!   keep it; above it, he meets the data in the order in which it was pushed out and finds
-//!   nothing (least recently used, read in a circle), so its way through the cache buys nothing.
+//!   nothing (least recently used, read in a circle), so temporal stores buy nothing.
 //! - `Never`: above the L2. Below it the operation disturbs only the core's own caches, and lines
-//!   that are already there are cheaper to write where they are (seed 000.12: around the cache
-//!   loses at 32 KiB, wins at 320 KiB).
+//!   that are already there are cheaper to write where they are (seed 000.12: non-temporal stores
+//!   lose at 32 KiB and win at 320 KiB).
 //!
-//! **Zero around the cache uses `clzero`** where there is one: full lines of zeros written around
-//! the cache reach DRAM at twice the rate of anything else.
+//! **A non-temporal zero uses `clzero`** where there is one: whole lines of zeros written past the
+//! caches reach DRAM at twice the rate of anything else.
 //!
-//! **Arm and POWER: fixed vectors, through the cache.** NEON before SVE, whose length alone says
+//! **Arm and POWER: fixed vectors, temporal stores.** NEON before SVE, whose length alone says
 //! nothing about speed; VSX before VMX, since it takes any alignment. Arm's non-temporal stores are
 //! a hint that nobody has measured here, POWER has none. Zeroes from 4 KiB on use the instruction
 //! that zeroes a block without reading it (`dc zva`, `dcbz`), as the C libraries of both do.
@@ -74,7 +74,7 @@ pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>)
     }
 }
 
-/// The kernel through the cache that an operation has here.
+/// The temporal kernel that an operation has here.
 pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
     Ways::find(operation, identity).temporal
 }
@@ -85,8 +85,8 @@ pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     if ways.leaves_all(operation) { dispatch::libc_slot(operation) } else { ways.temporal }
 }
 
-/// The number of the way in that an operation has here: the one with the fewest branches that the CPU
-/// can go (`docs/decisions/entry-stubs.md`).
+/// The number of the entry that an operation has here: the one with the fewest branches that the CPU
+/// can run (`docs/decisions/entry-stubs.md`).
 pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
     ["avx512vl.masked", "avx2"]
         .iter()
@@ -94,7 +94,7 @@ pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
         .unwrap_or(entry::SSE2)
 }
 
-/// The largest size that still goes through the cache.
+/// The largest size that is still stored temporally.
 fn last_temporal(reuse: Reuse, caches: &Caches) -> u64 {
     match reuse {
         Reuse::Unknown => caches.llc / 4 * 3,
@@ -225,7 +225,7 @@ mod tests {
 
     /// The name of what is done without a profile, `libc` where that is the C library's.
     fn by_default(operation: Operation, n: u64, identity: &Identity) -> &'static str {
-        // Where it begins makes no difference: with a C library, nothing goes around the cache.
+        // Where it begins makes no difference: with a C library, nothing is non-temporal.
         let caches = Caches { l1d: 32 << 10, l2: 1 << 20, llc: 32 << 20, clamped: false };
         let plan = Ways::find(operation, identity).plan(operation, Reuse::Unknown, &caches, true);
         let (_, slot) = plan

@@ -162,7 +162,7 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     n <= limit.load(Ordering::Relaxed)
 }
 
-/// Says what the CPU can do to those calls that need no decision: which way in they take, and what that
+/// Says what the CPU can do to those calls that need no decision: which entry they take, and what that
 /// does whatever the table says. Before anything else that fills the table: its own comparisons of
 /// names would each find it empty, and ask whether to fill it.
 pub(crate) fn note_features(identity: &Identity) {
@@ -179,7 +179,8 @@ pub(crate) fn note_features(identity: &Identity) {
     }
 }
 
-/// Spares sizes the table for as long as it says, without a gap, what the way in does itself.
+/// Sets the limits up to which no call looks a kernel up: as far as the table says, without a gap, the
+/// kernel whose work the entry does by itself.
 pub(crate) fn note_direct() {
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
@@ -233,7 +234,7 @@ fn under_valgrind() -> bool {
     answer != 0
 }
 
-/// What the way in does whatever the table says: no decision changes what is done up to here.
+/// What the entry does whatever the table says: no decision changes what is done up to here.
 fn direct_least(operation: Operation) -> usize {
     if entry::way(operation) == entry::SSE2 { 0 } else { small::DIRECT_LIMIT }
 }
@@ -277,7 +278,7 @@ const fn count(operation: Operation) -> usize {
 /// [`TABLE`].
 macro_rules! functions {
     ($($name:ident: $type:ty, $kernels:ident, $operation:ident, $boot:ident, $last:path, $libc:path;)*) => {$(
-        /// The operation's kernels by slot; the first fills the table, the last but one hands over,
+        /// The operation's kernels by slot; the first fills the table, the last but one is a hook,
         /// the last is the C library's.
         pub static $name: [$type; count(Operation::$operation) + 3] = {
             let mut functions = [$last as $type; count(Operation::$operation) + 3];
@@ -332,9 +333,9 @@ mod libc {
     };
 }
 
-/// What the last slot but one holds: `large.rs`.
+/// What the last slot but one holds: `hooks.rs`.
 #[cfg(target_arch = "x86_64")]
-use crate::large::jump as hook;
+use crate::hooks::jump as hook;
 #[cfg(not(target_arch = "x86_64"))]
 mod hook {
     pub(super) use super::{
@@ -342,9 +343,9 @@ mod hook {
     };
 }
 
-/// The slot that hands over.
+/// The slot of a hook.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn handed(operation: Operation) -> usize {
+pub(crate) fn hooked(operation: Operation) -> usize {
     slots(operation) - 2
 }
 
@@ -371,7 +372,7 @@ fn slots(operation: Operation) -> usize {
 fn function<F: Copy>(functions: &[F], row: usize, n: usize) -> F {
     // SAFETY: every caller passes a row that `profile::row` made, which is below ROW_COUNT.
     let row = unsafe { ROWS.get_unchecked(row) };
-    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what `handed` or
+    // SAFETY: a row holds 0, what `slot_of` made for a kernel of its operation, or what `hooked` or
     // `libc_slot` is for it: each is one of these functions.
     unsafe { *functions.get_unchecked(row.slot(n)) }
 }

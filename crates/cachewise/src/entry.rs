@@ -51,7 +51,7 @@ pub const COMPARE_ROW: usize = profile::row(Operation::Compare, Reuse::Unknown);
 /// As [`COPY_ROW`].
 pub const EQUAL_ROW: usize = profile::row(Operation::Equal, Reuse::Unknown);
 
-/// The ways in by their numbers, which the exported functions compare with [`MASKED`].
+/// The entries by their numbers, which the exported functions compare with [`MASKED`].
 pub const SSE2: u8 = 0;
 /// As [`SSE2`].
 pub const AVX512VL: u8 = 1;
@@ -60,17 +60,17 @@ pub const MASKED: u8 = 2;
 /// As [`SSE2`].
 pub const AVX2: u8 = 3;
 
-/// The number of the way in that is in use, by operation.
+/// The number of the entry that is in use, by operation.
 pub static WAYS: [AtomicU8; OPERATIONS.len()] = [const { AtomicU8::new(SSE2) }; OPERATIONS.len()];
 
-/// One way into an operation.
+/// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// `sse2`, `avx2`, `avx512vl` or `avx512vl.masked`, as in a profile.
     pub name: &'static str,
     /// What the CPU must offer.
     pub requires: Features,
-    /// The operation by this way in, with the contract of its kernels: with the table behind it, as the
+    /// The operation from this entry on, with the contract of its kernels: the table is behind it, as the
     /// decisions have it.
     pub function: Function,
 }
@@ -96,7 +96,7 @@ pub const fn place(operation: Operation) -> usize {
     }
 }
 
-/// The ways into an operation, by number; none where the entries are not written out: on every other
+/// The entries of an operation, by number; none where the entries are not written out: on every other
 /// architecture, and for targets without vector registers.
 ///
 /// ```
@@ -117,7 +117,7 @@ pub fn variants(operation: Operation) -> &'static [Entry] {
     }
 }
 
-/// The way into an operation that calls take now; `None` where there is but one.
+/// The entry of an operation that calls take now; `None` where there is but one.
 #[must_use]
 pub fn chosen(operation: Operation) -> Option<&'static Entry> {
     variants(operation).get(usize::from(way(operation)))
@@ -128,14 +128,14 @@ pub(crate) fn way(operation: Operation) -> u8 {
     WAYS.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
 }
 
-/// Lets calls take a way that this CPU can go. Any thread may be calling: it takes the one or the other.
+/// Lets calls take an entry that this CPU can run. Any thread may be calling: it takes the one or the other.
 pub(crate) fn choose(operation: Operation, way: u8) {
     if let Some(place) = WAYS.get(place(operation)) {
         place.store(way, Ordering::Relaxed);
     }
 }
 
-/// The number of the way of that name, where the CPU can go it.
+/// The number of the entry of that name, where the CPU can run it.
 pub(crate) fn find(operation: Operation, name: &str, available: Features) -> Option<u8> {
     let mut numbered = (0u8..).zip(variants(operation));
     numbered
@@ -143,7 +143,7 @@ pub(crate) fn find(operation: Operation, name: &str, available: Features) -> Opt
         .map(|(number, _)| number)
 }
 
-/// The technique of the kernel whose work a way in does by itself above 256 bytes; `None` where it does
+/// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it does
 /// none.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const fn continues(operation: Operation, way: u8) -> Option<&'static str> {

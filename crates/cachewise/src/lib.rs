@@ -1,6 +1,6 @@
 //! Copy, zero and compare memory the way this machine's measured profile says.
 //!
-//! Whether the fastest way goes through the cache or around it depends on the CPU, on the size and
+//! Whether temporal or non-temporal stores are faster depends on the CPU, on the size and
 //! on what happens to the data next. This library looks all three up: the CPU in a *profile* that
 //! `cachewise tune` measured on this machine, the size in a table made from it, and the future in
 //! the caller's [`Reuse`] hint.
@@ -63,7 +63,7 @@ mod dispatch;
 mod early;
 pub mod entry;
 #[doc(hidden)]
-pub mod large;
+pub mod hooks;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;

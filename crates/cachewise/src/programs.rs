@@ -10,7 +10,7 @@
 
 use crate::cpu::Signature;
 use crate::cursor::Cursor;
-use crate::large;
+use crate::hooks;
 use crate::os::files::{self, List};
 /// Paths without an allocation.
 pub use crate::os::files::{absolute, program};
@@ -238,7 +238,7 @@ impl Store {
             Outcome::Decided(way) => {
                 let least = 1_u64.checked_shl(site.octave).unwrap_or(u64::MAX);
                 let most = least.saturating_mul(2).saturating_sub(1);
-                large::differs(site.operation as usize, least, most, way == Way::NonTemporal)
+                hooks::differs(site.operation as usize, least, most, way == Way::NonTemporal)
             }
             Outcome::CannotTell(_) => false,
         })

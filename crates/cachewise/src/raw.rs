@@ -102,8 +102,8 @@ pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 
 /// Zeroes `n` bytes; returns `dst`.
 ///
-/// Apart from [`fill`], since zeros have ways of their own: full lines of zeros written around the
-/// cache can be far faster than any other value.
+/// Apart from [`fill`], since zeros have kernels of their own: non-temporal stores of whole lines of zeros
+/// can be far faster than those of any other value.
 ///
 /// # Safety
 /// `dst` is writable for `n` bytes.

@@ -191,9 +191,9 @@ impl Site {
 pub enum SiteOutcome {
     /// Not yet enough calls: they go as the profile says.
     TooFew = 0,
-    /// Through the cache is the cheaper way, and the way calls go.
+    /// Temporal stores are faster, and calls use them.
     Temporal = 1,
-    /// Around the cache is.
+    /// Non-temporal stores are.
     NonTemporal = 2,
     /// The difference is too small for the noise, or none: as the profile says.
     NoDifference = 3,
@@ -234,7 +234,7 @@ pub struct SiteState {
     pub calls: u64,
     /// Calls done otherwise than they would have been, to try.
     pub tried: u64,
-    /// Mean nanoseconds from call to call through the cache; 0 where nothing was tried.
+    /// Mean nanoseconds from call to call with temporal stores; 0 where nothing was tried.
     pub temporal_ns: f64,
     /// And around it.
     pub non_temporal_ns: f64,

@@ -148,7 +148,7 @@ fn golden(name: &str, found: &str) {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "debug assertions add calls; run with --release")]
-fn every_way_in_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
+fn every_entry_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
     let exported: [(*const (), Operation); 6] = [
         (raw::copy_nonoverlapping as *const (), Operation::Copy),
         (raw::copy as *const (), Operation::Move),
@@ -167,7 +167,7 @@ fn every_way_in_calls_nothing_and_small_sizes_run_what_was_agreed_on() {
             assert!(!code.contains("ymm") || !way.name.contains("512") || !code.contains("vzero"));
         }
         golden(operation.name(), &text);
-        // The exported function: the way in that follows, behind three instructions.
+        // The exported function: the entry that follows, behind three instructions.
         let code = reachable(function as u64, &others);
         let first = code.iter().take(3).map(Instruction::mnemonic);
         assert!(first.eq([Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Jb]), "{operation}");

@@ -1,4 +1,4 @@
-//! The entries, each way in by itself and the exported functions in each of their states: before the
+//! The entries, each by itself and the exported functions in each of their states: before the
 //! table is filled, with loops written out, with a profile that takes them back, and as under a checker
 //! of memory. Every length to 1200 at either edge of pages that must not be left, every alignment to a
 //! line, overlaps in both directions; and what a call must leave as it found it.
@@ -83,7 +83,7 @@ const EXPORTED: Calls = Calls {
     equal: raw::equal_int,
 };
 
-/// The ways in of that name.
+/// The entries of that name.
 fn ways(name: &str) -> Calls {
     let mut calls = EXPORTED;
     for operation in cachewise::profile::OPERATIONS {
@@ -294,6 +294,8 @@ fn alike_in_the_low_bits(calls: &Calls) {
 fn every_state_of_the_entries() {
     let mut buffers = Buffers::new();
     if is_small() {
+        // SAFETY: a function that may run at exit.
+        assert_eq!(unsafe { libc::atexit(drain) }, 0);
         buffers.longest_comparison = LONGEST;
         cachewise::init();
     } else {
@@ -301,6 +303,13 @@ fn every_state_of_the_entries() {
     }
     #[cfg(target_arch = "x86_64")]
     written_out::every_entry(&mut buffers);
+}
+
+/// On an emulated machine this is the only process: its end is the machine's, and what the serial port
+/// has not sent by then is lost.
+extern "C" fn drain() {
+    // SAFETY: always callable; fails where that is no terminal.
+    unsafe { libc::tcdrain(libc::STDOUT_FILENO) };
 }
 
 fn before_the_table_is_filled_and_with_profiles(buffers: &mut Buffers) {
@@ -490,7 +499,7 @@ fn uppers(function: *const (), first: *mut u8, second: usize, third: usize) -> [
     found
 }
 
-/// Whether the plain loop of the way in that is in use here is a vector's.
+/// Whether the plain loop of the entry that is in use here is a vector's.
 fn plain() -> &'static str {
     match entry::chosen(Operation::Copy).map(|entry| entry.name) {
         Some("avx512vl" | "avx512vl.masked") => "avx512",

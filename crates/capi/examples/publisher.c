@@ -30,8 +30,8 @@ static unsigned long sum(const unsigned char *bytes, size_t n)
 int main(void)
 {
     static const char *const words[] = {"too few calls to tell",
-                                        "through the cache",
-                                        "around the cache",
+                                        "temporal stores",
+                                        "non-temporal stores",
                                         "no difference",
                                         "no difference that lasts",
                                         "the program has changed"};

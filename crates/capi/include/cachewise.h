@@ -22,7 +22,7 @@
  *   errno          Never changed.
  *   Allocation     None. The first call maps a few pages to read the profile, and unmaps them.
  *   Exceptions     None leave the library, and nothing unwinds through it.
- *   Ordering       Stores that go around the cache are fenced before return, so that another thread
+ *   Ordering       Non-temporal stores are fenced before return, so that another thread
  *                  may be told in the usual ways that the data is there.
  *
  * This header is C89 but for <stddef.h>'s size_t, and C++.
@@ -43,8 +43,8 @@ extern "C" {
 
 /*
  * When the destination will be used again, as far as the caller knows. Size alone cannot decide
- * whether an operation should go through the cache or around it: what matters most is who touches
- * the destination next, and only the caller knows that.
+ * between temporal stores, which leave the destination in the cache, and non-temporal ones, which do
+ * not: what matters most is who touches the destination next, and only the caller knows that.
  *
  * A hint never changes the result. Any other value counts as CW_REUSE_UNKNOWN.
  */
@@ -108,10 +108,10 @@ void *cw_zero_hint(void *dst, size_t n, enum cw_reuse reuse);
 
 /*
  * A place of the program that copies or fills where nobody knows whether the destination is read
- * soon. Its large calls (64 KiB and more, where the profile has two ways) are tried through the cache
- * and around it, and the time from one call of the site to its next on the same thread decides: copy,
+ * soon. Its large calls (64 KiB and more, where the profile has both) are tried with temporal and
+ * with non-temporal stores, and the time from one call of the site to its next on the same thread decides: copy,
  * reader and everybody else's cache are in it. At most 2 % of the site's time goes into calls tried
- * the dearer way. Sizes of different octaves, and the operations, are decided apart.
+ * with the slower stores. Sizes of different octaves, and the operations, are decided apart.
  *
  *     static struct cw_site snapshot = CW_SITE("snapshot");
  *     cw_copy_at(&snapshot, dst, src, n);
@@ -145,8 +145,8 @@ void *cw_zero_at(struct cw_site *site, void *dst, size_t n);
 /* What a site's own calls have said. */
 enum cw_site_outcome {
     CW_SITE_TOO_FEW = 0,       /* not yet enough calls: they go as the profile says */
-    CW_SITE_TEMPORAL = 1,      /* through the cache is the cheaper way, and the way calls go */
-    CW_SITE_NON_TEMPORAL = 2,  /* around the cache is */
+    CW_SITE_TEMPORAL = 1,      /* temporal stores are faster, and calls use them */
+    CW_SITE_NON_TEMPORAL = 2,  /* non-temporal stores are */
     CW_SITE_NO_DIFFERENCE = 3, /* too small for the noise, or none: as the profile says */
     CW_SITE_UNCONFIRMED = 4,   /* long blocks did not confirm short ones: as the profile says */
     CW_SITE_REOPENED = 5       /* was decided, and the program has changed: being tried again */

@@ -48,7 +48,7 @@ features! {
     ERMS = 9, "erms";
     /// Fast short `rep movsb`.
     FSRM = 10, "fsrm";
-    /// The `clzero` instruction: zero one cache line around the cache.
+    /// The `clzero` instruction: zero one cache line, past the caches.
     CLZERO = 11, "clzero";
     /// VMX (AltiVec) of POWER, enabled by the operating system.
     VMX = 12, "vmx";

@@ -5,7 +5,7 @@
 //! neither untested nor unmeasured.
 //!
 //! A kernel is *complete*: it takes any length and any alignment and never touches a byte outside
-//! its buffers. On x86-64, kernels that store around the cache fence before they return; those that use MMX
+//! its buffers. On x86-64, kernels with non-temporal stores fence before they return; those that use MMX
 //! registers end in `emms`; those that use ymm or zmm registers end in `vzeroupper`.
 //!
 //! Names follow `operation.technique[.nt][.prefetch][.shape]`. The names that the source documents
@@ -135,12 +135,12 @@ pub enum StoreKind {
     None,
     /// Through the cache.
     Temporal,
-    /// Around the cache; a store fence ends the kernel where such stores are ordered less than
+    /// Non-temporal; a store fence ends the kernel where such stores are ordered less than
     /// others (x86-64). On Arm it is a hint that the CPU may ignore.
     NonTemporal,
     /// A string instruction, which chooses for itself.
     String,
-    /// A whole zeroed cache line at once, around the cache; a store fence ends the kernel.
+    /// A whole zeroed cache line at once, past the caches; a store fence ends the kernel.
     CacheLineZero,
     /// A whole zeroed block at once, in the cache, without reading it from memory (`dcbz`,
     /// `dc zva`).
@@ -352,7 +352,7 @@ impl Kernel {
         available.contains(self.requires)
     }
 
-    /// Whether it writes around the cache by its own instructions.
+    /// Whether its own instructions store non-temporally.
     #[must_use]
     pub const fn is_non_temporal(&self) -> bool {
         matches!(self.store, StoreKind::NonTemporal | StoreKind::CacheLineZero)

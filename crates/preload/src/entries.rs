@@ -107,7 +107,7 @@ pub(crate) mod plain {
 
 #[cfg(target_arch = "x86_64")]
 mod exported {
-    //! The operations themselves, by the macros of `cachewise::entry`: the way in that most CPUs take,
+    //! The operations themselves, by the macros of `cachewise::entry`: the entry that most CPUs take,
     //! and a jump to the others.
     //!
     //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack as
@@ -165,7 +165,7 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        // The table's kernels return dst; up to here no way in goes there. The first instruction of
+        // The table's kernels return dst; up to here no entry goes there. The first instruction of
         // each, of three bytes, is what returns dst.
         naked_asm!(
             ".hidden {ways}",

@@ -8,7 +8,7 @@
 //!   program.
 //!
 //! Nothing of this is in the way of a program that asks for neither, and nothing in the way of small
-//! calls: the decision table sends large calls here (`cachewise::large`).
+//! calls: the decision table sends large calls here (`cachewise::hooks`).
 //!
 //! - [`hook`] is where they arrive; [`modules`] knows what lies at an address; `cachewise::programs`
 //!   reads and writes the file; [`thread`] has each thread's clocks.
@@ -19,7 +19,7 @@ mod thread;
 
 use crate::{observed::LARGE, os};
 use cachewise::cpu::Caches;
-use cachewise::large::{self, Takers};
+use cachewise::hooks::{self, Hooks};
 use cachewise::programs::{Named, Refused, SetAside, Store};
 use cachewise_learn::Way;
 use cachewise_learn::gate::Epochs;
@@ -52,7 +52,7 @@ fn learner() -> Option<&'static Learner> {
     unsafe { LEARNER.load(Ordering::Acquire).as_ref() }
 }
 
-/// The smallest copy that is handed over.
+/// The smallest copy that is hooked.
 static COPIES_FROM: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Whether copies of that size have a way by their call site.
@@ -118,13 +118,13 @@ fn begin(budget: Option<Budget>, store: Store, save_every: u64) -> Option<()> {
     // SAFETY: fresh pages of that size, which nobody else has.
     unsafe { place.write(learner) };
     LEARNER.store(place, Ordering::Release);
-    let takers = Takers {
+    let hooks = Hooks {
         copy: hook::stub::copy,
         r#move: hook::stub::r#move,
         fill: hook::stub::fill,
         zero: hook::stub::zero,
     };
-    let [copies, ..] = large::hand_over(&takers, LARGE as u64);
+    let [copies, ..] = hooks::install(&hooks, LARGE as u64);
     COPIES_FROM.store(copies.unwrap_or(u64::MAX), Ordering::Release);
     Some(())
 }
@@ -184,7 +184,7 @@ impl Learner {
             let place = self.modules.place(key.address());
             let known = place
                 .and_then(|place| self.store.known(&self.modules, place.module, key, place.offset));
-            let usual = match large::usually_around(key.operation() as usize, n) {
+            let usual = match hooks::usually_non_temporal(key.operation() as usize, n) {
                 true => Way::NonTemporal,
                 false => Way::Temporal,
             };

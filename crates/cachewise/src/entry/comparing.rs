@@ -329,7 +329,7 @@ macro_rules! entry_compare_evex_apart {
     };
 }
 
-/// All of a comparison's text in one way in, from n compared with 32 on; `$same` and `$small` as in
+/// All of a comparison's text in one entry, from n compared with 32 on; `$same` and `$small` as in
 /// `entry_compare_classes`. `$apart` is what follows for buffers that differ.
 #[doc(hidden)]
 #[macro_export]
@@ -651,7 +651,7 @@ macro_rules! entry_compare_classes_apart {
     };
 }
 
-/// Where the buffers differ, for `memcmp` in one way in.
+/// Where the buffers differ, for `memcmp` in one entry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_apart {
@@ -874,7 +874,7 @@ macro_rules! entry_equal_small {
     };
 }
 
-/// `memcmp` in one way in.
+/// `memcmp` in one entry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
@@ -896,7 +896,7 @@ macro_rules! entry_compare_in {
     };
 }
 
-/// The test for equality in one way in: 1 or 0.
+/// The test for equality in one entry: 1 or 0.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {

@@ -145,7 +145,7 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// The first instructions of a function that is one operation: to the way in that was chosen, unless
+/// The first instructions of a function that is one operation: to the entry that was chosen, unless
 /// that is `avx512vl.masked`, which follows. The first instruction is seven bytes long.
 ///
 /// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may come

@@ -1,4 +1,4 @@
-//! Copies, moves, fills and zeros: the size classes once, and what each way in makes of them.
+//! Copies, moves, fills and zeros: the size classes once, and what each entry makes of them.
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
 //! |---|---|---|---|---|
@@ -119,7 +119,8 @@ macro_rules! entry_copy_many {
 }
 
 /// The loops of a copy, upwards, and downwards where the destination starts inside the source
-/// (0 <= dst - src < n) or seems to by the bits that loads are first compared with stores by. Registers 0 and 1 hold the first two vectors, 6 and 7 the last two.
+/// (0 <= dst - src < n) or seems to by the bits that loads are first compared with stores by.
+/// Registers 0 and 1 hold the first two vectors, 6 and 7 the last two.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_loops {
@@ -197,7 +198,7 @@ macro_rules! entry_copy_loops {
     };
 }
 
-/// All of a copy's text in one way in.
+/// All of a copy's text in one entry.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_way {
@@ -486,7 +487,7 @@ macro_rules! entry_fill_two {
     };
 }
 
-/// All of a fill's or a zero's text in one way in. `$byte` says how the byte comes into registers:
+/// All of a fill's or a zero's text in one entry. `$byte` says how the byte comes into registers:
 /// `entry_splat_byte` or `entry_splat_zero`; `$limit` is what asks before more than 256 bytes are done
 /// here, and goes to label 27 for the table.
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! The ways in, each a function by itself, and what leads to those that do not follow in the exported
+//! The entries, each a function by itself, and what leads to those that do not follow in the exported
 //! functions.
 
 use super::{Entry, Operation, place};
@@ -20,7 +20,7 @@ macro_rules! entry_copy {
     };
 }
 
-/// A copy by one way in. Buffers that overlap are a move beyond what is done here, as they are in
+/// A copy from one entry on. Buffers that overlap are a move beyond what is done here, as they are in
 /// glibc on x86-64, whose `memcpy` programs have come to depend on: dst - src or src - dst is below n,
 /// both modulo 2^64.
 #[doc(hidden)]
@@ -63,7 +63,7 @@ macro_rules! entry_move {
     };
 }
 
-/// A move by one way in.
+/// A move from one entry on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_move_in {
@@ -136,7 +136,7 @@ macro_rules! entry_equal {
     };
 }
 
-/// An operation's module: its ways in, and `other`, which leads to those below [`MASKED`](super::MASKED).
+/// An operation's module: its entries, and `other`, which leads to those below [`MASKED`](super::MASKED).
 macro_rules! operation {
     ($(#[$doc:meta])* $module:ident, $operation:ident, $type:ident, $in:ident,
         ($($argument:ident: $kind:ty),*) -> $result:ty) => {

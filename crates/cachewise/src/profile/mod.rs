@@ -204,7 +204,7 @@ impl DecisionLine<'_> {
     }
 }
 
-/// One `entry` line: the way into an operation, borrowed from the profile's bytes.
+/// One `entry` line: the entry stub of an operation, borrowed from the profile's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryLine<'a> {
     /// Where it stands, from 1.
@@ -216,7 +216,7 @@ pub struct EntryLine<'a> {
 }
 
 impl EntryLine<'_> {
-    /// Whether a CPU with these features can go that way.
+    /// Whether a CPU with these features can run it.
     ///
     /// # Errors
     /// No such entry on this architecture, or one in need of more.

@@ -7,7 +7,7 @@
 
 use super::{LARGE, MAX_NAME, Name, SiteOutcome, SiteState};
 use crate::cpu::Caches;
-use crate::large::{self, OPERATIONS};
+use crate::hooks::{self, OPERATIONS};
 use crate::os::{self, files};
 use crate::programs::{self, Modules, Problem, Refused, Store};
 use cachewise_kernels as kernels;
@@ -158,7 +158,7 @@ fn key(name: Name<'_>, operation: Operation, n: usize) -> Key {
 
 /// The slot for a large call.
 pub(super) fn slot(name: Name<'_>, at: usize, n: usize) -> usize {
-    large::slot(at, n, |around| {
+    hooks::slot(at, n, |around| {
         let operation = *Operation::ALL.get(at)?;
         if name.bytes.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Comparisons of at most 128 bytes, for targets whose way in is not written out. Blocks of sixteen
+//! Comparisons of at most 128 bytes, for targets whose entries are not written out. Blocks of sixteen
 //! bytes are numbers here: their exclusive or is zero where they are equal.
 
 use super::load;

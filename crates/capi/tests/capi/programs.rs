@@ -108,7 +108,7 @@ fn the_static_library_goes_into_a_shared_one() {
     run(command.arg("-o").arg(directory.path().join("libsomebodys.so")));
 }
 
-/// What begins a call is the question for the way in, then the test of its size.
+/// What begins a call is the question for the entry, then the test of its size.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_function_is_the_operation_and_no_jump_through_a_table() {

@@ -215,7 +215,7 @@ pub(super) unsafe fn r#move<B: Body>(dst: *mut u8, src: *const u8, n: usize) -> 
 #[inline(always)]
 pub(super) unsafe fn fill<B: Body>(dst: *mut u8, pattern: u64, n: usize) -> *mut u8 {
     let body = |dst: *mut u8, units: usize| {
-        // SAFETY: `fill_around` hands over whole aligned units of the buffer.
+        // SAFETY: `fill_around` passes whole aligned units of the buffer.
         unsafe { B::store(dst, pattern, units) }
     };
     // SAFETY: the caller's promise is the callee's.

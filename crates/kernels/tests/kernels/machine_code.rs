@@ -41,7 +41,7 @@ fn check(kernel: &Kernel, routine: &Routine, complain: &mut dyn FnMut(String)) {
     let has = |mnemonic| any(&|code| code.mnemonic() == mnemonic);
     let fenced = has(Mnemonic::Sfence);
 
-    // The store that the name promises, and no other around the cache.
+    // The store that the name promises, and no other non-temporal one.
     match kernel.store {
         StoreKind::NonTemporal => {
             if !any(&|code| is_nt_store(code, Some(kernel.registers))) {
@@ -150,7 +150,7 @@ fn check(kernel: &Kernel, routine: &Routine, complain: &mut dyn FnMut(String)) {
     }
 }
 
-/// Whether it stores around the cache, from a register of that class if one is given.
+/// Whether it stores non-temporally, from a register of that class if one is given.
 fn is_nt_store(code: &Instruction, class: Option<RegisterClass>) -> bool {
     use Mnemonic::{
         Maskmovdqu, Maskmovq, Movntdq, Movnti, Movntpd, Movntps, Movntq, Movntsd, Movntss,

@@ -2,7 +2,7 @@
 //! kernel of the way that was chosen.
 
 use super::learner;
-use cachewise::large;
+use cachewise::hooks;
 use cachewise_learn::Way;
 use cachewise_learn::sites::Operation;
 
@@ -14,7 +14,7 @@ pub(super) fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Around the cache, through it, or as the profile has it.
+/// Non-temporal, temporal, or as the profile has it.
 fn around(operation: Operation, n: usize, site: usize) -> Option<bool> {
     let way = learner()?.way(operation, n, site)?;
     Some(way == Way::NonTemporal)
@@ -23,32 +23,32 @@ fn around(operation: Operation, n: usize, site: usize) -> Option<bool> {
 /// A copy from a call site.
 ///
 /// # Safety
-/// `memcpy`'s contract; the size is one that was handed over.
+/// `memcpy`'s contract; the size is one that is hooked.
 pub(crate) unsafe extern "C" fn copy(
     dst: *mut u8,
     src: *const u8,
     n: usize,
     site: usize,
 ) -> *mut u8 {
-    let kernel = large::copy(around(Operation::Copy, n, site), n);
+    let kernel = hooks::copy(around(Operation::Copy, n, site), n);
     // SAFETY: the caller's promise; the table holds kernels that this CPU can run.
     unsafe { kernel(dst, src, n) }
 }
 
 unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize, site: usize) -> *mut u8 {
-    let kernel = large::r#move(around(Operation::Move, n, site), n);
+    let kernel = hooks::r#move(around(Operation::Move, n, site), n);
     // SAFETY: as in `copy`.
     unsafe { kernel(dst, src, n) }
 }
 
 unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize, site: usize) -> *mut u8 {
-    let kernel = large::fill(around(Operation::Fill, n, site), n);
+    let kernel = hooks::fill(around(Operation::Fill, n, site), n);
     // SAFETY: as in `copy`.
     unsafe { kernel(dst, byte, n) }
 }
 
 unsafe extern "C" fn zero(dst: *mut u8, n: usize, site: usize) -> *mut u8 {
-    let kernel = large::zero(around(Operation::Zero, n, site), n);
+    let kernel = hooks::zero(around(Operation::Zero, n, site), n);
     // SAFETY: as in `copy`.
     unsafe { kernel(dst, n) }
 }

@@ -201,7 +201,7 @@ fn no_exported_function_leads_back_to_itself() {
     assert!(seen.len() > kernels + exported.len(), "nothing was followed");
 }
 
-/// A call is the operation from its first instructions on: the way in is asked for, two branches lead
+/// A call is the operation from its first instructions on: the entry is asked for, two branches lead
 /// to the others, and then comes the test of the size. Where the room is checked, that comes first and
 /// a jump to the operation second; `mempcpy` tests the size first of all. And the first instruction,
 /// which `switch` replaces by one of five bytes in a single store, is as long as that.

@@ -90,7 +90,7 @@ unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
         return unsafe { fill::<Words>(dst, 0, n) };
     };
     let body = |dst: *mut u8, blocks: usize| {
-        // SAFETY: `fill_around` hands over whole aligned blocks of the buffer.
+        // SAFETY: `fill_around` passes whole aligned blocks of the buffer.
         unsafe { clear(dst, block, blocks) }
     };
     // SAFETY: the caller's promise is the callee's.

@@ -3,7 +3,7 @@
 //!
 //! Little-endian alone, since that is what can be tested; VMX and VSX are part of that ABI's
 //! baseline (POWER8), so that detection refuses them only where an operating system keeps them
-//! from programs. POWER has no store around the cache.
+//! from programs. POWER has no non-temporal store.
 
 pub(crate) mod dcbz;
 pub(crate) mod gpr;

@@ -1,4 +1,4 @@
-//! AMD's `clzero`: zeroes the cache line that `rax` points into, around the cache.
+//! AMD's `clzero`: zeroes the cache line that `rax` points into, past the caches.
 //!
 //! The line is 64 bytes on every CPU that has the instruction (Zen and later). It is as weakly
 //! ordered as a non-temporal store, hence the fence.

@@ -3,7 +3,7 @@
 //! A temporal loop covers its unaligned edges with vectors that overlap the aligned middle and are
 //! loaded before anything is stored: no branch on alignment, and safe for overlap in its own
 //! direction. A non-temporal loop covers them exactly instead, because an ordinary store to a line
-//! that has just left around the cache would read that line back from memory.
+//! that a non-temporal store has just sent to memory would read that line back from memory.
 //!
 //! The order of loads and stores written here is the order that runs: both are to unrelated
 //! pointers, so the compiler may not move one across the other.
@@ -26,7 +26,7 @@ use core::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _MM_HINT_T1, _mm_prefetch, _
 /// What distinguishes one member of the copy and fill families from another.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    /// Store around the cache.
+    /// Store non-temporally.
     pub nt: bool,
     /// Loads before the matching stores, in registers: 1, 2, 4 or 8.
     pub group: usize,
@@ -77,7 +77,7 @@ pub(super) trait Shaped {
     const SHAPE: Shape;
 }
 
-/// Orders every store around the cache before whatever the caller stores next.
+/// Orders every non-temporal store before whatever the caller stores next.
 #[inline(always)]
 fn fence() {
     // SAFETY: SSE is part of every x86-64 CPU.
@@ -154,7 +154,7 @@ unsafe fn copy_small<V: Vector>(dst: *mut u8, src: *const u8, n: usize) {
     }
 }
 
-/// Stores one vector at an aligned place, through or around the cache as the shape says.
+/// Stores one vector at an aligned place, temporally or not as the shape says.
 #[inline(always)]
 unsafe fn put<V: Vector, S: Shaped>(to: *mut u8, value: V) {
     if S::SHAPE.nt {

@@ -205,18 +205,18 @@ macro_rules! vector_file {
         use crate::table::Kernel;
 
         copies! { $vector, $enable, $isa;
-            plain "" Shape::PLAIN, "four loads, four stores through the cache";
-            ends ".ends" Shape::PLAIN.ends(), "through the cache, from both ends to the middle";
-            nt ".nt" Shape::NT, "four loads, four stores around the cache";
-            nt_ends ".nt.ends" Shape::NT.ends(), "around the cache, from both ends to the middle";
+            plain "" Shape::PLAIN, "four loads, four temporal stores";
+            ends ".ends" Shape::PLAIN.ends(), "temporal, from both ends to the middle";
+            nt ".nt" Shape::NT, "four loads, four non-temporal stores";
+            nt_ends ".nt.ends" Shape::NT.ends(), "non-temporal, from both ends to the middle";
             nt_prefetch ".nt.pf512" Shape::NT.prefetch(Prefetch::Nta(512)),
-                "around the cache, prefetchnta 512 bytes ahead";
+                "non-temporal, prefetchnta 512 bytes ahead";
             nt_block4k ".nt.block4k" Shape::NT.prefetch(Prefetch::Block(4096)),
-                "around the cache, each 4 KiB touched before it is copied";
+                "non-temporal, each 4 KiB touched before it is copied";
             nt_pages4 ".nt.pages4" Shape::NT.streams(4, 4096),
-                "around the cache, four neighbouring pages in turn";
+                "non-temporal, four neighbouring pages in turn";
             nt_backward ".nt.backward" Shape::NT.backward(),
-                "around the cache, from the end to the beginning";
+                "non-temporal, from the end to the beginning";
         }
 
         #[cfg(feature = "lab")]
@@ -226,41 +226,41 @@ macro_rules! vector_file {
             group2 ".g2" Shape::PLAIN.group(2), "two loads, two stores";
             backward ".backward" Shape::PLAIN.backward(), "from the end to the beginning";
             prefetch ".pf512" Shape::PLAIN.prefetch(Prefetch::Nta(512)),
-                "through the cache, prefetchnta 512 bytes ahead";
+                "temporal, prefetchnta 512 bytes ahead";
             prefetch_t0 ".t0x512" Shape::PLAIN.prefetch(Prefetch::T0(512)),
-                "through the cache, prefetcht0 512 bytes ahead";
+                "temporal, prefetcht0 512 bytes ahead";
             block4k ".block4k" Shape::PLAIN.prefetch(Prefetch::Block(4096)),
-                "through the cache, each 4 KiB touched before it is copied";
+                "temporal, each 4 KiB touched before it is copied";
             streams4 ".streams4" Shape::PLAIN.streams(4, 0),
-                "through the cache, four quarters of the buffer in turn";
+                "temporal, four quarters of the buffer in turn";
             nt_far ".nt.t1x64k" Shape::NT.prefetch(Prefetch::T1(65536)),
-                "around the cache, prefetcht1 64 KiB ahead";
+                "non-temporal, prefetcht1 64 KiB ahead";
             nt_streams4 ".nt.streams4" Shape::NT.streams(4, 0),
-                "around the cache, four quarters of the buffer in turn";
+                "non-temporal, four quarters of the buffer in turn";
             nt_streams8 ".nt.streams8" Shape::NT.streams(8, 0),
-                "around the cache, eight eighths of the buffer in turn";
-            nt_group1 ".nt.g1" Shape::NT.group(1), "around the cache, load and store in turn";
-            nt_group2 ".nt.g2" Shape::NT.group(2), "around the cache, two loads, two stores";
-            nt_group8 ".nt.g8" Shape::NT.group(8), "around the cache, eight loads, eight stores";
+                "non-temporal, eight eighths of the buffer in turn";
+            nt_group1 ".nt.g1" Shape::NT.group(1), "non-temporal, load and store in turn";
+            nt_group2 ".nt.g2" Shape::NT.group(2), "non-temporal, two loads, two stores";
+            nt_group8 ".nt.g8" Shape::NT.group(8), "non-temporal, eight loads, eight stores";
             nt_block512 ".nt.block512" Shape::NT.prefetch(Prefetch::Block(512)),
-                "around the cache, each 512 bytes touched first";
+                "non-temporal, each 512 bytes touched first";
             nt_block1k ".nt.block1k" Shape::NT.prefetch(Prefetch::Block(1024)),
-                "around the cache, each 1 KiB touched first";
+                "non-temporal, each 1 KiB touched first";
             nt_block2k ".nt.block2k" Shape::NT.prefetch(Prefetch::Block(2048)),
-                "around the cache, each 2 KiB touched first";
+                "non-temporal, each 2 KiB touched first";
             nt_block8k ".nt.block8k" Shape::NT.prefetch(Prefetch::Block(8192)),
-                "around the cache, each 8 KiB touched first";
+                "non-temporal, each 8 KiB touched first";
             nt_block16k ".nt.block16k" Shape::NT.prefetch(Prefetch::Block(16384)),
-                "around the cache, each 16 KiB touched first";
+                "non-temporal, each 16 KiB touched first";
             nt_block32k ".nt.block32k" Shape::NT.prefetch(Prefetch::Block(32768)),
-                "around the cache, each 32 KiB touched first";
+                "non-temporal, each 32 KiB touched first";
             nt_block64k ".nt.block64k" Shape::NT.prefetch(Prefetch::Block(65536)),
-                "around the cache, each 64 KiB touched first";
+                "non-temporal, each 64 KiB touched first";
         }
 
         fills! { $vector, $enable, $isa;
-            store "" Shape::PLAIN, "aligned vector stores through the cache";
-            stream ".nt" Shape::NT, "aligned vector stores around the cache";
+            store "" Shape::PLAIN, "aligned temporal vector stores";
+            stream ".nt" Shape::NT, "aligned non-temporal vector stores";
         }
 
         compares! { $vector, $compare_requires, $compare_enable, $compare_isa;

@@ -83,7 +83,7 @@ macro_rules! fill {
         unsafe extern "C" fn $fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
             let pattern = pattern(byte);
             let body = |dst: *mut u8, lines: usize| {
-                // SAFETY: `fill_around` hands over one or more whole lines of the buffer.
+                // SAFETY: `fill_around` passes one or more whole lines of the buffer.
                 unsafe {
                     core::arch::asm!(
                         "movq mm0, rax",

@@ -65,7 +65,7 @@ macro_rules! fill {
         unsafe extern "C" fn $fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
             let pattern = pattern(byte);
             let body = |dst: *mut u8, lines: usize| {
-                // SAFETY: `fill_around` hands over one or more whole lines of the buffer, from
+                // SAFETY: `fill_around` passes one or more whole lines of the buffer, from
                 // a 16-aligned address on.
                 unsafe {
                     core::arch::asm!(

@@ -88,7 +88,7 @@ macro_rules! loop_block {
 /// Runs a copy template under the convention above, clobbering also the registers listed.
 macro_rules! copy_units {
     ($dst:expr, $src:expr, $units:expr, $template:expr $(, $clobber:tt)*) => {
-        // SAFETY: `around` hands over one or more whole units that lie inside both buffers, and
+        // SAFETY: `around` passes one or more whole units that lie inside both buffers, and
         // the caller of the kernel vouches for the instructions; the template touches nothing but
         // those units (it may prefetch beyond, which cannot fault) and the registers named here.
         unsafe {

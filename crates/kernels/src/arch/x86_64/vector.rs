@@ -27,7 +27,7 @@ pub(super) trait Vector: Copy {
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(to: *mut u8, value: Self);
     unsafe fn store_aligned(to: *mut u8, value: Self);
-    /// Store around the cache.
+    /// Store non-temporally.
     unsafe fn stream_aligned(to: *mut u8, value: Self);
     unsafe fn splat(byte: u8) -> Self;
 }

@@ -13,7 +13,7 @@ pub struct State(u8);
 
 impl State {
     pub const CLEAN: State = State(0);
-    /// Stores around the cache that no fence has followed.
+    /// Non-temporal stores that no fence has followed.
     pub const UNFENCED: State = State(1);
     /// MMX registers used without `emms`.
     pub const MMX: State = State(2);

@@ -1,14 +1,14 @@
-//! Large calls handed to somebody who knows more than their size: the preload library, which knows
-//! where they come from.
+//! Hooks for large calls: the preload library knows where they come from, which is more than their
+//! size.
 //!
 //! Not for use by programs. From a size on, the classes of the rows without a hint hold a slot more
-//! than there are kernels; its function jumps to where [`hand_over`] said. So calls below that size
-//! execute what they did before, instruction by instruction, and calls above it one jump more. The
-//! jump leaves the stack as the caller left it: the return address is on top, where every way from
-//! an exported function to here is a tail jump (`entry.rs`).
+//! than there are kernels; its function jumps to the hook that [`install`] was given. So calls below that
+//! size execute what they did before, instruction by instruction, and calls above it one jump more. The
+//! jump leaves the stack as the caller left it: the return address is on top, because an exported
+//! function comes here by tail jumps only (`entry.rs`).
 //!
-//! Whoever takes the calls over asks [`copy`] and its like for the profile's own kernel, the best one
-//! through the cache, or the best one around it.
+//! A hook asks [`copy`] and its like for the profile's own kernel, the best temporal one, or the best
+//! non-temporal one.
 
 use crate::dispatch::{self, Row};
 use crate::profile;
@@ -18,9 +18,9 @@ use cachewise_kernels::table::{CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Operation, StoreKind, TABLE};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Who takes large calls over, in the order of [`OPERATIONS`].
+/// What large calls jump to, in the order of [`OPERATIONS`].
 #[derive(Clone, Copy, Debug)]
-pub struct Takers {
+pub struct Hooks {
     /// Copies.
     pub copy: CopyFn,
     /// Moves.
@@ -31,13 +31,13 @@ pub struct Takers {
     pub zero: ZeroFn,
 }
 
-/// The operations with two ways.
+/// The operations with temporal and non-temporal kernels.
 pub const OPERATIONS: [Operation; 4] =
     [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
 
-pub(crate) static TAKERS: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 4];
+pub(crate) static HOOKS: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(core::ptr::null_mut()) }; 4];
 
-/// The rows as they were: the profile's own choice, the way through the cache, the way around it.
+/// The rows as they were: the profile's own kernels, the temporal and the non-temporal ones.
 static BEFORE: [[Row; 3]; 4] = [const { [const { Row::new() }; 3] }; 4];
 
 const USUAL: usize = 0;
@@ -47,7 +47,7 @@ const NON_TEMPORAL: usize = 2;
 /// The functions at a hooked slot.
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod jump {
-    use super::TAKERS;
+    use super::HOOKS;
     use core::arch::naked_asm;
 
     macro_rules! jumps {
@@ -56,7 +56,7 @@ pub(crate) mod jump {
             /// As the kernels of its operation.
             #[unsafe(naked)]
             pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> *mut u8 {
-                naked_asm!("jmp [rip + {takers} + {at}]", takers = sym TAKERS, at = const $at * 8)
+                naked_asm!("jmp [rip + {hooks} + {at}]", hooks = sym HOOKS, at = const $at * 8)
             }
         )*};
     }
@@ -69,8 +69,8 @@ pub(crate) mod jump {
     }
 }
 
-/// The slots of each of [`OPERATIONS`] whose kernels go around the cache, one bit each.
-static AROUND: [[u64; 4]; 4] = {
+/// The slots of each of [`OPERATIONS`] whose kernels are non-temporal, one bit each.
+static NON_TEMPORAL_SLOTS: [[u64; 4]; 4] = {
     let mut bits = [[0; 4]; 4];
     let mut at = 0;
     while at < 4 {
@@ -89,21 +89,21 @@ static AROUND: [[u64; 4]; 4] = {
     bits
 };
 
-/// Whether a slot of the operation of that place goes around the cache.
-fn is_around(at: usize, slot: usize) -> bool {
-    AROUND
+/// Whether the kernel at a slot of the operation of that place is non-temporal.
+fn is_non_temporal(at: usize, slot: usize) -> bool {
+    NON_TEMPORAL_SLOTS
         .get(at)
         .and_then(|bits| bits.get(slot / 64))
         .is_some_and(|bits| bits >> (slot % 64) & 1 == 1)
 }
 
-/// What the table has for a class: the profile's own choice; the way through the cache, where it
-/// has one at that size; the way around it, where it has one.
+/// What the table has for a class: the profile's own kernel; the temporal one, and the non-temporal
+/// one, where it has one at that size.
 ///
-/// Through the cache goes what the profile has for readers (`soon`), or without a hint, while that
-/// stays in the cache. Around the cache goes what it has where nobody reads (`never`), or without a
-/// hint. Where even `never` stays in the cache, the profile's record says that the choice does not
-/// pay, whoever reads.
+/// The temporal kernel is what the profile has for readers (`soon`), or without a hint, while that is
+/// temporal. The non-temporal one is what it has where nobody reads (`never`), or without a hint.
+/// Where even `never` is temporal, the profile's record says that the choice does not pay, whoever
+/// reads.
 fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize>) {
     let operation = OPERATIONS.get(at).copied().unwrap_or(Operation::Copy);
     let of =
@@ -113,13 +113,13 @@ fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize
     let mut around = [never, unknown, soon].into_iter();
     (
         unknown,
-        through.find(|slot| *slot != 0 && !is_around(at, *slot)),
-        around.find(|slot| is_around(at, *slot)),
+        through.find(|slot| *slot != 0 && !is_non_temporal(at, *slot)),
+        around.find(|slot| is_non_temporal(at, *slot)),
     )
 }
 
-/// Whether a call of the operation of that place, of some size between these two, goes otherwise
-/// than the profile has it, where its site was decided for that way.
+/// Whether a call of the operation of that place, of some size between these two, uses another kernel
+/// than the profile's own, where its site was decided for non-temporal or for temporal kernels.
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
     source::init();
@@ -134,8 +134,8 @@ pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
 /// for each class below it.
 const BEYOND: usize = dispatch::class(1 << 48);
 
-/// Fills [`BEFORE`] for one operation from a class on; the first class from which there are two ways.
-/// Through the cache goes, where the profile has nothing of that kind any more, what it had last.
+/// Fills [`BEFORE`] for one operation from a class on; the first class from which there are a temporal
+/// and a non-temporal kernel. Where the profile has no temporal one any more, it is the last it had.
 fn ways(at: usize, least: usize) -> Option<usize> {
     let before = BEFORE.get(at)?;
     let mut first = None;
@@ -149,7 +149,7 @@ fn ways(at: usize, least: usize) -> Option<usize> {
         before[NON_TEMPORAL].put(class, around.unwrap_or(0));
         match around {
             Some(_) if last_temporal != 0 => first = first.or(Some(class)),
-            // A gap: only what is above it is handed over.
+            // A gap: only what is above it is hooked.
             _ => first = None,
         }
     }
@@ -157,8 +157,8 @@ fn ways(at: usize, least: usize) -> Option<usize> {
 }
 
 /// The slot for a call of a size from which the choice may matter: the profile's own, or what
-/// `choose` says, which is told whether that goes around the cache; `Some(true)` is around it. It is
-/// not asked where the profile knows one way only.
+/// `choose` says, which is told whether that is non-temporal; `Some(true)` is non-temporal. It is
+/// not asked where the profile has kernels of one kind only.
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn slot(at: usize, n: usize, choose: impl FnOnce(bool) -> Option<bool>) -> usize {
     let class = dispatch::class(n as u64);
@@ -171,34 +171,34 @@ pub(crate) fn slot(at: usize, n: usize, choose: impl FnOnce(bool) -> Option<bool
     let Some(around) = around else { return usual };
     let lower = || (0..class).rev().find_map(|class| ways_of_class(at, class).1);
     let Some(through) = through.or_else(lower) else { return usual };
-    match choose(is_around(at, usual)) {
+    match choose(is_non_temporal(at, usual)) {
         None => usual,
         Some(true) => around,
         Some(false) => through,
     }
 }
 
-/// Hands large calls over, once per process: those of at least `least` bytes that have two ways.
-/// The smallest size of each operation that is handed over; `None` where the profile never goes
-/// around the cache.
+/// Has large calls jump to hooks, once per process: those of at least `least` bytes that have a
+/// temporal and a non-temporal kernel. The smallest size of each operation that is hooked; `None`
+/// where the profile has no non-temporal kernel.
 #[cfg(target_arch = "x86_64")]
-pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
+pub fn install(hooks: &Hooks, least: u64) -> [Option<u64>; 4] {
     source::init();
     let addresses = [
-        takers.copy as *mut (),
-        takers.r#move as *mut (),
-        takers.fill as *mut (),
-        takers.zero as *mut (),
+        hooks.copy as *mut (),
+        hooks.r#move as *mut (),
+        hooks.fill as *mut (),
+        hooks.zero as *mut (),
     ];
     let mut from = [None; 4];
     for (at, operation) in OPERATIONS.into_iter().enumerate() {
         let Some(first) = ways(at, dispatch::class(least)) else { continue };
-        if let (Some(taker), Some(address)) = (TAKERS.get(at), addresses.get(at)) {
-            taker.store(*address, Ordering::Release);
+        if let (Some(hook), Some(address)) = (HOOKS.get(at), addresses.get(at)) {
+            hook.store(*address, Ordering::Release);
         }
         if let Some(row) = dispatch::ROWS.get(profile::row(operation, Reuse::Unknown)) {
             for class in first..BEYOND {
-                row.put_ordered(class, dispatch::handed(operation));
+                row.put_ordered(class, dispatch::hooked(operation));
             }
         }
         if let Some(from) = from.get_mut(at) {
@@ -211,7 +211,7 @@ pub fn hand_over(takers: &Takers, least: u64) -> [Option<u64>; 4] {
 
 /// Elsewhere no return address is on top of a stack.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn hand_over(_: &Takers, _: u64) -> [Option<u64>; 4] {
+pub fn install(_: &Hooks, _: u64) -> [Option<u64>; 4] {
     [None; 4]
 }
 
@@ -224,20 +224,20 @@ fn row(operation: usize, around: Option<bool>) -> &'static Row {
     &BEFORE[operation & 3][which]
 }
 
-/// Whether the profile's own choice for a size that was handed over goes around the cache.
+/// Whether the profile's own kernel for a size that is hooked is non-temporal.
 #[must_use]
-pub fn usually_around(operation: usize, n: usize) -> bool {
-    is_around(operation, row(operation, None).slot(n))
+pub fn usually_non_temporal(operation: usize, n: usize) -> bool {
+    is_non_temporal(operation, row(operation, None).slot(n))
 }
 
 macro_rules! kernels {
     ($($name:ident: $type:ty, $functions:ident, $at:literal;)*) => {$(
-        /// The kernel for a size that was handed over: the profile's own (`None`), or the best one
-        /// around the cache or through it.
+        /// The kernel for a size that is hooked: the profile's own (`None`), or the best non-temporal or
+        /// temporal one.
         #[must_use]
         pub fn $name(around: Option<bool>, n: usize) -> $type {
             let slot = row($at, around).slot(n);
-            // Slots of BEFORE are those of kernels, or 0 before anything was handed over.
+            // Slots of BEFORE are those of kernels, or 0 before anything was hooked.
             dispatch::$functions.get(slot).copied().unwrap_or(dispatch::$functions[0])
         }
     )*};

@@ -1,13 +1,13 @@
-//! Large calls handed over: all of them, none of the others, and each way does the work. A process of
-//! its own, because what is handed over stays so.
+//! Hooks of large calls: all of them are hooked, none of the others, and each kind of kernel does the work.
+//! A process of its own, because what is hooked stays so.
 #![cfg(target_arch = "x86_64")]
 
-use cachewise::large::{self, Takers};
+use cachewise::hooks::{self, Hooks};
 use cachewise::raw;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 static TAKEN: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
-/// Which way the takers go: 0 as the profile, 1 through the cache, 2 around it.
+/// Which kernel the hooks take: 0 the profile's, 1 a temporal, 2 a non-temporal one.
 static WAY: AtomicUsize = AtomicUsize::new(0);
 
 fn way(operation: usize) -> Option<bool> {
@@ -17,28 +17,28 @@ fn way(operation: usize) -> Option<bool> {
 
 unsafe extern "C" fn copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { large::copy(way(0), n)(dst, src, n) }
+    unsafe { hooks::copy(way(0), n)(dst, src, n) }
 }
 
 unsafe extern "C" fn r#move(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { large::r#move(way(1), n)(dst, src, n) }
+    unsafe { hooks::r#move(way(1), n)(dst, src, n) }
 }
 
 unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { large::fill(way(2), n)(dst, byte, n) }
+    unsafe { hooks::fill(way(2), n)(dst, byte, n) }
 }
 
 unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { large::zero(way(3), n)(dst, n) }
+    unsafe { hooks::zero(way(3), n)(dst, n) }
 }
 
 #[test]
-fn large_calls_are_handed_over_and_others_are_not() {
+fn large_calls_are_hooked_and_others_are_not() {
     const LEAST: u64 = 64 << 10;
-    let from = large::hand_over(&Takers { copy, r#move, fill, zero }, LEAST);
+    let from = hooks::install(&Hooks { copy, r#move, fill, zero }, LEAST);
     let sizes = [129, 4096, 65535, 65536, 1 << 20, (3 << 20) + 5, 40 << 20, 200 << 20];
     let most = *sizes.last().expect("sizes");
     let source: Vec<u8> = (0..most).map(|i| (i * 7 + (i >> 12)) as u8).collect();
@@ -46,7 +46,7 @@ fn large_calls_are_handed_over_and_others_are_not() {
     for which in 0..3 {
         WAY.store(which, Ordering::Relaxed);
         for n in sizes {
-            let handed = from.map(|from| from.is_some_and(|from| n as u64 >= from));
+            let hooked = from.map(|from| from.is_some_and(|from| n as u64 >= from));
             assert!(from.iter().flatten().all(|from| *from >= LEAST));
             let before = [0, 1, 2, 3].map(|at: usize| TAKEN[at].load(Ordering::Relaxed));
             let dst = target.as_mut_ptr();
@@ -67,7 +67,7 @@ fn large_calls_are_handed_over_and_others_are_not() {
             for at in 0..4 {
                 // The move is a byte shorter, and Rust's own `fill` above is no call of ours.
                 let mine =
-                    if at == 1 { from[1].is_some_and(|from| n as u64 > from) } else { handed[at] };
+                    if at == 1 { from[1].is_some_and(|from| n as u64 > from) } else { hooked[at] };
                 let taken = TAKEN[at].load(Ordering::Relaxed) - before[at];
                 assert_eq!(taken, usize::from(mine), "{n} bytes, operation {at}, from {from:?}");
             }
