@@ -40,6 +40,8 @@ mod tests;
 pub use count::Counts;
 pub use error::{FreeError, Inconsistent};
 pub use tag::{Frame, State, Tag, Use, halve_cached, split_cached};
+pub use take::MixedRun;
+
 use tag::{TAIL, cached};
 
 #[cfg(not(loom))]

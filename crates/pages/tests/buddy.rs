@@ -3,7 +3,9 @@
 
 mod support;
 
-use cachewise_pages::buddy::{Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, run_parts};
+use cachewise_pages::buddy::{
+    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, order_for, run_parts,
+};
 use proptest::prelude::*;
 use std::path::Path;
 use support::{Model, replay};
@@ -174,6 +176,49 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     buddy.land(0, 2, State::ZeroResident, 0).expect("in flight");
     buddy.land(4, 1, State::ZeroAbsent, 0).expect("in flight");
     assert!(buddy.all_resident(0, 2) && !buddy.all_resident(0, 3));
+}
+
+/// What a freed run leaves resident serves a larger one, of which the rest alone has to be faulted in:
+/// for every length of both, with and without a zeroed block between.
+#[test]
+fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
+    for freed in 1..=16u32 {
+        for asked in freed..=32 {
+            for zeroed in [false, true] {
+                let (mut core, frames) = (Core::new(5), frames(32));
+                let mut buddy = Buddy::new(&mut core, &frames);
+                buddy.extend(32, State::ZeroAbsent, 0);
+                let first = buddy.take(order_for(freed), State::ZeroAbsent, 1).expect("all of it");
+                buddy.shrink(first, freed, State::ZeroAbsent, 1, 0).expect("ours");
+                let state = if zeroed { State::ZeroResident } else { State::Dirty };
+                buddy.free_run(first, freed, state, 1, 0).expect("ours");
+                let run = buddy.take_mixed_run(asked, 1);
+                let faults = asked.saturating_sub(freed);
+                if faults > asked / 4 {
+                    assert_eq!(run, None, "{freed}, {asked}");
+                    continue;
+                }
+                let run = run.expect("all of it is free, and most of it there");
+                assert_eq!(run.first, 0, "{freed}, {asked}");
+                let absent = if faults > 0 { (freed, asked) } else { (asked, asked) };
+                assert_eq!(run.absent, absent, "{freed}, {asked}");
+                let worst = match zeroed {
+                    false => State::Dirty,
+                    true if faults > 0 => State::ZeroAbsent,
+                    true => State::ZeroResident,
+                };
+                assert_eq!(run.state, worst, "{freed}, {asked}");
+                assert_eq!(buddy.check().expect("sound").out, u64::from(asked));
+                buddy.free_run(0, asked, State::Dirty, 1, 0).expect("a run of its length");
+                assert_eq!(buddy.check().expect("sound").out, 0);
+            }
+        }
+    }
+    // Of absent memory alone there is nothing to spare.
+    let (mut core, frames) = (Core::new(5), frames(32));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(32, State::ZeroAbsent, 0);
+    assert_eq!(buddy.take_mixed_run(3, 1), None);
 }
 
 /// The forerunner's lists of zeroed and other pages never met: a large block could not be had though

@@ -283,3 +283,17 @@ fn growth_ahead_that_cannot_bring_its_portion_back_ends_until_the_next_hand_out(
     drop((held, other));
     pool.check().expect("sound");
 }
+
+/// The rest of a run, most of which is there, cannot be had: an error value, and all of it is free again.
+#[test]
+fn no_memory_for_the_rest_of_a_run_is_an_error_value_and_loses_nothing() {
+    let _alone = alone();
+    let pool = quiet().build().expect("a pool");
+    drop(pool.alloc_bytes(3 << 20).expect("3 MiB"));
+    fail(Call::Populate, 1, libc::ENOMEM);
+    let refused = pool.zalloc_bytes(4 << 20).map(|block| block.len());
+    assert!(matches!(refused, Err(PoolError::NoMemory { .. })), "{refused:?}");
+    assert_eq!(pool.check().map(|()| pool.stats().expect("figures").allocated).ok(), Some(0));
+    let block = pool.zalloc_bytes(4 << 20).expect("the next time");
+    assert!(block.iter().all(|byte| *byte == 0));
+}

@@ -589,3 +589,30 @@ fn a_huge_page_is_counted_as_broken_once_when_a_part_of_it_goes_back() {
     assert_eq!(broken(&base), 0, "there was none to break");
     free(&base, kept, 0).expect("ours");
 }
+
+/// A vector that doubles leaves its smaller selves: what is resident follows what is in use.
+#[test]
+fn a_larger_run_uses_what_smaller_ones_left_resident() {
+    let scrub = Scrub { enabled: false, ..Scrub::default() };
+    let builder = Pool::builder().capacity(64 << 20).cache_blocks(0).page_size(PageSize::Base);
+    let pool = builder.scrub(scrub).build().expect("a pool");
+    for (freed, asked) in [(3 << 20, 4 << 20), (5 << 20, 6 << 20), (12 << 20, 15 << 20)] {
+        pool.trim().expect("all of it goes back");
+        let block = pool.alloc_bytes(freed).expect("a run");
+        drop(block);
+        let before = pool.stats().expect("figures");
+        for zeroed in [false, true] {
+            let start = if zeroed {
+                let block = pool.zalloc_bytes(asked).expect("a run");
+                assert!(block.iter().all(|byte| *byte == 0));
+                block.as_ptr() as usize
+            } else {
+                pool.alloc_bytes(asked).expect("a run").as_ptr() as usize
+            };
+            let after = pool.stats().expect("figures");
+            assert_eq!(after.resident, asked as u64, "{freed} freed, {asked} asked, {start:x}");
+            assert_eq!(after.populated - before.populated, (asked - freed) as u64);
+        }
+        pool.check().expect("sound");
+    }
+}

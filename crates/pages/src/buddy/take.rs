@@ -9,6 +9,28 @@ use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
 
+/// Blocks that are looked at for a mixed run: some microseconds' worth, as long as a fault takes that it
+/// may spare.
+const WALKS: u32 = 128;
+
+/// A run of blocks that were free in different states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MixedRun {
+    /// Its first frame.
+    pub first: u32,
+    /// The worst state among its blocks: dirty before absent before resident.
+    pub state: State,
+    /// From its first absent frame to behind its last: frames between them may be resident.
+    pub absent: (u32, u32),
+}
+
+impl MixedRun {
+    /// Frames to be faulted in at most.
+    const fn faults(self) -> u32 {
+        self.absent.1 - self.absent.0
+    }
+}
+
 impl Buddy<'_> {
     /// Hands out a block of that order and state for `owner`: the smallest that is large enough,
     /// among those the most recently freed; what is left over stays free.
@@ -75,6 +97,86 @@ impl Buddy<'_> {
                 return;
             }
             (at, left) = (at + size, left - size);
+        }
+    }
+
+    /// Hands out a run of free blocks side by side whatever their states, of which at most a quarter is
+    /// absent: where the alternative is to make all of a run resident, what is there already need not
+    /// be. (With more than a quarter, places for large runs are cut up for few faults spared.) Of the
+    /// blocks looked at, so few that no lock is held for long, those that need the fewest faults. What
+    /// is zero and becomes part of a dirty block is counted as wasted.
+    pub fn take_mixed_run(&mut self, frames: u32, owner: u16) -> Option<MixedRun> {
+        let largest = frames.checked_ilog2().filter(|order| *order <= self.core.max_order)?;
+        let mut looks = WALKS;
+        let mut best: Option<MixedRun> = None;
+        'looking: for order in (0..=largest).rev() {
+            for state in [State::Dirty, State::ZeroResident] {
+                let mut index = self.core.lists[state as usize][order as usize].head;
+                while index != NONE && looks > 0 {
+                    let first = index >> largest << largest;
+                    if let Some(run) = self.mixed_run(first, frames, &mut looks)
+                        && run.faults() <= frames / 4
+                        && best.is_none_or(|best| run.faults() < best.faults())
+                    {
+                        best = Some(run);
+                        if run.faults() == 0 {
+                            break 'looking;
+                        }
+                    }
+                    index = self.frames[index as usize].next.load(Ordering::Relaxed);
+                }
+            }
+        }
+        let best = best?;
+        self.take_mixed_parts(best.first, frames, owner);
+        Some(best)
+    }
+
+    fn mixed_run(&self, first: u32, frames: u32, looks: &mut u32) -> Option<MixedRun> {
+        let end = first.checked_add(frames).filter(|end| *end <= self.core.managed)?;
+        let mut run = MixedRun { first, state: State::ZeroResident, absent: (end, end) };
+        let mut at = first;
+        while at < end {
+            *looks = looks.checked_sub(1)?;
+            let tag = self.frames[at as usize].tag();
+            let next = at + (1 << tag.order());
+            match tag.free_state()? {
+                State::Dirty => run.state = State::Dirty,
+                State::ZeroResident => {}
+                State::ZeroAbsent => {
+                    if run.state == State::ZeroResident {
+                        run.state = State::ZeroAbsent;
+                    }
+                    run.absent = (run.absent.0.min(at), next.min(end));
+                }
+            }
+            at = next;
+        }
+        Some(run)
+    }
+
+    /// Takes a run all of whose blocks are free.
+    fn take_mixed_parts(&mut self, first: u32, frames: u32, owner: u16) {
+        let (mut at, mut left) = (first, frames);
+        while let Some(part) = left.checked_ilog2() {
+            let tag = self.frames[at as usize].tag();
+            if tag.order() < part {
+                let Some(worst) = self.group(at, part) else { return };
+                self.merge_group(at, part, worst);
+                self.become_used(at, part, worst, Use::Allocated, owner);
+            } else {
+                let Some(state) = tag.free_state() else { return };
+                let stamp = self.frames[at as usize].stamp.load(Ordering::Relaxed);
+                self.unlink(at);
+                self.become_used(at, tag.order(), state, Use::Allocated, owner);
+                if 1 << tag.order() > left {
+                    let cut = self.shrink_from(at, tag.order(), left, state, owner, stamp);
+                    debug_assert!(cut.is_ok(), "just taken: {cut:?}");
+                    return;
+                }
+            }
+            at += 1 << part;
+            left -= 1 << part;
         }
     }
 

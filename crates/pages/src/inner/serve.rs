@@ -1,7 +1,7 @@
 //! Handing runs out past the caches' stacks, and taking them back.
 
 use super::{Guard, HOLD_OFF, Inner, LANDING, LANDING_WAIT, ZERO_WANTED, now};
-use crate::buddy::{Buddy, FreeError, State, order_for};
+use crate::buddy::{Buddy, FreeError, MixedRun, State, order_for};
 use crate::cache;
 use crate::config::Verify;
 use crate::engine::{Method, Range};
@@ -10,6 +10,17 @@ use crate::os;
 use crate::stats::add;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// What serves a request.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// A block of one state, of the run's size or larger; what it has more is still to be given back.
+    Whole(u32, State),
+    /// The run itself, all of one state.
+    Run(u32, State),
+    /// The run itself, of blocks in different states.
+    Mixed(MixedRun),
+}
 
 impl Inner {
     /// A zeroed run of `frames` frames, past the caches. Returns its first frame.
@@ -38,14 +49,11 @@ impl Inner {
         drop(guard);
         add(&events.zero_misses[order as usize], 1);
         self.wake_scrubber(false);
-        let (index, state) = self.take_any(frames, order, &ZERO_WANTED)?;
-        match state {
-            State::Dirty => {
-                self.hot_zero(index, frames);
-                add(&events.hot_zeroed, u64::from(frames) << self.frame_shift);
-            }
-            State::ZeroAbsent => self.populate(index, frames)?,
-            State::ZeroResident => {}
+        let found = self.take_any(frames, order, &ZERO_WANTED)?;
+        let (index, state) = self.make_resident(found, frames)?;
+        if state == State::Dirty {
+            self.hot_zero(index, frames);
+            add(&events.hot_zeroed, u64::from(frames) << self.frame_shift);
         }
         self.verify(index, frames)?;
         Ok(index)
@@ -62,11 +70,10 @@ impl Inner {
             return Ok(index);
         }
         let wanted = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
-        let (index, state) = self.take_any(frames, order, &wanted)?;
-        match state {
-            State::Dirty => {}
-            State::ZeroResident => add(&events.wasted, u64::from(frames) << self.frame_shift),
-            State::ZeroAbsent => self.populate(index, frames)?,
+        let found = self.take_any(frames, order, &wanted)?;
+        let (index, state) = self.make_resident(found, frames)?;
+        if state == State::ZeroResident {
+            add(&events.wasted, u64::from(frames) << self.frame_shift);
         }
         add(&events.dirty_allocations, 1);
         Ok(index)
@@ -86,24 +93,21 @@ impl Inner {
 
     /// A block from whatever there is: by state in the order given, then merged, then by growing,
     /// then from this thread's own cache, then from what others have in flight at the moment.
-    fn take_any(
-        &self,
-        frames: u32,
-        order: u32,
-        wanted: &[State],
-    ) -> Result<(u32, State), PoolError> {
+    fn take_any(&self, frames: u32, order: u32, wanted: &[State]) -> Result<Found, PoolError> {
         let mut deadline = None;
         let mut flushed = false;
         loop {
             let mut guard = self.lock_to_take()?;
             let found = self.take_once(&mut guard, frames, order, wanted);
-            if let Some((index, state, whole)) = found {
+            if let Some(found) = found {
                 // Absent memory is faulted in as a whole first (`populate`).
-                if whole && state != State::ZeroAbsent {
+                if let Found::Whole(index, state) = found
+                    && state != State::ZeroAbsent
+                {
                     self.finish_run(&mut guard, index, frames, state)?;
                 }
                 self.release_after_hand_out(guard);
-                return Ok((index, state));
+                return Ok(found);
             }
             let in_flight = guard.buddy().core().counts().in_flight;
             let reaped = self.reap(&mut guard);
@@ -129,33 +133,37 @@ impl Inner {
         }
     }
 
-    /// A block and its state, and whether it is a whole block of `order` or larger, from which the run is
-    /// still to be cut, or the run itself.
     fn take_once(
         &self,
         guard: &mut Guard<'_>,
         frames: u32,
         order: u32,
         wanted: &[State],
-    ) -> Option<(u32, State, bool)> {
+    ) -> Option<Found> {
         let owner = self.owner();
         let mut buddy = guard.buddy();
         let by_state = |buddy: &mut Buddy<'_>| {
             wanted.iter().find_map(|state| {
                 if *state == State::ZeroAbsent {
-                    return Some((buddy.take(self.around(order), *state, owner)?, *state, true));
+                    let mixed = buddy.take_mixed_run(frames, owner).map(Found::Mixed);
+                    return mixed.or_else(|| {
+                        Some(Found::Whole(buddy.take(self.around(order), *state, owner)?, *state))
+                    });
                 }
-                let whole = buddy.take(order, *state, owner).map(|index| (index, *state, true));
-                whole.or_else(|| Some((buddy.take_run(frames, *state, owner)?, *state, false)))
+                let whole = buddy.take(order, *state, owner);
+                whole
+                    .map(|index| Found::Whole(index, *state))
+                    .or_else(|| Some(Found::Run(buddy.take_run(frames, *state, owner)?, *state)))
             })
         };
         // Absent memory in smaller portions where there are no larger ones.
         let absent = State::ZeroAbsent;
         let held = |buddy: &mut Buddy<'_>| {
             by_state(buddy)
-                .or_else(|| Some((buddy.take(order, absent, owner)?, absent, true)))
+                .or_else(|| Some(Found::Whole(buddy.take(order, absent, owner)?, absent)))
                 .or_else(|| {
-                    buddy.take_mixed(order, owner).map(|(index, state)| (index, state, true))
+                    let mixed = buddy.take_mixed(order, owner);
+                    mixed.map(|(index, state)| Found::Whole(index, state))
                 })
         };
         if let Some(found) = held(&mut buddy) {
@@ -163,6 +171,21 @@ impl Inner {
         }
         self.grow(&mut buddy, order);
         held(&mut buddy)
+    }
+
+    /// Faults in what of the run is absent. Its first frame, and its state as it was found.
+    fn make_resident(&self, found: Found, frames: u32) -> Result<(u32, State), PoolError> {
+        match found {
+            Found::Whole(index, State::ZeroAbsent) => {
+                self.populate(index, frames)?;
+                Ok((index, State::ZeroAbsent))
+            }
+            Found::Whole(index, state) | Found::Run(index, state) => Ok((index, state)),
+            Found::Mixed(run) => {
+                self.populate_mixed(run, frames)?;
+                Ok((run.first, run.state))
+            }
+        }
     }
 
     /// The order in which absent memory is faulted in for a block of `order`: with huge pages the
@@ -232,6 +255,27 @@ impl Inner {
         let bytes = (frames as usize) << self.frame_shift;
         populated.map_err(|errno| PoolError::NoMemory { bytes, source: errno.into() })?;
         add(&self.control().events.populated, u64::from(there) << self.frame_shift);
+        Ok(())
+    }
+
+    /// Faults in what is absent of a mixed run just taken.
+    fn populate_mixed(&self, run: MixedRun, frames: u32) -> Result<(), PoolError> {
+        let (from, end) = run.absent;
+        let length = ((end - from) as usize) << self.frame_shift;
+        if length == 0 {
+            return Ok(());
+        }
+        // SAFETY: inside the run, which was just taken: mapped, and nobody else's.
+        let populated = unsafe { os::populate(self.address(from), length) };
+        if let Err(errno) = populated {
+            let mut guard = self.lock()?;
+            let owner = self.owner();
+            let freed = guard.buddy().free_run(run.first, frames, run.state, owner, now());
+            drop(guard);
+            freed.map_err(|why| self.free_error(run.first, order_for(frames), why))?;
+            return Err(PoolError::NoMemory { bytes: length, source: errno.into() });
+        }
+        add(&self.control().events.populated, length as u64);
         Ok(())
     }
 

@@ -97,6 +97,8 @@ impl Model {
                     self.took(index, frames, State::Dirty);
                 } else if let Some(index) = self.buddy().take_run(frames, State::Dirty, OWNER) {
                     self.took(index, frames, State::Dirty);
+                } else if let Some(run) = self.buddy().take_mixed_run(frames, OWNER) {
+                    self.took(run.first, frames, run.state);
                 }
             }
             5 | 6 => self.free(argument, operation % 16 == 6),
