@@ -12,16 +12,25 @@ that ``cachewise tune`` measured on this machine; without one, decisions are com
 True
 """
 
+from ._command import CommandError
 from ._core import Site, compare, copy, equal, fill, move, save_sites, site, zero
+from ._records import RecordError, records
+from ._tuning import Picture, Tuning, tune
 
 __all__ = [
+    "CommandError",
+    "Picture",
+    "RecordError",
     "Site",
+    "Tuning",
     "compare",
     "copy",
     "equal",
     "fill",
     "move",
+    "records",
     "save_sites",
     "site",
+    "tune",
     "zero",
 ]

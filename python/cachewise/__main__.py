@@ -10,9 +10,8 @@ import os
 import runpy
 import sys
 import types
-from pathlib import Path
 
-COMMAND = Path(__file__).resolve().parent / "bin" / "cachewise"
+from cachewise import _command
 
 
 def main() -> int:
@@ -20,10 +19,12 @@ def main() -> int:
     arguments = sys.argv[1:]
     if arguments[:1] == ["run"] and any(word.split("=")[0] == "--pool" for word in arguments[1:2]):
         return _run(arguments[1:])
-    if not COMMAND.exists():
-        print(f"cachewise: {COMMAND}: not there; install the package anew", file=sys.stderr)
+    try:
+        command = _command.path()
+    except FileNotFoundError as error:
+        print(f"cachewise: {error}", file=sys.stderr)
         return 1
-    os.execv(COMMAND, [os.fspath(COMMAND), *arguments])
+    os.execv(command, [command, *arguments])
 
 
 def _run(arguments):

@@ -86,7 +86,7 @@ class Enabled(contextlib.AbstractContextManager):
         return f"<cachewise.numpy: {'enabled' if is_enabled() else 'not enabled'} in this context>"
 
 
-def enable(pool: "int | str" = "1G") -> Enabled:
+def enable(pool: "int | str" = "1G", *, smallest: "int | str | None" = None) -> Enabled:
     """Has NumPy take large arrays' memory from the pool, in this context and those copied from it.
 
     Threads of `threading` (and so of `concurrent.futures`) take over the setting of the thread that
@@ -99,6 +99,9 @@ def enable(pool: "int | str" = "1G") -> Enabled:
         Bytes at most, as a number or like ``"512M"``, ``"1G"``. It is address space: memory is taken as
         arrays need it, and goes back when it was idle for two seconds. There is one pool in a process, made by
         the first call; a later one names the same size.
+    smallest : int or str, optional
+        Bytes of the smallest array that is the pool's, ``"128K"`` by default. The pool hands out whole
+        pages, and smaller blocks gain little. It holds for all contexts.
 
     Returns
     -------
@@ -122,7 +125,8 @@ def enable(pool: "int | str" = "1G") -> Enabled:
     >>> table[0] = 1  # from the pool, for as long as it lives
     """
     api, version = _array_api()
-    _core.pool_make(api, version, parse_size(pool))
+    least = None if smallest is None else parse_size(smallest)
+    _core.pool_make(api, version, parse_size(pool), least)
     before = _core.pool_use(api)
     _inherit_in_threads()
     return Enabled(before)

@@ -1,7 +1,7 @@
 //! The memory of a Python object, by the buffer protocol: contiguous, without references to other
 //! objects, and writable where it is written.
 
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::CStr;
@@ -31,15 +31,17 @@ impl<'py> Buffer<'py> {
         name: &str,
         access: Access,
     ) -> PyResult<Buffer<'py>> {
-        match Buffer::exported(object, name, access) {
-            // NumPy does not export dates, nor types of other libraries, though it has their bytes.
-            Err(error) if is_refused_type(object, &error) => {
-                let size: usize = object.getattr("itemsize")?.extract()?;
-                let bytes = object.call_method1("view", (format!("V{size}"),))?;
-                Buffer::exported(&bytes, name, access)
-            }
-            other => other,
-        }
+        let refused = match Buffer::exported(object, name, access) {
+            Err(error) if is_array(object) => error,
+            other => return other,
+        };
+        // NumPy does not export dates, nor other libraries' types, nor names of fields with a colon,
+        // though it has their bytes. What it does not give either is refused as it was.
+        let size: usize = object.getattr("itemsize")?.extract()?;
+        let Ok(bytes) = object.call_method1("view", (format!("V{size}"),)) else {
+            return Err(refused);
+        };
+        Buffer::exported(&bytes, name, access)
     }
 
     fn exported(object: &Bound<'py, PyAny>, name: &str, access: Access) -> PyResult<Buffer<'py>> {
@@ -124,13 +126,13 @@ impl Drop for Buffer<'_> {
     }
 }
 
-/// Whether an array was refused for its type of elements alone.
-fn is_refused_type(object: &Bound<'_, PyAny>, error: &PyErr) -> bool {
-    let py = object.py();
-    (error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyBufferError>(py))
-        && error.value(py).to_string().contains("dtype")
-        && object.hasattr("itemsize").unwrap_or(false)
-        && object.hasattr("view").unwrap_or(false)
+/// Whether it is an array as NumPy has them, of plain data.
+fn is_array(object: &Bound<'_, PyAny>) -> bool {
+    let plain = || -> PyResult<bool> {
+        let objects: bool = object.getattr("dtype")?.getattr("hasobject")?.extract()?;
+        Ok(!objects && object.hasattr("itemsize")? && object.hasattr("view")?)
+    };
+    plain().unwrap_or(false)
 }
 
 /// Whether elements of that format refer to Python objects: `O` outside of a field's name, which stands

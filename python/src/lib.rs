@@ -21,4 +21,12 @@ mod _core {
     use crate::operations::{compare, copy, equal, fill, r#move, zero};
     #[pymodule_export]
     use crate::sites::{Site, save_sites, site};
+    #[pymodule_export]
+    use crate::user_profile;
+}
+
+/// This CPU's profile of the user's; none where neither HOME nor XDG_CONFIG_HOME is an absolute path.
+#[pyfunction]
+fn user_profile() -> Option<std::path::PathBuf> {
+    cachewise::profile::user_path()
 }

@@ -6,18 +6,6 @@ import textwrap
 
 import pytest
 
-POOL = "256M"
-
-
-@pytest.fixture
-def pool():
-    """NumPy on the pool, of which there is one in a process; looked through again at the end."""
-    import cachewise.numpy
-
-    with cachewise.numpy.enable(pool=POOL):
-        yield cachewise.numpy
-
-
 @pytest.fixture
 def in_new_process():
     """Runs a program in an interpreter of its own and returns what it printed."""

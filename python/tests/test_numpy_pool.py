@@ -9,7 +9,6 @@ import threading
 import cachewise.numpy
 import numpy as np
 import pytest
-from conftest import POOL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,8 +17,15 @@ if np.__version__.startswith("1."):
 else:
     from numpy._core.multiarray import get_handler_name
 
+POOL = "256M"  # there is one pool in a process
 LEAST = 128 << 10
 MOST = 256 << 20
+
+
+@pytest.fixture
+def pool():
+    with cachewise.numpy.enable(pool=POOL):
+        yield cachewise.numpy
 
 
 def served():

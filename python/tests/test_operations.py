@@ -115,6 +115,15 @@ def test_dates_and_other_types_that_numpy_does_not_export():
         cachewise.zero(copied)
 
 
+def test_names_of_fields_that_numpy_does_not_export():
+    records = np.zeros(3, [(":O:", "i4"), ("b", "M8[s]")])
+    source = np.arange(36, dtype=np.uint8)
+    cachewise.copy(records, source)
+    assert records.tobytes() == source.tobytes()
+    with pytest.raises(ValueError, match="':' is not an allowed"):
+        cachewise.zero(np.zeros(3, [(":", "O")]))
+
+
 def test_what_is_refused_is_refused_with_a_sentence():
     grid = np.zeros((8, 8))
     refused = [

@@ -16,7 +16,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-/// Makes the pool of so many bytes, if there is none yet; `array_api` is NumPy's.
+/// Makes the pool of so many bytes, if there is none yet, and serves blocks of `smallest` bytes and more;
+/// `array_api` is NumPy's.
 ///
 /// Another size than that of the pool that is there is refused: its blocks are in use.
 #[pyfunction]
@@ -24,6 +25,7 @@ pub(crate) fn pool_make(
     array_api: &Bound<'_, PyCapsule>,
     version: &str,
     bytes: usize,
+    smallest: Option<usize>,
 ) -> PyResult<()> {
     let api = Api::of(array_api, version)?;
     api.default_handler().map(handler::hand_on_to)?;
@@ -34,7 +36,9 @@ pub(crate) fn pool_make(
              arrays may lie in it"
         )),
         pool::Problem::Refused(error) => PyValueError::new_err(format!("pool: {error}")),
-    })
+    })?;
+    pool::serve_from(smallest);
+    Ok(())
 }
 
 /// Has NumPy take data from the pool in this context. Returns the handler it had.

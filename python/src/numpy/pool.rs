@@ -5,11 +5,14 @@ use cachewise_pages::global::{LARGEST, SMALLEST};
 use cachewise_pages::{GiveBack, Pool, PoolError, ScrubberState};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 static POOL: AtomicPtr<Served> = AtomicPtr::new(ptr::null_mut());
 /// Held while the pool is made.
 static MAKING: Mutex<()> = Mutex::new(());
+
+/// Bytes of the smallest block that is served.
+static LEAST: AtomicUsize = AtomicUsize::new(SMALLEST);
 
 static SERVED: AtomicU64 = AtomicU64::new(0);
 static TOO_LARGE: AtomicU64 = AtomicU64::new(0);
@@ -57,6 +60,11 @@ pub(super) fn make(bytes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Serves blocks of so many bytes and more; by default as the preload library does.
+pub(super) fn serve_from(bytes: Option<usize>) {
+    LEAST.store(bytes.unwrap_or(SMALLEST), Ordering::Relaxed);
+}
+
 fn made() -> Option<&'static Served> {
     // SAFETY: null, or a pool that is never taken down.
     unsafe { POOL.load(Ordering::Acquire).as_ref() }
@@ -69,7 +77,7 @@ pub(super) fn is_made() -> bool {
 
 /// A block of at least that many bytes; none if it is not the pool's to serve, or not now.
 pub(super) fn take(size: usize, zeroed: bool) -> Option<NonNull<u8>> {
-    if size < SMALLEST {
+    if size < LEAST.load(Ordering::Relaxed) {
         return None;
     }
     let served = made()?;

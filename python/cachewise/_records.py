@@ -1,0 +1,202 @@
+"""Records as tables: a row for each candidate in each cell (docs/schema/record.md)."""
+
+import glob
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from statistics import median
+
+SCHEMA = 2
+_STATES = {"askew": "misaligned", "alike": "4K-aliased", "above": "above 2^n"}  # of schema 1
+_PARTS = ("operation", "reader", "bystander")
+
+# Name and Arrow type of each column.
+COLUMNS = {
+    "record": "string",
+    "started": "string",
+    "tool": "string",
+    "cpu": "string",
+    "libc": "string",
+    "kernel_release": "string",
+    "experiment": "string",
+    "operation": "string",
+    "size": "int64",
+    "source": "string",
+    "destination": "string",
+    "state": "string",
+    "reader": "float64",
+    "bystander": "int64",
+    "axes": "string",
+    "candidate": "string",
+    "reference": "string",
+    "calls": "int64",
+    "rounds": "int64",
+    "operation_ns": "float64",
+    "reader_ns": "float64",
+    "bystander_ns": "float64",
+    "total_ns": "float64",
+    "ratio": "float64",
+    "ratio_low": "float64",
+    "ratio_high": "float64",
+    "verdict": "string",
+    "total_ratio": "float64",
+    "total_ratio_low": "float64",
+    "total_ratio_high": "float64",
+    "dropped": "bool",
+    "extra": "string",
+}
+
+
+class RecordError(ValueError):
+    """A file that is no whole record; the message names it, and the line where there is one."""
+
+
+def read(path: "str | os.PathLike[str]") -> list[dict]:
+    """The objects of one record, header first and end last; refused if it is not whole."""
+    path = Path(path)
+    opened = gzip.open if path.suffix == ".gz" else open
+    objects = []
+    try:
+        with opened(path, "rt", encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    item = json.loads(line)
+                except ValueError as error:
+                    raise RecordError(f"{path}: line {number}: found no JSON ({error})") from None
+                if not isinstance(item, dict):
+                    raise RecordError(f"{path}: line {number}: found no object")
+                objects.append(item)
+    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        raise RecordError(f"{path}: {error}; accepted a record, .jsonl or .jsonl.gz") from None
+    if not objects or objects[0].get("type") != "header":
+        raise RecordError(f"{path}: found no header in line 1, accepted a record of cachewise")
+    schema = objects[0].get("schema")
+    if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
+        raise RecordError(f"{path}: found schema {schema!r}, accepted 1 to {SCHEMA}")
+    rows = sum(item.get("type") == "row" for item in objects)
+    end = objects[-1]
+    if end.get("type") != "end" or end.get("rows") != rows:
+        raise RecordError(f"{path}: found no end that counts its {rows} rows: it was never finished")
+    return objects
+
+
+def _rows(path: Path) -> Iterator[dict]:
+    header, *objects = read(path)
+    machine = header["machine"]
+    of_record = {
+        "record": os.fspath(path),
+        "started": header["started"],
+        "tool": header["tool"],
+        "cpu": machine["cpu"]["model_name"],
+        "libc": f"{machine['libc']['name']} {machine['libc']['version']}",
+        "kernel_release": machine["kernel"],
+    }
+    for item in objects:
+        if item["type"] == "row":
+            try:
+                yield dict.fromkeys(COLUMNS) | of_record | _row(item, header["schema"])
+            except (KeyError, TypeError) as error:
+                raise RecordError(f"{path}: a row without {error}") from None
+
+
+def _row(item: dict, schema: int) -> dict:
+    cell = item["cell"]
+    state = cell["state"]
+    if schema == 1:
+        state = _STATES.get(state, state)
+    row = {name: cell.get(name) for name in ("operation", "size", "source", "destination", "reader", "bystander")}
+    row |= {
+        "state": state,
+        "experiment": item["experiment"],
+        "axes": _text(cell.get("axes")),
+        "candidate": item["candidate" if schema > 1 else "contestant"],
+        "reference": item["reference"],
+        "calls": item["calls"],
+        "rounds": len(item["operation_ns"]),
+        "verdict": item.get("verdict"),
+        "dropped": bool(item.get("dropped")),
+        "extra": _text(item.get("extra")),
+    }
+    rounds = [item[f"{part}_ns"] for part in _PARTS if item.get(f"{part}_ns")]
+    for part in _PARTS:
+        row[f"{part}_ns"] = _median(item.get(f"{part}_ns"))
+    sums = [None if None in parts else sum(parts) for parts in zip(*rounds)]
+    row["total_ns"] = _median(sums)
+    for name in ("ratio", "total_ratio"):
+        found = item.get(name)
+        if found:
+            row |= {name: found["median"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+    return row
+
+
+def _median(values):
+    known = [value for value in values or () if value is not None]
+    return median(known) if known else None
+
+
+def _text(mapping):
+    return json.dumps(mapping, sort_keys=True) if mapping else None
+
+
+def _files(patterns) -> list[Path]:
+    if isinstance(patterns, (str, os.PathLike)):
+        patterns = [patterns]
+    files = []
+    for pattern in patterns:
+        pattern = os.fspath(pattern)
+        found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
+        if not found:
+            raise FileNotFoundError(f"{pattern}: found no such file, accepted a record or a pattern of names")
+        files += found
+    return [Path(file) for file in files]
+
+
+def records(patterns: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]", *, form: str = "pandas"):
+    """The rows of records as one table.
+
+    Parameters
+    ----------
+    patterns : path, or several
+        Records (``.jsonl``, ``.jsonl.gz``), or patterns of their names like ``"record/*.jsonl.gz"``.
+    form : {"pandas", "arrow", "rows"}
+        A `pandas.DataFrame`, a `pyarrow.Table`, or a list of dictionaries (needs neither).
+
+    Returns
+    -------
+    table
+        A row for each candidate in each cell: ``record``, ``cpu``, ``operation``, ``size`` (bytes),
+        ``candidate``, ``operation_ns`` and the like (nanoseconds a call, medians of the rounds), ``ratio``
+        with ``ratio_low`` and ``ratio_high`` (time over the reference's, 95 % interval; below 1 is faster),
+        ``verdict``. ``axes`` and ``extra`` are JSON objects as text. docs/schema/record.md says the rest.
+
+    Raises
+    ------
+    FileNotFoundError
+        A path or pattern without a file.
+    cachewise.RecordError
+        A file that is no record, was never finished, or is of a newer schema.
+
+    Examples
+    --------
+    >>> import cachewise
+    >>> rows = cachewise.records("record/*.jsonl.gz", form="rows")  # doctest: +SKIP
+    """
+    if form not in ("pandas", "arrow", "rows"):
+        raise ValueError(f"form: found {form!r}, accepted 'pandas', 'arrow', 'rows'")
+    rows = [row for file in _files(patterns) for row in _rows(file)]
+    if form == "rows":
+        return rows
+    if form == "pandas":
+        import pandas
+
+        kinds = {"string": "string", "int64": "Int64", "float64": "float64", "bool": "bool"}
+        columns = {
+            name: pandas.array([row[name] for row in rows], dtype=kinds[kind]) for name, kind in COLUMNS.items()
+        }
+        return pandas.DataFrame(columns)
+    import pyarrow
+
+    schema = pyarrow.schema([(name, kind) for name, kind in COLUMNS.items()])
+    return pyarrow.Table.from_pylist(rows, schema=schema)

@@ -1,0 +1,87 @@
+"""What was installed: the command, the stubs, and examples that do what they say."""
+
+import ast
+import doctest
+import importlib
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import cachewise
+import cachewise._core
+import pytest
+
+MODULES = ["cachewise", "cachewise._core", "cachewise._records", "cachewise._sizes", "cachewise._tuning", "cachewise.numpy"]
+
+
+def public():
+    for name in cachewise.__all__:
+        yield name, getattr(cachewise, name)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples(module):
+    module = importlib.import_module(module)
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    found = finder.find(module, module.__name__)
+    # doctest does not look into functions of machine code.
+    for name, function in inspect.getmembers(module, inspect.isbuiltin):
+        found += finder.find(function, f"{module.__name__}.{name}", module=False)
+    for test in found:
+        runner.run(test)
+    failed, tried = runner.summarize()
+    assert failed == 0
+    if module in (cachewise, cachewise._core, importlib.import_module("cachewise.numpy")):
+        assert tried > 0
+
+
+def test_the_guide(monkeypatch):
+    pytest.importorskip("pyarrow", exc_type=ImportError)
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.chdir(root)
+    guide = root / "docs" / "guide" / "python.md"
+    # A block's closing fence would be taken for what its last line prints.
+    text = re.sub(r"^```.*$", "", guide.read_text(), flags=re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(text, {}, "python.md", str(guide), 0)
+    runner = doctest.DocTestRunner()
+    failed, tried = runner.run(test)
+    assert failed == 0 and tried > 15
+
+
+def test_everything_public_is_documented():
+    for name, item in public():
+        assert inspect.getdoc(item), name
+        for member, method in inspect.getmembers(item, inspect.isroutine) if inspect.isclass(item) else []:
+            if not member.startswith("_") and member in vars(item):
+                assert inspect.getdoc(method), f"{name}.{member}"
+
+
+def test_stubs_name_what_is_there():
+    stub = ast.parse(Path(cachewise.__file__).with_name("_core.pyi").read_text())
+    described = {node.name: node for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    there = {name for name in vars(cachewise._core) if not name.startswith("_")}
+    assert set(described) == there
+    for name, node in described.items():
+        if isinstance(node, ast.FunctionDef):
+            told = [argument.arg for argument in node.args.args + node.args.kwonlyargs]
+            assert told == list(inspect.signature(getattr(cachewise._core, name)).parameters), name
+
+
+def test_the_command():
+    for way in ([sys.executable, "-m", "cachewise"], ["cachewise"]):
+        said = subprocess.run([*way, "--version"], capture_output=True, text=True, check=True).stdout
+        assert said == f"cachewise {importlib.metadata.version('cachewise')}\n"
+        refused = subprocess.run([*way, "run", "no-experiment"], capture_output=True, text=True)
+        assert refused.returncode == 2 and "no-experiment" in refused.stderr
+
+
+def test_programs_run_on_the_libraries_inside_the_command(tmp_path):
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    for option in ([], ["--pool", "64M"]):
+        run = [sys.executable, "-m", "cachewise", "exec", *option, "--", "/bin/cat", "/proc/self/maps"]
+        said = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
+        assert "libcachewise_preload.so" in said
+        assert ("libcachewise_pool_preload.so" in said) == bool(option)

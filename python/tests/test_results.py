@@ -1,0 +1,128 @@
+"""Records as tables, and a tuning's result."""
+
+import gzip
+import json
+from pathlib import Path
+
+import cachewise
+import pytest
+
+RECORDS = Path(__file__).resolve().parents[2] / "record"
+TUNING = max(RECORDS.glob("*-tune-*.jsonl.gz"))
+
+
+def lines_of(path):
+    with gzip.open(path, "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def test_every_record_of_the_project_has_all_its_rows():
+    files = sorted(RECORDS.glob("*.jsonl.gz"))
+    assert len(files) > 10
+    rows = cachewise.records(RECORDS / "*.jsonl.gz", form="rows")
+    counted = {}
+    for row in rows:
+        counted[row["record"]] = counted.get(row["record"], 0) + 1
+    assert counted == {str(file): lines_of(file)[-1]["rows"] for file in files}
+    assert all(row["cpu"] and row["libc"] and row["candidate"] and row["operation_ns"] > 0 for row in rows)
+
+
+def test_pandas_and_arrow_have_the_same_figures():
+    pandas = pytest.importorskip("pandas", exc_type=ImportError)
+    pyarrow = pytest.importorskip("pyarrow", exc_type=ImportError)
+    frame, table = cachewise.records(TUNING), cachewise.records([TUNING], form="arrow")
+    assert isinstance(frame, pandas.DataFrame) and isinstance(table, pyarrow.Table)
+    assert list(frame.columns) == table.column_names and len(frame) == table.num_rows > 0
+    assert frame["operation_ns"].sum() == pytest.approx(sum(table["operation_ns"].to_pylist()))
+    assert frame["size"].dtype == "Int64" and str(table.schema.field("size").type) == "int64"
+    first = next(item for item in lines_of(TUNING) if item["type"] == "row")
+    assert frame["calls"][0] == first["calls"] and frame["rounds"][0] == len(first["operation_ns"])
+
+
+HEADER = {
+    "type": "header", "schema": 1, "tool": "cachewise 0.0.1", "started": "2024-01-01T00:00:00Z",
+    "machine": {"cpu": {"model_name": "A CPU"}, "libc": {"name": "glibc", "version": "2.36"}, "kernel": "Linux"},
+}  # fmt: skip
+ROW = {
+    "type": "row", "experiment": "grid", "candidate": "x", "reference": "libc", "calls": 3,
+    "cell": {"operation": "copy", "size": 64, "state": "warm", "axes": {"b": 2, "a": 1}},
+    "operation_ns": [10.0, 30.0, 20.0], "reader_ns": [1.0, 2.0, 30.0],
+    "ratio": {"median": 0.5, "low": 0.4, "high": 0.6, "rounds": 3}, "verdict": "faster",
+}  # fmt: skip
+
+
+def written(path, *objects):
+    path.write_text("".join(json.dumps(item) + "\n" for item in objects))
+    return path
+
+
+def test_one_row_by_hand(tmp_path):
+    old = ROW | {"contestant": "y", "cell": ROW["cell"] | {"state": "askew"}}
+    file = written(tmp_path / "old.jsonl", HEADER, old, {"type": "note", "text": ""}, {"type": "end", "rows": 1})
+    [row] = cachewise.records(file, form="rows")
+    assert (row["candidate"], row["state"], row["axes"]) == ("y", "misaligned", '{"a": 1, "b": 2}')
+    # Of each round the sum, and of those the median: 11, 32, 50.
+    assert (row["operation_ns"], row["reader_ns"], row["total_ns"]) == (20, 2, 32)
+    assert (row["ratio"], row["ratio_low"], row["ratio_high"], row["total_ratio"]) == (0.5, 0.4, 0.6, None)
+    assert row["bystander_ns"] is None and row["cpu"] == "A CPU" and row["libc"] == "glibc 2.36"
+
+
+@pytest.mark.parametrize("objects, sentence", [
+    ([], "found no header in line 1"),
+    ([ROW], "found no header in line 1"),
+    ([HEADER, ROW], "it was never finished"),
+    ([HEADER, ROW, {"type": "end", "rows": 2}], "no end that counts its 1 rows"),
+    ([HEADER | {"schema": 3}, {"type": "end", "rows": 0}], "found schema 3, accepted 1 to 2"),
+    ([HEADER, [], {"type": "end", "rows": 0}], "line 2: found no object"),
+    ([HEADER | {"schema": 2}, {"type": "row"}, {"type": "end", "rows": 1}], "a row without 'cell'"),
+])  # fmt: skip
+def test_what_is_no_record_is_refused_by_name(tmp_path, objects, sentence):
+    file = written(tmp_path / "bad.jsonl", *objects)
+    with pytest.raises(cachewise.RecordError) as refused:
+        cachewise.records(file, form="rows")
+    assert str(refused.value).startswith(str(file)) and sentence in str(refused.value)
+
+
+def test_a_truncated_or_foreign_file_is_refused_by_name(tmp_path):
+    whole = TUNING.read_bytes()
+    cut = tmp_path / "cut.jsonl.gz"
+    for bytes_left in (0, 1, 100, len(whole) // 2, len(whole) - 1):
+        cut.write_bytes(whole[:bytes_left])
+        with pytest.raises(cachewise.RecordError, match="cut.jsonl.gz"):
+            cachewise.records(cut, form="rows")
+    cut.write_bytes(b"no gzip at all")
+    with pytest.raises(cachewise.RecordError, match="cut.jsonl.gz"):
+        cachewise.records(cut, form="rows")
+    with pytest.raises(FileNotFoundError, match="absent"):
+        cachewise.records(tmp_path / "absent*.jsonl")
+    with pytest.raises(ValueError, match="form: found 'polars'"):
+        cachewise.records(TUNING, form="polars")
+
+
+class TestTuning:
+    def test_a_notebook_shows_the_page(self):
+        tuning = cachewise.Tuning(TUNING)
+        assert tuning.verdicts[0] in repr(tuning)
+        assert tuning.decisions and {"operation", "reuse", "from", "kernel"} <= set(tuning.decisions[0])
+        shown = tuning._repr_html_()
+        assert shown.startswith("<iframe sandbox srcdoc=") and "&lt;svg" in shown and "</body>" not in shown
+        assert len(tuning.records(form="rows")) > 100
+
+    def test_plot_is_the_figures_alone(self, tmp_path):
+        picture = cachewise.Tuning(TUNING).plot()
+        picture.save(tmp_path / "plot.html")
+        page = (tmp_path / "plot.html").read_text()
+        assert page.count("<figure") == page.count("</figure>") > 0 and "<style" in page
+        assert page.count("<svg") > 5 and "data-of" not in page.split("</figure>")[-1]
+        assert "copy" in repr(picture)
+
+    def test_what_the_command_says_is_the_error(self, tmp_path, capfd):
+        with pytest.raises(cachewise.CommandError) as refused:
+            cachewise.tune("never", profile=tmp_path / "p.profile")
+        assert refused.value.status == 2 and "never" in capfd.readouterr().err
+
+    def test_a_tuning_for_real(self, tmp_path, capfd):
+        tuning = cachewise.tune("20s", profile=tmp_path / "own.profile")
+        assert tuning.profile.read_text().startswith("cachewise-profile 2")
+        assert tuning.record == tmp_path / "own.record.jsonl" and len(tuning.records(form="rows")) > 10
+        assert "<svg" in tuning.plot()._page
