@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The first process of the guest: exercises the zero lists and checks what they promise.
+ *
+ * 1. Every page that a program gets is zero: read here, byte by byte, by every workload, and in the
+ *    kernel (vm.scrub_verify) for every block that a zero list hands out.
+ * 2. The counts add up: scrubbed = hits + wasted + on the lists + in the per-CPU lists.
+ * 3. Memory that is short is not kept back: more than there is can be used while swapping.
+ *
+ * "count" among its arguments prints the time per fault only. With QEMU's -icount shift=0 a
+ * nanosecond of the guest's clock is one instruction.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE 4096UL
+#define MIB (1UL << 20)
+
+static unsigned long checked;	/* pages read by this process and found zero */
+
+static void fail(const char *what)
+{
+	printf("guest: FAILED: %s (%s)\n", what, strerror(errno));
+	fflush(stdout);
+	if (getpid() != 1)
+		_exit(1);
+	reboot(RB_AUTOBOOT);
+	_exit(1);
+}
+
+/* The number after `key` in `path`, or -1. */
+static long number(const char *path, const char *key)
+{
+	char line[256];
+	long value = -1;
+	FILE *file = fopen(path, "r");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		size_t length = strlen(key);
+
+		if (!strncmp(line, key, length) && (line[length] == ' ' || line[length] == ':')) {
+			value = atol(line + length + 1);
+			break;
+		}
+	}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static long event(const char *key)
+{
+	return number("/proc/vmstat", key);
+}
+
+static long zero_pages(void)
+{
+	return number("/proc/meminfo", "MemZero") / 4;
+}
+
+static void set(const char *name, const char *value)
+{
+	char path[64];
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/sys/vm/%s", name);
+	file = open(path, O_WRONLY);
+	if (file < 0 || write(file, value, strlen(value)) < 0)
+		fail(path);
+	close(file);
+}
+
+static void counters(const char *when)
+{
+	printf("guest: %-22s scrubbed %7ld hit %7ld miss %7ld wasted %7ld verified %7ld stale %ld failed %ld MemZero %ld\n",
+	       when, event("zero_scrubbed"), event("zero_hit"), event("zero_miss"),
+	       event("zero_wasted"), event("zero_verified"), event("zero_stale"),
+	       event("zero_engine_failed"), zero_pages());
+	fflush(stdout);
+}
+
+/* Waits until scrubd has nothing left to do. */
+static void settle(void)
+{
+	long before, now = -1;
+	int i;
+
+	for (i = 0; i < 600; i++) {
+		before = now;
+		usleep(300000);
+		now = event("zero_scrubbed");
+		if (now == before)
+			return;
+	}
+	fail("scrubd does not come to rest");
+}
+
+/* With scrubd at rest: at most what the per-CPU lists hold is missing. */
+static void conserved(const char *when)
+{
+	long rest, i;
+
+	for (i = 0; i < 20; i++) {
+		rest = event("zero_scrubbed") - event("zero_hit") - event("zero_wasted") - zero_pages();
+		if (rest >= 0 && rest <= 64 * 2 * 2 * 2)
+			break;
+		usleep(200000);
+	}
+	printf("guest: %-22s %ld zeroed pages in per-CPU lists\n", when, rest);
+	if (i == 20)
+		fail("the counts do not add up");
+	if (event("zero_stale"))
+		fail("a zeroed block was not zero");
+}
+
+static char *map(size_t size, int huge)
+{
+	char *at = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		fail("mmap");
+	at = (char *)(((uintptr_t)at + 2 * MIB - 1) & ~(2 * MIB - 1));
+	madvise(at, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return at;
+}
+
+static void unmap(char *at, size_t size)
+{
+	munmap(at, size);
+}
+
+/* The memory is read, has to be zero, and is left dirty. */
+static void check_zero(char *at, size_t size)
+{
+	size_t page, word;
+
+	for (page = 0; page < size / PAGE; page++) {
+		volatile uint64_t *words = (uint64_t *)(at + page * PAGE);
+
+		words[page % 512] |= 0;	/* a fault that writes: no shared zero page */
+		for (word = 0; word < PAGE / 8; word++)
+			if (words[word])
+				fail("memory that is not zero");
+		for (word = 0; word < PAGE / 8; word += 8)
+			words[word] = ~0UL;
+		checked++;
+	}
+}
+
+static void run_mmap(size_t size, int huge, int times)
+{
+	while (times--) {
+		char *at = map(size, huge);
+
+		check_zero(at, size);
+		unmap(at, size);
+	}
+}
+
+static void join(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid || status)
+		fail("a child");
+}
+
+static void run_fork_exec(int times)
+{
+	while (times--) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			execl("/init", "init", "child", NULL);
+			_exit(1);
+		}
+		join(pid);
+	}
+}
+
+static void run_tmpfs(int times)
+{
+	static char buffer[PAGE];
+	size_t page, byte;
+
+	while (times--) {
+		int file = open("/tmp/file", O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+		if (file < 0 || ftruncate(file, 16 * MIB))
+			fail("a file in tmpfs");
+		memset(buffer, 0x5a, PAGE);
+		for (page = 0; page < 16 * MIB / PAGE; page += 2)
+			if (pwrite(file, buffer, 100, page * PAGE) != 100)
+				fail("writing to tmpfs");
+		for (page = 0; page < 16 * MIB / PAGE; page++) {
+			if (pread(file, buffer, PAGE, page * PAGE) != (ssize_t)PAGE)
+				fail("reading tmpfs");
+			for (byte = page % 2 ? 0 : 100; byte < PAGE; byte++)
+				if (buffer[byte])
+					fail("a hole in tmpfs that is not zero");
+			checked++;
+		}
+		close(file);
+		unlink("/tmp/file");
+	}
+}
+
+static void swap_on(const char *device)
+{
+	static char header[PAGE];
+	uint32_t *info = (uint32_t *)(header + 1024);
+	off_t size, at;
+	int file = open(device, O_RDWR);
+
+	if (file < 0)
+		fail(device);
+	size = lseek(file, 0, SEEK_END);
+	/* The memory disk takes its pages now, not when there are none. */
+	for (at = 0; at < size; at += PAGE)
+		if (pwrite(file, header, PAGE, at) != (ssize_t)PAGE)
+			fail("filling the memory disk");
+	info[0] = 1;
+	info[1] = size / PAGE - 1;
+	memcpy(header + PAGE - 10, "SWAPSPACE2", 10);
+	if (pwrite(file, header, PAGE, 0) != (ssize_t)PAGE || fsync(file) || close(file) ||
+	    swapon(device, 0))
+		fail("swapon");
+}
+
+/* More than what is free, less than what is free and can be swapped. */
+static void run_pressure(void)
+{
+	long available = number("/proc/meminfo", "MemAvailable"), swap = number("/proc/meminfo", "SwapFree");
+	size_t size = (available + swap / 2) * 1024 & ~(PAGE - 1), page;
+	char *at = map(size, 0);
+	long before = event("pswpout");
+
+	for (page = 0; page < size / PAGE; page++) {
+		uint64_t *words = (uint64_t *)(at + page * PAGE);
+
+		if (words[1] || words[511])
+			fail("memory that is not zero");
+		words[0] = page;
+		words[511] = ~page;
+	}
+	for (page = 0; page < size / PAGE; page++) {
+		uint64_t *words = (uint64_t *)(at + page * PAGE);
+
+		if (words[0] != page || words[1] || words[511] != ~page)
+			fail("memory that was swapped came back otherwise");
+		checked++;
+	}
+	printf("guest: pressure: %zu MiB used, %ld pages swapped out, %ld pages zeroed ahead left\n",
+	       size / MIB, event("pswpout") - before, zero_pages());
+	if (event("pswpout") == before)
+		fail("nothing was swapped");
+	unmap(at, size);
+}
+
+/* Everything at once, in several processes. */
+static void run_mix(int processes, int times)
+{
+	pid_t pids[16];
+	int i, turn;
+
+	for (i = 0; i < processes; i++) {
+		pids[i] = fork();
+		if (pids[i])
+			continue;
+		srandom(i + 1);
+		for (turn = 0; turn < times; turn++) {
+			switch (random() % 4) {
+			case 0: run_mmap((1 + random() % 64) * PAGE, 0, 8); break;
+			case 1: run_mmap(4 * MIB, 1, 2); break;
+			case 2: run_mmap(8 * MIB, 0, 1); break;
+			case 3: run_fork_exec(2); break;
+			}
+		}
+		_exit(0);
+	}
+	for (i = 0; i < processes; i++)
+		join(pids[i]);
+}
+
+/* Nanoseconds of the guest's clock for a fault that writes one byte. */
+static double per_fault(size_t size, size_t step, int huge)
+{
+	struct timespec a, b;
+	char *at = map(size, huge);
+	size_t i;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (i = 0; i < size; i += step)
+		((volatile char *)at)[i] = 1;
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	unmap(at, size);
+	return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / (size / step);
+}
+
+static void count(const char *when)
+{
+	long hits = event("zero_hit"), misses = event("zero_miss");
+	double small = per_fault(32 * MIB, PAGE, 0), huge = per_fault(32 * MIB, 2 * MIB, 1);
+
+	printf("guest: count %-14s %9.0f a fault of 4 KiB, %9.0f of 2 MiB; %ld pages hit, %ld missed\n",
+	       when, small, huge, event("zero_hit") - hits, event("zero_miss") - misses);
+	fflush(stdout);
+}
+
+static void counting(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		count("off");
+	set("scrub_start", "0");
+	set("scrub_stop", "0");
+	settle();
+	for (i = 0; i < 2; i++) {
+		count("on, hitting");
+		settle();
+	}
+	/* scrubd no more, and what it zeroed is used up. */
+	set("scrub_start", "99");
+	run_mmap(number("/proc/meminfo", "MemAvailable") * 1024UL * 9 / 10 & ~(2 * MIB - 1), 0, 1);
+	for (i = 0; i < 2; i++)
+		count("on, missing");
+}
+
+static void testing(void)
+{
+	static const char *const engines[] = { "cpu", "nt", "test" };
+	struct stat unused;
+	unsigned int i;
+
+	swap_on("/dev/ram0");
+	counters("off");
+	run_fork_exec(200);
+	counters("off, fork and exec");
+	if (event("zero_scrubbed") || event("zero_hit"))
+		fail("off, and still counting");
+
+	set("scrub_verify", "1");
+	set("scrub_stop", "0");
+	set("scrub_start", "0");
+	settle();
+	counters("scrubbed");
+	conserved("scrubbed");
+	run_fork_exec(400);
+	counters("fork and exec");
+	settle();
+	conserved("fork and exec");
+	run_mmap(48 * MIB, 0, 6);
+	counters("mmap");
+	settle();
+	conserved("mmap");
+	run_tmpfs(6);
+	counters("tmpfs");
+	if (!stat("/sys/kernel/mm/transparent_hugepage", &unused)) {
+		long huge = event("thp_fault_alloc");
+
+		run_mmap(64 * MIB, 1, 6);
+		counters("huge pages");
+		if (event("thp_fault_alloc") == huge)
+			fail("no huge page was used");
+	}
+	settle();
+	conserved("huge pages");
+	run_pressure();
+	counters("pressure and swap");
+	settle();
+	conserved("pressure and swap");
+	for (i = 0; i < sizeof(engines) / sizeof(engines[0]); i++) {
+		int file = open("/proc/sys/vm/scrub_engine", O_WRONLY);
+
+		/* "nt" is x86's. */
+		if (write(file, engines[i], strlen(engines[i])) > 0) {
+			run_mix(6, 12);
+			counters(engines[i]);
+		}
+		close(file);
+	}
+	if (!event("zero_engine_failed"))
+		fail("the engine that fails did not");
+	set("scrub_engine", "cpu");
+	/* Compaction moves pages between lists while everything goes on. */
+	if (!stat("/proc/sys/vm/compact_memory", &unused))
+		set("compact_memory", "1");
+	run_mix(6, 12);
+	settle();
+	counters("compaction");
+	conserved("compaction");
+
+	/* A load above the limit keeps scrubd off; switched off, nothing is zeroed any more. */
+	set("scrub_start", "99");
+	i = event("zero_scrubbed");
+	run_mmap(32 * MIB, 0, 2);
+	sleep(1);
+	if (event("zero_scrubbed") != (long)i)
+		fail("scrubd works though it is off");
+	counters("off again");
+}
+
+int main(int argc, char **argv)
+{
+	int i, only_count = 0;
+
+	if (argc > 1 && !strcmp(argv[1], "child")) {
+		run_mmap(32 * PAGE, 0, 1);
+		return 0;
+	}
+	mkdir("/proc", 0755);
+	mkdir("/sys", 0755);
+	mkdir("/tmp", 0755);
+	mkdir("/dev", 0755);
+	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sys", "/sys", "sysfs", 0, NULL) ||
+	    mount("tmp", "/tmp", "tmpfs", 0, NULL))
+		fail("mount");
+	mount("dev", "/dev", "devtmpfs", 0, NULL);
+	for (i = 1; i < argc; i++)
+		only_count |= !strcmp(argv[i], "count");
+	if (only_count)
+		counting();
+	else
+		testing();
+	if (!stat("/cachewise", &(struct stat){ 0 }) && !only_count) {
+		static const char *const names[] = { "page-fault", "page-copy" };
+
+		for (i = 0; i < 2; i++) {
+			pid_t pid = fork();
+
+			if (!pid) {
+				execl("/cachewise", "cachewise", "run", names[i], "--verify-only", NULL);
+				_exit(1);
+			}
+			join(pid);
+		}
+		counters("cachewise");
+	}
+	if (event("zero_stale"))
+		fail("a zeroed block was not zero");
+	printf("guest: ok, %lu pages read by the first process, %ld verified by the kernel, 0 stale\n",
+	       checked, event("zero_verified"));
+	fflush(stdout);
+	sync();
+	reboot(RB_AUTOBOOT);
+	return 0;
+}
