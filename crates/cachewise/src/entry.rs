@@ -15,6 +15,9 @@
 //! and the preload library, whose exported functions then *are* the operation rather than a jump to
 //! it.
 //!
+//! What the decisions leave to the C library jumps to its routine, for the first sizes in a row that are so
+//! decided ([`LIBC`]); what is left finds its kernel in the table.
+//!
 //! *Direct* is what is done without the table, up to the row's limit ([`DIRECT`]): for as long as the
 //! decisions say the plain loop of the vectors that the entry has.
 
@@ -30,10 +33,11 @@ pub mod ways;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::boots;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, MOVE, PAGE, ROW_BYTES, ZERO};
-pub use crate::dispatch::{DIRECT, ROWS};
+pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, LIBC_BYTES, MOVE, PAGE, ROW_BYTES, ZERO};
+pub use crate::dispatch::{DIRECT, LIBC, ROWS};
 use crate::profile::{self, OPERATIONS};
 use crate::reuse::Reuse;
+pub use crate::system::ROUTINES;
 pub use cachewise_kernels::Operation;
 use cachewise_kernels::{Features, Function};
 use core::sync::atomic::{AtomicU8, Ordering};

@@ -16,6 +16,12 @@
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
 
+use core::ptr::null_mut;
+use core::sync::atomic::AtomicPtr;
+
+/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but [`found`] writes them.
+pub static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+
 /// Without an operating system there is no C library.
 #[cfg(not(all(feature = "os", target_os = "linux")))]
 pub(crate) fn found() -> bool {
@@ -24,17 +30,14 @@ pub(crate) fn found() -> bool {
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod routines {
+    use super::ROUTINES;
     use crate::os::next_definitions;
     use cachewise_kernels::table::{CompareFn, CopyFn, FillFn};
     use core::ffi::CStr;
     use core::mem::transmute;
-    use core::ptr::null_mut;
-    use core::sync::atomic::{AtomicPtr, Ordering};
+    use core::sync::atomic::Ordering;
 
     const NAMES: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
-
-    /// The routines of [`NAMES`]; all null or all found.
-    static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
     /// Looks for the C library's routines; whether [`copy`] and the others may be called. Says no in
     /// an IFUNC resolver, where the C library may not be ready; it is asked again later.

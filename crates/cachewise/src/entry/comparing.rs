@@ -890,7 +890,8 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_small!(),
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
-            )
+            ),
+            $crate::entry_libc!("rdx", "row", "", "3")
             $(, $($operand)+)?
         )
     };
@@ -912,7 +913,9 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_small!(),
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)
-            )
+            ),
+            // What `memcmp` returns is not 1 or 0: the table has a function that makes it so.
+            ""
             $(, $($operand)+)?
         )
     };
@@ -922,7 +925,7 @@ macro_rules! entry_equal_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_comparison {
-    ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr
+    ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr, $libc:expr
         $(, $($operand:tt)+)?) => {
         core::arch::naked_asm!(
             $choice,
@@ -930,9 +933,13 @@ macro_rules! entry_comparison {
             ".hidden {direct}",
             $way,
             "39:",
+            $libc,
             $crate::entry_through_the_table!("rdx"),
-            "/* {page} {direct} {operation} {ways} {follows} */",
+            "/* {page} {direct} {operation} {ways} {follows} {libc} {libc_bytes} {routines} */",
             direct = sym $crate::entry::DIRECT,
+            libc = sym $crate::entry::LIBC,
+            libc_bytes = const $crate::entry::LIBC_BYTES,
+            routines = sym $crate::entry::ROUTINES,
             page = sym $crate::entry::PAGE,
             ways = sym $crate::entry::WAYS,
             operation = const $crate::entry::place($crate::entry::Operation::$operation),

@@ -316,17 +316,22 @@ macro_rules! entry_copy_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_or_move {
-    ($functions:ident, $row:ident, $operation:expr, $choice:expr, $way:expr, $table:expr
-        $(, $($operand:tt)+)?) => {
+    ($functions:ident, $row:ident, $operation:expr, $choice:expr, $way:expr, $before:expr,
+        $routine:literal, $after:expr $(, $($operand:tt)+)?) => {
         core::arch::naked_asm!(
             $choice,
             ".hidden {direct}",
             $way,
             "39:",
-            $table,
+            $before,
+            $crate::entry_libc!("rdx", "row", "", $routine),
             $crate::entry_through_the_table!("rdx"),
+            $after,
             "/* {direct} {operation} {ways} {follows} */",
             direct = sym $crate::entry::DIRECT,
+            libc = sym $crate::entry::LIBC,
+            libc_bytes = const $crate::entry::LIBC_BYTES,
+            routines = sym $crate::entry::ROUTINES,
             ways = sym $crate::entry::WAYS,
             operation = const $operation,
             follows = const $crate::entry::MASKED,
@@ -686,11 +691,16 @@ macro_rules! entry_fill_in {
             "test sil, sil",
             "jz 43f",
             // rdi is still dst, as the kernels expect it.
+            $crate::entry_libc!("rdx", "row", "", "2"),
             $crate::entry_through_the_table!("rdx"),
             "43:",
+            $crate::entry_libc!("rdx", "zero_row", "", "2"),
             "mov rsi, rdx",
             "jmp {zero}",
             "/* {direct} {operation} {ways} {follows} {zero_row} */",
+            libc = sym $crate::entry::LIBC,
+            libc_bytes = const $crate::entry::LIBC_BYTES,
+            routines = sym $crate::entry::ROUTINES,
             zero = sym $crate::raw::zero,
             zero_row = const $crate::entry::ZERO_ROW,
             direct = sym $crate::entry::DIRECT,
@@ -720,8 +730,12 @@ macro_rules! entry_zero_in {
                 "cmp rsi, [rip + {direct} + {row} * 8]\nja 27f\n"
             ),
             "39:",
+            $crate::entry_libc!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n", "2"),
             $crate::entry_through_the_table!("rsi"),
             "/* {direct} {operation} {ways} {follows} */",
+            libc = sym $crate::entry::LIBC,
+            libc_bytes = const $crate::entry::LIBC_BYTES,
+            routines = sym $crate::entry::ROUTINES,
             direct = sym $crate::entry::DIRECT,
             ways = sym $crate::entry::WAYS,
             operation = const $crate::entry::place($crate::entry::Operation::Zero),

@@ -39,10 +39,10 @@ macro_rules! entry_copy_in {
              jb 40f\n\
              neg rcx\n\
              cmp rcx, rdx\n\
-             jae 41f\n\
-             40:\n\
-             jmp {elsewhere}\n\
-             41:\n",
+             jb 40f\n",
+            "0",
+            "40:\n\
+             jmp {elsewhere}\n",
             elsewhere = sym $crate::raw::copy,
             $($($operand)+)?
         )
@@ -74,6 +74,8 @@ macro_rules! entry_move_in {
             $crate::entry::place($crate::entry::Operation::Move),
             $choice,
             $crate::entry_copy_way!($way),
+            "",
+            "1",
             ""
             $(, $($operand)+)?
         )
