@@ -1,6 +1,7 @@
-//! What the choice among entry stubs costs a call, which is what a GNU indirect function would save:
-//! the exported function, which asks one byte, against the stub it leads to, called by itself.
-//! `cargo run --release -p cachewise --example entry_choice`; `docs/decisions/entry-stubs.md` has figures.
+//! What the choice among entry stubs costs a call, which is what a GNU indirect function would
+//! save: the exported function, which asks one byte, against the stub it leads to, called by
+//! itself. `cargo run --release -p cachewise --example entry_choice`;
+//! `docs/decisions/entry-stubs.md` has figures.
 
 use cachewise::entry;
 use cachewise::raw;
@@ -38,7 +39,8 @@ fn main() {
                 .collect();
             let alone = middle(pairs.iter().map(|pair| pair[0]).collect(), 0.5);
             let added: Vec<f64> = pairs.iter().map(|[stub, chosen]| chosen - stub).collect();
-            // The interval of a median: order statistics at half the rounds and 1.96 deviations of sqrt(n) / 2.
+            // The interval of a median: order statistics at half the rounds and 1.96 deviations of
+            // sqrt(n) / 2.
             let half = 0.98 / (ROUNDS as f64).sqrt();
             let at = |part| middle(added.clone(), part);
             let (least, most) = (at(0.5 - half), at(0.5 + half));

@@ -1,9 +1,9 @@
 //! Copying in a kernel or hypervisor: kernels chosen once at boot, vector registers saved around
 //! them, integers below the size from which that pays.
 //!
-//! Such code may use vector registers only while it holds them: what they contain is some program's.
-//! So a vector copy costs a save and a restore on top, and a short one is done with integers. How
-//! short is measured here, at boot, on the machine that matters.
+//! Such code may use vector registers only while it holds them: what they contain is some
+//! program's. So a vector copy costs a save and a restore on top, and a short one is done with
+//! integers. How short is measured here, at boot, on the machine that matters.
 //!
 //! ```text
 //! boot:   CPUID -> features -> a compiled-in profile that fits, or computed decisions

@@ -180,8 +180,8 @@ impl Known {
 
 impl Identity {
     /// This CPU. The first call asks it, and the others remember: an instruction that tells costs
-    /// microseconds under a hypervisor, and elsewhere a file has to be read; the first large copy of
-    /// a process waits for that. A call that comes while the first one asks, as from a signal
+    /// microseconds under a hypervisor, and elsewhere a file has to be read; the first large copy
+    /// of a process waits for that. A call that comes while the first one asks, as from a signal
     /// handler, asks for itself.
     pub(crate) fn get() -> Identity {
         static KNOWN: Known = Known {
@@ -397,8 +397,9 @@ mod arch {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod arch {
-    //! Arm's MIDR_EL1 (Arm ARM, D19.2) by sysfs or the register itself, POWER's PVR by the register,
-    //! and sysfs for the caches. Not `/proc/cpuinfo`: under a user-mode emulator it is the host's.
+    //! Arm's MIDR_EL1 (Arm ARM, D19.2) by sysfs or the register itself, POWER's PVR by the
+    //! register, and sysfs for the caches. Not `/proc/cpuinfo`: under a user-mode emulator it is
+    //! the host's.
 
     use super::{Identity, RawCaches, Signature, Text};
     use cachewise_kernels::Features;

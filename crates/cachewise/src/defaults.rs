@@ -4,15 +4,15 @@
 //! They are meant to be safe on a machine nobody has measured, not to be the best on any:
 //! `cachewise tune` replaces them.
 //!
-//! **What the C library does, where there is one.** It knows its CPUs; we know those that records exist
-//! for. So its routine is called for every size that no record shows ours to be level at, whatever the
-//! state of the destination: copies, moves and fills from 2 KiB on, where its `rep` may begin
-//! (`rep_movsb_threshold` is 2112 bytes on CPUs with FSRM, `rep_stosb_threshold` 2048), and comparisons
-//! of more than 256 bytes unless there is AVX-512. A test holds that against the tables of costs in
-//! `record/`. What follows is for programs without one, or linked statically.
+//! **What the C library does, where there is one.** It knows its CPUs; we know those that records
+//! exist for. So its routine is called for every size that no record shows ours to be level at,
+//! whatever the state of the destination: copies, moves and fills from 2 KiB on, where its `rep`
+//! may begin (`rep_movsb_threshold` is 2112 bytes on CPUs with FSRM, `rep_stosb_threshold` 2048),
+//! and comparisons of more than 256 bytes unless there is AVX-512. A test holds that against the
+//! tables of costs in `record/`. What follows is for programs without one, or linked statically.
 //!
-//! **Widest vector by default.** On Cascade Lake too, whose clock is said to drop for zmm work: copies
-//! of 512 bytes to 8 KiB take 0.74-0.86 of libc's time with zmm, 0.87-1.09 with ymm
+//! **Widest vector by default.** On Cascade Lake too, whose clock is said to drop for zmm work:
+//! copies of 512 bytes to 8 KiB take 0.74-0.86 of libc's time with zmm, 0.87-1.09 with ymm
 //! (`record/2026-11-22-tune-quick-cascade-lake-guest.jsonl.gz`).
 //!
 //! **`rep movsb` and `rep stosb` on Intel only, where both ERMS and FSRM are told,** from 4 KiB
@@ -48,8 +48,8 @@ use crate::system;
 use cachewise_kernels::{Features, Operation};
 use core::cell::OnceCell;
 
-/// `rep` pays from here on (glibc's `rep_movsb_threshold` for 32-byte vectors); whole blocks of zeros
-/// certainly do.
+/// `rep` pays from here on (glibc's `rep_movsb_threshold` for 32-byte vectors); whole blocks of
+/// zeros certainly do.
 const STRING_FROM: u64 = 4096;
 
 /// Writes the computed decisions into every row that `decided` has no bit for, and into the others
@@ -85,8 +85,8 @@ pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     if ways.leaves_all(operation) { dispatch::libc_slot(operation) } else { ways.temporal }
 }
 
-/// The number of the entry that an operation has here: the one with the fewest branches that the CPU
-/// can run (`docs/decisions/entry-stubs.md`).
+/// The number of the entry that an operation has here: the one with the fewest branches that the
+/// CPU can run (`docs/decisions/entry-stubs.md`).
 pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
     ["avx512vl.masked", "avx2"]
         .iter()

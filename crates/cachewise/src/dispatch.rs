@@ -1,8 +1,8 @@
 //! From operation, hint and size to a kernel: the decision table and its hot path.
 //!
 //! A call of more than 128 bytes is compared with one number: up to it the table's answer is known,
-//! the plain AVX loop, and is jumped to directly. Above it a call finds its kernel with two dependent
-//! loads and an indirect jump. There is no lock and no test of "is it initialised yet":
+//! the plain AVX loop, and is jumped to directly. Above it a call finds its kernel with two
+//! dependent loads and an indirect jump. There is no lock and no test of "is it initialised yet":
 //!
 //! ```text
 //! size -> class -> ROWS[operation and hint][class] -> COPY[slot] -> jump
@@ -11,10 +11,10 @@
 //!
 //! The bytes, and the numbers made from them, are all that ever changes. Zero, their first value,
 //! stands for a function that fills the table and then does the call's work, so the first call of a
-//! process may come from any thread, from a signal handler, from a constructor before `main` or in a
-//! forked child. Every other value is the number of a kernel that this CPU can run, and is stored in
-//! one piece: whoever reads the table while another writes it gets the old kernel or the new one,
-//! both right.
+//! process may come from any thread, from a signal handler, from a constructor before `main` or in
+//! a forked child. Every other value is the number of a kernel that this CPU can run, and is stored
+//! in one piece: whoever reads the table while another writes it gets the old kernel or the new
+//! one, both right.
 //!
 //! Below 4096 bytes a class is 32 bytes wide, above that an eighth of an octave, so that no size is
 //! further than 12.5 % from the edge of its class ([`size_class`]).
@@ -147,12 +147,12 @@ pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 /// Largest size of each row that is done without the table; 0 until the table is filled.
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
-/// The sizes of each row that are the C library's, as far as they follow each other from the first such
-/// size on: calls of these jump to its routine at once, without the table.
+/// The sizes of each row that are the C library's, as far as they follow each other from the first
+/// such size on: calls of these jump to its routine at once, without the table.
 pub static LIBC: [LibcSizes; ROW_COUNT] = [const { LibcSizes::none() }; ROW_COUNT];
 
-/// Sizes from `first` on, `count` of them. The two are read one after the other: a call that comes while
-/// they change may take the C library's routine for another size, which is as right.
+/// Sizes from `first` on, `count` of them. The two are read one after the other: a call that comes
+/// while they change may take the C library's routine for another size, which is as right.
 #[repr(C)]
 pub struct LibcSizes {
     first: AtomicUsize,
@@ -168,8 +168,8 @@ impl LibcSizes {
         LibcSizes { first: AtomicUsize::new(0), count: AtomicUsize::new(0) }
     }
 
-    /// The sizes of a row for which the table has the slot `libc`. So they are none until the routines
-    /// were found: no row has the slot before.
+    /// The sizes of a row for which the table has the slot `libc`. So they are none until the
+    /// routines were found: no row has the slot before.
     fn note(&self, row: &Row, libc: Slot) {
         let is_libc = |class: &usize| row.at(*class) == usize::from(libc.0);
         let Some(first) = (0..CLASSES).find(is_libc) else {
@@ -184,9 +184,9 @@ impl LibcSizes {
     }
 }
 
-/// The bit by which two addresses on different pages differ, for comparisons that may read on to the
-/// end of a page: no page is smaller. All bits where none may read on: until the table is filled, and
-/// all but the lowest under a checker of memory.
+/// The bit by which two addresses on different pages differ, for comparisons that may read on to
+/// the end of a page: no page is smaller. All bits where none may read on: until the table is
+/// filled, and all but the lowest under a checker of memory.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -199,9 +199,9 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
     n <= limit.load(Ordering::Relaxed)
 }
 
-/// Says what the CPU can do to those calls that need no decision: which entry they take, and what that
-/// does whatever the table says. Before anything else that fills the table: its own comparisons of
-/// names would each find it empty, and ask whether to fill it.
+/// Says what the CPU can do to those calls that need no decision: which entry they take, and what
+/// that does whatever the table says. Before anything else that fills the table: its own
+/// comparisons of names would each find it empty, and ask whether to fill it.
 pub(crate) fn note_features(identity: &Identity) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
@@ -216,9 +216,8 @@ pub(crate) fn note_features(identity: &Identity) {
     }
 }
 
-/// Sets the limits up to which no call looks a kernel up: as far as the table says, without a gap, the
-/// kernel whose work the entry does by itself.
-/// And notes which sizes are the C library's.
+/// Sets the limits up to which no call looks a kernel up: as far as the table says, without a gap,
+/// the kernel whose work the entry does by itself. And notes which sizes are the C library's.
 pub(crate) fn note_direct() {
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
@@ -237,8 +236,8 @@ fn note_row(operation: Operation, row: usize) {
 }
 
 /// Has every call of a kernel's operation that the table decides done by this kernel, for those who
-/// measure it as the library would call it; a profile that is installed ends that. Whether the library
-/// may use it.
+/// measure it as the library would call it; a profile that is installed ends that. Whether the
+/// library may use it.
 #[doc(hidden)]
 #[cold]
 pub fn use_only(kernel: &Kernel) -> bool {

@@ -1,25 +1,26 @@
-//! The entries on x86-64: `memcpy`, `memmove`, `memset`, zeroing, `memcmp` and the test for equality,
-//! from the first instruction to the jump into the table, as machine code that no compiler rearranges.
+//! The entries on x86-64: `memcpy`, `memmove`, `memset`, zeroing, `memcmp` and the test for
+//! equality, from the first instruction to the jump into the table, as machine code that no
+//! compiler rearranges.
 //!
 //! An operation has several, for CPUs that differ: `sse2`, `avx2`, `avx512vl`, which needs no
-//! `vzeroupper`, and `avx512vl.masked`, whose masks take the place of branches on small sizes. They are
-//! written from one description: vectors and groups of them in `grammar.rs`, size classes in
-//! `storing.rs` and `comparing.rs`. [`variants`] names them, so that each can be called, measured and
-//! tested by itself; `ways.rs` holds them.
+//! `vzeroupper`, and `avx512vl.masked`, whose masks take the place of branches on small sizes. They
+//! are written from one description: vectors and groups of them in `grammar.rs`, size classes in
+//! `storing.rs` and `comparing.rs`. [`variants`] names them, so that each can be called, measured
+//! and tested by itself; `ways.rs` holds them.
 //!
-//! One byte per operation, [`WAYS`], says which is in use: `avx512vl.masked` follows the test of it in the
-//! exported function itself, the others are a jump away. `defaults.rs` has the rule, a profile's `entry` lines
-//! overrule it, and until the table is filled it is `sse2`.
+//! One byte per operation, [`WAYS`], says which is in use: `avx512vl.masked` follows the test of it
+//! in the exported function itself, the others are a jump away. `defaults.rs` has the rule, a
+//! profile's `entry` lines overrule it, and until the table is filled it is `sse2`.
 //!
-//! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C library
-//! and the preload library, whose exported functions then *are* the operation rather than a jump to
-//! it.
+//! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C
+//! library and the preload library, whose exported functions then *are* the operation rather than a
+//! jump to it.
 //!
-//! What the decisions leave to the C library jumps to its routine, for the first sizes in a row that are so
-//! decided ([`LIBC`]); what is left finds its kernel in the table.
+//! What the decisions leave to the C library jumps to its routine, for the first sizes in a row
+//! that are so decided ([`LIBC`]); what is left finds its kernel in the table.
 //!
-//! *Direct* is what is done without the table, up to the row's limit ([`DIRECT`]): for as long as the
-//! decisions say the plain loop of the vectors that the entry has.
+//! *Direct* is what is done without the table, up to the row's limit ([`DIRECT`]): for as long as
+//! the decisions say the plain loop of the vectors that the entry has.
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod comparing;
@@ -74,8 +75,8 @@ pub struct Entry {
     pub name: &'static str,
     /// What the CPU must offer.
     pub requires: Features,
-    /// The operation from this entry on, with the contract of its kernels: the table is behind it, as the
-    /// decisions have it.
+    /// The operation from this entry on, with the contract of its kernels: the table is behind it,
+    /// as the decisions have it.
     pub function: Function,
 }
 
@@ -100,8 +101,8 @@ pub const fn place(operation: Operation) -> usize {
     }
 }
 
-/// The entries of an operation, by number; none where the entries are not written out: on every other
-/// architecture, and for targets without vector registers.
+/// The entries of an operation, by number; none where the entries are not written out: on every
+/// other architecture, and for targets without vector registers.
 ///
 /// ```
 /// use cachewise_kernels::Operation;
@@ -132,7 +133,8 @@ pub(crate) fn way(operation: Operation) -> u8 {
     WAYS.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
 }
 
-/// Lets calls take an entry that this CPU can run. Any thread may be calling: it takes the one or the other.
+/// Lets calls take an entry that this CPU can run. Any thread may be calling: it takes the one or
+/// the other.
 pub(crate) fn choose(operation: Operation, way: u8) {
     if let Some(place) = WAYS.get(place(operation)) {
         place.store(way, Ordering::Relaxed);
@@ -147,8 +149,8 @@ pub(crate) fn find(operation: Operation, name: &str, available: Features) -> Opt
         .map(|(number, _)| number)
 }
 
-/// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it does
-/// none.
+/// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it
+/// does none.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
     match (way, operation) {

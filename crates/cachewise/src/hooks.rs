@@ -2,13 +2,13 @@
 //! size.
 //!
 //! Not for use by programs. From a size on, the classes of the rows without a hint hold a slot more
-//! than there are kernels; its function jumps to the hook that [`install`] was given. So calls below that
-//! size execute what they did before, instruction by instruction, and calls above it one jump more. The
-//! jump leaves the stack as the caller left it: the return address is on top, because an exported
-//! function comes here by tail jumps only (`entry.rs`).
+//! than there are kernels; its function jumps to the hook that [`install`] was given. So calls
+//! below that size execute what they did before, instruction by instruction, and calls above it one
+//! jump more. The jump leaves the stack as the caller left it: the return address is on top,
+//! because an exported function comes here by tail jumps only (`entry.rs`).
 //!
-//! A hook asks [`copy`] and its like for the profile's own kernel, the best temporal one, or the best
-//! non-temporal one.
+//! A hook asks [`copy`] and its like for the profile's own kernel, the best temporal one, or the
+//! best non-temporal one.
 
 use crate::dispatch::{self, Row};
 use crate::profile;
@@ -100,10 +100,10 @@ fn is_non_temporal(at: usize, slot: usize) -> bool {
 /// What the table has for a class: the profile's own kernel; the temporal one, and the non-temporal
 /// one, where it has one at that size.
 ///
-/// The temporal kernel is what the profile has for readers (`soon`), or without a hint, while that is
-/// temporal. The non-temporal one is what it has where nobody reads (`never`), or without a hint.
-/// Where even `never` is temporal, the profile's record says that the choice does not pay, whoever
-/// reads.
+/// The temporal kernel is what the profile has for readers (`soon`), or without a hint, while that
+/// is temporal. The non-temporal one is what it has where nobody reads (`never`), or without a
+/// hint. Where even `never` is temporal, the profile's record says that the choice does not pay,
+/// whoever reads.
 fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize>) {
     let operation = OPERATIONS.get(at).copied().unwrap_or(Operation::Copy);
     let of =
@@ -118,8 +118,9 @@ fn ways_of_class(at: usize, class: usize) -> (usize, Option<usize>, Option<usize
     )
 }
 
-/// Whether a call of the operation of that place, of some size between these two, uses another kernel
-/// than the profile's own, where its site was decided for non-temporal or for temporal kernels.
+/// Whether a call of the operation of that place, of some size between these two, uses another
+/// kernel than the profile's own, where its site was decided for non-temporal or for temporal
+/// kernels.
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
     source::init();
@@ -134,8 +135,9 @@ pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
 /// for each class below it.
 const BEYOND: usize = dispatch::class(1 << 48);
 
-/// Fills [`BEFORE`] for one operation from a class on; the first class from which there are a temporal
-/// and a non-temporal kernel. Where the profile has no temporal one any more, it is the last it had.
+/// Fills [`BEFORE`] for one operation from a class on; the first class from which there are a
+/// temporal and a non-temporal kernel. Where the profile has no temporal one any more, it is the
+/// last it had.
 fn ways(at: usize, least: usize) -> Option<usize> {
     let before = BEFORE.get(at)?;
     let mut first = None;
@@ -232,8 +234,8 @@ pub fn usually_non_temporal(operation: usize, n: usize) -> bool {
 
 macro_rules! kernels {
     ($($name:ident: $type:ty, $functions:ident, $at:literal;)*) => {$(
-        /// The kernel for a size that is hooked: the profile's own (`None`), or the best non-temporal or
-        /// temporal one.
+        /// The kernel for a size that is hooked: the profile's own (`None`), or the best
+        /// non-temporal or temporal one.
         #[must_use]
         pub fn $name(around: Option<bool>, n: usize) -> $type {
             let slot = row($at, around).slot(n);

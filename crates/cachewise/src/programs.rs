@@ -4,9 +4,10 @@
 //!
 //! Several processes may share a file. Each holds `FILE.lock` while it reads what others have saved
 //! meanwhile, keeps of every site what has seen more calls, and puts a new file in place of the old
-//! one (`saving.rs`). What is no section, or another CPU's, or a later version's, is refused by name and
-//! left alone. A section that is cut short or damaged, or an earlier version's, is set aside as
-//! `FILE.damaged` by the first process that meets it, and everything begins anew; an empty file is none.
+//! one (`saving.rs`). What is no section, or another CPU's, or a later version's, is refused by
+//! name and left alone. A section that is cut short or damaged, or an earlier version's, is set
+//! aside as `FILE.damaged` by the first process that meets it, and everything begins anew; an empty
+//! file is none.
 
 use crate::cpu::Signature;
 use crate::cursor::Cursor;
@@ -162,9 +163,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Reads the file that is named, or the user's for this program. One that is not there is empty.
-    /// Who is not `learning` gets the outcomes without their evidence: every process of a program that
-    /// follows decisions waits for this.
+    /// Reads the file that is named, or the user's for this program. One that is not there is
+    /// empty. Who is not `learning` gets the outcomes without their evidence: every process of a
+    /// program that follows decisions waits for this.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -230,8 +231,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether there is any site to follow: one that was decided for a way that the profile in force
-    /// does not go by itself.
+    /// Whether there is any site to follow: one that was decided for a way that the profile in
+    /// force does not go by itself.
     #[must_use]
     pub fn decides(&self) -> bool {
         self.sites.iter().any(|site| match site.left.outcome {
@@ -283,8 +284,8 @@ impl Store {
         self.merge(&held, sites, epoch, modules)
     }
 
-    /// The user's configuration, the profile's directory, and that of the programs in it; failure is
-    /// told by what comes after.
+    /// The user's configuration, the profile's directory, and that of the programs in it; failure
+    /// is told by what comes after.
     fn make_directories(&self, path: &mut [u8]) {
         let bytes = self.path.to_bytes();
         let Some(copy) = path.get_mut(..bytes.len()) else { return };
@@ -510,9 +511,9 @@ fn user_path(into: &mut [u8]) -> Option<&CStr> {
     CStr::from_bytes_until_nul(into).ok()
 }
 
-/// The name that what is learned of a program goes by: that of the file that was executed, behind all
-/// links, in which what does not print is `_`, and so is a leading dot. Of a script it is the script's: the
-/// kernel executes its interpreter, but was asked for the script.
+/// The name that what is learned of a program goes by: that of the file that was executed, behind
+/// all links, in which what does not print is `_`, and so is a leading dot. Of a script it is the
+/// script's: the kernel executes its interpreter, but was asked for the script.
 ///
 /// # Errors
 /// Those of the writer.

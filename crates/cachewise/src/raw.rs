@@ -1,9 +1,9 @@
 //! The operations on pointers, with the contracts of `memcpy`, `memmove`, `memset` and `memcmp`.
 //!
 //! Each is a C function, so that a C interface or a preload library can forward to it with a jump.
-//! Up to 128 bytes they are complete in themselves; above that they are the plain vector loop for as
-//! long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those without
-//! a hint are written out (`entry.rs`); everything else is compiled from `small.rs`.
+//! Up to 128 bytes they are complete in themselves; above that they are the plain vector loop for
+//! as long as that is the decision, and look the kernel up beyond (`dispatch.rs`). On x86-64 those
+//! without a hint are written out (`entry.rs`); everything else is compiled from `small.rs`.
 //!
 //! With a length of 0 nothing is touched, and any pointer will do.
 
@@ -102,8 +102,8 @@ pub unsafe extern "C" fn fill(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
 
 /// Zeroes `n` bytes; returns `dst`.
 ///
-/// Apart from [`fill`], since zeros have kernels of their own: non-temporal stores of whole lines of zeros
-/// can be far faster than those of any other value.
+/// Apart from [`fill`], since zeros have kernels of their own: non-temporal stores of whole lines
+/// of zeros can be far faster than those of any other value.
 ///
 /// # Safety
 /// `dst` is writable for `n` bytes.
@@ -134,8 +134,8 @@ pub unsafe extern "C" fn zero(dst: *mut u8, n: usize) -> *mut u8 {
 
 /// Negative, zero or positive by the first byte that differs, unsigned. `memcmp`'s contract.
 ///
-/// On x86-64 a comparison of at most 32 bytes may read on behind the buffers, never beyond the pages
-/// that they begin in, and not under Valgrind; the result depends on the buffers alone.
+/// On x86-64 a comparison of at most 32 bytes may read on behind the buffers, never beyond the
+/// pages that they begin in, and not under Valgrind; the result depends on the buffers alone.
 ///
 /// # Safety
 /// `a` and `b` are readable for `n` bytes.

@@ -5,7 +5,8 @@ use core::fmt;
 /// When the destination will be used again, as far as the caller knows.
 ///
 /// Size alone cannot decide between temporal stores, which leave the destination in the cache, and
-/// non-temporal ones, which do not: what matters most is who touches the destination next, and only the caller knows that (seed 001.8).
+/// non-temporal ones, which do not: what matters most is who touches the destination next, and only
+/// the caller knows that (seed 001.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum Reuse {

@@ -1,11 +1,11 @@
-//! Files that hold their old content or the new one, whatever happens in between, and locks that end
-//! with whoever holds them. Everything here that is kept in files is written by this module.
+//! Files that hold their old content or the new one, whatever happens in between, and locks that
+//! end with whoever holds them. Everything here that is kept in files is written by this module.
 //!
 //! Not for use by programs.
 //!
 //! A new file is made in the same directory, under a name that nobody can guess and where nothing
-//! is yet (`O_EXCL`, which follows no link), written, synced, and renamed over the old one; then the
-//! directory is synced. The directory is opened once and everything happens inside it, so who
+//! is yet (`O_EXCL`, which follows no link), written, synced, and renamed over the old one; then
+//! the directory is synced. The directory is opened once and everything happens inside it, so who
 //! exchanges a directory for another meanwhile redirects nothing. By system call, without an
 //! allocation: some of it happens inside a program's `memcpy`.
 //!
@@ -113,7 +113,8 @@ impl Name {
     }
 }
 
-/// Whether a directory's entry is what somebody left who was killed while saving a file of that name.
+/// Whether a directory's entry is what somebody left who was killed while saving a file of that
+/// name.
 fn is_rest_of(entry: &[u8], name: &CStr) -> bool {
     let whole = Name::new(name, 0);
     let of = BEGIN.len() + 17;
@@ -172,8 +173,8 @@ impl Directory {
 }
 
 impl Directory {
-    /// Takes away what savers of that file have left who were killed. For who holds its lock: nobody
-    /// else is about to write it. Of a large directory only the beginning is looked through.
+    /// Takes away what savers of that file have left who were killed. For who holds its lock:
+    /// nobody else is about to write it. Of a large directory only the beginning is looked through.
     fn clear_rests(&mut self, name: &CStr) {
         let Ok(mut list) = Scratch::new(LIST) else { return };
         let list = list.bytes();
@@ -182,7 +183,8 @@ impl Directory {
             libc::syscall(libc::SYS_getdents64, self.file.number(), list.as_mut_ptr(), list.len())
         };
         let mut rest = list.get(..os::checked(length).unwrap_or(0)).unwrap_or(&[]);
-        // linux_dirent64: number, offset, length of the entry, kind, and the name, which ends in NUL.
+        // linux_dirent64: number, offset, length of the entry, kind, and the name, which ends in
+        // NUL.
         while let Some((head, text)) = rest.split_at_checked(19) {
             if let Ok(entry) = CStr::from_bytes_until_nul(text)
                 && is_rest_of(entry.to_bytes(), name)
@@ -247,20 +249,20 @@ pub(crate) fn set_aside(path: &CStr, as_path: &CStr) -> Result<(), Errno> {
     directory.rename(name, as_name)
 }
 
-/// A lock on the file of that name, by a file beside it: `FILE.lock`. It ends with this object, or with
-/// the process, however that ends; a forked child does not have it. For that it is one of `fcntl`'s,
-/// which are a process's; among the threads of one process `SAVERS` decides.
+/// A lock on the file of that name, by a file beside it: `FILE.lock`. It ends with this object, or
+/// with the process, however that ends; a forked child does not have it. For that it is one of
+/// `fcntl`'s, which are a process's; among the threads of one process `SAVERS` decides.
 pub struct Lock {
     file: File,
 }
 
-/// The process of which a thread holds a lock; 0 if none does. A child that was forked meanwhile finds
-/// its parent's number, and takes it.
+/// The process of which a thread holds a lock; 0 if none does. A child that was forked meanwhile
+/// finds its parent's number, and takes it.
 static SAVERS: AtomicU32 = AtomicU32::new(0);
 
 impl Lock {
-    /// Takes it, after waiting for so many milliseconds at most; `None` where others have it all the
-    /// while.
+    /// Takes it, after waiting for so many milliseconds at most; `None` where others have it all
+    /// the while.
     pub(crate) fn take(lock: &CStr, patience: u32) -> Result<Option<Lock>, Errno> {
         let me = os::process_id();
         for turn in 0..=patience / 10 {
@@ -340,8 +342,8 @@ mod with_std {
         io::Error::from_raw_os_error(number)
     }
 
-    /// A file that appears under its name when it is [kept](NewFile::keep), whole and durable, in place
-    /// of what was there; not at all otherwise.
+    /// A file that appears under its name when it is [kept](NewFile::keep), whole and durable, in
+    /// place of what was there; not at all otherwise.
     pub struct NewFile {
         pending: Pending<Directory>,
         name: CString,

@@ -1,5 +1,5 @@
-//! A save's steps on a file system that loses, after a crash, whatever it may lose; and the real one,
-//! where somebody is in the way.
+//! A save's steps on a file system that loses, after a crash, whatever it may lose; and the real
+//! one, where somebody is in the way.
 
 extern crate std;
 
@@ -146,8 +146,8 @@ fn after(steps: &[Step], fates: &[Fate], old: Option<&[u8]>) -> BTreeMap<CString
     names.into_iter().map(|(name, file)| (name, content(file))).collect()
 }
 
-/// Every way in which a crash behind these steps may leave the directory: each step that no sync has made
-/// durable is there or not, independently of the others.
+/// Every way in which a crash behind these steps may leave the directory: each step that no sync
+/// has made durable is there or not, independently of the others.
 fn crashes(steps: &[Step], old: Option<&[u8]>) -> Vec<BTreeMap<CString, Vec<u8>>> {
     let possible: Vec<&[Fate]> = (0..steps.len())
         .map(|at| {

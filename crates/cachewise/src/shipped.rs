@@ -1,9 +1,10 @@
 //! Profiles that come with the library, one per CPU model, compiled in from `profiles/`.
 //!
-//! A profile enters by its file and one row here. It is used where neither the environment nor
-//! the user names one, and silently passed over where the CPU differs from the one it was made on:
-//! its sizes are absolute, and one model is built with several caches (a complex of Zen 3 has 32 or 96 MiB of
-//! LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says which it is.
+//! A profile enters by its file and one row here. It is used where neither the environment nor the
+//! user names one, and silently passed over where the CPU differs from the one it was made on: its
+//! sizes are absolute, and one model is built with several caches (a complex of Zen 3 has 32 or 96
+//! MiB of LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says
+//! which it is.
 
 use crate::cpu::{Caches, Identity, Signature};
 use crate::profile::{ProfileError, ProfileText};
@@ -96,8 +97,8 @@ pub(crate) fn find(
 pub struct ShippedProfile {
     /// The CPU model's name.
     pub model: &'static str,
-    /// Why the library does not follow it here; `None` where it does unless a user, the machine or the
-    /// program has a profile.
+    /// Why the library does not follow it here; `None` where it does unless a user, the machine or
+    /// the program has a profile.
     pub unfit: Option<Unfit>,
 }
 

@@ -4,8 +4,8 @@
 //! size (seed 001.8). Where the caller knows, a [`Reuse`](crate::Reuse) hint says it. Where it does
 //! not, it gives the place a name with [`site!`](crate::site!), and the time from one call of the
 //! site to its next on the same thread decides: copy, reader and bystander are in it.
-//! `docs/learning.md` says how, and what it costs: at most 2 % of the site's time for calls tried the
-//! other way.
+//! `docs/learning.md` says how, and what it costs: at most 2 % of the site's time for calls tried
+//! the other way.
 //!
 //! - Calls below 64 KiB, and below the size from which the profile has two ways, do as the
 //!   profile says and pay a comparison.
@@ -15,8 +15,8 @@
 //! - `CACHEWISE_LEARN=0` follows and does not try; `CACHEWISE_LEARN=trial` has no 2 % (2048 tried
 //!   calls all the same).
 //! - Nothing locks or allocates; any thread, signal handlers and forked children may call.
-//! - Where the crate is built without the `os` feature, or for another system than Linux, sites do as
-//!   the profile says.
+//! - Where the crate is built without the `os` feature, or for another system than Linux, sites do
+//!   as the profile says.
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod learner;
@@ -56,8 +56,8 @@ pub struct Site {
 
 /// The site of that name, as a `&'static Site`: `site!("snapshot")`.
 ///
-/// The name is what the site is known by in the next process, so it should stay the same: sites with
-/// the same name are one. A name that [`Site::new`] refuses does not compile:
+/// The name is what the site is known by in the next process, so it should stay the same: sites
+/// with the same name are one. A name that [`Site::new`] refuses does not compile:
 ///
 /// ```compile_fail
 /// cachewise::site!("");
@@ -166,9 +166,9 @@ impl Site {
         unsafe { r#move(self.name, dst, src, n) }
     }
 
-    /// What is known of the site's calls of that operation and of sizes of `n`'s octave; `None` where
-    /// there was none yet, or none of which the profile has two ways, or another thread is at it at
-    /// this moment.
+    /// What is known of the site's calls of that operation and of sizes of `n`'s octave; `None`
+    /// where there was none yet, or none of which the profile has two ways, or another thread is at
+    /// it at this moment.
     ///
     /// ```
     /// use cachewise::SiteOutcome;
@@ -259,8 +259,8 @@ impl core::error::Error for SaveError {}
 /// the file that `CACHEWISE_PROGRAM` names, else the user's for this program, beside the profile.
 /// What others have saved meanwhile is kept. Without a large call of a site there is nothing to do.
 ///
-/// A service calls it now and then, others before they end. It reads and writes a file, and waits up to
-/// half a second where other processes save at the moment; it is async-signal-safe.
+/// A service calls it now and then, others before they end. It reads and writes a file, and waits
+/// up to half a second where other processes save at the moment; it is async-signal-safe.
 ///
 /// # Errors
 /// The file cannot be read or written, is damaged, or another CPU's; nothing was changed then.

@@ -8,11 +8,11 @@
 //! 4. a profile shipped for this CPU model with these caches;
 //! 5. computed defaults (`defaults.rs`).
 //!
-//! A profile that is missing (unless it is only the user's or the machine's), unreadable, damaged or
-//! foreign is passed over, with one line on stderr per process that `CACHEWISE_QUIET=1` silences. A
-//! program that runs with more privilege than its caller (`AT_SECURE`: set-user-id and the like) looks
-//! at neither environment nor user files; it reads the machine's, which only root writes. Operations that a profile says nothing about keep their
-//! computed defaults.
+//! A profile that is missing (unless it is only the user's or the machine's), unreadable, damaged
+//! or foreign is passed over, with one line on stderr per process that `CACHEWISE_QUIET=1`
+//! silences. A program that runs with more privilege than its caller (`AT_SECURE`: set-user-id and
+//! the like) looks at neither environment nor user files; it reads the machine's, which only root
+//! writes. Operations that a profile says nothing about keep their computed defaults.
 //!
 //! Initialisation takes no lock: one thread claims it, and whoever else comes meanwhile is served
 //! by a baseline kernel. The claim holds the process's id, so that a child forked in the middle of
@@ -298,8 +298,8 @@ const INSTALLED: u8 = 4;
 static KIND: AtomicU8 = AtomicU8::new(COMPUTED);
 /// The rows that a profile decided, one bit each.
 static FROM_PROFILE: AtomicU16 = AtomicU16::new(0);
-/// The path of the environment's, the user's or the machine's profile, ending in NUL; set before `KIND` says so,
-/// and never again.
+/// The path of the environment's, the user's or the machine's profile, ending in NUL; set before
+/// `KIND` says so, and never again.
 static PATH: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 /// The shipped profile's name; as `PATH`.
 static SHIPPED_NAME: AtomicPtr<&'static str> = AtomicPtr::new(ptr::null_mut());

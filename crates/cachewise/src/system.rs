@@ -1,12 +1,12 @@
-//! The process's own C library: its `memcpy`, `memmove`, `memset` and `memcmp`, for the sizes that a
-//! profile leaves to it (`libc` in a `decide` line).
+//! The process's own C library: its `memcpy`, `memmove`, `memset` and `memcmp`, for the sizes that
+//! a profile leaves to it (`libc` in a `decide` line).
 //!
 //! [`found`] looks them up, once, when a profile that needs them is first followed. The definition
 //! that is taken is the next one behind this library in the order in which the dynamic linker looks
-//! names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for a
-//! library that `dlopen` put at the end, what was there before it. So a library whose own `memcpy`
-//! ends here (the preload library) never finds itself, and two such libraries never find each other
-//! in turn.
+//! names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for
+//! a library that `dlopen` put at the end, what was there before it. So a library whose own
+//! `memcpy` ends here (the preload library) never finds itself, and two such libraries never find
+//! each other in turn.
 //!
 //! `dlsym` itself may allocate and waits while another thread is in `dlopen`. The look-up here only
 //! reads what `dl_iterate_phdr` shows: no allocation, and a lock that nobody holds while code of
@@ -19,7 +19,8 @@ pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 
-/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but [`found`] writes them.
+/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but [`found`] writes
+/// them.
 pub static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 /// Without an operating system there is no C library.
@@ -39,8 +40,8 @@ mod routines {
 
     const NAMES: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
 
-    /// Looks for the C library's routines; whether [`copy`] and the others may be called. Says no in
-    /// an IFUNC resolver, where the C library may not be ready; it is asked again later.
+    /// Looks for the C library's routines; whether [`copy`] and the others may be called. Says no
+    /// in an IFUNC resolver, where the C library may not be ready; it is asked again later.
     pub(crate) fn found() -> bool {
         if ROUTINES.iter().all(|routine| !routine.load(Ordering::Acquire).is_null()) {
             return true;

@@ -1,11 +1,11 @@
 //! The entries as machine code: no call at all, so none of a library function that a preload
-//! library would answer with this very code; no stack; each ends in returns, indirect jumps, and jumps to
-//! another operation's entry. And what small sizes run is the code in `docs/golden/`, so that nobody
-//! changes what every call runs without seeing it: `CACHEWISE_BLESS=1` writes the files anew, for a
-//! commit that says why.
+//! library would answer with this very code; no stack; each ends in returns, indirect jumps, and
+//! jumps to another operation's entry. And what small sizes run is the code in `docs/golden/`, so
+//! that nobody changes what every call runs without seeing it: `CACHEWISE_BLESS=1` writes the files
+//! anew, for a commit that says why.
 //!
-//! For an optimised build without debug assertions (`cargo test --release -p cachewise`): assertions
-//! call the functions that report their failure.
+//! For an optimised build without debug assertions (`cargo test --release -p cachewise`):
+//! assertions call the functions that report their failure.
 #![cfg(target_arch = "x86_64")]
 
 use cachewise::{entry, raw};
@@ -30,8 +30,8 @@ fn boots() -> [u64; 6] {
     ]
 }
 
-/// Every instruction that can be reached from an entry without leaving through it, and through no jump
-/// to one of the `others`.
+/// Every instruction that can be reached from an entry without leaving through it, and through no
+/// jump to one of the `others`.
 fn reachable(entry: u64, others: &[u64]) -> Vec<Instruction> {
     let (mut todo, mut seen, mut found) = (vec![entry], BTreeSet::new(), Vec::new());
     while let Some(start) = todo.pop() {

@@ -1,11 +1,12 @@
-//! The entries, each by itself and the exported functions in each of their states: before the
-//! table is filled, with loops written out, with a profile that takes them back, and as under a checker
-//! of memory. Every length to 1200 at either edge of pages that must not be left, every alignment to a
-//! line, overlaps in both directions; and what a call must leave as it found it.
+//! The entries, each by itself and the exported functions in each of their states: before the table
+//! is filled, with loops written out, with a profile that takes them back, and as under a checker
+//! of memory. Every length to 1200 at either edge of pages that must not be left, every alignment
+//! to a line, overlaps in both directions; and what a call must leave as it found it.
 //!
-//! One test, because the states are the process's and come in this order. `CACHEWISE_TEST_EFFORT=small`
-//! is for an emulated CPU: every length to 320, some to 1200, and each entry's own states only, of the
-//! entries whose name contains what `CACHEWISE_TEST_KERNELS` says.
+//! One test, because the states are the process's and come in this order.
+//! `CACHEWISE_TEST_EFFORT=small` is for an emulated CPU: every length to 320, some to 1200, and
+//! each entry's own states only, of the entries whose name contains what `CACHEWISE_TEST_KERNELS`
+//! says.
 
 #![cfg(feature = "std")]
 
@@ -20,8 +21,9 @@ const PAGE: usize = 4096;
 /// Longer than every class, and two steps of the loop.
 const LONGEST: usize = 1200;
 
-/// The longest of all lengths that are tried one by one under `CACHEWISE_TEST_EFFORT=small`, and of those
-/// in which every byte differs once: beyond the largest class without a loop of the smallest vectors.
+/// The longest of all lengths that are tried one by one under `CACHEWISE_TEST_EFFORT=small`, and of
+/// those in which every byte differs once: beyond the largest class without a loop of the smallest
+/// vectors.
 const SMALL: [usize; 2] = [320, 150];
 
 fn is_small() -> bool {
@@ -253,8 +255,8 @@ impl Buffers {
     }
 }
 
-/// Distances of a multiple of 4096 and a little more or less, overlapping and apart: where a loop goes
-/// downwards although it would not have to, and where it must not.
+/// Distances of a multiple of 4096 and a little more or less, overlapping and apart: where a loop
+/// goes downwards although it would not have to, and where it must not.
 fn alike_in_the_low_bits(calls: &Calls) {
     const BYTES: usize = 40 << 10;
     const START: usize = 1001;
@@ -305,8 +307,8 @@ fn every_state_of_the_entries() {
     written_out::every_entry(&mut buffers);
 }
 
-/// On an emulated machine this is the only process: its end is the machine's, and what the serial port
-/// has not sent by then is lost.
+/// On an emulated machine this is the only process: its end is the machine's, and what the serial
+/// port has not sent by then is lost.
 extern "C" fn drain() {
     // SAFETY: always callable; fails where that is no terminal.
     unsafe { libc::tcdrain(libc::STDOUT_FILENO) };
@@ -350,8 +352,8 @@ mod written_out {
         ROWS.into_iter().map(|row| DIRECT[row].load(Relaxed)).max().unwrap_or(0)
     }
 
-    /// Each entry, called by itself and by the exported functions: with its loop, and with the table
-    /// from 257 bytes on.
+    /// Each entry, called by itself and by the exported functions: with its loop, and with the
+    /// table from 257 bytes on.
     pub fn every_entry(buffers: &mut Buffers) {
         let (available, entries) =
             (Features::detect(), cachewise::entry::variants(Operation::Copy));

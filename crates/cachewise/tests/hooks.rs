@@ -1,5 +1,5 @@
-//! Hooks of large calls: all of them are hooked, none of the others, and each kind of kernel does the work.
-//! A process of its own, because what is hooked stays so.
+//! Hooks of large calls: all of them are hooked, none of the others, and each kind of kernel does
+//! the work. A process of its own, because what is hooked stays so.
 #![cfg(target_arch = "x86_64")]
 
 use cachewise::hooks::{self, Hooks};

@@ -1,7 +1,8 @@
-//! Comparisons while another thread changes a buffer: what they return may be of before or after, but
-//! they read nothing outside and are led by nothing outside. The kernels have the same test.
+//! Comparisons while another thread changes a buffer: what they return may be of before or after,
+//! but they read nothing outside and are led by nothing outside. The kernels have the same test.
 //!
-//! What stands behind the buffers is an inaccessible page, or bytes that differ with the other sign.
+//! What stands behind the buffers is an inaccessible page, or bytes that differ with the other
+//! sign.
 #![cfg(target_os = "linux")]
 
 use cachewise::raw;
@@ -17,8 +18,8 @@ const LENGTHS: [usize; 20] =
 /// Bytes behind the buffers where they are not at the end of their page: more than the widest mask.
 const BEHIND: usize = 128;
 
-/// Changes of the result from call to call: more than in the kernels' test, since a block of four bytes
-/// is looked at again sooner.
+/// Changes of the result from call to call: more than in the kernels' test, since a block of four
+/// bytes is looked at again sooner.
 const CHANGES: usize = 20_000;
 /// Calls at most, where the writer hardly runs.
 const CALLS: usize = 400_000;

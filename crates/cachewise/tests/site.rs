@@ -1,5 +1,6 @@
-//! Named sites: bytes stay right whatever is tried, what is learned is read, saved and followed, and
-//! what cannot be used is told. Which way is found better is not asked: that depends on the machine.
+//! Named sites: bytes stay right whatever is tried, what is learned is read, saved and followed,
+//! and what cannot be used is told. Which way is found better is not asked: that depends on the
+//! machine.
 //!
 //! The children are this very test binary, run with one of the `child_` tests, which do nothing in
 //! an ordinary run: a process reads its section once.
@@ -211,8 +212,8 @@ fn a_user_without_a_directory_gets_one_and_only_when_something_is_saved() {
     assert_eq!(saved(&programs.join(own + ".program")).len(), 1);
 }
 
-/// A section cut short, one with a byte changed, one of an earlier version, nothing at all: what nobody
-/// can use any more is told once and does not keep the program from learning.
+/// A section cut short, one with a byte changed, one of an earlier version, nothing at all: what
+/// nobody can use any more is told once and does not keep the program from learning.
 #[test]
 fn a_damaged_section_is_set_aside_and_learning_goes_on() {
     let directory = tempfile::tempdir().expect("a directory");

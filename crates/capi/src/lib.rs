@@ -1,13 +1,13 @@
 //! `libcachewise.so` and `libcachewise.a`: the C interface, as `include/cachewise.h` describes it.
 //!
 //! On x86-64 the functions without a hint are the operation itself, by the macros of
-//! `cachewise::entry`: no jump leads there, and none through the global offset table. The others are
-//! a jump into `cachewise::raw`, or read what that crate decided. Nothing here can panic, and the
-//! libraries are built to abort rather than unwind should anything do so.
+//! `cachewise::entry`: no jump leads there, and none through the global offset table. The others
+//! are a jump into `cachewise::raw`, or read what that crate decided. Nothing here can panic, and
+//! the libraries are built to abort rather than unwind should anything do so.
 //!
-//! Built by itself in a profile that aborts on panic (`cargo build --release -p cachewise-capi`), it
-//! links neither the standard library nor anything else but libc. `cargo run -p xtask -- install`
-//! builds it so and puts header, libraries and pkg-config file where they belong.
+//! Built by itself in a profile that aborts on panic (`cargo build --release -p cachewise-capi`),
+//! it links neither the standard library nor anything else but libc. `cargo run -p xtask --
+//! install` builds it so and puts header, libraries and pkg-config file where they belong.
 #![no_std]
 #![warn(missing_docs)]
 

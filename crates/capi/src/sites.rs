@@ -16,7 +16,8 @@ const LARGE: usize = 64 << 10;
 #[repr(C)]
 pub struct CwSite {
     name: *const c_char,
-    /// The low and the high half of the name's number, where a size has 32 bits, once they are known.
+    /// The low and the high half of the name's number, where a size has 32 bits, once they are
+    /// known.
     number: [AtomicUsize; 2],
     length: AtomicUsize,
 }
@@ -141,8 +142,8 @@ pub struct CwSiteState {
 /// See `cachewise.h`.
 ///
 /// # Safety
-/// `site` is null, or made by `CW_SITE` with a name that ends in NUL; `state` is writable for as many
-/// bytes as its `size` says.
+/// `site` is null, or made by `CW_SITE` with a name that ends in NUL; `state` is writable for as
+/// many bytes as its `size` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_site_state(
     site: *mut CwSite,

@@ -162,8 +162,8 @@ impl fmt::Debug for Features {
     }
 }
 
-/// What CPUID says of this CPU that features and signatures are told by. Where a hypervisor traps the
-/// instruction each of these five takes microseconds, and a process that needs both asks once.
+/// What CPUID says of this CPU that features and signatures are told by. Where a hypervisor traps
+/// the instruction each of these five takes microseconds, and a process that needs both asks once.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Leaves {
@@ -196,9 +196,9 @@ impl Leaves {
         }
     }
 
-    /// The features that these say, and XCR0 of the operating system: Intel SDM volume 1 §13-15 (XCR0
-    /// test before AVX and AVX-512), volume 2A CPUID; AMD APM volume 3 appendix E for CLZERO (8000_0008
-    /// EBX bit 0).
+    /// The features that these say, and XCR0 of the operating system: Intel SDM volume 1 §13-15
+    /// (XCR0 test before AVX and AVX-512), volume 2A CPUID; AMD APM volume 3 appendix E for CLZERO
+    /// (8000_0008 EBX bit 0).
     #[must_use]
     pub fn features(&self) -> Features {
         let Leaves { leaf1, leaf7, extended8, .. } = self;

@@ -5,8 +5,8 @@
 //! neither untested nor unmeasured.
 //!
 //! A kernel is *complete*: it takes any length and any alignment and never touches a byte outside
-//! its buffers. On x86-64, kernels with non-temporal stores fence before they return; those that use MMX
-//! registers end in `emms`; those that use ymm or zmm registers end in `vzeroupper`.
+//! its buffers. On x86-64, kernels with non-temporal stores fence before they return; those that
+//! use MMX registers end in `emms`; those that use ymm or zmm registers end in `vzeroupper`.
 //!
 //! Names follow `operation.technique[.nt][.prefetch][.shape]`. The names that the source documents
 //! gave their routines are aliases ([`resolve`], [`resolve_pair`]).

@@ -54,8 +54,8 @@ pub(crate) mod plain {
         core::arch::naked_asm!("mov rcx, [rsp]", "jmp {}", sym mempcpy_from)
     }
 
-    /// The result is not the kernels', so the call cannot be left to the table, which would not know
-    /// where it came from.
+    /// The result is not the kernels', so the call cannot be left to the table, which would not
+    /// know where it came from.
     ///
     /// # Safety
     /// As [`memcpy`].
@@ -107,14 +107,14 @@ pub(crate) mod plain {
 
 #[cfg(target_arch = "x86_64")]
 mod exported {
-    //! The operations themselves, by the macros of `cachewise::entry`: the entry that most CPUs take,
-    //! and a jump to the others.
+    //! The operations themselves, by the macros of `cachewise::entry`: the entry that most CPUs
+    //! take, and a jump to the others.
     //!
-    //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack as
-    //! the callee expects it. `switch` stores a jump of five bytes over the first instruction, so
-    //! that one is five bytes at least: no thread can be between them. What is shorter has prefixes
-    //! in front (0x2E, a CS override) that change nothing in 64-bit mode (Intel SDM volume 1,
-    //! 3.3.7.1).
+    //! `rdi`, `rsi`, `rdx`, `rcx` hold the arguments (System V ABI); a tail jump leaves the stack
+    //! as the callee expects it. `switch` stores a jump of five bytes over the first instruction,
+    //! so that one is five bytes at least: no thread can be between them. What is shorter has
+    //! prefixes in front (0x2E, a CS override) that change nothing in 64-bit mode (Intel SDM volume
+    //! 1, 3.3.7.1).
 
     use super::plain;
     use cachewise::entry::ways::copy;

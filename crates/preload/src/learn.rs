@@ -1,17 +1,18 @@
 //! Large calls by the place they come from: learned, or followed as an earlier run has decided.
 //!
-//! - `CACHEWISE_PROGRAM=FILE` follows what the file, a program's section of the profile, has decided.
+//! - `CACHEWISE_PROGRAM=FILE` follows what the file, a program's section of the profile, has
+//!   decided.
 //! - `CACHEWISE_LEARN=1` learns in a program in service, at a cost of at most 2 % of each site's
 //!   time; `CACHEWISE_LEARN=trial` learns in a run that is there to learn. Both start from the file
-//!   and save to it: at exit, and in a call that comes more than `CACHEWISE_LEARN_SAVE` seconds (300
-//!   where it is not said) after the last time. Where no file is named it is the user's for this
-//!   program.
+//!   and save to it: at exit, and in a call that comes more than `CACHEWISE_LEARN_SAVE` seconds
+//!   (300 where it is not said) after the last time. Where no file is named it is the user's for
+//!   this program.
 //!
-//! Nothing of this is in the way of a program that asks for neither, and nothing in the way of small
-//! calls: the decision table sends large calls here (`cachewise::hooks`).
+//! Nothing of this is in the way of a program that asks for neither, and nothing in the way of
+//! small calls: the decision table sends large calls here (`cachewise::hooks`).
 //!
-//! - [`hook`] is where they arrive; [`modules`] knows what lies at an address; `cachewise::programs`
-//!   reads and writes the file; [`thread`] has each thread's clocks.
+//! - [`hook`] is where they arrive; [`modules`] knows what lies at an address;
+//!   `cachewise::programs` reads and writes the file; [`thread`] has each thread's clocks.
 
 mod hook;
 mod modules;
@@ -189,8 +190,8 @@ impl Learner {
                 false => Way::Temporal,
             };
             let learning = self.budget.is_some();
-            // Who only follows asks for no time: where the kernel's clock is not one that can be read
-            // by a program itself, that would be a system call.
+            // Who only follows asks for no time: where the kernel's clock is not one that can be
+            // read by a program itself, that would be a system call.
             let seed = if learning { hook::now() ^ (key.address() as u64) << 20 } else { 0 };
             state.meet(place, known, usual, learning, seed);
         });
@@ -223,7 +224,8 @@ impl Learner {
         }
         os::preserving_errno(|| {
             let epoch = self.epochs.of(self.here);
-            // There is nobody to tell in the middle of a program; what is undone is not in the file.
+            // There is nobody to tell in the middle of a program; what is undone is not in the
+            // file.
             let _ = self.store.save(self.sites, epoch, &self.modules, patience);
         });
     }

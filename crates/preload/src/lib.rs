@@ -8,8 +8,8 @@
 //! - [`entries`] has the exported functions, each the operation itself.
 //! - [`observed`] has what they become where `CACHEWISE_STATS` asks for statistics, and the one
 //!   function that every large call then goes through.
-//! - [`learn`] finds out, or follows what was found out before, which way the large calls of each call
-//!   site go.
+//! - [`learn`] finds out, or follows what was found out before, which way the large calls of each
+//!   call site go.
 //! - [`statistics`] counts, and prints at exit; [`switch`] changes the one set for the other;
 //!   [`os`] is what all that asks of Linux.
 //!

@@ -1,4 +1,5 @@
-//! What statistics and learning ask of Linux, by system call: nothing here allocates or takes a lock.
+//! What statistics and learning ask of Linux, by system call: nothing here allocates or takes a
+//! lock.
 
 use core::ffi::{CStr, c_int};
 #[cfg(target_arch = "x86_64")]
@@ -215,7 +216,8 @@ mod statistics {
         name: *const c_char,
     }
 
-    /// The module and symbol that an address lies in. Takes the dynamic linker's lock: at exit only.
+    /// The module and symbol that an address lies in. Takes the dynamic linker's lock: at exit
+    /// only.
     pub(crate) fn place(address: usize) -> Option<Place> {
         let text = |name: *const c_char| {
             // SAFETY: dladdr's promise: a string that ends in NUL and lives as long as the module.
@@ -234,7 +236,8 @@ mod statistics {
         // SAFETY: all zero is a Dl_info, and dladdr1 succeeded.
         let found = unsafe { found.assume_init() };
         Some(Place {
-            // What it has of the program itself is how it was called, and a server may have changed that.
+            // What it has of the program itself is how it was called, and a server may have changed
+            // that.
             module: text(map.name).filter(|name| !name.is_empty()),
             offset: address.wrapping_sub(map.address),
             symbol: text(found.dli_sname)

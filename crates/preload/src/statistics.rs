@@ -289,7 +289,8 @@ impl fmt::Display for Class {
     }
 }
 
-/// Which kernel does the sizes of a class, from the smallest to the largest: a class may have several.
+/// Which kernel does the sizes of a class, from the smallest to the largest: a class may have
+/// several.
 struct DoneBy(Operation, usize);
 
 impl fmt::Display for DoneBy {

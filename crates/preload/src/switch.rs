@@ -3,8 +3,8 @@
 //! The first instruction of each entry is overwritten by a jump. So a program that is not watched
 //! executes nothing for the possibility: no flag is tested, in no call. Each entry's first eight
 //! bytes are one aligned word and are stored at once, and no instruction begins inside those that
-//! change: a thread that is there already sees the old code or the new. A test reads the library for
-//! that.
+//! change: a thread that is there already sees the old code or the new. A test reads the library
+//! for that.
 //!
 //! A system that forbids a program to change its own code (SELinux's `execmod`) answers with an
 //! error, and there are no statistics.

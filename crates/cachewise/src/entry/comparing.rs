@@ -10,15 +10,15 @@
 //! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
-//! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing to
-//! mispredict, which costs more than all the rest. Its 32 bytes may reach beyond the buffers, never
-//! beyond the page that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where they would,
-//! before the table is filled, and under Valgrind, which knows about bytes rather than pages, there are
-//! the classes. What a mask leaves out is not read at all.
+//! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing
+//! to mispredict, which costs more than all the rest. Its 32 bytes may reach beyond the buffers,
+//! never beyond the page that they begin in: that is asked first ([`PAGE`](super::PAGE)). Where
+//! they would, before the table is filled, and under Valgrind, which knows about bytes rather than
+//! pages, there are the classes. What a mask leaves out is not read at all.
 //!
-//! *Then* is a branch: what comes before it is found equal first, so that the first difference found
-//! is the first there is, and buffers that differ early are not read to their end. Where the vectors
-//! of one test overlap, they are looked through in the order of their places.
+//! *Then* is a branch: what comes before it is found equal first, so that the first difference
+//! found is the first there is, and buffers that differ early are not read to their end. Where the
+//! vectors of one test overlap, they are looked through in the order of their places.
 //!
 //! Where a difference is comes from the registers that it was found in, never from a second look:
 //! another thread may have made the bytes equal since.
@@ -82,8 +82,8 @@ macro_rules! entry_compare_classes {
     };
 }
 
-/// Whether 32 bytes from a or b on leave a page: what the entries that read on ask first. 25 is for no
-/// bytes at all, 20 for bytes that would.
+/// Whether 32 bytes from a or b on leave a page: what the entries that read on ask first. 25 is for
+/// no bytes at all, 20 for bytes that would.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_page {
@@ -102,8 +102,8 @@ macro_rules! entry_compare_page {
     };
 }
 
-/// Two vectors of 64 bytes at places of both buffers: their differences in `$low` and `$high`, of which
-/// the second two include the first two, `$before`.
+/// Two vectors of 64 bytes at places of both buffers: their differences in `$low` and `$high`, of
+/// which the second two include the first two, `$before`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_differences {
@@ -214,8 +214,8 @@ macro_rules! entry_compare_evex {
             $crate::entry_differences!("rdi", "rsi", " + 128", 2),
             "mov r9d, 128\n",
             "jnz 48f\n",
-            // The last 256 bytes begin at rcx; rsi is b less a. What is known to be equal ends at rdi,
-            // beyond 512 bytes at an aligned place.
+            // The last 256 bytes begin at rcx; rsi is b less a. What is known to be equal ends at
+            // rdi, beyond 512 bytes at an aligned place.
             "lea rcx, [rdi + rdx - 256]\n",
             "sub rsi, rdi\n",
             "add rdi, 256\n",
@@ -368,8 +368,8 @@ macro_rules! entry_compare_way {
             "23:\n", // 33 and more
             "cmp rdx, 128\n",
             "ja 39f\n",
-            // Nobody has filled the table yet: a program that only makes short comparisons would stay
-            // with these otherwise.
+            // Nobody has filled the table yet: a program that only makes short comparisons would
+            // stay with these otherwise.
             "cmp byte ptr [rip + {rows} + {row} * {row_bytes} + 8], 0\n",
             "je 39f\n",
             // 32 bytes at r8, at most at r9: the last 32.
@@ -457,8 +457,8 @@ macro_rules! entry_compare_way {
             "\n",
             "vzeroupper\n",
             "ret\n",
-            // 257 and more: from the last aligned place of what is known to be equal to the last 128
-            // bytes, r9, and at most 127 bytes into them. rsi is b less a.
+            // 257 and more: from the last aligned place of what is known to be equal to the last
+            // 128 bytes, r9, and at most 127 bytes into them. rsi is b less a.
             ".p2align 6\n",
             "33:\n",
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
@@ -486,8 +486,9 @@ macro_rules! entry_compare_way {
             "sub rdi, -128\n",
             "cmp rdi, r9\n",
             "jb 34b\n",
-            // What is left is all of the last 128 bytes or no more than 64 or 32 of them: half of all
-            // loads straddle lines where the buffers lie differently, so none is made for nothing.
+            // What is left is all of the last 128 bytes or no more than 64 or 32 of them: half of
+            // all loads straddle lines where the buffers lie differently, so none is made for
+            // nothing.
             "sub rdi, r9\n",
             "cmp edi, 96\n",
             "jae 36f\n",
@@ -751,8 +752,8 @@ macro_rules! entry_compare_apart {
     };
 }
 
-/// What is near the first class of a `memcmp`: 25 for no bytes, 57 where eax has a bit for each byte
-/// that differs.
+/// What is near the first class of a `memcmp`: 25 for no bytes, 57 where eax has a bit for each
+/// byte that differs.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_near {

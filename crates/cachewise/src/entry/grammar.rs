@@ -1,4 +1,5 @@
-//! What the entries are written in: vectors of five kinds, groups of them, and the jump into the table.
+//! What the entries are written in: vectors of five kinds, groups of them, and the jump into the
+//! table.
 //!
 //! | kind | registers | bytes | leaves |
 //! |---|---|---|---|
@@ -102,8 +103,8 @@ macro_rules! entry_mask {
 }
 
 /// The sizes that are the C library's: a jump to its routine, the one of that number in
-/// [`ROUTINES`](crate::entry::ROUTINES). `$n` is the register of the size, `$row` the operand with the row's
-/// number, `$arguments` what makes the routine's arguments of the operation's.
+/// [`ROUTINES`](crate::entry::ROUTINES). `$n` is the register of the size, `$row` the operand with
+/// the row's number, `$arguments` what makes the routine's arguments of the operation's.
 ///
 /// Handing over by the table costs a look-up and a jump more: 6 to 9 % of a call of 2 KiB.
 #[doc(hidden)]
@@ -152,8 +153,8 @@ macro_rules! entry_through_the_table {
             "2:\n",
             "lea r8, [rip + {rows} + {row} * {row_bytes}]\n",
             "movzx ecx, byte ptr [r8 + rcx]\n",
-            // What fills the table is jumped to by its distance: where a resolver of another library
-            // calls before this one is relocated, there are no addresses in any table yet.
+            // What fills the table is jumped to by its distance: where a resolver of another
+            // library calls before this one is relocated, there are no addresses in any table yet.
             ".hidden {boot}\n",
             "test ecx, ecx\n",
             "jz {boot}\n",
@@ -178,9 +179,9 @@ macro_rules! entry_through_the_table {
 /// The first instructions of a function that is one operation: to the entry that was chosen, unless
 /// that is `avx512vl.masked`, which follows. The first instruction is seven bytes long.
 ///
-/// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may come
-/// before the library is relocated, and costs a twentieth of a small copy where the pointer cost a
-/// fifth (`docs/decisions/entry-stubs.md`).
+/// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may
+/// come before the library is relocated, and costs a twentieth of a small copy where the pointer
+/// cost a fifth (`docs/decisions/entry-stubs.md`).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_choice {

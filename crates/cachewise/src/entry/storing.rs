@@ -13,12 +13,13 @@
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
 //! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
-//! which overlap where the size is not the class's largest. Nothing branches but on the class; in that
-//! of 4 to 15 bytes the place of the inner blocks is computed. All loads of a class come before its
-//! first store, and the loop asks for the direction, so that a copy is also a move up to the table.
+//! which overlap where the size is not the class's largest. Nothing branches but on the class; in
+//! that of 4 to 15 bytes the place of the inner blocks is computed. All loads of a class come
+//! before its first store, and the loop asks for the direction, so that a copy is also a move up to
+//! the table.
 //!
-//! In all of them rax holds what is returned from the first instruction on, which is three bytes long
-//! (who wants another value enters behind it), and nothing touches the stack.
+//! In all of them rax holds what is returned from the first instruction on, which is three bytes
+//! long (who wants another value enters behind it), and nothing touches the stack.
 
 /// A copy or a move of 0 to 15 bytes, at label 22.
 #[doc(hidden)]
@@ -77,8 +78,8 @@ macro_rules! entry_copy_two {
 }
 
 /// A copy of more than two vectors, from label 23 on. `$after_four` and `$after_eight` stand where
-/// more than four or eight are left, and may go to label 27 for the table; `$longer` is what follows
-/// for more than eight, of which the first two are in 0 and 1 and the last two in 6 and 7.
+/// more than four or eight are left, and may go to label 27 for the table; `$longer` is what
+/// follows for more than eight, of which the first two are in 0 and 1 and the last two in 6 and 7.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_many {
@@ -132,9 +133,10 @@ macro_rules! entry_copy_loops {
             "sub rcx, rsi\n",
             "cmp rcx, rdx\n",
             "jb 37f\n",
-            // Downwards as well where the destination lies less than 256 bytes above a multiple of 4096
-            // from the source, as in glibc: upwards each load would meet a store just made whose
-            // lower twelve bits are its own. r8 is 1 where the source starts inside the destination.
+            // Downwards as well where the destination lies less than 256 bytes above a multiple of
+            // 4096 from the source, as in glibc: upwards each load would meet a store just made
+            // whose lower twelve bits are its own. r8 is 1 where the source starts inside the
+            // destination.
             "lea r8, [rcx + rdx]\n",
             "xor r8, rcx\n",
             "shr r8, 63\n",
@@ -142,8 +144,8 @@ macro_rules! entry_copy_loops {
             "add ecx, r8d\n",
             "jz 37f\n",
             $crate::entry_group!(load $kind "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
-            // From the first aligned place behind dst to the last four vectors, rcx, and up to three
-            // and a bit of them into these.
+            // From the first aligned place behind dst to the last four vectors, rcx, and up to
+            // three and a bit of them into these.
             "lea rcx, [rdi + rdx - 4 * ",
             $crate::entry_width!($kind),
             "]\n",
@@ -355,8 +357,8 @@ macro_rules! entry_put {
 }
 
 /// A fill of more than two vectors, from label 23 on; as `entry_copy_many`. `$n` is the register of
-/// the size, `$splat` what brings the byte into register 0. Upwards, so that stores to one line follow
-/// each other.
+/// the size, `$splat` what brings the byte into register 0. Upwards, so that stores to one line
+/// follow each other.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_many {
@@ -393,8 +395,8 @@ macro_rules! entry_fill_many {
     };
 }
 
-/// The loop of a fill: aligned steps from the last aligned place in the first four vectors up to the
-/// last four, those. A store that straddles lines costs two.
+/// The loop of a fill: aligned steps from the last aligned place in the first four vectors up to
+/// the last four, those. A store that straddles lines costs two.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_loop {
@@ -493,8 +495,8 @@ macro_rules! entry_fill_two {
 }
 
 /// All of a fill's or a zero's text in one entry. `$byte` says how the byte comes into registers:
-/// `entry_splat_byte` or `entry_splat_zero`; `$limit` is what asks before more than 256 bytes are done
-/// here, and goes to label 27 for the table.
+/// `entry_splat_byte` or `entry_splat_zero`; `$limit` is what asks before more than 256 bytes are
+/// done here, and goes to label 27 for the table.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_way {

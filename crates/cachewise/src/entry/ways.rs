@@ -1,5 +1,5 @@
-//! The entries, each a function by itself, and what leads to those that do not follow in the exported
-//! functions.
+//! The entries, each a function by itself, and what leads to those that do not follow in the
+//! exported functions.
 
 use super::{Entry, Operation, place};
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
@@ -20,9 +20,9 @@ macro_rules! entry_copy {
     };
 }
 
-/// A copy from one entry on. Buffers that overlap are a move beyond what is done here, as they are in
-/// glibc on x86-64, whose `memcpy` programs have come to depend on: dst - src or src - dst is below n,
-/// both modulo 2^64.
+/// A copy from one entry on. Buffers that overlap are a move beyond what is done here, as they are
+/// in glibc on x86-64, whose `memcpy` programs have come to depend on: dst - src or src - dst is
+/// below n, both modulo 2^64.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_in {
@@ -138,7 +138,8 @@ macro_rules! entry_equal {
     };
 }
 
-/// An operation's module: its entries, and `other`, which leads to those below [`MASKED`](super::MASKED).
+/// An operation's module: its entries, and `other`, which leads to those below
+/// [`MASKED`](super::MASKED).
 macro_rules! operation {
     ($(#[$doc:meta])* $module:ident, $operation:ident, $type:ident, $in:ident,
         ($($argument:ident: $kind:ty),*) -> $result:ty) => {

@@ -1,5 +1,5 @@
-//! Files that are read whole, paths, clocks, and lists in pages: what keeping a program's section asks
-//! of Linux beside `saving.rs`.
+//! Files that are read whole, paths, clocks, and lists in pages: what keeping a program's section
+//! asks of Linux beside `saving.rs`.
 
 use super::{Errno, File, Scratch, checked};
 use core::ffi::CStr;
@@ -96,8 +96,9 @@ pub fn program(into: &mut [u8]) -> &[u8] {
     path.strip_suffix(b" (deleted)").unwrap_or(path)
 }
 
-/// The path of the file that was executed, behind all links: the script where there was one, else the
-/// program. To be asked early: a relative path means another file once the program has gone elsewhere.
+/// The path of the file that was executed, behind all links: the script where there was one, else
+/// the program. To be asked early: a relative path means another file once the program has gone
+/// elsewhere.
 pub(crate) fn executed(into: &mut [u8]) -> &[u8] {
     // SAFETY: always callable; reads the auxiliary vector.
     let name = unsafe { libc::getauxval(libc::AT_EXECFN) } as *const core::ffi::c_char;

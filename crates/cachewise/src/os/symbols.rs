@@ -1,14 +1,15 @@
 //! Names looked up in the objects of this process without a lock of the dynamic linker's that is
 //! held while code of others runs, and without allocating.
 //!
-//! ELF gABI, "Dynamic Section" and "Symbol Table"; the hash table is GNU's (binutils, `--hash-style=
-//! gnu`), the only one that distributions still write everywhere. An object without it is passed over.
+//! ELF gABI, "Dynamic Section" and "Symbol Table"; the hash table is GNU's (binutils,
+//! `--hash-style= gnu`), the only one that distributions still write everywhere. An object without
+//! it is passed over.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 
-/// The addresses of these functions' next definitions behind the object that `own` lies in; from the
-/// first object on where there is none behind. All or nothing.
+/// The addresses of these functions' next definitions behind the object that `own` lies in; from
+/// the first object on where there is none behind. All or nothing.
 pub(crate) fn next_definitions<const N: usize>(
     names: [&CStr; N],
     own: usize,

@@ -30,9 +30,9 @@ const LIBC_VERSION: u32 = 2;
 /// Stands in a decision where a kernel's name would, and leaves the sizes to the C library.
 pub const LIBC: &str = "libc";
 
-/// From this size on [`LIBC`] is the C library's own routine, and without a profile large stores are;
-/// below it, handing a call over costs more than it gains, and [`LIBC`] is what the library does
-/// without a profile.
+/// From this size on [`LIBC`] is the C library's own routine, and without a profile large stores
+/// are; below it, handing a call over costs more than it gains, and [`LIBC`] is what the library
+/// does without a profile.
 pub const LIBC_FROM: u64 = 2048;
 
 /// The largest profile that is read.

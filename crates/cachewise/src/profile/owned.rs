@@ -126,7 +126,8 @@ impl Profile {
         Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))
     }
 
-    /// The profile as text, in the newest format version. Control characters in free text become spaces.
+    /// The profile as text, in the newest format version. Control characters in free text become
+    /// spaces.
     ///
     /// The decisions are written as they are: [`parse`](Profile::parse) says what is wrong with
     /// them, and [`write_atomic`](Profile::write_atomic) asks it first.

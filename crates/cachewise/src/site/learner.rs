@@ -352,8 +352,8 @@ impl Thread {
     }
 }
 
-/// Runs `body` with this thread's clocks; a signal handler that finds them in use, and a thread that
-/// finds no place, with clocks that do not run.
+/// Runs `body` with this thread's clocks; a signal handler that finds them in use, and a thread
+/// that finds no place, with clocks that do not run.
 fn with_clocks<T>(epoch: u32, body: impl FnOnce(&mut Clocks) -> T) -> T {
     // SAFETY: always callable.
     let me = unsafe { libc::__errno_location() } as usize;

@@ -1,5 +1,5 @@
-//! Comparisons of at most 128 bytes, for targets whose entries are not written out. Blocks of sixteen
-//! bytes are numbers here: their exclusive or is zero where they are equal.
+//! Comparisons of at most 128 bytes, for targets whose entries are not written out. Blocks of
+//! sixteen bytes are numbers here: their exclusive or is zero where they are equal.
 
 use super::load;
 

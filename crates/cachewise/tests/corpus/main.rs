@@ -1,5 +1,5 @@
-//! Replays `fuzz/corpus/profile/*` through the function that the fuzzer runs. What a fuzzer finds becomes a
-//! test by copying its file there.
+//! Replays `fuzz/corpus/profile/*` through the function that the fuzzer runs. What a fuzzer finds
+//! becomes a test by copying its file there.
 #![cfg(feature = "std")]
 
 mod replay;

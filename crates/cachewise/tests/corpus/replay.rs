@@ -1,5 +1,5 @@
-//! A profile of any bytes: refused, or read, written and read again as the same. The fuzz target and
-//! `cargo test` both run this.
+//! A profile of any bytes: refused, or read, written and read again as the same. The fuzz target
+//! and `cargo test` both run this.
 
 use cachewise::profile::{Profile, fnv1a64};
 

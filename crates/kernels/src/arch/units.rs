@@ -30,8 +30,9 @@ pub(super) trait Body {
     /// Copies `units` >= 1 units, ascending.
     ///
     /// # Safety
-    /// `dst` is aligned and writable, `src` readable for the units, and for [`MARGIN`](Body::MARGIN)
-    /// bytes on both sides of them; if they overlap, the destination starts below the source.
+    /// `dst` is aligned and writable, `src` readable for the units, and for
+    /// [`MARGIN`](Body::MARGIN) bytes on both sides of them; if they overlap, the destination
+    /// starts below the source.
     unsafe fn up(dst: *mut u8, src: *const u8, units: usize);
 
     /// Copies `units` >= 1 units that end at these places, descending.

@@ -1,8 +1,8 @@
 //! 32-bit x86, on whose CPUs the source documents measured: their routines, and what stands beside
 //! them there. Measured, never deployed.
 //!
-//! Edges are copied by `rep movsb`. `esi` belongs to the compiler, which no operand of `asm!` may name;
-//! so string instructions find the source in `edx` and give `esi` back.
+//! Edges are copied by `rep movsb`. `esi` belongs to the compiler, which no operand of `asm!` may
+//! name; so string instructions find the source in `edx` and give `esi` back.
 
 use crate::isa::Features;
 use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
@@ -83,8 +83,8 @@ zero! {
     zero_sse2_nt: fill_sse2_nt;
 }
 
-/// A copy whose destination is aligned to `$align` first, then whole lines by pairs of one load and one
-/// store, `$ahead` at the beginning of each, then `$end`, then the rest.
+/// A copy whose destination is aligned to `$align` first, then whole lines by pairs of one load and
+/// one store, `$ahead` at the beginning of each, then `$end`, then the rest.
 macro_rules! copy {
     ($($name:ident: align $align:literal, $load:literal $store:literal
         [$($register:literal $at:literal)+], ahead $ahead:literal, end $end:literal;)+) => {$(

@@ -1,7 +1,8 @@
 //! Compare and equal while another thread changes a buffer: what they return may be of before or
 //! after, but they read nothing outside and are led by nothing outside.
 //!
-//! What stands behind the buffers is an inaccessible page, or bytes that differ with the other sign.
+//! What stands behind the buffers is an inaccessible page, or bytes that differ with the other
+//! sign.
 
 use crate::runner;
 use crate::support::guarded::Guarded;
@@ -13,7 +14,8 @@ use std::thread;
 /// The end of each branch of the vector kernels: alone, two overlapping, one to eight vectors.
 const LENGTHS: [usize; 12] = [3, 7, 15, 31, 33, 63, 65, 127, 129, 256, 512, 1100];
 
-/// Bytes behind the buffers where they are not at the end of their memory: more than the widest mask.
+/// Bytes behind the buffers where they are not at the end of their memory: more than the widest
+/// mask.
 const BEHIND: usize = 128;
 
 /// Changes of the result from call to call: enough that a kernel that looks twice meets the writer
@@ -21,8 +23,8 @@ const BEHIND: usize = 128;
 const CHANGES: usize = 2000;
 /// Calls at most, where the writer hardly runs.
 const CALLS: usize = 200_000;
-/// The same on one CPU, where the writer only runs while the comparison does not: the two never meet,
-/// and only what a comparison returns is looked at.
+/// The same on one CPU, where the writer only runs while the comparison does not: the two never
+/// meet, and only what a comparison returns is looked at.
 const CALLS_ALONE: usize = 100;
 
 #[test]

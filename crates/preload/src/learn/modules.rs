@@ -1,8 +1,8 @@
 //! The modules that call sites lie in: which file, identified by what is in it, so that a site is
 //! known again wherever the next process loads it.
 //!
-//! Which module an address lies in is asked of `_dl_find_object` (glibc 2.35), which takes no lock and
-//! may be called anywhere; where a C library has none, sites are learned but not kept.
+//! Which module an address lies in is asked of `_dl_find_object` (glibc 2.35), which takes no lock
+//! and may be called anywhere; where a C library has none, sites are learned but not kept.
 
 use crate::os;
 use cachewise_learn::section::{self, fnv1a64};
@@ -58,8 +58,8 @@ unsafe impl Sync for Module {}
 /// All modules that a site was met in.
 pub(super) struct Modules {
     find: Option<FindObject>,
-    /// The program's own path: it has none in the dynamic linker's list, and in its middle the system is
-    /// not to be asked.
+    /// The program's own path: it has none in the dynamic linker's list, and in its middle the
+    /// system is not to be asked.
     program: &'static [u8],
     own: (usize, usize),
     list: &'static [Module; MODULES],
@@ -176,8 +176,8 @@ impl cachewise::programs::Modules for Modules {
 
     fn id(&self, number: u32) -> Option<&str> {
         let id = self.text(number)?.id();
-        // Another module has its place now, and what was called last from there: of which of the two that
-        // is known, nobody can say.
+        // Another module has its place now, and what was called last from there: of which of the
+        // two that is known, nobody can say.
         let start = self.list.get(number as usize)?.start.load(Ordering::Relaxed);
         if let Some(found) = self.find(start) {
             let mut there = [0; ID_BYTES];
@@ -236,8 +236,8 @@ fn identify(found: &FoundObject, into: &mut [u8; ID_BYTES]) -> Option<usize> {
     Some(1 + digits(&fnv1a64(headers).to_be_bytes(), rest))
 }
 
-/// Hexadecimal digits of bytes, as many as fit; how many. By hand: what formats numbers takes more of a
-/// stack than a signal handler may have.
+/// Hexadecimal digits of bytes, as many as fit; how many. By hand: what formats numbers takes more
+/// of a stack than a signal handler may have.
 fn digits(bytes: &[u8], into: &mut [u8]) -> usize {
     let digit = |half: u8| if half < 10 { b'0' + half } else { b'a' + half - 10 };
     let halves = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);

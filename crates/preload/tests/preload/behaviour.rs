@@ -32,8 +32,9 @@ fn at_every_moment_of_a_process() {
     }
 }
 
-/// The dynamic linker relocates what `LD_PRELOAD` names behind all libraries of the program. One library
-/// refers to a function of another, whose resolver copies, and finds this one as it lies in its file.
+/// The dynamic linker relocates what `LD_PRELOAD` names behind all libraries of the program. One
+/// library refers to a function of another, whose resolver copies, and finds this one as it lies in
+/// its file.
 #[test]
 fn in_a_resolver_before_it_is_relocated() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -65,9 +66,9 @@ fn in_a_resolver_before_it_is_relocated() {
     assert_eq!(text(&run(&mut preloaded(&program)).stdout), "42\n");
 }
 
-/// The same program without the library says what is right. It is bound when it is loaded: to find a
-/// function at its first call takes the dynamic linker more of a stack than there is, on a CPU with
-/// AVX-512, whatever the function.
+/// The same program without the library says what is right. It is bound when it is loaded: to find
+/// a function at its first call takes the dynamic linker more of a stack than there is, on a CPU
+/// with AVX-512, whatever the function.
 #[test]
 fn where_there_is_least_room() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -80,7 +81,8 @@ fn where_there_is_least_room() {
         command.env("CACHEWISE_STATS", statistics);
         assert_eq!(text(&edges(command, "512")), expected);
     }
-    // What is known of a site is looked up at its first call, for which docs/preload.md asks for this.
+    // What is known of a site is looked up at its first call, for which docs/preload.md asks for
+    // this.
     let room = "1536";
     let file = directory.path().join("edges.program");
     let learn = |mut command: Command| {

@@ -190,7 +190,8 @@ fn no_exported_function_leads_back_to_itself() {
                 "{name} calls through the procedure linkage table"
             );
             let (start, target_name) = code.function_at(target).expect("a function");
-            // After the room is checked, a function is the other, by a jump that nothing can redirect.
+            // After the room is checked, a function is the other, by a jump that nothing can
+            // redirect.
             let checked = *name == format!("__{target_name}_chk");
             assert!(checked || !exported.contains(&start), "{name} leads to {target_name}");
             if !is_end(target_name) {
@@ -201,10 +202,10 @@ fn no_exported_function_leads_back_to_itself() {
     assert!(seen.len() > kernels + exported.len(), "nothing was followed");
 }
 
-/// A call is the operation from its first instructions on: the entry is asked for, two branches lead
-/// to the others, and then comes the test of the size. Where the room is checked, that comes first and
-/// a jump to the operation second; `mempcpy` tests the size first of all. And the first instruction,
-/// which `switch` replaces by one of five bytes in a single store, is as long as that.
+/// A call is the operation from its first instructions on: the entry is asked for, two branches
+/// lead to the others, and then comes the test of the size. Where the room is checked, that comes
+/// first and a jump to the operation second; `mempcpy` tests the size first of all. And the first
+/// instruction, which `switch` replaces by one of five bytes in a single store, is as long as that.
 #[test]
 fn an_exported_function_begins_with_the_way_in_and_the_test_of_the_size() {
     let bytes = bytes();

@@ -1,6 +1,6 @@
-//! Programs whose best way is known (`tests/c/known.c`), learned: their output is the same, what they
-//! try stays within its bound, and their site is found by name. Whether the answer is right depends on
-//! a quiet machine and is no test's: `cargo run -p xtask -- learn-known`.
+//! Programs whose best way is known (`tests/c/known.c`), learned: their output is the same, what
+//! they try stays within its bound, and their site is found by name. Whether the answer is right
+//! depends on a quiet machine and is no test's: `cargo run -p xtask -- learn-known`.
 
 use crate::support::{compile, plain, preloaded_two_ways, run, text};
 use cachewise_learn::section::Section;

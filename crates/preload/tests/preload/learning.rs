@@ -1,6 +1,6 @@
-//! `CACHEWISE_LEARN` and `CACHEWISE_PROGRAM`: bytes stay right whatever is tried, what is learned is
-//! saved and followed, and what cannot be used is told. Which way is found better is not asked here:
-//! that depends on the machine (`cargo run -p xtask -- learn-programs`).
+//! `CACHEWISE_LEARN` and `CACHEWISE_PROGRAM`: bytes stay right whatever is tried, what is learned
+//! is saved and followed, and what cannot be used is told. Which way is found better is not asked
+//! here: that depends on the machine (`cargo run -p xtask -- learn-programs`).
 
 use crate::support::{compile, plain, preloaded_two_ways, run, text};
 use cachewise_learn::section::{Section, write_end};
@@ -347,7 +347,8 @@ fn a_module_in_anothers_place_has_its_own_identity() {
     if told != "the same place\n" {
         return eprintln!("not seen: the second was loaded elsewhere");
     }
-    // The first was called 30 times, the second 50. Whose the sum is nobody can say: it is not saved.
+    // The first was called 30 times, the second 50. Whose the sum is nobody can say: it is not
+    // saved.
     assert!(!file.exists(), "{}", std::fs::read_to_string(&file).expect("it exists"));
     // In a place of its own each is known.
     let mut command = preloaded_two_ways(&program);

@@ -1,4 +1,5 @@
-//! What a program asks of the system once `main` has begun, in every mode: `docs/preload.md` lists it.
+//! What a program asks of the system once `main` has begun, in every mode: `docs/preload.md` lists
+//! it.
 
 use crate::learning::decide;
 use crate::support::{compile, preloaded_two_ways, run, text};

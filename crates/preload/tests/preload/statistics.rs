@@ -79,8 +79,8 @@ fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
     check(&std::fs::read_to_string(directory.path().join("counts")).expect("the counts"));
 }
 
-/// A server that calls itself something else (`redis-server *:6379`), and one at a fixed address: what is
-/// printed is what `addr2line` takes.
+/// A server that calls itself something else (`redis-server *:6379`), and one at a fixed address:
+/// what is printed is what `addr2line` takes.
 #[test]
 fn call_sites_are_named_by_their_file_whatever_the_program_calls_itself() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -61,8 +61,8 @@ pub fn plain(program: &Path) -> Command {
     command
 }
 
-/// A profile with two ways: for data that nobody reads from 256 KiB on, and by itself from 8 MiB on. What
-/// is computed from the caches has them only for sizes that depend on the machine.
+/// A profile with two ways: for data that nobody reads from 256 KiB on, and by itself from 8 MiB
+/// on. What is computed from the caches has them only for sizes that depend on the machine.
 pub fn two_ways() -> &'static Path {
     static WRITTEN: OnceLock<PathBuf> = OnceLock::new();
     WRITTEN.get_or_init(|| {

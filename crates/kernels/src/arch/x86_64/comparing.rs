@@ -18,8 +18,8 @@
 
 use super::vector::{ComparingVector, Vector};
 
-/// The signed difference of the first differing bytes, given the mask of differing bytes there, which
-/// is not 0.
+/// The signed difference of the first differing bytes, given the mask of differing bytes there,
+/// which is not 0.
 #[inline(always)]
 unsafe fn first_difference(a: *const u8, b: *const u8, mask: u64) -> i32 {
     let at = mask.trailing_zeros() as usize;
@@ -27,10 +27,11 @@ unsafe fn first_difference(a: *const u8, b: *const u8, mask: u64) -> i32 {
     unsafe { i32::from(a.add(at).read()) - i32::from(b.add(at).read()) }
 }
 
-/// The signed difference of the first differing bytes among four vectors; `None` where all are equal.
+/// The signed difference of the first differing bytes among four vectors; `None` where all are
+/// equal.
 ///
-/// The place comes from the bytes that were compared, not from a second look at them: another thread
-/// may have made them equal since, and no place would be left.
+/// The place comes from the bytes that were compared, not from a second look at them: another
+/// thread may have made them equal since, and no place would be left.
 #[inline(always)]
 unsafe fn difference_among_4<V: ComparingVector>(a: *const u8, b: *const u8) -> Option<i32> {
     // SAFETY: the caller vouches for four vectors.
