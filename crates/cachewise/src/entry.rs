@@ -5,7 +5,7 @@
 //! An operation has several, for CPUs that differ: `sse2`, `avx2`, `avx512vl`, which needs no
 //! `vzeroupper`, and `avx512vl.masked`, whose masks take the place of branches on small sizes. They
 //! are written from one description: vectors and groups of them in `grammar.rs`, size classes in
-//! `storing.rs` and `comparing.rs`. [`variants`] names them, so that each can be called, measured
+//! `storing.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
 //! One byte per operation, [`WAYS`], says which is in use: `avx512vl.masked` follows the test of it
@@ -24,6 +24,8 @@
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod comparing;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+mod differing;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod grammar;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]

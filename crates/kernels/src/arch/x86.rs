@@ -112,12 +112,7 @@ macro_rules! copy {
                         inout("edi") dst.wrapping_add(head) => _,
                         inout("edx") src.wrapping_add(head) => _,
                         inout("ecx") lines => _,
-                        out("eax") _,
-                        out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-                        out("mm0") _, out("mm1") _, out("mm2") _, out("mm3") _,
-                        out("mm4") _, out("mm5") _, out("mm6") _, out("mm7") _,
-                        out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                        out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                        clobber_abi("C"),
                         options(nostack),
                     );
                 }
@@ -177,11 +172,7 @@ macro_rules! fill {
                         inout("edi") dst.wrapping_add(head) => _,
                         inout("ecx") lines => _,
                         in("eax") u32::from(byte as u8) * 0x0101_0101,
-                        out("xmm0") _,
-                        out("mm0") _, out("mm1") _, out("mm2") _, out("mm3") _,
-                        out("mm4") _, out("mm5") _, out("mm6") _, out("mm7") _,
-                        out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                        out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                        clobber_abi("C"),
                         options(nostack),
                     );
                 }

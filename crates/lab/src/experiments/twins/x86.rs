@@ -50,11 +50,7 @@ macro_rules! copy_lines {
                     inout("rcx") lines => _,
                     in("rax") elsewhere,
                     inout("rdx") 0_u64 => _,
-                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-                    out("mm0") _, out("mm1") _, out("mm2") _, out("mm3") _,
-                    out("mm4") _, out("mm5") _, out("mm6") _, out("mm7") _,
-                    out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                    out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                    clobber_abi("C"),
                     options(nostack),
                 );
             }

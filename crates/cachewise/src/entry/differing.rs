@@ -1,0 +1,331 @@
+//! What a comparison returns: where buffers were found to differ, and the sizes that end at once.
+//! `comparing.rs` has what finds it, and says which registers the difference is in by the label.
+
+/// Where the buffers of [`entry_compare_evex`] differ.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_evex_apart {
+    () => {
+        concat!(
+            // The first vector, the last of 32, the last of 64.
+            "42:\n",
+            "xor r8d, r8d\n",
+            "jmp 50f\n",
+            "43:\n",
+            "lea r8, [rdx - 32]\n",
+            "jmp 50f\n",
+            "44:\n",
+            "lea r8, [rdx - 64]\n",
+            "jmp 50f\n",
+            // The last vector of the 256 bytes at rcx, and the last two; rsi is b less a.
+            "53:\n",
+            "lea rdi, [rcx + 192]\n",
+            "add rsi, rdi\n",
+            "xor r8d, r8d\n",
+            "jmp 50f\n",
+            "45:\n",
+            "lea rdi, [rcx + 128]\n",
+            // Four of 64: two from the start, two from r9 on.
+            "46:\n",
+            "add rsi, rdi\n",
+            "mov r9d, 128\n",
+            "48:\n",
+            "xor r8d, r8d\n",
+            "vptestmb k1, zmm20, zmm20\n",
+            "kmovq rax, k1\n",
+            "test rax, rax\n",
+            "jnz 50f\n",
+            "vptestmb k1, zmm21, zmm21\n",
+            "kmovq rax, k1\n",
+            "mov r8d, 64\n",
+            "test rax, rax\n",
+            "jnz 50f\n",
+            "vptestmb k1, zmm22, zmm22\n",
+            "kmovq rax, k1\n",
+            "mov r8, r9\n",
+            "test rax, rax\n",
+            "jnz 50f\n",
+            "vptestmb k1, zmm23, zmm23\n",
+            "kmovq rax, k1\n",
+            "lea r8, [r9 + 64]\n",
+            "50:\n",
+            "tzcnt rcx, rax\n",
+            "add r8, rcx\n",
+            "movzx eax, byte ptr [rdi + r8]\n",
+            "movzx ecx, byte ptr [rsi + r8]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// Where the buffers of `entry_compare_classes` differ; on to label 50.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_classes_apart {
+    () => {
+        concat!(
+            // Blocks of 4 at 0, rcx, r8 - 4 and rdx - 4; eax has what differs in the first.
+            "55:\n",
+            "xor r10d, r10d\n",
+            "test eax, eax\n",
+            "jnz 51f\n",
+            "mov r10, rcx\n",
+            "mov eax, [rdi + rcx]\n",
+            "xor eax, [rsi + rcx]\n",
+            "jnz 51f\n",
+            "lea r10, [r8 - 4]\n",
+            "mov eax, [rdi + r10]\n",
+            "xor eax, [rsi + r10]\n",
+            "jnz 51f\n",
+            "lea r10, [rdx - 4]\n",
+            "mov eax, [rdi + r10]\n",
+            "xor eax, [rsi + r10]\n",
+            "jz 52f\n", // another thread has made them equal since they were found to differ
+            "51:\n",
+            "tzcnt eax, eax\n",
+            "shr eax, 3\n",
+            "add r10, rax\n",
+            "movzx eax, byte ptr [rdi + r10]\n",
+            "movzx ecx, byte ptr [rsi + r10]\n",
+            "sub eax, ecx\n",
+            "52:\n",
+            "ret\n",
+            // Two vectors of 16, at r8 and r9.
+            "40:\n",
+            "xor r8d, r8d\n",
+            "lea r9, [rdx - 16]\n",
+            "47:\n",
+            "pmovmskb eax, xmm0\n",
+            "sub eax, 0xFFFF\n",
+            "jnz 50f\n",
+            "pmovmskb eax, xmm1\n",
+            "mov r8, r9\n",
+            "sub eax, 0xFFFF\n",
+            "jmp 50f\n",
+        )
+    };
+}
+
+/// Where the buffers differ, for `memcmp` in one entry.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_apart {
+    (sse2) => {
+        concat!(
+            $crate::entry_compare_classes_apart!(),
+            "41:\n",
+            "lea r9, [r8 + 16]\n",
+            "jmp 47b\n",
+            $crate::entry_compare_apart!(last),
+        )
+    };
+    (avx2) => {
+        concat!(
+            $crate::entry_compare_classes_apart!(),
+            // The last one of 32 and the last two of the 128 bytes at r9; rsi is b less a.
+            "38:\n",
+            "mov rdi, r9\n",
+            "add rsi, r9\n",
+            "mov r8d, 96\n",
+            "jmp 49f\n",
+            "37:\n",
+            "mov rdi, r9\n",
+            "add rsi, r9\n",
+            "mov r8d, 64\n",
+            "vpmovmskb eax, ymm2\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm3\n",
+            "mov r8d, 96\n",
+            "inc eax\n",
+            "jmp 49f\n",
+            // Two of 32, at the ends.
+            "42:\n",
+            "xor r8d, r8d\n",
+            "vpmovmskb eax, ymm0\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm1\n",
+            "lea r8, [rdx - 32]\n",
+            "inc eax\n",
+            "jmp 49f\n",
+            // Four of 32: two from the start, two from r9 on.
+            "45:\n",
+            "lea rdi, [rdi + rdx - 128]\n",
+            "lea rsi, [rsi + rdx - 128]\n",
+            "44:\n",
+            "mov r9d, 64\n",
+            "jmp 48f\n",
+            "43:\n",
+            "lea r9, [rdx - 64]\n",
+            "jmp 48f\n",
+            "54:\n",
+            "mov rdi, r9\n",
+            "46:\n",
+            "add rsi, rdi\n",
+            "mov r9d, 64\n",
+            "48:\n",
+            "xor r8d, r8d\n",
+            "vpmovmskb eax, ymm0\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm1\n",
+            "mov r8d, 32\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm2\n",
+            "mov r8, r9\n",
+            "inc eax\n",
+            "jnz 49f\n",
+            "vpmovmskb eax, ymm3\n",
+            "lea r8, [r9 + 32]\n",
+            "inc eax\n",
+            "49:\n",
+            "vzeroupper\n",
+            $crate::entry_compare_apart!(last),
+        )
+    };
+    (avx512vl) => {
+        concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_evex_apart!())
+    };
+    (masked) => {
+        $crate::entry_compare_evex_apart!()
+    };
+    (last) => {
+        concat!(
+            // The first of the vector at r8 that eax has a bit for. `tzcnt` is `bsf` to a CPU
+            // that does not know it, which is the same where there is a bit.
+            "50:\n",
+            "tzcnt ecx, eax\n",
+            "add r8, rcx\n",
+            "movzx eax, byte ptr [rdi + r8]\n",
+            "movzx ecx, byte ptr [rsi + r8]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// What is near the first class of a `memcmp`: 25 for no bytes, 57 where eax has a bit for each
+/// byte that differs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_near {
+    (sse2) => {
+        "25:\nxor eax, eax\nret\n"
+    };
+    (avx2) => {
+        concat!(
+            $crate::entry_compare_near!(sse2),
+            "57:\n",
+            "tzcnt ecx, eax\n",
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "vzeroupper\n",
+            "ret\n",
+        )
+    };
+    (avx512vl) => {
+        $crate::entry_compare_near!(sse2)
+    };
+    (masked) => {
+        concat!(
+            "57:\n",
+            "tzcnt ecx, eax\n",
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// At most 3 bytes of a `memcmp`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_small {
+    () => {
+        concat!(
+            // 2 or 3: as numbers of 31 bits, the first byte at the top.
+            "movzx eax, word ptr [rdi]\n",
+            "movzx ecx, word ptr [rsi]\n",
+            "bswap eax\n",
+            "bswap ecx\n",
+            "shr eax\n",
+            "shr ecx\n",
+            "movzx r8d, byte ptr [rdi + rdx - 1]\n",
+            "movzx r9d, byte ptr [rsi + rdx - 1]\n",
+            "or eax, r8d\n",
+            "or ecx, r9d\n",
+            "sub eax, ecx\n",
+            "ret\n",
+            "26:\n", // 1
+            "xor ecx, ecx\n",
+            "24:\n", // the bytes at rcx differ
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "ret\n",
+        )
+    };
+}
+
+/// As `entry_compare_apart`, where any difference is the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_apart {
+    (sse2) => {
+        "24:\n55:\n40:\n41:\nxor eax, eax\nret\n"
+    };
+    (avx2) => {
+        concat!(
+            "37:\n38:\n42:\n43:\n44:\n45:\n46:\n54:\n",
+            "vzeroupper\n",
+            $crate::entry_equal_apart!(sse2),
+        )
+    };
+    ($evex:ident) => {
+        concat!("42:\n43:\n44:\n45:\n46:\n48:\n53:\n", $crate::entry_equal_apart!(sse2))
+    };
+}
+
+/// As `entry_compare_near`, where any difference is the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_near {
+    (avx2) => {
+        concat!("57:\nxor eax, eax\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
+    };
+    (masked) => {
+        "57:\nxor eax, eax\nret\n"
+    };
+    ($other:ident) => {
+        "25:\nmov eax, 1\nret\n"
+    };
+}
+
+/// At most 3 bytes of a test for equality.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_equal_small {
+    () => {
+        concat!(
+            "movzx ecx, word ptr [rdi]\n", // 2 or 3
+            "movzx r8d, byte ptr [rdi + rdx - 1]\n",
+            "xor cx, [rsi]\n",
+            "xor r8b, [rsi + rdx - 1]\n",
+            "xor eax, eax\n",
+            "or ecx, r8d\n",
+            "sete al\n",
+            "ret\n",
+            "26:\n", // 1
+            "movzx ecx, byte ptr [rdi]\n",
+            "xor eax, eax\n",
+            "cmp cl, [rsi]\n",
+            "sete al\n",
+            "ret\n",
+        )
+    };
+}
