@@ -44,10 +44,18 @@ pub fn ratio(row: &Row) -> Option<PairedRatio> {
     row.total_ratio.or(row.ratio).filter(|_| is_measurable(row)).and_then(sane)
 }
 
+/// In place of a verdict whose proof of residency failed.
+const WITHHELD: &str = "withheld";
+
+/// Whether the row's verdict was withheld when it was measured.
+fn is_withheld(row: &Row) -> bool {
+    row.ratio.is_some() && row.verdict.is_none()
+}
+
 /// What that ratio says; `None` for the reference itself, and where nothing can be said.
 #[must_use]
 pub fn verdict(row: &Row) -> Option<Verdict> {
-    let compared = row.candidate != row.reference && !row.dropped;
+    let compared = row.candidate != row.reference && !row.dropped && !is_withheld(row);
     ratio(row).filter(|_| compared).map(|ratio| ratio.verdict(MARGIN))
 }
 
@@ -79,7 +87,12 @@ pub fn comparison(row: &Row) -> [String; 3] {
         Some(ratio) => [
             format!("{:.3}", ratio.median),
             format!("{:.3} .. {:.3}", ratio.low, ratio.high),
-            if row.dropped { "dropped, slow" } else { ratio.verdict(MARGIN).name() }.to_owned(),
+            match row.dropped {
+                true => "dropped, slow",
+                false if is_withheld(row) => WITHHELD,
+                false => ratio.verdict(MARGIN).name(),
+            }
+            .to_owned(),
         ],
         None if row.total_ratio.or(row.ratio).is_some() => told(NOT_MEASURABLE),
         None => told(""),
@@ -119,6 +132,17 @@ mod tests {
             assert_eq!(comparison(&row)[2], NOT_MEASURABLE, "{operation} {bystander} {ratio:?}");
             assert_eq!(total(&row) != NOT_MEASURABLE, sum, "{operation} {bystander} {ratio:?}");
         }
+    }
+
+    #[test]
+    fn a_verdict_that_was_withheld_stays_so() {
+        let good = with(1000.0, 10.0, (0.7, 0.8, 0.9));
+        let row = Row { verdict: None, ..good.clone() };
+        assert_eq!((verdict(&good), verdict(&row)), (Some(Verdict::Faster), None));
+        let [ratio, _, said] = comparison(&row);
+        assert_eq!((ratio.as_str(), said.as_str()), ("0.800", WITHHELD));
+        let (answer, said) = crate::closing::gain_of(&[row]);
+        assert_eq!(answer, crate::closing::Answer::CannotTell, "{said}");
     }
 
     #[test]

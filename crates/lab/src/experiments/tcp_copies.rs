@@ -92,7 +92,7 @@ fn one_size(
         row.extra.extend(mapped.map(|part| (BYTES_MAPPED.to_owned(), part)));
         // What was not spared is no gain or loss of having been spared.
         let spared = copied.unwrap_or(0.0) == 0.0 && mapped.unwrap_or(1.0) == 1.0;
-        (row.ratio, row.verdict) = (row.ratio.filter(|_| spared), row.verdict.filter(|_| spared));
+        row.verdict = row.verdict.filter(|_| spared);
         setting.out.row(row)?;
     }
     Ok(())

@@ -48,7 +48,7 @@ pub(crate) fn row(operation: &str, size: u64, state: &str, candidate: &str) -> R
     let ratio = PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 15 };
     let cell = CellKey::new(operation, size as usize, state);
     let row = Row::new("grid", cell, candidate, "libc", operation_ns);
-    Row { calls: 100, ratio: Some(ratio), ..row }
+    Row { calls: 100, ..row.with_ratio(ratio) }
 }
 
 /// A finished record of those rows.
