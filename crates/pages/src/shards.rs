@@ -95,6 +95,13 @@ impl Builder {
     }
 }
 
+/// One pool as the only shard.
+impl From<Pool> for Shards {
+    fn from(pool: Pool) -> Shards {
+        Shards { pools: Box::new([pool]) }
+    }
+}
+
 impl Shards {
     /// The shards, by address.
     #[must_use]
@@ -120,6 +127,9 @@ impl Shards {
         &'s self,
         take: impl Fn(&'s Pool) -> Result<T, PoolError>,
     ) -> Result<T, PoolError> {
+        if let [only] = &*self.pools {
+            return take(only);
+        }
         let home = self.home();
         match take(&self.pools[home]) {
             Err(error @ (PoolError::Exhausted { .. } | PoolError::NoMemory { .. })) => {
@@ -164,9 +174,20 @@ impl Shards {
         self.first(|pool| pool.zalloc_raw(order))
     }
 
+    /// As [`Pool::zalloc_to_fill_raw`].
+    ///
+    /// # Errors
+    /// As [`Pool::zalloc_to_fill_raw`].
+    pub fn zalloc_to_fill_raw(&self, order: u32) -> Result<NonNull<u8>, PoolError> {
+        self.first(|pool| pool.zalloc_to_fill_raw(order))
+    }
+
     /// The shard that an address lies in, or the one below it.
     #[inline]
     fn of(&self, start: NonNull<u8>) -> &Pool {
+        if let [only] = &*self.pools {
+            return only;
+        }
         let address = start.as_ptr() as usize;
         let after = self.pools.partition_point(|pool| pool.base() as usize <= address);
         &self.pools[after.saturating_sub(1)]
@@ -204,6 +225,17 @@ impl Shards {
     /// As [`Pool::trim`].
     pub fn trim(&self) -> Result<usize, PoolError> {
         self.pools.iter().try_fold(0, |done, pool| Ok(done + pool.trim()?))
+    }
+
+    /// As [`Pool::pause_scrubber`], of every shard: whether all had stopped.
+    pub fn pause_scrubber(&self) -> bool {
+        let stopped = self.pools.iter().filter(|pool| pool.pause_scrubber()).count();
+        stopped == self.pools.len()
+    }
+
+    /// As [`Pool::resume_scrubber`], of every shard.
+    pub fn resume_scrubber(&self) {
+        self.pools.iter().for_each(Pool::resume_scrubber);
     }
 
     /// The figures of all shards together.

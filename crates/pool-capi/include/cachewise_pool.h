@@ -63,8 +63,11 @@ enum cw_error {
 #define CW_POOL_PREFAULT 8u       /* the whole capacity is made resident at once */
 #define CW_POOL_VERIFY_ABORT 16u  /* a lie that verifying finds ends the process */
 #define CW_POOL_OVER_MEMORY 32u   /* accept a capacity above the memory there is */
-#define CW_POOL_ENGINE_THROUGH 64u /* the scrubber zeroes through the cache rather than around it */
+#define CW_POOL_ENGINE_THROUGH 64u /* the scrubber zeroes with temporal stores in place of non-temporal ones */
 #define CW_POOL_ENGINE_SYSTEM 128u /* the scrubber drops pages and has the system populate them */
+/* The pool in n shards (1 to 16), each with a lock of its own and its part of the capacity: for many
+ * threads that take and free small blocks all the time. No block is larger than a shard. */
+#define CW_POOL_SHARDS(n) ((unsigned)(n) << 24)
 
 /*
  * Settings of a pool to be made. Call cw_pool_config_init first, then change what you like: members
@@ -92,7 +95,7 @@ struct cw_pool_config {
 
 /* Figures of one moment; bytes unless the name says otherwise. */
 struct cw_pool_stats {
-    size_t struct_size;       /* set it to sizeof(struct cw_pool_stats) */
+    size_t struct_size;       /* set it to sizeof(struct cw_pool_stats), and the rest to 0 */
     size_t capacity;          /* what the pool may grow to */
     size_t managed;           /* what it has grown to: the sum of the next seven */
     size_t allocated;         /* handed out */
@@ -115,6 +118,13 @@ struct cw_pool_stats {
     size_t trimmed;           /* returned to the system */
     size_t verified;          /* blocks, number, read by verifying */
     size_t verify_failed;     /* blocks, number, that were not zero when they should have been */
+    /* Filled in by this version and later ones, where struct_size has room for them. */
+    size_t grown_ahead;       /* made resident in the background before it was asked for */
+    size_t huge_broken;       /* huge pages, number, of which a part went back to the system */
+    size_t quarantined_ever;  /* withdrawn, ever */
+    size_t engine_faults;     /* batches, number, that the scrubber's engine failed at */
+    size_t lock_holds;        /* how often a lock of the pool was taken */
+    size_t load_rests;        /* how often the scrubber found the load too high to work */
 };
 
 /* Fills in the defaults. */

@@ -16,7 +16,7 @@ pub use settings::Config;
 pub use stats::PoolStats;
 
 use cachewise_pages::buddy::FreeError;
-use cachewise_pages::{Pool, PoolError};
+use cachewise_pages::{Pool, PoolError, Shards};
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 #[derive(Debug)]
 pub struct Handle {
     /// Null once destroyed.
-    pool: AtomicPtr<Pool>,
+    pool: AtomicPtr<Shards>,
     /// The one made before it.
     before: AtomicPtr<Handle>,
 }
@@ -37,7 +37,7 @@ pub struct Handle {
 static HANDLES: AtomicPtr<Handle> = AtomicPtr::new(ptr::null_mut());
 
 impl Handle {
-    fn keep(pool: Pool) -> *mut Handle {
+    fn keep(pool: Shards) -> *mut Handle {
         let pool = AtomicPtr::new(Box::into_raw(Box::new(pool)));
         let handle = Box::leak(Box::new(Handle { pool, before: AtomicPtr::default() }));
         let mut before = HANDLES.load(Ordering::Relaxed);
@@ -163,7 +163,7 @@ fn told(code: Code, text: &str) -> c_int {
 }
 
 /// The pool behind a handle.
-fn pool<'p>(handle: *const Handle) -> Result<&'p Pool, PoolError> {
+fn pool<'p>(handle: *const Handle) -> Result<&'p Shards, PoolError> {
     // SAFETY: null, or what `cw_pool_create` gave out, which is never freed.
     let handle = unsafe { handle.as_ref() }.ok_or(PoolError::Closed)?;
     // SAFETY: null, or a pool: the caller destroys none that is in use.
@@ -220,8 +220,9 @@ pub unsafe extern "C" fn cw_pool_create(config: *const Config, out: *mut *mut Ha
     unsafe { out.write(ptr::null_mut()) };
     // SAFETY: the caller's promise.
     let config = unsafe { settings::read(config) };
-    let built = match config.and_then(|config| config.builder()) {
-        Ok(builder) => builder.build(),
+    let built = match config.and_then(|config| Ok((config.builder()?, config.shards()))) {
+        Ok((builder, None)) => builder.build().map(Shards::from),
+        Ok((builder, Some(shards))) => builder.build_sharded(shards),
         Err((code, text)) => return told(code, &text),
     };
     match built {
@@ -281,7 +282,7 @@ pub unsafe extern "C" fn cw_pool_free(handle: *mut Handle, block: *mut u8, order
 unsafe fn counted(
     handle: *mut Handle,
     out: *mut usize,
-    work: impl FnOnce(&Pool) -> Result<usize, PoolError>,
+    work: impl FnOnce(&Shards) -> Result<usize, PoolError>,
 ) -> c_int {
     code(pool(handle).and_then(work).map(|bytes| {
         if !out.is_null() {
@@ -312,7 +313,7 @@ pub unsafe extern "C" fn cw_pool_scrub(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_trim(handle: *mut Handle, bytes: *mut usize) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { counted(handle, bytes, Pool::trim) }
+    unsafe { counted(handle, bytes, Shards::trim) }
 }
 
 /// See `cachewise_pool.h`.
@@ -321,7 +322,7 @@ pub unsafe extern "C" fn cw_pool_trim(handle: *mut Handle, bytes: *mut usize) ->
 /// As [`cw_pool_alloc`]; `out` is null or writable for the size it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStats) -> c_int {
-    match pool(handle).and_then(Pool::stats) {
+    match pool(handle).and_then(Shards::stats) {
         // SAFETY: the caller's promise.
         Ok(figures) => match unsafe { stats::write(&figures, out) } {
             Ok(()) => Code::Ok as c_int,
@@ -337,7 +338,7 @@ pub unsafe extern "C" fn cw_pool_stats(handle: *const Handle, out: *mut PoolStat
 /// As [`cw_pool_alloc`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cw_pool_page_size(handle: *const Handle) -> usize {
-    pool(handle).map_or(0, Pool::page_size)
+    pool(handle).map_or(0, |pool| pool.pools().first().map_or(0, Pool::page_size))
 }
 
 /// See `cachewise_pool.h`.

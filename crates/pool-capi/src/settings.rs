@@ -36,7 +36,9 @@ const VERIFY_ABORT: c_uint = 16;
 const OVER_MEMORY: c_uint = 32;
 const ENGINE_THROUGH: c_uint = 64;
 const ENGINE_SYSTEM: c_uint = 128;
-const KNOWN: c_uint = 255;
+const KNOWN: c_uint = 255 | SHARDS;
+/// How many shards, in five bits of the flags: the structure keeps its length.
+const SHARDS: c_uint = 0x1F00_0000;
 
 /// Bytes of the structure's first published version, which is this one.
 const FIRST: usize = size_of::<Config>();
@@ -98,6 +100,12 @@ pub(crate) unsafe fn read(config: *const Config) -> Result<Config, Refused> {
 }
 
 impl Config {
+    /// Into how many shards the pool is divided, if at all.
+    pub(crate) fn shards(&self) -> Option<usize> {
+        let shards = (self.flags & SHARDS) >> SHARDS.trailing_zeros();
+        (shards > 0).then_some(shards as usize)
+    }
+
     /// What the pool is told.
     pub(crate) fn builder(&self) -> Result<Builder, Refused> {
         let has = |flag| self.flags & flag != 0;

@@ -3,6 +3,7 @@
 use crate::Code;
 use crate::settings::Refused;
 use cachewise_pages::Stats;
+use std::ptr;
 
 /// See `cachewise_pool.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +13,9 @@ pub struct PoolStats {
     figures: [usize; FIGURES],
 }
 
-const FIGURES: usize = 22;
+const FIGURES: usize = 28;
+/// Bytes of the structure's first published version.
+const FIRST: usize = size_of::<usize>() * 23;
 
 /// In the header's order.
 fn figures(stats: &Stats) -> [u64; FIGURES] {
@@ -39,10 +42,17 @@ fn figures(stats: &Stats) -> [u64; FIGURES] {
         stats.trimmed,
         stats.verified,
         stats.verify_failed,
+        stats.grown_ahead,
+        stats.huge_broken,
+        stats.quarantined_ever,
+        stats.engine_faults,
+        stats.lock_holds,
+        stats.load_rests,
     ]
 }
 
-/// Fills in the caller's structure; members that only a newer version has are left alone.
+/// Fills in the members that the caller's structure has room for; those that only a newer version has
+/// are left alone.
 ///
 /// # Safety
 /// Null, or writable for the size it says.
@@ -53,15 +63,17 @@ pub(crate) unsafe fn write(stats: &Stats, out: *mut PoolStats) -> Result<(), Ref
     }
     // SAFETY: the caller's promise; the size comes first.
     let size = unsafe { out.cast::<usize>().read() };
-    if size < size_of::<PoolStats>() {
-        let accepted = size_of::<PoolStats>();
+    if size < FIRST {
         return Err((
             Code::Version,
-            format!("out.struct_size: found {size}, accepted {accepted} and more"),
+            format!("out.struct_size: found {size}, accepted {FIRST} and more"),
         ));
     }
     let figures = figures(stats).map(|figure| usize::try_from(figure).unwrap_or(usize::MAX));
-    // SAFETY: the caller's promise, and long enough.
-    unsafe { out.write(PoolStats { struct_size: size, figures }) };
+    let all = PoolStats { struct_size: size, figures };
+    let known = size.min(size_of::<PoolStats>()) / size_of::<usize>();
+    let (from, to) = (ptr::from_ref(&all).cast::<usize>(), out.cast::<usize>());
+    // SAFETY: so many whole members are readable there, and writable here by the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(from, to, known) };
     Ok(())
 }

@@ -1,6 +1,7 @@
 /* The pool's contract as a C89 program sees it. */
 #include <cachewise_pool.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,12 @@ static void blocks(void)
     CHECK(cw_pool_trim(pool, &bytes) == CW_OK);
     CHECK(bytes >= 8 * MIB / 100 * 95);
     CHECK(figures(pool).zero_absent >= bytes);
-    stats.struct_size = sizeof stats - sizeof(size_t);
+    CHECK(stats.lock_holds > 0);
+    /* A program of the first version has room for its own members. */
+    stats.struct_size = offsetof(struct cw_pool_stats, grown_ahead);
+    stats.grown_ahead = 0xA5A5;
+    CHECK(cw_pool_stats(pool, &stats) == CW_OK && stats.frees > 0 && stats.grown_ahead == 0xA5A5);
+    stats.struct_size -= sizeof(size_t);
     CHECK(cw_pool_stats(pool, &stats) == CW_EVERSION);
     CHECK(cw_pool_stats(pool, NULL) == CW_EINVAL);
     CHECK(cw_pool_pause(pool) == 1);
@@ -216,6 +222,43 @@ static void background(void)
     cw_pool_destroy(pool);
 }
 
+/* In shards: every block of all of them, and none of another pool. */
+static void sharded(void)
+{
+    struct cw_pool_config config = quiet(16 * MIB);
+    cw_pool *pool, *other;
+    size_t page, count;
+    void *foreign;
+    config.flags |= CW_POOL_SHARDS(17);
+    CHECK(cw_pool_create(&config, &pool) == CW_EINVAL);
+    CHECK(strstr(cw_pool_message(), "shards") != NULL);
+    config.flags = CW_POOL_NO_SCRUBBER | CW_POOL_SHARDS(4);
+    CHECK(cw_pool_create(&config, &pool) == CW_OK);
+    CHECK(cw_pool_create(&config, &other) == CW_OK);
+    page = cw_pool_page_size(pool);
+    foreign = cw_pool_alloc(other, 0);
+    CHECK(foreign != NULL && cw_pool_free(pool, foreign, 0) == CW_EFOREIGN);
+    for (count = 0; count < 4096; count++) {
+        many[count] = cw_pool_zalloc(pool, 0);
+        if (many[count] == NULL)
+            break;
+        CHECK(is_zero(many[count], page));
+        memset(many[count], 0x3C, page);
+    }
+    CHECK(count * page == 16 * MIB || count == 4096);
+    CHECK(figures(pool).allocated == count * page);
+    while (count-- > 0)
+        CHECK(cw_pool_free(pool, many[count], 0) == CW_OK);
+    CHECK(cw_pool_free(pool, many[0], 0) == CW_EFREE);
+    CHECK(figures(pool).allocated == 0);
+    CHECK(cw_pool_trim(pool, NULL) == CW_OK && figures(pool).zero_absent > 0);
+    CHECK(cw_pool_pause(pool) == 1);
+    cw_pool_resume(pool);
+    cw_pool_destroy(pool);
+    CHECK(cw_pool_free(other, foreign, 0) == CW_OK);
+    cw_pool_destroy(other);
+}
+
 int main(void)
 {
     int code;
@@ -225,6 +268,7 @@ int main(void)
     CHECK(strcmp(cw_strerror(-1), "unknown error") == 0);
     settings();
     blocks();
+    sharded();
     background();
     puts("contract kept");
     return 0;
