@@ -5,6 +5,7 @@
 //! environment prints what each came to.
 
 mod check;
+mod fleet;
 mod shipped;
 mod simulated;
 mod table;

@@ -1,0 +1,111 @@
+"""Which hosts of one CPU model behave alike, and which behave like no other.
+
+A host is a curve: the logarithm of each kernel's time over libc's, at every power of two, in the mean over
+the states it was measured in. Two hosts are as far apart as their curves are in the mean, where what
+differs by more than `CLIP` counts as `CLIP`, so that one wild figure does not make a stranger.
+
+How far apart equal hosts lie is noise, and every fleet has its own: it is taken from the fleet, as the
+distance at which a host usually has its nearest few neighbours. Hosts within `REACH` times that are
+neighbours; what hangs together by neighbours is a class (the rule of DBSCAN), if it is large enough. The
+others are outliers. So a fleet of two kinds of host has two classes, and hosts that are each broken in
+their own way have none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A difference of 25 % says "different" as loud as one of 300 %.
+CLIP = 0.25
+# Neighbours are at most this many times as far apart as near neighbours usually are.
+REACH = 1.5
+# Hosts that everybody is compared with: enough that a class of the least share has five among them.
+SAMPLE = 100
+# A class has at least this share of its hosts, and at least so many.
+SHARE = 0.05
+LEAST = 3
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Each host's class, from 0 in the order of size; -1 for an outlier."""
+
+    of: NDArray[np.int64]
+    # Mean distance to its nearest hosts, per host.
+    apart: Matrix
+    # Within which hosts are neighbours.
+    reach: float
+
+    def members(self, number: int) -> NDArray[np.int64]:
+        """The hosts of a class."""
+        return np.flatnonzero(self.of == number)
+
+    @property
+    def count(self) -> int:
+        """Number of classes."""
+        return int(self.of.max(initial=-1)) + 1
+
+
+def distances(curves: Matrix, sample: NDArray[np.int64]) -> Matrix:
+    """Distance of every host to every host of the sample; shape (hosts, sample)."""
+    known = ~np.isnan(curves)
+    weights = known.astype(np.float32)
+    filled = np.where(known, curves, np.float32(0))
+    result = np.empty((len(curves), len(sample)), np.float32)
+    for column, other in enumerate(sample):
+        difference = np.abs(filled - filled[other])
+        np.minimum(difference, np.float32(CLIP), out=difference)
+        both = weights * weights[other]
+        shared = both.sum(axis=1)
+        result[:, column] = (difference * both).sum(axis=1) / np.maximum(shared, 1)
+        # Who shares less than half of what the other has measured is a stranger.
+        result[shared < 0.5 * weights[other].sum(), column] = CLIP
+    return result
+
+
+def classify(curves: Matrix, seed: int = 0) -> Classes:
+    """Classes of the hosts of one group; `curves` has a row for each, NaN where it measured nothing."""
+    hosts = len(curves)
+    if hosts < LEAST:
+        # Too few to tell who is the odd one.
+        return Classes(np.zeros(hosts, np.int64), np.zeros(hosts, np.float32), 0.0)
+    random = np.random.default_rng(seed)
+    sample = np.sort(random.permutation(hosts)[:SAMPLE])
+    least = max(LEAST, int(np.ceil(SHARE * len(sample))))
+    apart = distances(curves, sample)
+    # To itself it is no neighbour.
+    apart[sample, np.arange(len(sample))] = np.inf
+    near = min(least - 1, len(sample) - 1)
+    nearest = np.partition(apart, near - 1, axis=1)[:, :near].mean(axis=1)
+    reach = REACH * float(np.median(nearest))
+    labels = _components(apart[sample] <= reach)
+    large = [label for label in range(labels.max() + 1) if (labels == label).sum() >= least]
+    of = np.full(hosts, -1, np.int64)
+    for label in large:
+        mine = np.flatnonzero(labels == label)
+        close = np.partition(apart[:, mine], min(1, len(mine) - 1), axis=1)[:, min(1, len(mine) - 1)]
+        of[(of < 0) & (close <= reach)] = label
+    order = sorted(large, key=lambda label: -int((of == label).sum()))
+    renamed = np.full(hosts, -1, np.int64)
+    for number, label in enumerate(order):
+        renamed[of == label] = number
+    return Classes(renamed, nearest, reach)
+
+
+def _components(linked: NDArray[np.bool_]) -> NDArray[np.int64]:
+    labels = np.full(len(linked), -1, np.int64)
+    label = -1
+    for first in range(len(linked)):
+        if labels[first] >= 0:
+            continue
+        label += 1
+        waiting = [first]
+        labels[first] = label
+        while waiting:
+            for other in np.flatnonzero(linked[waiting.pop()] & (labels < 0)):
+                labels[other] = label
+                waiting.append(int(other))
+    return labels

@@ -1,0 +1,134 @@
+"""What runs on a host. Sent there as it stands, so a host needs Dask and the command, not this package:
+the standard library only, and nothing of this package is imported.
+"""
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+# The host's name where a container hides it.
+NAME = "CACHEWISE_FLEET_HOST"
+
+
+def identity() -> dict[str, str]:
+    """Which host this worker is on.
+
+    `machine` is the same for all workers of a running host, also in containers. `key` is the same from
+    run to run, and `host` is the name for people.
+    """
+    named = os.environ.get(NAME)
+    if named:
+        return {"host": named, "key": named, "machine": named}
+    name = socket.gethostname()
+    # Images are cloned with their machine-id, so the name belongs to it.
+    key = f"{name} {_read('/etc/machine-id')}".strip()
+    return {"host": name, "key": key, "machine": _read("/proc/sys/kernel/random/boot_id") or key}
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def busy(stat: str = "/proc/stat", seconds: float = 1.0) -> float:
+    """Part of all CPUs' time that is used, from 0 to 1, looked at for so long."""
+
+    def times() -> tuple[int, int]:
+        fields = [int(word) for word in Path(stat).read_text().splitlines()[0].split()[1:9]]
+        # Idle, and waiting for a device.
+        return sum(fields), fields[3] + fields[4]
+
+    all_before, idle_before = times()
+    time.sleep(seconds)
+    all_after, idle_after = times()
+    passed = all_after - all_before
+    return 1 - (idle_after - idle_before) / passed if passed > 0 else 0.0
+
+
+def find(command: str | None) -> str | None:
+    """The command on this host."""
+    beside = Path(sys.executable).parent / "cachewise"
+    if command is None and beside.is_file():
+        return str(beside)
+    return shutil.which(command or "cachewise")
+
+
+def tune(command: str | None, budget: float, load: float, limit: float) -> dict[str, Any]:
+    """Tunes this host, unless it is busy or somebody is at it.
+
+    `outcome` is one of `tuned` (with `profile`, `record` packed, `seconds`, `busy`), `locked`, `loaded`
+    (with `busy`) and `failed` (with `why`).
+    """
+    program = find(command)
+    if program is None:
+        return {"outcome": "failed", "why": f"{command or 'cachewise'}: not found there"}
+    lock = _lock(identity()["machine"])
+    if lock is None:
+        return {"outcome": "locked"}
+    try:
+        used = busy()
+        if used > load:
+            return {"outcome": "loaded", "busy": used}
+        with tempfile.TemporaryDirectory(prefix="cachewise-fleet-") as scratch:
+            return {**_measure(program, budget, limit, Path(scratch), lock), "busy": used}
+    finally:
+        os.close(lock)
+
+
+def _lock(machine: str) -> int | None:
+    """Takes the host's lock. It is the open file's: who inherits that holds it too."""
+    digest = hashlib.sha256(machine.encode()).hexdigest()[:16]
+    path = Path(tempfile.gettempdir()) / f"cachewise-fleet-{digest}.lock"
+    number = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(number)
+        return None
+    return number
+
+
+def _measure(program: str, budget: float, limit: float, scratch: Path, lock: int) -> dict[str, Any]:
+    profile, record = scratch / "host.profile", scratch / "host.record.jsonl"
+    words = [program, "tune", "--budget", f"{budget:g}s"]
+    words += ["--output", str(profile), "--record", str(record)]
+    begun = time.monotonic()
+    # Where this worker is killed, the command goes on, and with it the lock: nobody measures beside it.
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=(lock,),
+    ) as child:
+        try:
+            _, said = child.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            return {"outcome": "failed", "why": f"the tuning took over {limit:.0f} s"}
+    if child.returncode != 0:
+        lines = said.decode(errors="replace").strip().splitlines()
+        why = next((line for line in lines if line.startswith("cachewise:")), None)
+        why = why or (lines[-1] if lines else f"exit status {child.returncode}")
+        return {"outcome": "failed", "why": why}
+    try:
+        found = {"profile": profile.read_text(), "record": gzip.compress(record.read_bytes(), 6)}
+    except OSError as error:
+        return {"outcome": "failed", "why": f"no result: {error}"}
+    return {"outcome": "tuned", "seconds": time.monotonic() - begun, **found}

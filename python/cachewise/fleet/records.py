@@ -1,0 +1,279 @@
+"""A host's tuning as a Parquet file.
+
+One file is one host, one row: who it is, what was decided, and its figures as a list. The columns are
+described in docs/guide/fleets.md. A file that holds several rows is read just as well.
+"""
+
+import hashlib
+import json
+import math
+import re
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import files
+from .errors import FleetError
+
+# Raised when a column changes its meaning or goes away.
+SCHEMA = 1
+# The newest version of a record (docs/schema/record.md) that is understood.
+RECORD_SCHEMA = 2
+
+# Standard error of a logarithm of which there are fewer than three rounds, and the least of any: a
+# tuning's own luck.
+FEW, FLOOR = 0.1, 0.006
+
+FIGURE = pa.struct(
+    [
+        ("experiment", pa.string()),
+        ("operation", pa.string()),
+        ("size", pa.int64()),
+        ("destination", pa.string()),
+        ("state", pa.string()),
+        ("reader", pa.float32()),
+        ("bystander", pa.int64()),
+        ("unequal", pa.bool_()),
+        ("candidate", pa.string()),
+        ("reference", pa.string()),
+        ("rounds", pa.int32()),
+        ("operation_ns", pa.float32()),
+        ("reader_ns", pa.float32()),
+        ("bystander_ns", pa.float32()),
+        ("ratio", pa.float32()),
+        ("error", pa.float32()),
+    ]
+)
+DECISION = pa.struct(
+    [
+        ("operation", pa.string()),
+        ("reuse", pa.string()),
+        ("from", pa.uint64()),
+        ("to", pa.uint64()),
+        ("kernel", pa.string()),
+    ]
+)
+COLUMNS = pa.schema(
+    [
+        ("host", pa.string()),
+        ("host_key", pa.string()),
+        ("cpu", pa.string()),
+        ("cpu_name", pa.string()),
+        ("microcode", pa.string()),
+        ("kernel", pa.string()),
+        ("libc", pa.string()),
+        ("hypervisor", pa.string()),
+        ("logical_cpus", pa.int32()),
+        ("memory_bytes", pa.int64()),
+        ("started", pa.string()),
+        ("seconds", pa.float64()),
+        ("busy", pa.float64()),
+        ("tool", pa.string()),
+        ("warnings", pa.list_(pa.string())),
+        ("header", pa.string()),
+        ("profile", pa.string()),
+        ("decisions", pa.list_(DECISION)),
+        ("figures", pa.list_(FIGURE)),
+    ],
+    metadata={"cachewise-fleet-schema": str(SCHEMA)},
+)
+
+
+class RefusedError(FleetError):
+    """What a host sent is no record of a finished tuning."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a host sends back."""
+
+    host: str
+    # By which it is known again: the same after a restart of its workers.
+    host_key: str
+    profile: str
+    # The record, JSON lines.
+    record: str
+    seconds: float
+    # Part of the CPUs' time that others used just before.
+    busy: float
+
+
+def row(tuning: Tuning) -> dict[str, Any]:
+    """A tuning's row.
+
+    Raises `RefusedError` where its record is not a whole one of a version that is understood.
+    """
+    header, decisions, figures, ended = None, [], [], False
+    # The reference's times, round by round; its row is the first of its cell.
+    reference: Rounds = {}
+    for number, line in enumerate(tuning.record.splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            kind = entry["type"]
+            if kind == "header":
+                header = entry
+                if entry["schema"] > RECORD_SCHEMA:
+                    text = f"found schema {entry['schema']}, accepted at most {RECORD_SCHEMA}"
+                    raise RefusedError(f"{tuning.host}: record: {text}")
+            elif kind == "row":
+                figures.append(_figure(entry, reference))
+            elif kind == "decisions":
+                decisions += entry.get("kernels", [])
+            elif kind == "end":
+                ended = not entry["interrupted"]
+        except (ValueError, KeyError, TypeError) as error:
+            text = f"record: line {number}: not what a record holds: {error!r}"
+            raise RefusedError(f"{tuning.host}: {text}") from error
+    if header is None or not ended or not decisions:
+        raise RefusedError(f"{tuning.host}: the record was never finished")
+    machine = header["machine"]
+    cpu, libc = machine["cpu"], machine["libc"]
+    return {
+        "host": tuning.host,
+        "host_key": tuning.host_key,
+        "cpu": f"{cpu['vendor']}-{cpu['family']}-{cpu['model']}-{cpu['stepping']}",
+        "cpu_name": cpu["model_name"],
+        "microcode": cpu.get("microcode") or "",
+        "kernel": machine["kernel"],
+        "libc": f"{libc['name']} {libc['version']}",
+        "hypervisor": machine.get("hypervisor") or "",
+        "logical_cpus": machine["logical_cpus"],
+        "memory_bytes": machine["memory_bytes"],
+        "started": header["started"],
+        "seconds": tuning.seconds,
+        "busy": tuning.busy,
+        "tool": header["tool"],
+        "warnings": [warning["id"] for warning in header["warnings"]],
+        "header": json.dumps(header, separators=(",", ":")),
+        "profile": tuning.profile,
+        "decisions": [{**decision, "to": decision.get("to")} for decision in decisions],
+        "figures": figures,
+    }
+
+
+Rounds = dict[str, list[float]]
+
+
+def _figure(entry: dict[str, Any], reference: Rounds) -> dict[str, Any]:
+    cell = entry["cell"]
+    parts = [entry.get(name) or [] for name in ("operation_ns", "reader_ns", "bystander_ns")]
+    totals = [
+        sum(math.nan if time is None else time for time in round_)
+        for round_ in zip(*(part for part in parts if part), strict=True)
+    ]
+    if entry["candidate"] == entry["reference"]:
+        reference.clear()
+        reference[json.dumps([entry["experiment"], cell])] = totals
+    ratio, error = _paired(totals, reference.get(json.dumps([entry["experiment"], cell]), []))
+    return {
+        "experiment": entry["experiment"],
+        "operation": cell["operation"],
+        "size": cell["size"],
+        "destination": cell.get("destination"),
+        "state": cell["state"],
+        "reader": cell.get("reader"),
+        "bystander": cell.get("bystander"),
+        "unequal": "unequal" in (cell.get("axes") or {}),
+        "candidate": entry["candidate"],
+        "reference": entry["reference"],
+        "rounds": sum(math.isfinite(total) for total in totals),
+        "operation_ns": _median(parts[0]),
+        "reader_ns": _median(parts[1]),
+        "bystander_ns": _median(parts[2]),
+        "ratio": ratio,
+        "error": error,
+    }
+
+
+def _paired(totals: list[float], reference: list[float]) -> tuple[float | None, float | None]:
+    """Median of the ratios of the rounds that have both, and the standard error of its logarithm.
+
+    Not the ratio that the row has: that is missing where a candidate took part in every other round only.
+    """
+    logs = [
+        math.log(one / other)
+        for one, other in zip(totals, reference, strict=False)
+        if one > 0 and other > 0 and math.isfinite(one) and math.isfinite(other)
+    ]
+    if not logs:
+        return None, None
+    middle = statistics.median(logs)
+    # Median absolute deviation; a normal's standard deviation is 1.48 of it, and the median's error 1.25
+    # of the mean's.
+    spread = 1.48 * statistics.median(abs(log - middle) for log in logs)
+    error = 1.25 * spread / math.sqrt(len(logs)) if len(logs) > 2 else FEW
+    return math.exp(middle), max(error, FLOOR)
+
+
+def _median(times: list[float | None]) -> float | None:
+    finite = [time for time in times if time is not None and math.isfinite(time)]
+    return statistics.median(finite) if finite else None
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows as they are stored."""
+    return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+
+def write_table(path: Path, content: pa.Table) -> None:
+    """Writes rows so that the name holds all of them or what it held before."""
+    files.write(path, lambda file: pq.write_table(content, file, compression="zstd", row_group_size=16))
+
+
+def file_of(directory: Path, cpu: str, host_key: str) -> Path:
+    """Where a host's row belongs."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", host_key)[:80]
+    digest = hashlib.sha256(host_key.encode()).hexdigest()[:12]
+    return directory / "records" / f"schema={SCHEMA}" / f"cpu={cpu}" / f"{plain}-{digest}.parquet"
+
+
+def write(directory: Path, tuning: Tuning) -> Path:
+    """Stores a host's tuning; an earlier one of the same host gives way to it."""
+    one = row(tuning)
+    path = file_of(directory, one["cpu"], one["host_key"])
+    write_table(path, table([one]))
+    return path
+
+
+def listing(directory: Path) -> list[Path]:
+    """The files of this version, in order; those of other versions are not touched."""
+    return sorted((directory / "records" / f"schema={SCHEMA}").glob("cpu=*/[!.]*.parquet"))
+
+
+def other_versions(directory: Path) -> list[str]:
+    """Versions of the schema beside this one that the directory has files of."""
+    found = sorted((directory / "records").glob("schema=*"))
+    names = [path.name.removeprefix("schema=") for path in found if any(path.glob("*/*.parquet"))]
+    return [name for name in names if name != str(SCHEMA)]
+
+
+def check(path: Path) -> str | None:
+    """What is wrong with a file; `None` where it is whole and of this version."""
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        return f"not a whole Parquet file: {str(error).splitlines()[0]}"
+    stored = (metadata.metadata or {}).get(b"cachewise-fleet-schema", b"none").decode()
+    if stored != str(SCHEMA):
+        return f"schema: found {stored}, accepted {SCHEMA}"
+    return None
+
+
+def done(directory: Path) -> tuple[set[str], list[tuple[Path, str]]]:
+    """Keys of the hosts that need no measuring again, and the files that are damaged."""
+    keys: set[str] = set()
+    damaged: list[tuple[Path, str]] = []
+    for path in listing(directory):
+        wrong = check(path)
+        if wrong is None:
+            try:
+                keys.update(pq.read_table(path, columns=["host_key"])["host_key"].to_pylist())
+            except (pa.ArrowException, OSError) as error:
+                wrong = str(error).splitlines()[0]
+        if wrong is not None:
+            damaged.append((path, wrong))
+    return keys, damaged

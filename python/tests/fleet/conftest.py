@@ -1,0 +1,139 @@
+"""What the fleet's tests share: simulated tunings, the command, and a cluster of real processes."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fakes
+import pytest
+
+SEEDS = 10
+
+
+@pytest.fixture(scope="session")
+def tunings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Simulated tunings: `SEEDS` of each sound machine, one of each broken one.
+
+    CACHEWISE_FLEET_TUNINGS names a directory that has them already.
+    """
+    given = os.environ.get("CACHEWISE_FLEET_TUNINGS")
+    if given:
+        return Path(given)
+    base = tmp_path_factory.getbasetemp()
+    # Processes that share the tests share these too: the first makes them.
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    directory, done = base / "tunings", base / "tunings-made"
+    with (base / "tunings-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            fakes.simulate(directory, SEEDS)
+            done.touch()
+    return directory
+
+
+@pytest.fixture(scope="session")
+def cachewise() -> str:
+    """The command: CACHEWISE_COMMAND, the one in the package, or what was built last in the work tree."""
+    given = os.environ.get("CACHEWISE_COMMAND")
+    beside = Path(sys.executable).parent / "cachewise"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", fakes.ROOT / "target"))
+    built = [target / kind / "cachewise" for kind in ("release", "debug")]
+    found = next((path for path in [beside, *built] if path.is_file()), None)
+    if given:
+        return given
+    assert found is not None, "no cachewise: set CACHEWISE_COMMAND, or cargo build -p cachewise-cli"
+    return str(found)
+
+
+class Cluster:
+    """A scheduler and workers, each a process of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._file = directory / "scheduler.json"
+        self._start("scheduler", ["scheduler", "--port", "0", "--scheduler-file", str(self._file)])
+        self._wait(self._file.exists)
+        self.address: str = json.loads(self._file.read_text())["address"]
+
+    def worker(self, name: str, host: str) -> None:
+        """A worker that says it is on the host of that name."""
+        words = ["worker", self.address, "--name", name, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        words += ["--local-directory", str(self._directory)]
+        self._start(name, words, CACHEWISE_FLEET_HOST=host)
+
+    def kill(self, name: str) -> None:
+        """As the machine would, without a word."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def _start(self, name: str, words: list[str], **environment: str) -> None:
+        # Neither the package nor its path: a host needs Dask and the command only.
+        plain = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        log = (self._directory / f"{name}.log").open("wb")
+        extra = ["--no-dashboard"] if name == "scheduler" else []
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:], *extra],
+            env={**plain, **environment},
+            cwd=self._directory,
+            stdout=log,
+            stderr=log,
+        )
+        log.close()
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + 60
+        while not condition():
+            assert time.monotonic() < end, "the cluster does not start"
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """Ends all of it."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGKILL)
+        for process in self.processes.values():
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A scheduler without workers yet."""
+    directory = tmp_path / "cluster"
+    directory.mkdir()
+    one = Cluster(directory)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+class Fleet:
+    """The command under test, as a process."""
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Starts it."""
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "cachewise.fleet", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        """Runs it: status, stdout, stderr."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    """Runs `python -m cachewise.fleet`."""
+    return Fleet()
