@@ -108,6 +108,7 @@ impl Drop for Busy<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
+        point!();
         self.0.busy.store(0, Ordering::Relaxed);
     }
 }

@@ -67,6 +67,7 @@ impl Slot {
             self.word.compare_exchange(OPEN, with, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
         for _ in 0..SPINS {
+            point!();
             if self.word.load(Ordering::Relaxed) == OPEN && take(me) {
                 return true;
             }
@@ -76,6 +77,14 @@ impl Slot {
             return false;
         }
         loop {
+            #[cfg(feature = "testing")]
+            if crate::schedule::point() {
+                if take(me) {
+                    return true;
+                }
+                // Whoever has it goes on at a point, and not while this thread is asleep.
+                continue;
+            }
             let found = self.word.load(Ordering::Relaxed);
             if found == OPEN {
                 // Others may be asleep too.
@@ -100,6 +109,7 @@ impl Slot {
         if self.word.swap(OPEN, Ordering::Release) & AWAITED != 0 {
             let _ = futex::wake(&self.word, futex::Flags::PRIVATE, 1);
         }
+        point!();
     }
 
     /// Whether that thread has this lock: it was interrupted with it, where its signal handler asks.

@@ -214,6 +214,10 @@ impl Drop for Working<'_> {
 
 /// Milliseconds on a clock that all processes share.
 pub(crate) fn now() -> u32 {
+    #[cfg(feature = "testing")]
+    if let Some(now) = crate::schedule::clock() {
+        return now;
+    }
     let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     #[allow(clippy::unnecessary_cast, reason = "the fields have other types on other targets")]
     let millis = (time.tv_sec as u64) * 1000 + (time.tv_nsec as u64) / 1_000_000;

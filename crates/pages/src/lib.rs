@@ -32,6 +32,14 @@
 #[cfg(feature = "std")]
 extern crate std;
 
+/// Where another thread's work can make a difference: in tests a seed decides who goes on (`schedule.rs`).
+macro_rules! point {
+    () => {
+        #[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
+        crate::schedule::point();
+    };
+}
+
 #[forbid(unsafe_code)]
 pub mod buddy;
 
@@ -60,6 +68,8 @@ mod inner;
 mod os;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod pool;
+#[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
+pub mod schedule;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod scrubber;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

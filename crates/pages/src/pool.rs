@@ -453,6 +453,11 @@ impl Pool {
         }
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// Closes the pool: from now on every call on any handle answers [`PoolError::Closed`], in a
     /// shared pool only those of this process. Memory stays mapped until the last handle is gone, so
     /// that blocks still in use do no harm.

@@ -44,6 +44,11 @@ pub struct Thread {
     pub(crate) home: AtomicU32,
     /// For the library that this one is part of: it is looking for something that may call it back.
     pub looking: AtomicU32,
+    /// The schedule that it runs in, if any, and which of its threads it is.
+    #[cfg(feature = "testing")]
+    pub(crate) schedule: AtomicPtr<crate::schedule::Schedule>,
+    #[cfg(feature = "testing")]
+    pub(crate) number: AtomicU32,
 }
 
 const BYTES: usize = 384;
@@ -125,6 +130,10 @@ mod place {
                 entering: AtomicU32::new(0),
                 home: AtomicU32::new(0),
                 looking: AtomicU32::new(0),
+                #[cfg(feature = "testing")]
+                schedule: AtomicPtr::new(std::ptr::null_mut()),
+                #[cfg(feature = "testing")]
+                number: AtomicU32::new(0),
             }
         };
     }

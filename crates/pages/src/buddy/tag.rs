@@ -158,6 +158,7 @@ impl Frame {
 
     // Release, so that no tag becomes visible before one stored earlier (see the module's text).
     pub(super) fn set_tag(&self, tag: Tag) {
+        point!();
         self.tag.store(tag.0, Ordering::Release);
     }
 
@@ -195,6 +196,7 @@ impl Frame {
 
     #[inline(always)]
     pub(super) fn swap(&self, from: Tag, to: Tag) -> Result<(), Tag> {
+        point!();
         self.tag
             .compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)
             .map(|_| ())

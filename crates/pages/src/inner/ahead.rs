@@ -41,11 +41,13 @@ impl Inner {
 
     /// Whether [`grow_ahead`](Inner::grow_ahead) has something to do.
     pub(crate) fn is_behind(&self) -> bool {
+        point!();
         self.behind.load(Ordering::SeqCst) != 0
     }
 
     /// Forgets that there is to be more, until the next hand-out finds too little again.
     pub(crate) fn stay_behind(&self) {
+        point!();
         self.behind.store(0, Ordering::SeqCst);
     }
 

@@ -129,6 +129,10 @@ impl Inner {
             }
             let until = now().wrapping_add(HOLD_OFF);
             self.control().hold_off.store(until, Ordering::Relaxed);
+            #[cfg(feature = "testing")]
+            if crate::schedule::point() {
+                continue;
+            }
             std::thread::sleep(LANDING_WAIT);
         }
     }
@@ -223,6 +227,7 @@ impl Inner {
     pub(crate) fn hot_zero(&self, index: u32, frames: u32) {
         let length = (frames as usize) << self.frame_shift;
         let range = Range { start: self.address(index), length };
+        point!();
         // SAFETY: the run was just taken: mapped, and nobody else's.
         let zeroed = unsafe { Method::Through.zero(range) };
         debug_assert!(zeroed.is_ok(), "stores cannot be refused");
