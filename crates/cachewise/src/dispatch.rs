@@ -231,7 +231,13 @@ fn note_row(operation: Operation, row: usize) {
         limit.store(direct_limit(operation, row), Ordering::Relaxed);
     }
     if let (Some(libc), Some(row)) = (LIBC.get(row), ROWS.get(row)) {
-        libc.note(row, libc_slot(operation));
+        // Buffers that overlap are moved: a copy asks for that first, unless the routine moves them
+        // itself.
+        if operation == Operation::Copy && !system::copy_is_move() {
+            libc.count.store(0, Ordering::Relaxed);
+        } else {
+            libc.note(row, libc_slot(operation));
+        }
     }
 }
 

@@ -17,11 +17,17 @@
 pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
 
 use core::ptr::null_mut;
-use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but [`found`] writes
 /// them.
 pub static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+
+/// Whether the C library's `memcpy` is its `memmove`, as glibc's is on x86-64.
+pub(crate) fn copy_is_move() -> bool {
+    let [memcpy, memmove, ..] = &ROUTINES;
+    memcpy.load(Ordering::Acquire) == memmove.load(Ordering::Acquire)
+}
 
 /// Without an operating system there is no C library.
 #[cfg(not(all(feature = "os", target_os = "linux")))]

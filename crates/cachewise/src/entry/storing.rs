@@ -77,27 +77,26 @@ macro_rules! entry_copy_two {
     };
 }
 
-/// A copy of more than two vectors, from label 23 on. `$after_four` and `$after_eight` stand where
-/// more than four or eight are left, and may go to label 27 for the table; `$longer` is what
-/// follows for more than eight, of which the first two are in 0 and 1 and the last two in 6 and 7.
+/// A copy of more than two vectors, from label 23 on. What the table or the C library may do is
+/// asked before anything is loaded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_many {
-    ($kind:ident, $after_four:expr, $after_eight:expr, $longer:expr) => {
+    // To four vectors, at label 28.
+    (four $kind:ident) => {
         concat!(
-            ".p2align 6\n",
-            "23:\n",
-            $crate::entry_group!(load $kind "rsi": 0 "+ 0", 1 "+ 1"),
-            $crate::entry_group!(load $kind "rsi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
-            "cmp rdx, 4 * ",
-            $crate::entry_width!($kind),
-            "\n",
-            "jbe 28f\n",
-            $after_four,
-            "cmp rdx, 8 * ",
-            $crate::entry_width!($kind),
-            "\n",
-            "ja 33f\n",
+            ".p2align 4\n",
+            "28:\n",
+            $crate::entry_copy_many!(ends $kind),
+            $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1"),
+            $crate::entry_group!(store $kind "rdi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+        )
+    };
+    // To eight vectors, of which the first two are in 0 and 1 and the last two in 6 and 7.
+    (eight $kind:ident) => {
+        concat!(
             $crate::entry_group!(load $kind "rsi": 2 "+ 2", 3 "+ 3"),
             $crate::entry_group!(load $kind "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
             $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3"),
@@ -105,16 +104,53 @@ macro_rules! entry_copy_many {
                 4 "+ rdx - 4", 5 "+ rdx - 3", 6 "+ rdx - 2", 7 "+ rdx - 1"),
             $crate::entry_vector!(done $kind),
             "ret\n",
-            ".p2align 4\n",
-            "28:\n",
-            $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1"),
-            $crate::entry_group!(store $kind "rdi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
-            $crate::entry_vector!(done $kind),
-            "ret\n",
+        )
+    };
+    // The first two vectors and the last two.
+    (ends $kind:ident) => {
+        concat!(
+            $crate::entry_group!(load $kind "rsi": 0 "+ 0", 1 "+ 1"),
+            $crate::entry_group!(load $kind "rsi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
+        )
+    };
+    // Eight vectors are as many as the entry does whatever the table says; more go to label 33.
+    (eight_here $kind:ident) => {
+        concat!(
+            ".p2align 6\n",
+            "23:\n",
+            "cmp rdx, 8 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "ja 33f\n",
+            "cmp rdx, 4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "jbe 28f\n",
+            $crate::entry_copy_many!(ends $kind),
+            $crate::entry_copy_many!(eight $kind),
+            $crate::entry_copy_many!(four $kind),
             ".p2align 5\n",
             "33:\n",
-            $after_eight,
-            $longer,
+        )
+    };
+    // Four vectors are as many as the entry does whatever the table says; more than eight go to 35.
+    (four_here $kind:ident) => {
+        concat!(
+            ".p2align 6\n",
+            "23:\n",
+            "cmp rdx, 4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "jbe 28f\n",
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 39f\n",
+            $crate::entry_copy_many!(ends $kind),
+            "cmp rdx, 8 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "ja 35f\n",
+            $crate::entry_copy_many!(eight $kind),
+            $crate::entry_copy_many!(four $kind),
         )
     };
 }
@@ -213,8 +249,7 @@ macro_rules! entry_copy_way {
             "jb 22f\n",
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
-            $crate::entry_copy_many!(sse, "", "jmp 39f\n", ""),
-            ".p2align 4\n",
+            $crate::entry_copy_many!(eight_here sse),
         )
     };
     (avx2) => {
@@ -231,33 +266,25 @@ macro_rules! entry_copy_way {
             "29:\n", // 16 to 31
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
-            $crate::entry_copy_many!(
-                avx,
-                "",
-                concat!(
-                    "cmp rdx, [rip + {direct} + {row} * 8]\n",
-                    "ja 27f\n",
-                    "cmp rdx, 12 * 32\n",
-                    "ja 35f\n"
-                ),
-                concat!(
-                    $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3"),
-                    $crate::entry_group!(load avx "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
-                    $crate::entry_group!(load avx "rsi": 8 "+ 4", 9 "+ 5"),
-                    $crate::entry_group!(load avx "rsi": 10 "+ rdx - 6", 11 "+ rdx - 5"),
-                    $crate::entry_group!(store avx "rdi":
-                        0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5"),
-                    $crate::entry_group!(store avx "rdi":
-                        10 "+ rdx - 6", 11 "+ rdx - 5", 4 "+ rdx - 4", 5 "+ rdx - 3",
-                        6 "+ rdx - 2", 7 "+ rdx - 1"),
-                    "vzeroupper\n",
-                    "ret\n",
-                    $crate::entry_copy_loops!(avx),
-                )
-            ),
-            ".p2align 4\n",
-            "27:\n",
+            $crate::entry_copy_many!(eight_here avx),
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 39f\n",
+            $crate::entry_copy_many!(ends avx),
+            "cmp rdx, 12 * 32\n",
+            "ja 35f\n",
+            $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3"),
+            $crate::entry_group!(load avx "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
+            $crate::entry_group!(load avx "rsi": 8 "+ 4", 9 "+ 5"),
+            $crate::entry_group!(load avx "rsi": 10 "+ rdx - 6", 11 "+ rdx - 5"),
+            $crate::entry_group!(store avx "rdi":
+                0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5"),
+            $crate::entry_group!(store avx "rdi":
+                10 "+ rdx - 6", 11 "+ rdx - 5", 4 "+ rdx - 4", 5 "+ rdx - 3",
+                6 "+ rdx - 2", 7 "+ rdx - 1"),
             "vzeroupper\n",
+            "ret\n",
+            $crate::entry_copy_loops!(avx),
+            ".p2align 4\n",
         )
     };
     (avx512vl) => {
@@ -302,14 +329,9 @@ macro_rules! entry_copy_way {
             "cmp rdx, 128\n",
             "ja 23f\n",
             $crate::entry_copy_two!(evex64),
-            $crate::entry_copy_many!(
-                evex64,
-                concat!("cmp rdx, [rip + {direct} + {row} * 8]\n", "ja 27f\n"),
-                "",
-                $crate::entry_copy_loops!(evex64)
-            ),
+            $crate::entry_copy_many!(four_here evex64),
+            $crate::entry_copy_loops!(evex64),
             ".p2align 4\n",
-            "27:\n",
         )
     };
 }
@@ -325,8 +347,8 @@ macro_rules! entry_copy_or_move {
             ".hidden {direct}",
             $way,
             "39:",
-            $before,
             $crate::entry_libc!("rdx", "row", "", $routine),
+            $before,
             $crate::entry_through_the_table!("rdx"),
             $after,
             "/* {direct} {operation} {ways} {follows} */",
@@ -357,15 +379,23 @@ macro_rules! entry_put {
 }
 
 /// A fill of more than two vectors, from label 23 on; as `entry_copy_many`. `$n` is the register of
-/// the size, `$splat` what brings the byte into register 0. Upwards, so that stores to one line
-/// follow each other.
+/// the size, `$splat` what brings the byte into register 0, `$limit` what asks for the table.
+/// Upwards, so that stores to one line follow each other. Eight vectors are as many as the entry
+/// does whatever the table says, or four, as in a copy; more than eight go to label 33, or with
+/// `four_here` to 35.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_many {
-    ($kind:ident, $n:literal, $splat:expr, $after_four:expr, $after_eight:expr, $longer:expr) => {
+    (eight_here $kind:ident, $n:literal, $splat:expr) => {
         concat!(
             ".p2align 6\n",
             "23:\n",
+            "cmp ",
+            $n,
+            ", 8 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "ja 33f\n",
             $splat,
             $crate::entry_put!($kind: "+ 0", "+ 1"),
             "cmp ",
@@ -374,14 +404,7 @@ macro_rules! entry_fill_many {
             $crate::entry_width!($kind),
             "\n",
             "jbe 28f\n",
-            $after_four,
             $crate::entry_put!($kind: "+ 2", "+ 3"),
-            "cmp ",
-            $n,
-            ", 8 * ",
-            $crate::entry_width!($kind),
-            "\n",
-            "ja 33f\n",
             $crate::entry_put!($kind: concat!("+ ", $n, " - 4"), concat!("+ ", $n, " - 3")),
             "28:\n",
             $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
@@ -389,8 +412,40 @@ macro_rules! entry_fill_many {
             "ret\n",
             ".p2align 5\n",
             "33:\n",
-            $after_eight,
-            $longer,
+        )
+    };
+    (four_here $kind:ident, $n:literal, $splat:expr, $limit:expr) => {
+        concat!(
+            ".p2align 6\n",
+            "23:\n",
+            "cmp ",
+            $n,
+            ", 4 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "jbe 28f\n",
+            $limit,
+            $splat,
+            $crate::entry_put!($kind: "+ 0", "+ 1", "+ 2", "+ 3"),
+            "cmp ",
+            $n,
+            ", 8 * ",
+            $crate::entry_width!($kind),
+            "\n",
+            "ja 35f\n",
+            $crate::entry_put!($kind: concat!("+ ", $n, " - 4"), concat!("+ ", $n, " - 3")),
+            $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            ".p2align 4\n",
+            "28:\n",
+            $splat,
+            $crate::entry_put!($kind: "+ 0", "+ 1"),
+            $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            ".p2align 5\n",
+            "35:\n",
         )
     };
 }
@@ -496,7 +551,7 @@ macro_rules! entry_fill_two {
 
 /// All of a fill's or a zero's text in one entry. `$byte` says how the byte comes into registers:
 /// `entry_splat_byte` or `entry_splat_zero`; `$limit` is what asks before more than 256 bytes are
-/// done here, and goes to label 27 for the table.
+/// done here, and goes to label 39 for the table.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_way {
@@ -513,8 +568,7 @@ macro_rules! entry_fill_way {
             "jb 22f\n",
             $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
-            $crate::entry_fill_many!(sse, $n, $crate::$byte!(sse), "", "jmp 39f\n", ""),
-            ".p2align 4\n",
+            $crate::entry_fill_many!(eight_here sse, $n, $crate::$byte!(sse)),
         )
     };
     (avx2, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
@@ -537,17 +591,12 @@ macro_rules! entry_fill_way {
             "29:\n", // 16 to 31
             $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
-            $crate::entry_fill_many!(
-                avx,
-                $n,
-                $crate::$byte!(avx),
-                "",
-                $limit,
-                $crate::entry_fill_loop!(avx, $n)
-            ),
+            $crate::entry_fill_many!(eight_here avx, $n, $crate::$byte!(avx)),
+            $limit,
+            $crate::$byte!(avx),
+            $crate::entry_put!(avx: "+ 0", "+ 1", "+ 2", "+ 3"),
+            $crate::entry_fill_loop!(avx, $n),
             ".p2align 4\n",
-            "27:\n",
-            "vzeroupper\n",
         )
     };
     (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
@@ -605,16 +654,9 @@ macro_rules! entry_fill_way {
             ", 128\n",
             "ja 23f\n",
             $crate::entry_fill_two!(evex64, $n, $crate::$byte!(evex64)),
-            $crate::entry_fill_many!(
-                evex64,
-                $n,
-                $crate::$byte!(evex64),
-                $limit,
-                "",
-                $crate::entry_fill_loop!(evex64, $n)
-            ),
+            $crate::entry_fill_many!(four_here evex64, $n, $crate::$byte!(evex64), $limit),
+            $crate::entry_fill_loop!(evex64, $n),
             ".p2align 4\n",
-            "27:\n",
         )
     };
 }
@@ -668,11 +710,11 @@ macro_rules! entry_fill_limit {
     () => {
         concat!(
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
-            "ja 27f\n",
+            "ja 39f\n",
             "cmp rdx, [rip + {direct} + {zero_row} * 8]\n",
             "jbe 41f\n",
             "test sil, sil\n",
-            "jz 27f\n",
+            "jz 39f\n",
             "41:\n",
         )
     };
@@ -729,7 +771,7 @@ macro_rules! entry_zero_in {
             ".hidden {direct}",
             $crate::entry_fill_way!(
                 $way, "rsi", "esi", entry_splat_zero,
-                "cmp rsi, [rip + {direct} + {row} * 8]\nja 27f\n"
+                "cmp rsi, [rip + {direct} + {row} * 8]\nja 39f\n"
             ),
             "39:",
             $crate::entry_libc!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n", "2"),
