@@ -152,7 +152,8 @@ static void check_zero(char *at, size_t size)
 	for (page = 0; page < size / PAGE; page++) {
 		volatile uint64_t *words = (uint64_t *)(at + page * PAGE);
 
-		words[page % 512] |= 0;	/* a fault that writes: no shared zero page */
+		/* The first fault is one that writes, so there is no shared zero page. */
+		__atomic_fetch_or(&words[page % 512], 0, __ATOMIC_SEQ_CST);
 		for (word = 0; word < PAGE / 8; word++)
 			if (words[word])
 				fail("memory that is not zero");
