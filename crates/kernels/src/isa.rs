@@ -163,7 +163,7 @@ impl fmt::Debug for Features {
 }
 
 /// What CPUID says of this CPU that features and signatures are told by. Where a hypervisor traps
-/// the instruction each of these five takes microseconds, and a process that needs both asks once.
+/// the instruction each of these takes microseconds, and a process that needs both asks once.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Leaves {
@@ -173,7 +173,8 @@ pub struct Leaves {
     pub leaf1: CpuidResult,
     /// Leaf 7, subleaf 0: features; zeros where there is no such leaf.
     pub leaf7: CpuidResult,
-    /// Leaf 8000_0000: the highest extended leaf.
+    /// Leaf 8000_0000: the highest extended leaf; zeros where nothing that is asked for is in those, on
+    /// every CPU but AMD's and Hygon's.
     pub extended: CpuidResult,
     /// Leaf 8000_0008: features; zeros where there is no such leaf.
     pub extended8: CpuidResult,
@@ -186,7 +187,7 @@ impl Leaves {
     pub fn read() -> Leaves {
         const NONE: CpuidResult = CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
         let basic = __cpuid(0);
-        let extended = __cpuid(0x8000_0000);
+        let extended = if Leaves::is_amd(&basic) { __cpuid(0x8000_0000) } else { NONE };
         Leaves {
             basic,
             leaf1: __cpuid(1),
@@ -194,6 +195,12 @@ impl Leaves {
             extended,
             extended8: if extended.eax >= 0x8000_0008 { __cpuid(0x8000_0008) } else { NONE },
         }
+    }
+
+    /// Whether leaf 0 says `AuthenticAMD` or `HygonGenuine`.
+    fn is_amd(basic: &CpuidResult) -> bool {
+        let starts = |name: &[u8; 4]| basic.ebx == u32::from_le_bytes(*name);
+        starts(b"Auth") || starts(b"Hygo")
     }
 
     /// The features that these say, and XCR0 of the operating system: Intel SDM volume 1 §13-15
@@ -299,6 +306,20 @@ mod tests {
     extern crate std;
     use super::Features;
     use std::string::ToString;
+
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    #[test]
+    fn extended_leaves_are_asked_for_where_they_matter() {
+        let leaf = |name: &[u8; 4]| super::CpuidResult {
+            eax: 0x10,
+            ebx: u32::from_le_bytes(*name),
+            ecx: 0,
+            edx: 0,
+        };
+        let amd =
+            [b"Auth", b"Hygo", b"Genu", b"Cent"].map(|name| super::Leaves::is_amd(&leaf(name)));
+        assert_eq!(amd, [true, true, false, false]);
+    }
 
     #[test]
     fn sets_combine_and_print() {
