@@ -1,4 +1,5 @@
-//! One call site's trial.
+//! One call site's trial. A single state machine, and so one file of 800 lines: every transition
+//! is read beside the others and against this diagram.
 //!
 //! ```text
 //!            enough evidence          long blocks agree
