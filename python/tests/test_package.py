@@ -85,3 +85,13 @@ def test_programs_run_on_the_libraries_inside_the_command(tmp_path):
         said = subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout
         assert "libcachewise_preload.so" in said
         assert ("libcachewise_pool_preload.so" in said) == bool(option)
+
+
+def test_the_example_that_measures():
+    script = Path(__file__).resolve().parents[1] / "examples" / "faster.py"
+    run = [sys.executable, str(script), "--megabytes", "1", "--rounds", "3"]
+    said = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert [line.split()[0] for line in said.splitlines()[2:6]] == [
+        "temporaries", "zeros_plus_one", "zeros_touched_once", "copies",
+    ]  # fmt: skip
+    assert "full 0" in said and "served 0" not in said
