@@ -228,7 +228,7 @@ impl Builder {
         self
     }
 
-    /// What zeroes in the background. The CPU around the cache by default.
+    /// What zeroes in the background. The CPU with non-temporal stores by default.
     pub fn engine(mut self, engine: EngineChoice) -> Builder {
         self.engine = engine;
         self

@@ -6,7 +6,7 @@
 //!   zeroes idle blocks in the background, and return of idle memory to the system. `zalloc` gives a
 //!   `Block<Zeroed>`, which can only be read; asking to write it makes it a `Block<Dirty>`, and safe
 //!   code can give back nothing else. Zero is therefore a guarantee and not a flag.
-//! - `engine`: what zeroes. The CPU around the cache, the CPU through the cache, the operating
+//! - `engine`: what zeroes. The CPU with non-temporal or with temporal stores, the operating
 //!   system; or your own, whose work is then checked.
 //! - `global`: a `GlobalAlloc` that serves large requests from a pool. `allocator` (feature
 //!   `allocator-api2`): a pool as an `Allocator`.

@@ -345,7 +345,7 @@ impl Pool {
 
     /// Zeroes free dirty blocks now, in this thread, highest order first and whatever their age,
     /// until that many bytes are done or none is left. Returns the bytes zeroed. It uses the
-    /// pool's built-in engine; for a custom one the CPU does the work around the cache.
+    /// pool's built-in engine; for a custom one the CPU does it with non-temporal stores.
     ///
     /// # Errors
     /// [`PoolError::Closed`], [`PoolError::Reentered`].

@@ -16,9 +16,12 @@ const NOT_BUILT: u8 = 0;
 const BUILDING: u8 = 1;
 const BUILT: u8 = 2;
 
-/// Bytes made resident at most before they are asked for: what a program that rises takes in some tens
-/// of milliseconds, in which the pool's thread is woken and makes more.
-const AHEAD: usize = 32 << 20;
+/// Bytes made resident at most before they are asked for. The pool keeps to an eighth of what is in use
+/// (`Builder::grow_ahead`); this is the bound on what may lie idle of what the user granted, the same
+/// part on every machine. Where a program rises faster, it makes the rest resident itself.
+const fn ahead(capacity: usize) -> usize {
+    capacity / 32
+}
 
 /// What the program asked for and did not get from the pool, by reason.
 #[derive(Clone, Copy)]
@@ -120,7 +123,7 @@ fn build() {
     // not have; blocks this large gain little from one.
     let idle = GiveBack { floor: (capacity / 16).min(GiveBack::default().floor), ..idle() };
     let builder = Pool::builder().capacity(capacity).cache_blocks(0).stands_in().give_back(idle);
-    match builder.grow_ahead(AHEAD.min(capacity / 4)).build() {
+    match builder.grow_ahead(ahead(capacity)).build() {
         Ok(pool) => {
             let pages = pool.capacity() / pool.page_size();
             let lengths = (0..pages).map(|_| AtomicU32::new(0)).collect();

@@ -87,7 +87,7 @@ pub struct CpuEngine {
 }
 
 impl CpuEngine {
-    /// Zeroes around the cache: with the kernel that the profile has for data not read again.
+    /// Zeroes with non-temporal stores: with the kernel that the profile has for data not read again.
     #[must_use]
     pub fn around() -> CpuEngine {
         CpuEngine::new(Method::Around)

@@ -30,7 +30,7 @@ impl Ready {
         Ok(Ready { file, bytes, zeroing: AtomicU64::new(0) })
     }
 
-    /// Brings every page in and zeroes it, around the cache as a scrubber does.
+    /// Brings every page in and zeroes it, with non-temporal stores as a scrubber does.
     pub(super) fn prepare(&self) -> Result<(), LabError> {
         let start = self.map()?;
         // SAFETY: a mapping of ours, of that length; what comes in is the file's.

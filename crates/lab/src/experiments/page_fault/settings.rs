@@ -1,5 +1,5 @@
 //! The scrubber's settings, one varied at a time: `scrub_start`, `scrub_stop` and `scrub_load` of seed
-//! 003, and zeroing through the cache in place of around it.
+//! 003, and zeroing by temporal stores in place of non-temporal ones.
 //!
 //! A program takes three quarters of a pool, touches one line of each page and gives all of it back;
 //! then it does other work, in which the scrubber has its time: a bystander walks its working set.
@@ -25,8 +25,17 @@ const POOL: usize = 16 << 20;
 const BURST: usize = POOL / PAGE_SIZE / 4 * 3;
 /// Of the second half, one of so many pages stays in use.
 const HELD: usize = 16;
-/// How long the other work takes at least: to zero a burst takes a millisecond or two.
-const GAP: Duration = Duration::from_millis(5);
+/// The other work takes at least so many times what zeroing a burst takes alone: the bystander has its
+/// part of the memory's bandwidth meanwhile.
+const GAP: u32 = 4;
+/// And at least this: the scrubber is woken, and ages count in ticks of the coarse clock (4 ms on a kernel
+/// of 250 Hz, 10 on one of 100).
+const LEAST_GAP: Duration = Duration::from_millis(10);
+
+/// How long the other work takes at least, by how long this machine takes to zero a burst.
+fn gap(zeroing: Duration) -> Duration {
+    (zeroing * GAP).max(LEAST_GAP)
+}
 /// An order above that of every block here: nothing wakes the scrubber.
 const NEVER: u32 = 18;
 
@@ -88,17 +97,9 @@ impl Candidate {
         Ok(Candidate { name, pool, held, program, bystander, hits, misses, scrub_cpu })
     }
 
-    /// One turn: the burst, then the bystander while the scrubber works.
-    fn turn(
-        &mut self,
-        bystander: &Bystander,
-        pages: &mut Vec<NonNull<u8>>,
-    ) -> Result<(), PoolError> {
+    /// Takes a burst, touches each page, and gives all of it back.
+    fn burst(&self, pages: &mut Vec<NonNull<u8>>) -> Result<(), PoolError> {
         let pool = &self.pool;
-        let before = pool.stats()?;
-        pool.resume_scrubber();
-        bystander.walk();
-        let begun = Instant::now();
         for _ in 0..BURST {
             let page = pool.zalloc_raw(0)?;
             // SAFETY: just handed out.
@@ -110,9 +111,37 @@ impl Candidate {
             unsafe { pool.free_raw(page, 0) }?;
         }
         pool.flush_thread_cache();
+        Ok(())
+    }
+
+    /// How long a burst takes to be zeroed by this thread, with nothing beside. Its second time: the first
+    /// meets pages as they were made.
+    fn zeroing(&self, pages: &mut Vec<NonNull<u8>>) -> Result<Duration, PoolError> {
+        let mut last = Duration::ZERO;
+        for _ in 0..2 {
+            self.burst(pages)?;
+            let begun = Instant::now();
+            self.pool.scrub_now(usize::MAX)?;
+            last = begun.elapsed();
+        }
+        Ok(last)
+    }
+
+    /// One turn: the burst, then the bystander while the scrubber works.
+    fn turn(
+        &mut self,
+        (bystander, gap): (&Bystander, Duration),
+        pages: &mut Vec<NonNull<u8>>,
+    ) -> Result<(), PoolError> {
+        let pool = &self.pool;
+        let before = pool.stats()?;
+        pool.resume_scrubber();
+        bystander.walk();
+        let begun = Instant::now();
+        self.burst(pages)?;
         self.program.push(begun.elapsed().as_secs_f64() * 1e9 / BURST as f64);
         let (begun, mut walks) = (Instant::now(), 0.0);
-        while begun.elapsed() < GAP {
+        while begun.elapsed() < gap {
             bystander.walk();
             walks += 1.0;
         }
@@ -157,13 +186,16 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
     let mut random = fastrand::Rng::with_seed(seed);
     let mut turns: Vec<usize> = (0..candidates.len()).collect();
     let mut pages = Vec::with_capacity(BURST);
+    let slowest = candidates.iter().map(|candidate| candidate.zeroing(&mut pages));
+    let slowest = slowest.collect::<Result<Vec<_>, _>>().map_err(refused)?.into_iter().max();
+    let gap = gap(slowest.unwrap_or_default());
     for round in 0..=rounds {
         random.shuffle(&mut turns);
         for &turn in &turns {
             if setting.out.stopped() {
                 return Err(LabError::Interrupted);
             }
-            candidates[turn].turn(&bystander, &mut pages).map_err(refused)?;
+            candidates[turn].turn((&bystander, gap), &mut pages).map_err(refused)?;
         }
         if round == 0 {
             candidates.iter_mut().for_each(Candidate::forget);
@@ -192,4 +224,19 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
     }
     candidates.into_iter().try_for_each(Candidate::give_back).map_err(refused)?;
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a machine of any speed the scrubber has the time that it needs: from 50 GB/s down to 100 MB/s.
+    #[test]
+    fn the_other_work_lasts_as_long_as_this_machines_zeroing_takes() {
+        for bytes_per_second in [50e9, 10e9, 1e9, 1e8] {
+            let zeroing = Duration::from_secs_f64((BURST * PAGE_SIZE) as f64 / bytes_per_second);
+            assert!(gap(zeroing) >= zeroing * GAP && gap(zeroing) >= LEAST_GAP);
+        }
+        assert_eq!(gap(Duration::ZERO), LEAST_GAP);
+    }
 }
