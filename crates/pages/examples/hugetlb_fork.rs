@@ -1,6 +1,6 @@
-//! What becomes of a private pool in explicit huge pages when its process forks: `Hugetlb` memory is
-//! copied on write out of the system's reserve of huge pages, and where that is empty the kernel has
-//! nothing to copy to.
+//! What becomes of a private pool in explicit huge pages when its process forks: `Hugetlb` memory
+//! is copied on write out of the system's reserve of huge pages, and where that is empty the kernel
+//! has nothing to copy to.
 //!
 //! ```sh
 //! echo 12 >/proc/sys/vm/nr_hugepages; cargo run -p cachewise-pages --example hugetlb_fork

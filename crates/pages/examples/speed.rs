@@ -1,5 +1,5 @@
-//! What a hand-out and a free cost, beside touching memory that is there: prezeroed, dirty and draining,
-//! one thread and two, with the scrubber resting and at work.
+//! What a hand-out and a free cost, beside touching memory that is there: prezeroed, dirty and
+//! draining, one thread and two, with the scrubber resting and at work.
 //!
 //! `cargo run --release -p cachewise-pages --example speed [MiB]`; on an idle machine.
 
@@ -87,8 +87,8 @@ fn taken(
     (median(takes), median(frees))
 }
 
-/// Nanoseconds a page that the lists take under the lock, once for a refill of 256 pages and once for 128
-/// given back, by a thread that has all of it in its cache.
+/// Nanoseconds a page that the lists take under the lock, once for a refill of 256 pages and once
+/// for 128 given back, by a thread that has all of it in its cache.
 fn under_the_lock() -> (f64, f64) {
     use cachewise_pages::buddy::{Buddy, Core, Frame, State, split_cached};
     const PAGES: usize = 16 << 10;

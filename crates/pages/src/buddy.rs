@@ -1,7 +1,8 @@
 //! A buddy allocator of page frames that knows which free blocks are zero.
 //!
-//! Here are the lists and what every operation is made of; `tag` is what is known of a frame, `take` and
-//! `give` what callers do, `in_flight` what scrubbing and trimming do, `check` what is done after a death.
+//! Here are the lists and what every operation is made of; `tag` is what is known of a frame,
+//! `take` and `give` what callers do, `in_flight` what scrubbing and trimming do, `check` what is
+//! done after a death.
 //!
 //! It owns no memory and touches none: frames are numbers, and what is known of each is 16 bytes in
 //! a slice that the caller brings. So an operating system's kernel can run it over its own page
@@ -10,22 +11,22 @@
 //!
 //! Every frame belongs to exactly one block, and every block is in exactly one [`Use`]. The first
 //! frame of a block carries a *tag*: use, order, owner; all other frames carry the tag of a tail.
-//! **Tags are the truth, lists and counts are derived**: each split, merge and change of use becomes
-//! valid with one store of one tag, in program order, so that after a crash at any point in between
-//! [`Buddy::rebuild`] finds a partition of all frames by walking the tags. A process that dies with
-//! the lock held therefore costs a rebuild and not the pool.
+//! **Tags are the truth, lists and counts are derived**: each split, merge and change of use
+//! becomes valid with one store of one tag, in program order, so that after a crash at any point in
+//! between [`Buddy::rebuild`] finds a partition of all frames by walking the tags. A process that
+//! dies with the lock held therefore costs a rebuild and not the pool.
 //!
-//! Free blocks hang in one list per order and [`State`], newest first. Buddies of one state merge at
-//! once; buddies of different states only when a larger block is needed and no other is to be had
-//! ([`Buddy::take_mixed`]), since the merged block is only as good as its worse half.
+//! Free blocks hang in one list per order and [`State`], newest first. Buddies of one state merge
+//! at once; buddies of different states only when a larger block is needed and no other is to be
+//! had ([`Buddy::take_mixed`]), since the merged block is only as good as its worse half.
 //!
-//! All methods need exclusive access, which the caller's lock gives. The exception is what a per-thread
-//! cache does to its own blocks, which nobody else may change: between allocated and cached
-//! ([`Frame::cache`], [`Frame::uncache`]), and cutting a cached block up ([`halve_cached`],
-//! [`split_cached`]), so that the lock is held for one block however many pages a cache takes. Others
-//! may look meanwhile, but must not [rebuild](Buddy::rebuild): where somebody may die holding the lock
-//! and others live on, blocks are cut up under it too. Joining is left to the lock altogether: who
-//! walks the blocks would meet a tail whose head it has passed.
+//! All methods need exclusive access, which the caller's lock gives. The exception is what a
+//! per-thread cache does to its own blocks, which nobody else may change: between allocated and
+//! cached ([`Frame::cache`], [`Frame::uncache`]), and cutting a cached block up ([`halve_cached`],
+//! [`split_cached`]), so that the lock is held for one block however many pages a cache takes.
+//! Others may look meanwhile, but must not [rebuild](Buddy::rebuild): where somebody may die
+//! holding the lock and others live on, blocks are cut up under it too. Joining is left to the lock
+//! altogether: who walks the blocks would meet a tail whose head it has passed.
 
 mod check;
 mod count;
@@ -163,8 +164,9 @@ pub const fn run_alignment(frames: u32) -> u32 {
     if frames == 0 { 1 } else { 1 << frames.ilog2() }
 }
 
-/// The blocks that a run of `frames` frames consists of, as offset and order, largest first. The run
-/// starts at a multiple of its largest part ([`run_alignment`]), so each is aligned to its own size.
+/// The blocks that a run of `frames` frames consists of, as offset and order, largest first. The
+/// run starts at a multiple of its largest part ([`run_alignment`]), so each is aligned to its own
+/// size.
 pub fn run_parts(frames: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..u32::BITS).rev().filter(move |order| frames >> order & 1 == 1).map(move |order| {
         let larger = if order == u32::BITS - 1 { 0 } else { frames >> (order + 1) << (order + 1) };

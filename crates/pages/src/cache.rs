@@ -1,17 +1,18 @@
 //! Per-thread caches: free blocks of the small orders that their thread hands out and takes back
 //! without the lock.
 //!
-//! A cache is found through the thread's own storage (`thread.rs`) and is memory of its pool: getting
-//! one allocates nothing. What it hands out is a number from a stack and one tag; what comes back is one
-//! tag, changed by compare-and-swap, so that a block freed twice is noticed here too. Stacks are filled
-//! from a *reserve* of pieces, blocks as large as there were, which the cache cuts up by itself, and the
-//! reserve is filled, and dirty blocks go back, many at a time under the lock (`docs/decisions/pool-caches.md`).
+//! A cache is found through the thread's own storage (`thread.rs`) and is memory of its pool:
+//! getting one allocates nothing. What it hands out is a number from a stack and one tag; what
+//! comes back is one tag, changed by compare-and-swap, so that a block freed twice is noticed here
+//! too. Stacks are filled from a *reserve* of pieces, blocks as large as there were, which the
+//! cache cuts up by itself, and the reserve is filled, and dirty blocks go back, many at a time
+//! under the lock (`docs/decisions/pool-caches.md`).
 //!
 //! A cache goes back to its pool when its thread ends. In a forked child all caches are empty: the
 //! child's pool takes cached blocks back by itself.
 //!
-//! `busy` is set while a cache is being changed: a signal handler of the same thread that finds it so
-//! goes past the cache.
+//! `busy` is set while a cache is being changed: a signal handler of the same thread that finds it
+//! so goes past the cache.
 
 use crate::buddy::{ORDERS, State, halve_cached, split_cached};
 use crate::fork;
@@ -35,8 +36,8 @@ const PATIENCE: u32 = 64;
 const DIRTY: usize = 0;
 const ZERO: usize = 1;
 
-/// How many blocks of an order a cache of so many single pages holds: of larger ones a quarter of the
-/// bytes.
+/// How many blocks of an order a cache of so many single pages holds: of larger ones a quarter of
+/// the bytes.
 const fn share(pages: usize, order: usize) -> usize {
     if order == 0 { pages } else { (pages / 4) >> order }
 }
@@ -116,7 +117,8 @@ impl Drop for Busy<'_> {
 impl Busy<'_> {
     #[inline(always)]
     fn own(&mut self) -> &mut Own {
-        // SAFETY: the cache is this thread's, and `busy` says that nobody else in it is at work there.
+        // SAFETY: the cache is this thread's, and `busy` says that nobody else in it is at work
+        // there.
         unsafe { &mut *self.0.own.get() }
     }
 
@@ -160,8 +162,8 @@ impl Busy<'_> {
         reserved.store(after, Ordering::Relaxed);
     }
 
-    /// Cuts up to [`CUT`] blocks off the reserve into the stack, which is empty. They are taken from
-    /// there in order of their addresses.
+    /// Cuts up to [`CUT`] blocks off the reserve into the stack, which is empty. They are taken
+    /// from there in order of their addresses.
     fn cut(&mut self, inner: &Inner, order: usize, kind: usize) {
         let reserve = &mut self.own().reserves[kind][order];
         let Some(left) = reserve.length.checked_sub(1) else { return };
@@ -193,7 +195,8 @@ impl Busy<'_> {
         self.push(order, kind, &blocks[..filled]);
     }
 
-    /// Fetches memory of one kind from the pool into the reserve, which is empty. False if there is none.
+    /// Fetches memory of one kind from the pool into the reserve, which is empty. False if there is
+    /// none.
     fn refill(&mut self, inner: &Inner, order: usize, kind: usize, room: usize) -> bool {
         let reserve = &mut self.own().reserves[kind][order];
         let batch = (FIRST_BATCH + reserve.batch).min(room as u32);
@@ -299,7 +302,8 @@ impl Magazine {
     }
 }
 
-/// A pool's caches, one for each thread that used it; those of threads that ended wait for the next.
+/// A pool's caches, one for each thread that used it; those of threads that ended wait for the
+/// next.
 #[derive(Debug, Default)]
 pub(crate) struct Magazines(AtomicPtr<Magazine>);
 
@@ -427,8 +431,8 @@ pub(crate) fn take_hot(inner: &Inner, order: u32) -> Option<u32> {
     Some(index)
 }
 
-/// A zeroed block by way of the cache: from its stack, its reserve, the pool, and then a dirty one, which
-/// is to be zeroed, if so it says. `None` if there is neither, or no cache.
+/// A zeroed block by way of the cache: from its stack, its reserve, the pool, and then a dirty one,
+/// which is to be zeroed, if so it says. `None` if there is neither, or no cache.
 pub(crate) fn take_zeroed(inner: &Inner, order: u32) -> Option<(u32, bool)> {
     let (at, room) = (order as usize, room(inner, order));
     if room == 0 {
@@ -600,8 +604,8 @@ pub(crate) fn forked(thread: &Thread) {
     }
 }
 
-/// Tells when a thread ends: by a key of the C library's, since a destructor of thread-local storage
-/// is registered with the loader, under its lock.
+/// Tells when a thread ends: by a key of the C library's, since a destructor of thread-local
+/// storage is registered with the loader, under its lock.
 pub(crate) mod ending {
     use super::{retire, thread};
     use std::ffi::c_void;

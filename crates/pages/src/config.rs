@@ -99,8 +99,8 @@ impl Default for Scrub {
 /// When free memory goes back to the system by itself. The scrubber's thread does it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GiveBack {
-    /// For how long nobody may have used a block. 2 s by default. Where the system says that memory is
-    /// short (pressure stall information, events of the control group), it is not waited for.
+    /// For how long nobody may have used a block. 2 s by default. Where the system says that memory
+    /// is short (pressure stall information, events of the control group), it is not waited for.
     pub after: Duration,
     /// Free bytes that stay. 16 MiB by default.
     pub floor: usize,
@@ -208,9 +208,9 @@ impl Builder {
         self
     }
 
-    /// Single pages in each per-thread cache, as many zeroed as dirty; of each larger order up to 128 KiB
-    /// a quarter of the bytes. 256 at most and by default; 0 is no caches. A thread that takes few
-    /// pages holds few: what is fetched together begins with 8 and doubles.
+    /// Single pages in each per-thread cache, as many zeroed as dirty; of each larger order up to
+    /// 128 KiB a quarter of the bytes. 256 at most and by default; 0 is no caches. A thread that
+    /// takes few pages holds few: what is fetched together begins with 8 and doubles.
     pub fn cache_blocks(mut self, blocks: usize) -> Builder {
         self.cache_blocks = blocks;
         self
@@ -259,20 +259,20 @@ impl Builder {
         self
     }
 
-    /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than an eighth
-    /// of what is in use, are made resident in the background before they are asked for, so that a
-    /// program whose use rises does not meet the system's faults. The scrubber's thread does it,
-    /// whenever less than half of that is left; without it, in a forked child for instance, nothing
-    /// grows. 0, the default, is not to.
+    /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than an
+    /// eighth of what is in use, are made resident in the background before they are asked for, so
+    /// that a program whose use rises does not meet the system's faults. The scrubber's thread does
+    /// it, whenever less than half of that is left; without it, in a forked child for instance,
+    /// nothing grows. 0, the default, is not to.
     pub fn grow_ahead(mut self, bytes: usize) -> Builder {
         self.ahead = bytes;
         self
     }
 
-    /// For an allocator that has another one behind it. A hand-out waits for nobody: neither for another
-    /// thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The scrubber's
-    /// thread is started when something is first given back, in a forked child too, so that a program
-    /// that makes no use of the pool has no more threads than its own.
+    /// For an allocator that has another one behind it. A hand-out waits for nobody: neither for
+    /// another thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The
+    /// scrubber's thread is started when something is first given back, in a forked child too, so
+    /// that a program that makes no use of the pool has no more threads than its own.
     pub fn stands_in(mut self) -> Builder {
         (self.waits, self.scrub_later) = (false, true);
         self

@@ -1,26 +1,28 @@
 //! What a fork does to pools.
 //!
 //! Before a fork the locks of all private pools are taken, so that no thread is in the middle of
-//! anything; after it the parent lets go and the child makes its locks anew. Nothing else happens then,
-//! so a child that only calls `exec` pays nothing; the rest is done at the child's first use of a pool
+//! anything; after it the parent lets go and the child makes its locks anew. Nothing else happens
+//! then, so a child that only calls `exec` pays nothing; the rest is done at the child's first use
+//! of a pool (`Inner::lock`).
+//!
+//! **A program's own fork handlers may use pools, in whatever order they run.** The handlers here
+//! are registered when the library is loaded, so they run last before a fork and first after it, as
+//! the C library takes malloc's locks after all handlers and for the same reason: a handler that
+//! waits for another thread must not wait for one that waits for a pool. Where a handler is
+//! registered still earlier, it runs while its own thread has all the locks, and finds them open
 //! (`Inner::lock`).
 //!
-//! **A program's own fork handlers may use pools, in whatever order they run.** The handlers here are
-//! registered when the library is loaded, so they run last before a fork and first after it, as the C
-//! library takes malloc's locks after all handlers and for the same reason: a handler that waits for
-//! another thread must not wait for one that waits for a pool. Where a handler is registered still
-//! earlier, it runs while its own thread has all the locks, and finds them open (`Inner::lock`).
-//!
-//! A fork from a signal handler that interrupted the holder of a lock, in the same thread, leaves that
-//! lock to its holder: it goes on in the child too, and lets go there. What the handler itself asks of
-//! that pool is refused.
+//! A fork from a signal handler that interrupted the holder of a lock, in the same thread, leaves
+//! that lock to its holder: it goes on in the child too, and lets go there. What the handler itself
+//! asks of that pool is refused.
 //!
 //! Locks lie in slots that are never freed, so that none of this needs a list that could be locked
-//! itself. Pools in shared memory need none of it: their lock is known to the system, and the parent
-//! goes on as before.
+//! itself. Pools in shared memory need none of it: their lock is known to the system, and the
+//! parent goes on as before.
 //!
 //! A process made by `clone` or `_Fork` directly runs no fork handlers; it must not use pools that
-//! it inherited. Nor may a child go on with a *shared* pool in a signal handler that interrupted it.
+//! it inherited. Nor may a child go on with a *shared* pool in a signal handler that interrupted
+//! it.
 
 use crate::inner::Inner;
 use crate::thread::{self, Thread};
@@ -38,8 +40,8 @@ static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 const OPEN: u32 = 0;
 /// Beside a mark: somebody may be asleep.
 const AWAITED: u32 = 1;
-/// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is held
-/// for.
+/// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is
+/// held for.
 const SPINS: u32 = 200;
 
 /// A pool's lock, and who that pool is. Never freed; the next pool takes it over.
@@ -112,7 +114,8 @@ impl Slot {
         point!();
     }
 
-    /// Whether that thread has this lock: it was interrupted with it, where its signal handler asks.
+    /// Whether that thread has this lock: it was interrupted with it, where its signal handler
+    /// asks.
     fn is_held_by(&self, thread: &Thread) -> bool {
         self.word.load(Ordering::Relaxed) & !AWAITED == thread.mark()
     }
@@ -264,8 +267,8 @@ extern "C" fn child() {
     crate::cache::forked(thread);
 }
 
-/// A lock for what is rarely done and takes long: nobody has it in a forked child, whoever had it in
-/// the parent. What it protects must be sound at every moment.
+/// A lock for what is rarely done and takes long: nobody has it in a forked child, whoever had it
+/// in the parent. What it protects must be sound at every moment.
 #[derive(Debug, Default)]
 pub(crate) struct Turn(AtomicU32);
 

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 /// The smallest request served from the pool, if nothing else is said: below it an ordinary
 /// allocator reuses memory that is there and need not fault either.
 pub const SMALLEST: usize = 128 << 10;
-/// The largest. Beyond it a zeroed request is as a rule a table that stays sparse, and is better off
-/// with memory that is mapped when it is touched.
+/// The largest. Beyond it a zeroed request is as a rule a table that stays sparse, and is better
+/// off with memory that is mapped when it is touched.
 pub const LARGEST: usize = 256 << 20;
 
 const NOT_BUILT: u8 = 0;
@@ -117,8 +117,8 @@ fn base_alignment(pool: &Pool) -> usize {
     1 << (pool.base() as usize).trailing_zeros()
 }
 
-// SAFETY: blocks come from the pool, which hands each out once, or from the inner allocator; which of
-// the two is told by the address.
+// SAFETY: blocks come from the pool, which hands each out once, or from the inner allocator; which
+// of the two is told by the address.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for PoolAlloc<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match self.take(layout, false) {

@@ -1,5 +1,6 @@
 //! What all handles, caches and threads of a pool share: its memory, its lock, its paths past the
-//! caches: `serve` hands out and takes back, `ahead` and `upkeep` are what the scrubber and trimming need.
+//! caches: `serve` hands out and takes back, `ahead` and `upkeep` are what the scrubber and
+//! trimming need.
 //!
 //! Bookkeeping lies in memory of its own ([`Control`] and the frames after it), mapped and not
 //! allocated: it can be shared between processes, and a pool can be what an allocator is made of.
@@ -45,8 +46,8 @@ const ZERO_WANTED: [State; 3] = [State::ZeroResident, State::Dirty, State::ZeroA
 const LANDING: Duration = Duration::from_secs(1);
 /// How often it looks.
 const LANDING_WAIT: Duration = Duration::from_micros(100);
-/// For how many milliseconds after a look scrubbers take nothing: until the next one, and the clock's
-/// granularity.
+/// For how many milliseconds after a look scrubbers take nothing: until the next one, and the
+/// clock's granularity.
 const HOLD_OFF: u32 = 30;
 
 /// What follows it begins a pair of cache lines (that much is fetched together).
@@ -59,7 +60,8 @@ struct Apart;
 pub(crate) struct Control {
     pub(crate) identity: shared::Identity,
     pub(crate) ready: AtomicU32,
-    /// Every hand-out reads what stands before it; what follows moves from CPU to CPU with the lock.
+    /// Every hand-out reads what stands before it; what follows moves from CPU to CPU with the
+    /// lock.
     _lock_apart: Apart,
     /// The lock of a shared pool. A private one's is in its slot (`fork.rs`).
     lock: Lock,
@@ -72,8 +74,9 @@ pub(crate) struct Control {
     _waiting_apart: Apart,
     /// Changes when scrubbers have something to look at; they wait on it.
     wake: AtomicU32,
-    /// Not 0 while a scrubber may wait for something to be freed or asked for; whoever wakes it says 0,
-    /// so that it is woken once. Those that wait for a time, or were told to rest, do not say so.
+    /// Not 0 while a scrubber may wait for something to be freed or asked for; whoever wakes it
+    /// says 0, so that it is woken once. Those that wait for a time, or were told to rest, do not
+    /// say so.
     sleepers: AtomicU32,
     /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
     /// a count, so that whoever dies waiting leaves nothing behind.
@@ -121,7 +124,8 @@ pub(crate) struct Inner {
     _mappings: Vec<Mapping>,
 }
 
-/// A note, and those before it. A list that only grows needs no lock, which a fork would have to see to.
+/// A note, and those before it. A list that only grows needs no lock, which a fork would have to
+/// see to.
 struct Noted {
     note: Note,
     before: *mut Noted,
@@ -158,8 +162,8 @@ pub(crate) struct Places {
     pub(crate) file: Option<OwnedFd>,
 }
 
-// SAFETY: the control block and the frames are atomics, a lock, and what the lock protects; the data
-// is reached through blocks, each of which has one owner.
+// SAFETY: the control block and the frames are atomics, a lock, and what the lock protects; the
+// data is reached through blocks, each of which has one owner.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -194,8 +198,8 @@ impl Guard<'_> {
     }
 }
 
-/// A call that has blocks in flight while it has no lock. A child that is forked from a signal handler
-/// in its middle must not take these back before it is over.
+/// A call that has blocks in flight while it has no lock. A child that is forked from a signal
+/// handler in its middle must not take these back before it is over.
 struct Working<'a>(&'a thread::Thread);
 
 impl Working<'_> {
@@ -301,7 +305,8 @@ impl Inner {
 
     #[inline(always)]
     pub(crate) fn frames(&self) -> &[Frame] {
-        // SAFETY: that many frames are mapped, all of them atomics, for as long as this value lives.
+        // SAFETY: that many frames are mapped, all of them atomics, for as long as this value
+        // lives.
         unsafe { std::slice::from_raw_parts(self.frames, self.capacity as usize) }
     }
 
@@ -314,7 +319,8 @@ impl Inner {
         self.owner.load(Ordering::Relaxed) as u16
     }
 
-    /// Enters this process in a shared pool's list. Only under the lock, or when nobody else has the pool.
+    /// Enters this process in a shared pool's list. Only under the lock, or when nobody else has
+    /// the pool.
     pub(crate) fn enter(&self) -> Result<(), PoolError> {
         let Some((file, _)) = &self.file else { return Ok(()) };
         let (owner, alive) = shared::enter(self.control(), file)?;
@@ -518,8 +524,8 @@ impl Inner {
         (1..=HOLD_OFF).contains(&left)
     }
 
-    /// Sleeps until woken, unless `ready` says that there is something to do already. Frees and requests
-    /// wake it only if `by_use`.
+    /// Sleeps until woken, unless `ready` says that there is something to do already. Frees and
+    /// requests wake it only if `by_use`.
     pub(crate) fn sleep(
         &self,
         timeout: Option<Duration>,

@@ -148,7 +148,8 @@ pub(crate) fn load() -> f64 {
     rustix::system::sysinfo().loads[0] as f64 / 65536.0
 }
 
-/// What the system says of how short memory is: of this process's control group, or else of the machine.
+/// What the system says of how short memory is: of this process's control group, or else of the
+/// machine.
 #[derive(Debug)]
 pub(crate) struct Pressure {
     /// Pressure stall information.
@@ -177,8 +178,8 @@ impl Pressure {
         }
     }
 
-    /// Whether memory is short: somebody waited for it for a hundredth of the last ten seconds, or the
-    /// group was at its limit since the last look.
+    /// Whether memory is short: somebody waited for it for a hundredth of the last ten seconds, or
+    /// the group was at its limit since the last look.
     pub(crate) fn is_short(&mut self) -> bool {
         if Instant::now() < self.next {
             return self.short;
@@ -264,9 +265,9 @@ extern "C" fn begin(start: *mut c_void) -> *mut c_void {
 /// Bytes of a thread's stack; where the program's own thread-local storage needs more, the default.
 const STACK: usize = 256 << 10;
 
-/// Starts a thread on which no signal handler of the program runs. Not the standard library's: that one
-/// keeps storage of the calling thread with a destructor, for which it takes the loader's lock, and an
-/// allocator calls this.
+/// Starts a thread on which no signal handler of the program runs. Not the standard library's: that
+/// one keeps storage of the calling thread with a destructor, for which it takes the loader's lock,
+/// and an allocator calls this.
 pub(crate) fn spawn(
     name: &'static CStr,
     body: impl FnOnce() + Send + 'static,
@@ -287,7 +288,8 @@ pub(crate) fn spawn(
     unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), STACK) };
     let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
     let mut create = |attributes: *const libc::pthread_attr_t| {
-        // SAFETY: a place for the thread, valid or no attributes, and `begin` takes what `start` is.
+        // SAFETY: a place for the thread, valid or no attributes, and `begin` takes what `start`
+        // is.
         unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes, begin, start.cast()) }
     };
     let mut refused = create(attributes.as_ptr());
@@ -388,7 +390,8 @@ impl Mapping {
     /// # Safety
     /// It was so, with that length, and nobody has a pointer into it.
     pub(crate) unsafe fn unmap(start: *mut u8, length: usize) {
-        // SAFETY: the caller's promise; where the start needs no moving, the room for that is behind it.
+        // SAFETY: the caller's promise; where the start needs no moving, the room for that is
+        // behind it.
         let _ = unsafe { rustix::mm::munmap(start.cast(), length + page_size()) };
     }
 
@@ -511,9 +514,10 @@ pub(crate) fn shared_file(length: usize) -> Result<OwnedFd> {
 /// Says, for as long as this process's memory lives, that it does: a lock on one byte of the shared
 /// file, far behind its end.
 ///
-/// The lock belongs to an open file of its own, which only a mapping keeps open: so it is there exactly
-/// as long as the address space. No closing of files undoes it, a fork does not inherit it (the mapping
-/// stays behind), `exec` and any death end it, and nobody has to be asked who the process is.
+/// The lock belongs to an open file of its own, which only a mapping keeps open: so it is there
+/// exactly as long as the address space. No closing of files undoes it, a fork does not inherit it
+/// (the mapping stays behind), `exec` and any death end it, and nobody has to be asked who the
+/// process is.
 #[derive(Debug)]
 pub(crate) struct Alive {
     start: *mut c_void,
@@ -540,8 +544,8 @@ fn byte(number: usize) -> libc::flock {
 }
 
 impl Alive {
-    /// Locks that byte. `None` if another living process has it, or this cannot be done here at all (the
-    /// file must be opened once more, which takes `/proc`).
+    /// Locks that byte. `None` if another living process has it, or this cannot be done here at all
+    /// (the file must be opened once more, which takes `/proc`).
     pub(crate) fn new(file: impl AsFd, number: usize) -> Option<Alive> {
         let path = std::format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
@@ -597,8 +601,8 @@ pub(crate) fn file_identity(file: impl AsFd) -> Option<(u64, u64)> {
 /// A lock that is data, in memory shared between processes.
 ///
 /// The C library's mutex with error checking, so that a signal handler that interrupts the holder
-/// gets an error and not a deadlock. It is robust: the system marks it when its holder dies, and the
-/// next to lock it is told.
+/// gets an error and not a deadlock. It is robust: the system marks it when its holder dies, and
+/// the next to lock it is told.
 pub(crate) struct Lock(std::cell::UnsafeCell<libc::pthread_mutex_t>);
 
 /// Tries before a thread sleeps: about a microsecond, several times what the lock is held for.

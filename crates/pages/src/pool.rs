@@ -25,15 +25,15 @@ use std::vec::Vec;
 /// Bytes faulted in together where pages are small: few enough that a hand-out stays short.
 const FAULT_AROUND: usize = 64 << 10;
 
-/// A pool of page blocks. Clones are handles of the same pool; the last one to go takes the pool with
-/// it, so no block may be in use then: blocks taken by [`alloc`](Pool::alloc) and
+/// A pool of page blocks. Clones are handles of the same pool; the last one to go takes the pool
+/// with it, so no block may be in use then: blocks taken by [`alloc`](Pool::alloc) and
 /// [`zalloc`](Pool::zalloc) borrow the handle, those taken raw are the caller's to answer for.
 ///
-/// Every method may be called from any thread. From a signal handler that interrupts the pool in the
-/// same thread the answer is [`PoolError::Reentered`] at worst. A program's own fork handlers may call it,
-/// in whatever order they run. After a fork, the child has a copy: same blocks handed out, no scrubber
-/// until [`resume_scrubber`](Pool::resume_scrubber); a block being zeroed at that moment is dirty in
-/// the child.
+/// Every method may be called from any thread. From a signal handler that interrupts the pool in
+/// the same thread the answer is [`PoolError::Reentered`] at worst. A program's own fork handlers
+/// may call it, in whatever order they run. After a fork, the child has a copy: same blocks handed
+/// out, no scrubber until [`resume_scrubber`](Pool::resume_scrubber); a block being zeroed at that
+/// moment is dirty in the child.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -46,7 +46,8 @@ struct Handle {
     turn: Turn,
     /// Null, or a `Box`'s; one word, so that a fork copies it whole.
     scrubber: AtomicPtr<Scrubber>,
-    /// The generation, plus one, of the process in which it was started or found impossible to start.
+    /// The generation, plus one, of the process in which it was started or found impossible to
+    /// start.
     started: AtomicU32,
     scrub: crate::config::Scrub,
     scrub_later: bool,
@@ -141,9 +142,9 @@ impl Pool {
     }
 
     /// A run of whole pages of at least that many bytes, with any contents. It takes no more than
-    /// that: what is left of the block it was cut from stays in the pool, and where no block of its size
-    /// rounded up to a power of two is free, free blocks side by side do as well. It starts at a
-    /// multiple of its size rounded *down* to a power of two.
+    /// that: what is left of the block it was cut from stays in the pool, and where no block of its
+    /// size rounded up to a power of two is free, free blocks side by side do as well. It starts at
+    /// a multiple of its size rounded *down* to a power of two.
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
@@ -176,8 +177,8 @@ impl Pool {
         }
     }
 
-    /// [`alloc`](Pool::alloc) for callers that keep addresses, as a C interface does. The block is to
-    /// be given back with [`free_raw`](Pool::free_raw).
+    /// [`alloc`](Pool::alloc) for callers that keep addresses, as a C interface does. The block is
+    /// to be given back with [`free_raw`](Pool::free_raw).
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
@@ -205,9 +206,10 @@ impl Pool {
         self.run(order, None, true)
     }
 
-    /// [`zalloc`](Pool::zalloc) for a caller who will write or read all of the block at once. A block that
-    /// this thread freed lately is zeroed and handed out while it is still in the CPU's cache: what was
-    /// zeroed beforehand has left it, and would be fetched from memory. Without one it is as `zalloc`.
+    /// [`zalloc`](Pool::zalloc) for a caller who will write or read all of the block at once. A
+    /// block that this thread freed lately is zeroed and handed out while it is still in the CPU's
+    /// cache: what was zeroed beforehand has left it, and would be fetched from memory. Without one
+    /// it is as `zalloc`.
     ///
     /// # Errors
     /// As [`zalloc`](Pool::zalloc).
@@ -353,8 +355,8 @@ impl Pool {
         self.inner.scrub_now(budget)
     }
 
-    /// Returns all idle memory to the system, this thread's cache included, and remembers that it is
-    /// zero. Returns the bytes.
+    /// Returns all idle memory to the system, this thread's cache included, and remembers that it
+    /// is zero. Returns the bytes.
     ///
     /// # Errors
     /// The system's answer if nothing could be returned; [`PoolError::Closed`].
@@ -436,8 +438,9 @@ impl Pool {
         Ok((frames as usize) << inner.frame_shift)
     }
 
-    /// Lets the scrubber rest. Returns whether it had stopped within 10 ms; otherwise it stops as soon
-    /// as the system lets it run again, or a custom engine lets go. `true` where there is none.
+    /// Lets the scrubber rest. Returns whether it had stopped within 10 ms; otherwise it stops as
+    /// soon as the system lets it run again, or a custom engine lets go. `true` where there is
+    /// none.
     pub fn pause_scrubber(&self) -> bool {
         let _turn = self.handle.turn.take();
         self.handle.scrubber().is_none_or(|scrubber| scrubber.pause(&self.inner))
@@ -459,8 +462,8 @@ impl Pool {
     }
 
     /// Closes the pool: from now on every call on any handle answers [`PoolError::Closed`], in a
-    /// shared pool only those of this process. Memory stays mapped until the last handle is gone, so
-    /// that blocks still in use do no harm.
+    /// shared pool only those of this process. Memory stays mapped until the last handle is gone,
+    /// so that blocks still in use do no harm.
     pub fn close(&self) {
         self.inner.close();
         self.pause_scrubber();

@@ -2,12 +2,12 @@
 //!
 //! Two threads. This one decides: at ordinary priority, it takes blocks out of the pool and brings
 //! them back, some microseconds per chunk, and otherwise waits on a futex without polling. The
-//! engine's thread zeroes, at idle priority. Were they one, a program could find the pool's lock held
-//! by a thread that the system does not let run.
+//! engine's thread zeroes, at idle priority. Were they one, a program could find the pool's lock
+//! held by a thread that the system does not let run.
 //!
-//! Before every chunk it looks at the orders it was given (stop, pause), at the load, at its limits.
-//! That is where the forerunners of this design failed: one looked at the load only when it woke, and
-//! its device was waited for without a deadline.
+//! Before every chunk it looks at the orders it was given (stop, pause), at the load, at its
+//! limits. That is where the forerunners of this design failed: one looked at the load only when it
+//! woke, and its device was waited for without a deadline.
 
 use crate::buddy::State;
 use crate::config::{EngineChoice, GiveBack, Scrub};
@@ -248,8 +248,8 @@ impl Worker {
         });
     }
 
-    /// Makes a portion of free memory resident ahead of need. Not while memory is short, nor in a pool
-    /// that is closed.
+    /// Makes a portion of free memory resident ahead of need. Not while memory is short, nor in a
+    /// pool that is closed.
     fn grow_ahead(&mut self) -> bool {
         if !self.inner.is_behind() {
             return false;
@@ -262,8 +262,8 @@ impl Worker {
         self.inner.grow_ahead()
     }
 
-    /// Returns a portion of idle memory to the system, where that is wanted. Returns for how long at most
-    /// there is nothing to return.
+    /// Returns a portion of idle memory to the system, where that is wanted. Returns for how long
+    /// at most there is nothing to return.
     fn return_idle(&mut self) -> Option<Duration> {
         let when = self.give_back.as_ref()?;
         let pressure = self.pressure.get_or_insert_with(os::Pressure::new);
@@ -393,7 +393,8 @@ impl Worker {
         }
     }
 
-    /// Between the chunks of one large block: waits as load and limits say. False when told to stop.
+    /// Between the chunks of one large block: waits as load and limits say. False when told to
+    /// stop.
     fn go_on(&mut self) -> bool {
         loop {
             let order = self.order();

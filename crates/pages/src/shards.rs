@@ -5,9 +5,9 @@
 //! pages, which is enough for some threads; the lock is busy all the time from a number on that
 //! `docs/decisions/pool-shards.md` derives. With shards each lock has its part of the threads.
 //!
-//! Each shard is a pool with all that belongs to one: nothing is shared between them, and so nothing
-//! here has a lock. Threads are given their shards in turn. Where a thread's own shard has nothing left,
-//! it takes from the others.
+//! Each shard is a pool with all that belongs to one: nothing is shared between them, and so
+//! nothing here has a lock. Threads are given their shards in turn. Where a thread's own shard has
+//! nothing left, it takes from the others.
 
 use crate::block::{Block, Dirty, Zeroed};
 use crate::config::{Builder, EngineChoice};
@@ -36,8 +36,9 @@ pub struct Shards {
 
 impl Builder {
     /// Makes the pool in so many shards, each with its part of the capacity and of what is resident
-    /// initially, of the scrubber's CPU and bytes, and of what is given back or grown ahead. No block is
-    /// larger than a shard. Their scrubbers' threads are started when something is first given back.
+    /// initially, of the scrubber's CPU and bytes, and of what is given back or grown ahead. No
+    /// block is larger than a shard. Their scrubbers' threads are started when something is first
+    /// given back.
     ///
     /// # Errors
     /// As [`build`](Builder::build); and 1 to [`MOST_SHARDS`] shards, with a built-in engine.

@@ -1,13 +1,13 @@
 //! A pool that several processes share: what is in the file, who is attached, who is gone.
 //!
 //! One file in memory holds the bookkeeping and then the data. Each process maps it where it likes;
-//! nothing in it is a pointer. Blocks carry the number of the process that holds them. The lock is the
-//! C library's robust mutex: when a process dies holding it, the next one is told, makes lists and
-//! counts anew from the tags (which are valid at every instant, see `buddy.rs`), and takes back what
-//! the dead one held. Who is dead is told by a lock that a process has for as long as its memory
-//! lives ([`Alive`]), and by nothing else: a process that could not take one is never taken for dead.
-//! Processes that share a pool can write to all of it, the bookkeeping included,
-//! so they must trust each other.
+//! nothing in it is a pointer. Blocks carry the number of the process that holds them. The lock is
+//! the C library's robust mutex: when a process dies holding it, the next one is told, makes lists
+//! and counts anew from the tags (which are valid at every instant, see `buddy.rs`), and takes back
+//! what the dead one held. Who is dead is told by a lock that a process has for as long as its
+//! memory lives ([`Alive`]), and by nothing else: a process that could not take one is never taken
+//! for dead. Processes that share a pool can write to all of it, the bookkeeping included, so they
+//! must trust each other.
 
 use crate::error::PoolError;
 use crate::inner::{Control, PROCESSES};
@@ -34,7 +34,8 @@ pub(crate) struct Identity {
     pub(crate) huge: AtomicU64,
 }
 
-/// Of a process's word in the list: its life can be asked for. The rest is its number, to be read by people.
+/// Of a process's word in the list: its life can be asked for. The rest is its number, to be read
+/// by people.
 const ASKABLE: u64 = 1 << 32;
 
 /// Enters this process in the list. Returns its number as an owner, and what says that it lives.

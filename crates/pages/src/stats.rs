@@ -98,8 +98,8 @@ pub struct Stats {
     pub wasted: u64,
     /// Returned to the system.
     pub trimmed: u64,
-    /// Huge pages (their number) of which a part went back to the system: what is left of each is small
-    /// pages. Where the system gave none, the same areas of memory.
+    /// Huge pages (their number) of which a part went back to the system: what is left of each is
+    /// small pages. Where the system gave none, the same areas of memory.
     pub huge_broken: u64,
     /// Withdrawn, ever.
     pub quarantined_ever: u64,
@@ -122,7 +122,8 @@ pub struct Stats {
 impl Stats {
     /// Adds those of another pool. The state of the scrubber is that of the busier one.
     pub(crate) fn add(&mut self, other: &Stats) {
-        // The other's fields are named without a rest: a new one does not compile before it is added.
+        // The other's fields are named without a rest: a new one does not compile before it is
+        // added.
         macro_rules! sum {
             ($Type:ident, $of:expr, $other:expr, $($field:ident),+; $($apart:ident),*) => {
                 let $Type { $($field,)+ $($apart),* } = $other;

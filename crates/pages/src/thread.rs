@@ -2,12 +2,12 @@
 //!
 //! An allocator calls this. So finding it must need no lock of the loader's and no memory: it is
 //! initial-exec thread-local storage, which is there from the thread's first instruction on, and
-//! nothing has a destructor (registering one on first use takes the loader's lock). All of it is zero
-//! in a new thread. On targets without an access written down here it is the standard library's
-//! storage of constants, which has no destructor either.
+//! nothing has a destructor (registering one on first use takes the loader's lock). All of it is
+//! zero in a new thread. On targets without an access written down here it is the standard
+//! library's storage of constants, which has no destructor either.
 //!
-//! All fields are written by their own thread alone; they are atomics because a signal handler of that
-//! thread may look in between.
+//! All fields are written by their own thread alone; they are atomics because a signal handler of
+//! that thread may look in between.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
@@ -40,7 +40,8 @@ pub struct Thread {
     pub(crate) known: AtomicU32,
     /// It is getting a cache.
     pub(crate) entering: AtomicU32,
-    /// The shard from which it takes first, plus one, of every pool that has some; 0 before the first.
+    /// The shard from which it takes first, plus one, of every pool that has some; 0 before the
+    /// first.
     pub(crate) home: AtomicU32,
     /// For the library that this one is part of: it is looking for something that may call it back.
     pub looking: AtomicU32,
@@ -81,8 +82,8 @@ mod place {
     pub(super) fn address() -> *const super::Thread {
         let address: usize;
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: reads the thread pointer and adds the variable's offset, which the loader wrote; System V
-        // ABI, "ELF Handling For Thread-Local Storage", 4.4.6.
+        // SAFETY: reads the thread pointer and adds the variable's offset, which the loader wrote;
+        // System V ABI, "ELF Handling For Thread-Local Storage", 4.4.6.
         unsafe {
             std::arch::asm!(
                 "mov {address}, qword ptr fs:[0]",
@@ -153,8 +154,8 @@ pub fn current<'t>() -> &'t Thread {
 }
 
 impl Thread {
-    /// What a lock says of who has it: even, not 0, and another for each thread that lives, as long as
-    /// their storage lies within 128 GiB. The same in a forked child.
+    /// What a lock says of who has it: even, not 0, and another for each thread that lives, as long
+    /// as their storage lies within 128 GiB. The same in a forked child.
     pub(crate) fn mark(&self) -> u32 {
         (((std::ptr::from_ref(self).addr() >> 6) << 1) as u32).max(2)
     }
@@ -164,8 +165,8 @@ impl Thread {
         &self.entries[pool as usize % ENTRIES]
     }
 
-    /// Says that this thread is about to take a pool's lock. False if it has it already, or is about
-    /// to: the caller is a signal handler that interrupted the pool in this thread.
+    /// Says that this thread is about to take a pool's lock. False if it has it already, or is
+    /// about to: the caller is a signal handler that interrupted the pool in this thread.
     pub(crate) fn begin(&self, pool: u64) -> bool {
         let depth = self.depth.load(Ordering::Relaxed) as usize;
         if depth >= HELD || self.holds(pool) {

@@ -115,8 +115,8 @@ fn runs_of_every_length_leave_the_rest() {
     }
 }
 
-/// Three quarters of a large block whose last quarter is in use are a run of their size, and so are two
-/// neighbours that are no buddies.
+/// Three quarters of a large block whose last quarter is in use are a run of their size, and so are
+/// two neighbours that are no buddies.
 #[test]
 fn a_run_is_made_of_blocks_side_by_side_where_none_is_large_enough() {
     for state in [State::Dirty, State::ZeroResident] {
@@ -178,8 +178,8 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     assert!(buddy.all_resident(0, 2) && !buddy.all_resident(0, 3));
 }
 
-/// What a freed run leaves resident serves a larger one, of which the rest alone has to be faulted in:
-/// for every length of both, with and without a zeroed block between.
+/// What a freed run leaves resident serves a larger one, of which the rest alone has to be faulted
+/// in: for every length of both, with and without a zeroed block between.
 #[test]
 fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
     for freed in 1..=16u32 {
@@ -221,8 +221,8 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
     assert_eq!(buddy.take_mixed_run(3, 1), None);
 }
 
-/// The forerunner's lists of zeroed and other pages never met: a large block could not be had though
-/// all of it was free (design: "zeroed and dirty buddies never merged").
+/// The forerunner's lists of zeroed and other pages never met: a large block could not be had
+/// though all of it was free (design: "zeroed and dirty buddies never merged").
 #[test]
 fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before() {
     let (mut core, frames) = (Core::new(4), frames(16));

@@ -91,8 +91,8 @@ fn no_memory_at_hand_out_is_an_error_value_and_the_block_stays_zero() {
     pool.check().expect("sound");
 }
 
-/// jemalloc #1302, and the swapped page of wasmtime's pull request 14357: memory taken for zero though
-/// the system had not dropped it.
+/// jemalloc #1302, and the swapped page of wasmtime's pull request 14357: memory taken for zero
+/// though the system had not dropped it.
 #[test]
 fn memory_that_the_system_would_not_take_back_is_dirty() {
     let _alone = alone();
@@ -261,8 +261,8 @@ fn an_allocation_gets_what_the_scrubber_has_in_flight() {
     }
 }
 
-/// Growth ahead of need whose second look at the pool fails has ended: tried again and again, it would
-/// leave portion after portion in flight until none was left.
+/// Growth ahead of need whose second look at the pool fails has ended: tried again and again, it
+/// would leave portion after portion in flight until none was left.
 #[test]
 fn growth_ahead_that_cannot_bring_its_portion_back_ends_until_the_next_hand_out() {
     let _alone = alone();
@@ -284,7 +284,8 @@ fn growth_ahead_that_cannot_bring_its_portion_back_ends_until_the_next_hand_out(
     pool.check().expect("sound");
 }
 
-/// The rest of a run, most of which is there, cannot be had: an error value, and all of it is free again.
+/// The rest of a run, most of which is there, cannot be had: an error value, and all of it is free
+/// again.
 #[test]
 fn no_memory_for_the_rest_of_a_run_is_an_error_value_and_loses_nothing() {
     let _alone = alone();

@@ -1,6 +1,6 @@
 //! All interleavings of small programs of allocating, freeing, scrubbing and trimming:
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p cachewise-pages --no-default-features --test loom`,
-//! or `cargo run -p xtask -- ci loom`.
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p cachewise-pages --no-default-features --test
+//! loom`, or `cargo run -p xtask -- ci loom`.
 //!
 //! The allocator is the real one behind a lock that loom knows. The memory of each frame is a cell
 //! that loom watches: two threads that touch one frame without an order between them, such as a
@@ -146,8 +146,8 @@ fn allocate_scrub_and_trim() {
     });
 }
 
-/// Caches take blocks out of reach of the lock: two threads free one block, and only one may succeed;
-/// meanwhile its buddy is freed under the lock, and must not be merged with it.
+/// Caches take blocks out of reach of the lock: two threads free one block, and only one may
+/// succeed; meanwhile its buddy is freed under the lock, and must not be merged with it.
 #[test]
 fn one_block_freed_twice_without_the_lock() {
     model(|| {
@@ -172,8 +172,8 @@ fn one_block_freed_twice_without_the_lock() {
     });
 }
 
-/// One thread frees a block into its cache while another frees it under the lock: one of them has it,
-/// and the other is told. Looking at the tag first and changing it later once let both.
+/// One thread frees a block into its cache while another frees it under the lock: one of them has
+/// it, and the other is told. Looking at the tag first and changing it later once let both.
 #[test]
 fn one_block_freed_into_a_cache_and_under_the_lock() {
     model(|| {

@@ -32,7 +32,8 @@ fn why(result: Result<(), PoolError>) -> FreeError {
     }
 }
 
-/// Scribble, free, reallocate, verify: every order, every way in, every state a block can come from.
+/// Scribble, free, reallocate, verify: every order, every way in, every state a block can come
+/// from.
 #[test]
 fn what_is_said_to_be_zero_is_whatever_happened_to_it_before() {
     for pages in [PageSize::Base, PageSize::Transparent] {
@@ -491,8 +492,8 @@ fn allocator_api_collections_grow_and_shrink() {
     assert!((&pool).allocate(odd).is_err(), "no such alignment");
 }
 
-/// Threads cut their zeroed memory up without the lock: no page is ever two threads' or not zero, and
-/// who looks through the bookkeeping meanwhile finds it sound.
+/// Threads cut their zeroed memory up without the lock: no page is ever two threads' or not zero,
+/// and who looks through the bookkeeping meanwhile finds it sound.
 #[test]
 fn threads_cut_up_their_own_pieces_while_somebody_looks() {
     for shared in [false, true] {

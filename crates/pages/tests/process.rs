@@ -388,7 +388,8 @@ fn a_fork_of_a_shared_pool_cannot_give_back_what_is_the_parents() {
     assert_eq!(pool.stats().expect("figures").allocated, 0);
 }
 
-/// Who cannot look is told nothing about others, and takes nobody for dead: itself as little as them.
+/// Who cannot look is told nothing about others, and takes nobody for dead: itself as little as
+/// them.
 #[test]
 fn nobody_is_dead_for_want_of_a_file_or_of_a_main_thread() {
     let name = "nobody_is_dead_for_want_of_a_file_or_of_a_main_thread";
@@ -407,7 +408,8 @@ fn nobody_is_dead_for_want_of_a_file_or_of_a_main_thread() {
         let theirs: &Pool = Box::leak(Box::new(Pool::attach(file).expect("the pool")));
         let held = theirs.alloc_raw(4).expect("a block").as_ptr() as usize;
         let told = write.as_raw_fd();
-        // Like a daemon: every file but one is closed. And the main thread ends before the others do.
+        // Like a daemon: every file but one is closed. And the main thread ends before the others
+        // do.
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));
             for descriptor in 0..1024 {
@@ -421,7 +423,8 @@ fn nobody_is_dead_for_want_of_a_file_or_of_a_main_thread() {
             (&write).write_all(b"x").expect("told");
             std::thread::sleep(Duration::from_secs(60));
         });
-        // SAFETY: ends this thread, the process's first; nothing in it has a destructor that matters.
+        // SAFETY: ends this thread, the process's first; nothing in it has a destructor that
+        // matters.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
         false
     });
@@ -553,8 +556,8 @@ extern "C" fn fork_in_a_handler(_: i32) {
     HANDLING.store(false, Ordering::SeqCst);
 }
 
-/// The handler interrupts the pool anywhere, with its lock held or a cache half changed: parent and child
-/// both go on from there.
+/// The handler interrupts the pool anywhere, with its lock held or a cache half changed: parent and
+/// child both go on from there.
 #[test]
 fn a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder() {
     let name = "a_fork_in_a_signal_handler_leaves_the_lock_to_its_holder";

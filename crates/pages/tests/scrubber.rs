@@ -1,4 +1,5 @@
-//! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it is.
+//! The scrubber: when it works, when it rests, what it costs. Nothing here depends on how fast it
+//! is.
 
 use cachewise_pages::{Builder, EngineChoice, PageSize, Pool, Scrub, ScrubberState};
 use std::time::{Duration, Instant};
@@ -252,8 +253,8 @@ fn the_pool_goes_away_in_the_middle_of_scrubbing() {
     }
 }
 
-/// A program whose use rises finds memory that is there. The scrubber itself never wakes: no block is
-/// so large.
+/// A program whose use rises finds memory that is there. The scrubber itself never wakes: no block
+/// is so large.
 fn growing(ahead: usize) -> Pool {
     let scrub = Scrub { start: 18, ..eager() };
     builder(scrub).grow_ahead(ahead).build().expect("a pool")

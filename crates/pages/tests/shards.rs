@@ -38,8 +38,8 @@ fn a_thread_takes_the_lock_once_for_hundreds_of_pages() {
             unsafe { pool.free_raw(page, 0) }.expect("ours");
         }
         let freed = holds(&pool);
-        // Batches grow to 256 pages, and half a cache goes back at a time. Where nothing is zero, it is
-        // looked for now and then. One hold is the look itself.
+        // Batches grow to 256 pages, and half a cache goes back at a time. Where nothing is zero,
+        // it is looked for now and then. One hold is the look itself.
         assert!(taken - begun <= if prezeroed { 32 } else { 96 }, "{} for taking", taken - begun);
         assert!(freed - taken <= 33, "{} for giving back", freed - taken);
     }

@@ -32,8 +32,8 @@ pub struct Handle {
     before: AtomicPtr<Handle>,
 }
 
-/// The handle made last. They are never freed, so that one that is destroyed twice is told so; what finds
-/// memory that nobody can reach any more (LeakSanitizer, Valgrind) finds them here.
+/// The handle made last. They are never freed, so that one that is destroyed twice is told so; what
+/// finds memory that nobody can reach any more (LeakSanitizer, Valgrind) finds them here.
 static HANDLES: AtomicPtr<Handle> = AtomicPtr::new(ptr::null_mut());
 
 impl Handle {
@@ -178,7 +178,8 @@ fn block(found: Result<NonNull<u8>, PoolError>) -> *mut u8 {
     match found {
         Ok(block) => block.as_ptr(),
         Err(error) => {
-            // Running out is part of life: nothing is put into words, and nothing allocated, for it.
+            // Running out is part of life: nothing is put into words, and nothing allocated, for
+            // it.
             if !matches!(error, PoolError::Exhausted { .. }) {
                 failed(&error);
             }

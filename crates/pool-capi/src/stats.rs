@@ -51,8 +51,8 @@ fn figures(stats: &Stats) -> [u64; FIGURES] {
     ]
 }
 
-/// Fills in the members that the caller's structure has room for; those that only a newer version has
-/// are left alone.
+/// Fills in the members that the caller's structure has room for; those that only a newer version
+/// has are left alone.
 ///
 /// # Safety
 /// Null, or writable for the size it says.

@@ -1,7 +1,8 @@
-//! The exported functions: `malloc` and all its relatives in glibc, since a block of the pool may be
-//! given to any of them.
+//! The exported functions: `malloc` and all its relatives in glibc, since a block of the pool may
+//! be given to any of them.
 //!
-//! In a fuzz target (`cfg(fuzzing)`) they are functions like any others, and the process keeps its own.
+//! In a fuzz target (`cfg(fuzzing)`) they are functions like any others, and the process keeps its
+//! own.
 
 use crate::{next, pool};
 use core::ffi::{c_int, c_void};
@@ -173,9 +174,9 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut u8) -> usize {
     }
 }
 
-/// What `pthread_atfork` calls. The pool's own handlers are registered before any others, so that they run
-/// last before a fork and first after it: no handler of a program ever finds the pool locked, or waits for
-/// a thread that does.
+/// What `pthread_atfork` calls. The pool's own handlers are registered before any others, so that
+/// they run last before a fork and first after it: no handler of a program ever finds the pool
+/// locked, or waits for a thread that does.
 ///
 /// # Safety
 /// `__register_atfork`'s contract.

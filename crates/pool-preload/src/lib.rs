@@ -5,13 +5,13 @@
 //! CACHEWISE_POOL=1G LD_PRELOAD=/usr/lib/libcachewise_pool_preload.so program
 //! ```
 //!
-//! Without `CACHEWISE_POOL` every call is handed on. With it, requests of 128 KiB to 256 MiB come from
-//! a pool of that size, made at the first of them; smaller and larger ones, and all that the pool
-//! cannot serve, go to the allocator that the program would have had. Which of the two a block came
-//! from is told by its address.
+//! Without `CACHEWISE_POOL` every call is handed on. With it, requests of 128 KiB to 256 MiB come
+//! from a pool of that size, made at the first of them; smaller and larger ones, and all that the
+//! pool cannot serve, go to the allocator that the program would have had. Which of the two a block
+//! came from is told by its address.
 //!
-//! A library apart from `libcachewise_preload.so`, so that who has no use for a pool has neither the
-//! standard library nor a detour in `malloc`.
+//! A library apart from `libcachewise_preload.so`, so that who has no use for a pool has neither
+//! the standard library nor a detour in `malloc`.
 //!
 //! - `entries` has the exported functions.
 //! - `next` finds the program's own allocator, and helps out until it is found.

@@ -1,11 +1,11 @@
-//! The allocator that the program would have had: the next in the order of loading, which is glibc's
-//! or another that is preloaded or linked.
+//! The allocator that the program would have had: the next in the order of loading, which is
+//! glibc's or another that is preloaded or linked.
 //!
-//! All its functions are found together, at the first call or in the constructor, whichever is first:
-//! before the program's `main`, and before anything can be loaded later. From then on a call is one
-//! load and one jump. Finding may allocate (`dlsym` does on some of its paths): what the *same* thread
-//! asks for meanwhile comes from a small static area. Another thread that is merely concurrent looks
-//! for itself, and waits for nobody.
+//! All its functions are found together, at the first call or in the constructor, whichever is
+//! first: before the program's `main`, and before anything can be loaded later. From then on a call
+//! is one load and one jump. Finding may allocate (`dlsym` does on some of its paths): what the
+//! *same* thread asks for meanwhile comes from a small static area. Another thread that is merely
+//! concurrent looks for itself, and waits for nobody.
 //!
 //! A block of the static area has its length in front of it, so that `realloc` and
 //! `malloc_usable_size` know it for ever; freed, it is left where it is.
@@ -60,8 +60,8 @@ functions! {
         Some(bytes) => early(bytes, 16),
         None => out_of_memory(),
     };
-    // `entries::realloc` answers for blocks of the static area: any other is of an allocator that was
-    // found, and then so was its `realloc`.
+    // `entries::realloc` answers for blocks of the static area: any other is of an allocator that
+    // was found, and then so was its `realloc`.
     realloc: fn(block: *mut u8, size: usize) -> *mut u8 = c"realloc", {
         let _ = (block, size);
         out_of_memory()
@@ -146,7 +146,8 @@ pub(crate) fn early_length(block: *const u8) -> Option<usize> {
     }
     let length = block.wrapping_sub(size_of::<usize>()).cast::<usize>();
     // SAFETY: the program's promise is that a block begins there; its length is before it, written
-    // before it was handed out. For any other address inside the area it is some number, cut down below.
+    // before it was handed out. For any other address inside the area it is some number, cut down
+    // below.
     let length = unsafe { length.read_unaligned() };
     Some(length.min(AREA - offset))
 }

@@ -16,9 +16,9 @@ const NOT_BUILT: u8 = 0;
 const BUILDING: u8 = 1;
 const BUILT: u8 = 2;
 
-/// Bytes made resident at most before they are asked for. The pool keeps to an eighth of what is in use
-/// (`Builder::grow_ahead`); this is the bound on what may lie idle of what the user granted, the same
-/// part on every machine. Where a program rises faster, it makes the rest resident itself.
+/// Bytes made resident at most before they are asked for. The pool keeps to an eighth of what is in
+/// use (`Builder::grow_ahead`); this is the bound on what may lie idle of what the user granted,
+/// the same part on every machine. Where a program rises faster, it makes the rest resident itself.
 const fn ahead(capacity: usize) -> usize {
     capacity / 32
 }
@@ -188,7 +188,8 @@ pub(crate) fn owner(block: *const u8) -> Option<&'static Served> {
 impl Served {
     fn take(&self, size: usize, align: usize, zeroed: bool) -> Result<NonNull<u8>, Miss> {
         let frames = self.pool.frames_for(size).map_err(|_| Miss::TooLarge)?;
-        // A run starts at a multiple of its size rounded down, as far as the pool's start is aligned.
+        // A run starts at a multiple of its size rounded down, as far as the pool's start is
+        // aligned.
         let own = self.pool.page_size() * run_alignment(frames) as usize;
         if align > own.min(1 << self.base.trailing_zeros()) {
             return Err(Miss::Alignment);
@@ -237,8 +238,8 @@ impl Served {
             // SAFETY: the program's promise, as to `free`; that the block is one is checked.
             match unsafe { self.pool.free_run_raw(block, frames) } {
                 Ok(()) => {}
-                // In a signal handler that interrupted the pool, which must not call `free`: the block is
-                // lost, and nothing else.
+                // In a signal handler that interrupted the pool, which must not call `free`: the
+                // block is lost, and nothing else.
                 Err(PoolError::Reentered) => return,
                 Err(_) => corrupt(block.as_ptr()),
             }

@@ -1,5 +1,5 @@
-//! What the pool did in this process, in the form that `CACHEWISE_POOL_STATS` names. A process that made
-//! no pool says nothing.
+//! What the pool did in this process, in the form that `CACHEWISE_POOL_STATS` names. A process that
+//! made no pool says nothing.
 
 use crate::pool::{Figures, MISSES};
 use cachewise_pages::ScrubberState;

@@ -1,10 +1,12 @@
 //! `page-fault`: what a page costs that is zero when it is first touched (seed 003.11 to .15).
 //!
-//! Every arm hands out the same pages and touches so many lines of each: the kernel's own fault with
-//! 4 KiB pages and with huge ones, faults on pages that are ready (`ready`: what prezeroing inside the
-//! fault could give), populating ahead, `calloc`, and the page pool in three states: nothing zeroed (it zeroes at hand-out), all zeroed before, and drained ten times over while its
-//! scrubber works. All zeroing is billed to somebody: the scrubber's CPU stands in a column of its own
-//! and in the total. The scrubber's settings are varied beside a bystander (`settings`). What the page costs later, when all of it is read, is timed too.
+//! Every arm hands out the same pages and touches so many lines of each: the kernel's own fault
+//! with 4 KiB pages and with huge ones, faults on pages that are ready (`ready`: what prezeroing
+//! inside the fault could give), populating ahead, `calloc`, and the page pool in three states:
+//! nothing zeroed (it zeroes at hand-out), all zeroed before, and drained ten times over while its
+//! scrubber works. All zeroing is billed to somebody: the scrubber's CPU stands in a column of its
+//! own and in the total. The scrubber's settings are varied beside a bystander (`settings`). What
+//! the page costs later, when all of it is read, is timed too.
 
 mod arms;
 mod latency;

@@ -30,9 +30,9 @@ impl Buddy<'_> {
         Ok(self.release(index, order, Use::Allocated, state, now))
     }
 
-    /// Takes an allocated block out of its owner's hands, in one exchange: whoever frees it at the same
-    /// moment without the lock ([`Frame::cache`]) finds it gone, or this one does. Its frames still count
-    /// as handed out.
+    /// Takes an allocated block out of its owner's hands, in one exchange: whoever frees it at the
+    /// same moment without the lock ([`Frame::cache`]) finds it gone, or this one does. Its frames
+    /// still count as handed out.
     pub(super) fn claim(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
         self.owned(index, order, owner)?;
         let gone = Tag::new(Use::InFlight, order, owner);

@@ -1,5 +1,5 @@
-//! Blocks away to be zeroed or returned to the system: which, when they are idle long enough, and how
-//! they come back, if they do.
+//! Blocks away to be zeroed or returned to the system: which, when they are idle long enough, and
+//! how they come back, if they do.
 
 use super::{Buddy, FreeError, LOOKS, NONE, State, Tag, Use, later};
 #[cfg(not(loom))]
@@ -73,8 +73,9 @@ impl Buddy<'_> {
         None
     }
 
-    /// [`take_to_trim`](Buddy::take_to_trim) of a block that nobody used for `min_idle` ticks, or when there
-    /// will be one: 0 where the answer is a block, `None` where there is none large enough.
+    /// [`take_to_trim`](Buddy::take_to_trim) of a block that nobody used for `min_idle` ticks, or
+    /// when there will be one: 0 where the answer is a block, `None` where there is none large
+    /// enough.
     pub fn take_idle(
         &mut self,
         (lowest, highest): (u32, u32),
@@ -105,8 +106,8 @@ impl Buddy<'_> {
             .map_err(|left| soonest.into_iter().chain(left).min())
     }
 
-    /// A group of that order whose blocks are all free, in different states, and idle: what a run and the
-    /// rest of the block that it was cut from leave. As [`take_idle`](Buddy::take_idle).
+    /// A group of that order whose blocks are all free, in different states, and idle: what a run
+    /// and the rest of the block that it was cut from leave. As [`take_idle`](Buddy::take_idle).
     fn take_idle_group(
         &mut self,
         order: u32,

@@ -1,5 +1,5 @@
-//! What is known of one frame: its tag, which is the truth, and its links; and what a per-thread cache
-//! may do to the tags of its own blocks without the lock.
+//! What is known of one frame: its tag, which is the truth, and its links; and what a per-thread
+//! cache may do to the tags of its own blocks without the lock.
 
 use super::STATES;
 #[cfg(not(loom))]
@@ -204,13 +204,13 @@ impl Frame {
     }
 }
 
-/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`] left them, into blocks of `order`, in the
-/// same slice. Returns how many those are; none, and nothing is changed, if the slice is too short for
-/// them. Without the lock, by the thread whose cache they are in.
+/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`] left them, into blocks of `order`, in
+/// the same slice. Returns how many those are; none, and nothing is changed, if the slice is too
+/// short for them. Without the lock, by the thread whose cache they are in.
 ///
-/// A piece's first frame is tagged last: until then all of it is one cached block. A fork copies page by
-/// page, and what it copied of a larger piece may be half of a cut; pieces of up to 256 frames have
-/// their tags in one page.
+/// A piece's first frame is tagged last: until then all of it is one cached block. A fork copies
+/// page by page, and what it copied of a larger piece may be half of a cut; pieces of up to 256
+/// frames have their tags in one page.
 pub fn split_cached(
     frames: &[Frame],
     order: u32,
@@ -247,9 +247,9 @@ pub fn split_cached(
     filled
 }
 
-/// Halves a cached block. Returns the first frame of its upper half, and the order of both; nothing for
-/// a block of one frame and for one that is not cached so. Without the lock, by the thread whose cache
-/// it is in.
+/// Halves a cached block. Returns the first frame of its upper half, and the order of both; nothing
+/// for a block of one frame and for one that is not cached so. Without the lock, by the thread
+/// whose cache it is in.
 pub fn halve_cached(frames: &[Frame], index: u32, owner: u16) -> Option<(u32, u32)> {
     let whole = frames.get(index as usize)?.tag();
     let order = whole.order().checked_sub(1)?;

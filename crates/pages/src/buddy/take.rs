@@ -1,5 +1,5 @@
-//! Taking blocks and runs: of one state, of buddies in different states, for a cache; and cutting down
-//! what was taken.
+//! Taking blocks and runs: of one state, of buddies in different states, for a cache; and cutting
+//! down what was taken.
 
 use super::{
     Buddy, FreeError, LOOKS, NONE, ORDERS, State, TAIL, Tag, Use, later, order_for, run_alignment,
@@ -9,8 +9,8 @@ use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
 
-/// Blocks that are looked at for a mixed run: some microseconds' worth, as long as a fault takes that it
-/// may spare.
+/// Blocks that are looked at for a mixed run: some microseconds' worth, as long as a fault takes
+/// that it may spare.
 const WALKS: u32 = 128;
 
 /// A run of blocks that were free in different states.
@@ -43,8 +43,9 @@ impl Buddy<'_> {
     }
 
     /// Hands out a run that is made of free blocks of one state side by side, where no block of its
-    /// rounded-up size is free: three quarters of a large block whose last quarter is in use, say. Its
-    /// parts are as [`run_parts`] has them. It looks at so many blocks that no lock is held for long.
+    /// rounded-up size is free: three quarters of a large block whose last quarter is in use, say.
+    /// Its parts are as [`run_parts`] has them. It looks at so many blocks that no lock is held for
+    /// long.
     pub fn take_run(&mut self, frames: u32, state: State, owner: u16) -> Option<u32> {
         let largest = frames.checked_ilog2().filter(|order| *order <= self.core.max_order)?;
         if frames.is_power_of_two() {
@@ -100,11 +101,11 @@ impl Buddy<'_> {
         }
     }
 
-    /// Hands out a run of free blocks side by side whatever their states, of which at most a quarter is
-    /// absent: where the alternative is to make all of a run resident, what is there already need not
-    /// be. (With more than a quarter, places for large runs are cut up for few faults spared.) Of the
-    /// blocks looked at, so few that no lock is held for long, those that need the fewest faults. What
-    /// is zero and becomes part of a dirty block is counted as wasted.
+    /// Hands out a run of free blocks side by side whatever their states, of which at most a
+    /// quarter is absent: where the alternative is to make all of a run resident, what is there
+    /// already need not be. (With more than a quarter, places for large runs are cut up for few
+    /// faults spared.) Of the blocks looked at, so few that no lock is held for long, those that
+    /// need the fewest faults. What is zero and becomes part of a dirty block is counted as wasted.
     pub fn take_mixed_run(&mut self, frames: u32, owner: u16) -> Option<MixedRun> {
         let largest = frames.checked_ilog2().filter(|order| *order <= self.core.max_order)?;
         let mut looks = WALKS;
@@ -195,8 +196,8 @@ impl Buddy<'_> {
         Some((index, part))
     }
 
-    /// Whether no frame of an aligned group is free and absent. The group's first frame has to begin a
-    /// block that lies inside it.
+    /// Whether no frame of an aligned group is free and absent. The group's first frame has to
+    /// begin a block that lies inside it.
     #[must_use]
     pub fn all_resident(&self, base: u32, order: u32) -> bool {
         let end = base.saturating_add(1 << order).min(self.core.managed);
@@ -223,15 +224,15 @@ impl Buddy<'_> {
         Some((self.core.lists[state as usize][found as usize].head, found))
     }
 
-    /// Takes zero and resident memory for a per-thread cache: up to `most` blocks of `order`, in as few
-    /// pieces as can be and no more than `pieces` has places; [`split_cached`] and [`halve_cached`]
-    /// make blocks of them. Returns how many pieces there are.
+    /// Takes zero and resident memory for a per-thread cache: up to `most` blocks of `order`, in as
+    /// few pieces as can be and no more than `pieces` has places; [`split_cached`] and
+    /// [`halve_cached`] make blocks of them. Returns how many pieces there are.
     pub fn take_cached(&mut self, order: u32, most: u32, owner: u16, pieces: &mut [u32]) -> usize {
         self.take_cached_of(State::ZeroResident, order, most, owner, pieces)
     }
 
-    /// [`take_cached`](Buddy::take_cached) of dirty memory, too: never of absent memory, of which a cache
-    /// could not say that it is there.
+    /// [`take_cached`](Buddy::take_cached) of dirty memory, too: never of absent memory, of which a
+    /// cache could not say that it is there.
     pub fn take_cached_of(
         &mut self,
         state: State,
@@ -349,8 +350,8 @@ impl Buddy<'_> {
     /// sequence of blocks as [`run_parts`] has them. `state` is what the block was taken as.
     ///
     /// # Errors
-    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty or longer than the
-    /// block.
+    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty or longer than
+    /// the block.
     pub fn shrink(
         &mut self,
         index: u32,
@@ -402,9 +403,9 @@ impl Buddy<'_> {
         Ok(())
     }
 
-    /// Gives the end of an absent block back, of which the first `resident` frames were made to be there:
-    /// a run of `frames` frames is left, what follows it of those is zero and resident, and the rest
-    /// absent as before.
+    /// Gives the end of an absent block back, of which the first `resident` frames were made to be
+    /// there: a run of `frames` frames is left, what follows it of those is zero and resident, and
+    /// the rest absent as before.
     ///
     /// # Errors
     /// As [`shrink`](Buddy::shrink).

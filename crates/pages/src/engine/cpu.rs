@@ -45,7 +45,8 @@ impl Method {
         Ok(())
     }
 
-    /// Ranges that may be cut into pieces: all but those that huge pages must be dropped from whole.
+    /// Ranges that may be cut into pieces: all but those that huge pages must be dropped from
+    /// whole.
     fn piece(self) -> usize {
         match self {
             Method::Around | Method::Through => PIECE,
@@ -87,7 +88,8 @@ pub struct CpuEngine {
 }
 
 impl CpuEngine {
-    /// Zeroes with non-temporal stores: with the kernel that the profile has for data not read again.
+    /// Zeroes with non-temporal stores: with the kernel that the profile has for data not read
+    /// again.
     #[must_use]
     pub fn around() -> CpuEngine {
         CpuEngine::new(Method::Around)

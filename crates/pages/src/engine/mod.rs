@@ -78,10 +78,10 @@ pub enum EngineError {
 ///
 /// # Safety
 /// Until a batch is [`Done`](Progress::Done), [`Partial`](Progress::Partial), a
-/// [`Fault`](Progress::Fault) or [`Stopped`](Cancelled::Stopped), the engine may write to its ranges
-/// and to nothing else. **When the engine has been dropped it writes nowhere any more**: that is
-/// the promise on which blocks leave quarantine. That an engine told the truth about the bytes is not
-/// relied on.
+/// [`Fault`](Progress::Fault) or [`Stopped`](Cancelled::Stopped), the engine may write to its
+/// ranges and to nothing else. **When the engine has been dropped it writes nowhere any more**:
+/// that is the promise on which blocks leave quarantine. That an engine told the truth about the
+/// bytes is not relied on.
 pub unsafe trait Engine: Send + core::fmt::Debug {
     /// Its name, for reports.
     fn name(&self) -> &'static str;

@@ -15,8 +15,8 @@ impl Inner {
         if mark >> self.around(0) == 0 { 0 } else { mark }
     }
 
-    /// Ends a hand-out: releases the lock, and wakes the scrubber if free resident memory has fallen
-    /// below half its mark and nobody told it yet.
+    /// Ends a hand-out: releases the lock, and wakes the scrubber if free resident memory has
+    /// fallen below half its mark and nobody told it yet.
     pub(crate) fn release_after_hand_out(&self, mut guard: Guard<'_>) {
         let behind = self.falls_behind(&mut guard);
         drop(guard);
@@ -51,16 +51,16 @@ impl Inner {
         self.behind.store(0, Ordering::SeqCst);
     }
 
-    /// Makes one portion of free memory resident, if there is to be more of it. False when that is done,
-    /// or cannot be; then nothing is done before the next hand-out that finds too little.
+    /// Makes one portion of free memory resident, if there is to be more of it. False when that is
+    /// done, or cannot be; then nothing is done before the next hand-out that finds too little.
     pub(crate) fn grow_ahead(&self) -> bool {
         if !self.is_behind() {
             return false;
         }
         match self.grow_portion() {
             Ok(()) => true,
-            // With the guard where there is one: under the lock, as it is remembered, so that nobody who
-            // falls behind meanwhile is overheard.
+            // With the guard where there is one: under the lock, as it is remembered, so that
+            // nobody who falls behind meanwhile is overheard.
             Err(guard) => {
                 self.stay_behind();
                 drop(guard);
@@ -69,8 +69,8 @@ impl Inner {
         }
     }
 
-    /// As [`grow_ahead`](Inner::grow_ahead). The lock, held, where there is enough or no more to be had;
-    /// no guard where a call failed.
+    /// As [`grow_ahead`](Inner::grow_ahead). The lock, held, where there is enough or no more to be
+    /// had; no guard where a call failed.
     fn grow_portion(&self) -> Result<(), Option<Guard<'_>>> {
         let _working = Working::begin();
         let mut guard = self.lock().map_err(|_| None)?;

@@ -14,7 +14,8 @@ use std::time::Instant;
 /// What serves a request.
 #[derive(Clone, Copy, Debug)]
 enum Found {
-    /// A block of one state, of the run's size or larger; what it has more is still to be given back.
+    /// A block of one state, of the run's size or larger; what it has more is still to be given
+    /// back.
     Whole(u32, State),
     /// The run itself, all of one state.
     Run(u32, State),
@@ -59,7 +60,8 @@ impl Inner {
         Ok(index)
     }
 
-    /// A run of `frames` frames with any contents, past the caches' stacks. Returns its first frame.
+    /// A run of `frames` frames with any contents, past the caches' stacks. Returns its first
+    /// frame.
     #[cold]
     pub(crate) fn alloc(&self, frames: u32) -> Result<u32, PoolError> {
         let order = self.order(frames)?;
@@ -233,9 +235,9 @@ impl Inner {
         debug_assert!(zeroed.is_ok(), "stores cannot be refused");
     }
 
-    /// Faults in what a run needs of an absent block just taken, rounded up to what the system brings at
-    /// once anyway, and gives the rest back: what came beyond the run as zero and resident, what did not
-    /// come as absent.
+    /// Faults in what a run needs of an absent block just taken, rounded up to what the system
+    /// brings at once anyway, and gives the rest back: what came beyond the run as zero and
+    /// resident, what did not come as absent.
     fn populate(&self, index: u32, frames: u32) -> Result<(), PoolError> {
         let taken = self.frames()[index as usize].tag().order();
         let around = (self.settings.fault_around >> self.frame_shift).max(1) as u32;

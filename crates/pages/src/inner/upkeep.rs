@@ -77,8 +77,9 @@ impl Inner {
         }
     }
 
-    /// Returns one portion of idle memory to the system: what lies above the floor and was not used for
-    /// that long. How many bytes that was, or in how many milliseconds there may be something, if ever.
+    /// Returns one portion of idle memory to the system: what lies above the floor and was not used
+    /// for that long. How many bytes that was, or in how many milliseconds there may be something,
+    /// if ever.
     pub(crate) fn return_idle(
         &self,
         floor: usize,

@@ -12,7 +12,8 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes that a pool has per thread beside what is handed out: what its cache holds, zeroed and dirty.
+/// Bytes that a pool has per thread beside what is handed out: what its cache holds, zeroed and
+/// dirty.
 const SPARE: usize = 2 << 20;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
@@ -240,9 +241,9 @@ pub(super) fn out_of_memory(what: &str) -> LabError {
 /// Room for a huge page's alignment, and for calloc's header.
 const HUGE: usize = 2 << 20;
 
-/// Takes a share of the pages and touches them one after another. Where a page is handed out by itself, it is
-/// touched before the next one is asked for, as a fault does. `room` is an empty list to keep
-/// addresses in.
+/// Takes a share of the pages and touches them one after another. Where a page is handed out by
+/// itself, it is touched before the next one is asked for, as a fault does. `room` is an empty list
+/// to keep addresses in.
 fn take<'p>(
     arm: Arm,
     pools: &'p Pools,
@@ -386,8 +387,8 @@ struct Part {
     reading: (Instant, Instant),
 }
 
-/// One sample: each thread takes and touches its share, again and again if the cell says so. All but
-/// the last giving back is part of it; then all pages are read, and given back.
+/// One sample: each thread takes and touches its share, again and again if the cell says so. All
+/// but the last giving back is part of it; then all pages are read, and given back.
 pub(super) fn sample(
     arm: Arm,
     pools: &Pools,

@@ -1,4 +1,5 @@
-//! How long a single zeroed page takes to be handed out, while the scrubber works and while it rests.
+//! How long a single zeroed page takes to be handed out, while the scrubber works and while it
+//! rests.
 
 use super::super::Setting;
 use crate::LabError;

@@ -1,7 +1,7 @@
-//! Pages that are there, and zero, when their fault comes: a file in memory that nobody else uses. Its
-//! faults map a page and do not zero it, which is what prezeroing inside the kernel's own fault could
-//! give at most (seed 003.14). What a fault on anonymous memory does besides zeroing, taking a page
-//! and charging it to its control group, is left out too: hence "at most".
+//! Pages that are there, and zero, when their fault comes: a file in memory that nobody else uses.
+//! Its faults map a page and do not zero it, which is what prezeroing inside the kernel's own fault
+//! could give at most (seed 003.14). What a fault on anonymous memory does besides zeroing, taking
+//! a page and charging it to its control group, is left out too: hence "at most".
 
 use super::arms::out_of_memory;
 use crate::LabError;

@@ -1,11 +1,11 @@
-//! The scrubber's settings, one varied at a time: `scrub_start`, `scrub_stop` and `scrub_load` of seed
-//! 003, and zeroing by temporal stores in place of non-temporal ones.
+//! The scrubber's settings, one varied at a time: `scrub_start`, `scrub_stop` and `scrub_load` of
+//! seed 003, and zeroing by temporal stores in place of non-temporal ones.
 //!
-//! A program takes three quarters of a pool, touches one line of each page and gives all of it back;
-//! then it does other work, in which the scrubber has its time: a bystander walks its working set.
-//! Half of the pool is in pieces, since every sixteenth page of it stays in use: there the settings
-//! differ. Rows have the program's time a page, the bystander's time a line, how many pages were found
-//! zeroed, and the scrubber's CPU.
+//! A program takes three quarters of a pool, touches one line of each page and gives all of it
+//! back; then it does other work, in which the scrubber has its time: a bystander walks its working
+//! set. Half of the pool is in pieces, since every sixteenth page of it stays in use: there the
+//! settings differ. Rows have the program's time a page, the bystander's time a line, how many
+//! pages were found zeroed, and the scrubber's CPU.
 
 use super::super::Setting;
 use super::arms::refused;
@@ -25,11 +25,11 @@ const POOL: usize = 16 << 20;
 const BURST: usize = POOL / PAGE_SIZE / 4 * 3;
 /// Of the second half, one of so many pages stays in use.
 const HELD: usize = 16;
-/// The other work takes at least so many times what zeroing a burst takes alone: the bystander has its
-/// part of the memory's bandwidth meanwhile.
+/// The other work takes at least so many times what zeroing a burst takes alone: the bystander has
+/// its part of the memory's bandwidth meanwhile.
 const GAP: u32 = 4;
-/// And at least this: the scrubber is woken, and ages count in ticks of the coarse clock (4 ms on a kernel
-/// of 250 Hz, 10 on one of 100).
+/// And at least this: the scrubber is woken, and ages count in ticks of the coarse clock (4 ms on a
+/// kernel of 250 Hz, 10 on one of 100).
 const LEAST_GAP: Duration = Duration::from_millis(10);
 
 /// How long the other work takes at least, by how long this machine takes to zero a burst.
@@ -114,8 +114,8 @@ impl Candidate {
         Ok(())
     }
 
-    /// How long a burst takes to be zeroed by this thread, with nothing beside. Its second time: the first
-    /// meets pages as they were made.
+    /// How long a burst takes to be zeroed by this thread, with nothing beside. Its second time:
+    /// the first meets pages as they were made.
     fn zeroing(&self, pages: &mut Vec<NonNull<u8>>) -> Result<Duration, PoolError> {
         let mut last = Duration::ZERO;
         for _ in 0..2 {
@@ -230,7 +230,8 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
 mod tests {
     use super::*;
 
-    /// On a machine of any speed the scrubber has the time that it needs: from 50 GB/s down to 100 MB/s.
+    /// On a machine of any speed the scrubber has the time that it needs: from 50 GB/s down to 100
+    /// MB/s.
     #[test]
     fn the_other_work_lasts_as_long_as_this_machines_zeroing_takes() {
         for bytes_per_second in [50e9, 10e9, 1e9, 1e8] {
