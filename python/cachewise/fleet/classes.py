@@ -5,7 +5,8 @@ the states it was measured in. Two hosts are as far apart as their curves are in
 differs by more than `CLIP` counts as `CLIP`, so that one wild figure does not make a stranger.
 
 How far apart equal hosts lie is noise, and every fleet has its own: it is taken from the fleet, as the
-distance at which a host usually has its nearest few neighbours. Hosts within `REACH` times that are
+distance at which a host usually has its nearest few neighbours, and never less than what counts as the same
+choice (3 %). Hosts within `REACH` times that are
 neighbours; what hangs together by neighbours is a class (the rule of DBSCAN), if it is large enough. The
 others are outliers. So a fleet of two kinds of host has two classes, and hosts that are each broken in
 their own way have none.
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 CLIP = 0.25
 # Neighbours are at most this many times as far apart as near neighbours usually are.
 REACH = 1.5
+# Whose curves differ by no more than this in the mean are equal, however quiet the rest of the fleet is.
+ALIKE = 0.03
 # Hosts that everybody is compared with: enough that a class of the least share has five among them.
 SAMPLE = 100
 # A class has at least this share of its hosts, and at least so many.
@@ -80,7 +83,7 @@ def classify(curves: Matrix, seed: int = 0) -> Classes:
     apart[sample, np.arange(len(sample))] = np.inf
     near = min(least - 1, len(sample) - 1)
     nearest = np.partition(apart, near - 1, axis=1)[:, :near].mean(axis=1)
-    reach = REACH * float(np.median(nearest))
+    reach = REACH * max(float(np.median(nearest)), ALIKE)
     labels = _components(apart[sample] <= reach)
     large = [label for label in range(labels.max() + 1) if (labels == label).sum() >= least]
     of = np.full(hosts, -1, np.int64)

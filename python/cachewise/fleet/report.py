@@ -68,12 +68,16 @@ def _gain(row: dict[str, Any]) -> str:
 
 def _speed(ratio: float) -> str:
     gain = min(max(-math.log(ratio) / math.log(1.5), -1), 1)
+    if abs(gain) < 0.01:
+        return "hsl(210 20% 96%)"
     hue, depth = (150, gain) if gain > 0 else (15, -gain)
     return f"hsl({hue} 60% {97 - 47 * depth:.0f}%)"
 
 
 def _served(share: float) -> str:
     lost = min((1 - share) / 0.5, 1)
+    if lost < 0.01:
+        return "hsl(210 20% 96%)"
     return f"hsl(15 70% {97 - 47 * lost:.0f}%)"
 
 
@@ -114,13 +118,14 @@ TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Cachewise: a fleet</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; margin: 2em auto; max-width: 76em; padding: 0 1em }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; margin: 2em auto; max-width: 84em; padding: 0 1em }
 h1 { font-size: 1.6em; margin-bottom: 0 } h2 { font-size: 1.15em; margin: 2em 0 .2em }
 table { border-collapse: collapse; margin: .6em 0 } th, td { padding: .25em .8em; text-align: left; vertical-align: top }
 th { font-weight: 600; border-bottom: 2px solid #c7d0dc } td { border-bottom: 1px solid #e4e9ef }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+td.k { white-space: nowrap } figure { display: inline-block; margin: .6em 1em .6em 0 }
 .no { color: #a33a12 } .dim { color: #5b6878 } svg { font: 11px system-ui, sans-serif; max-width: 100%; height: auto }
-svg .in { font-size: 10px; fill: #22303f } figure { margin: .6em 0 } figcaption { font-size: .9em; color: #5b6878 }
+svg .in { font-size: 10px; fill: #22303f } figcaption { font-size: .9em; color: #5b6878 }
 </style></head><body>
 <h1>A fleet of {{ found.hosts }} hosts</h1>
 <p class="dim">{{ found.classes|length }} classes of hosts, {{ found.classes|selectattr("profile")|list|length }}
@@ -130,8 +135,8 @@ with a profile; {{ found.outliers|length }} outliers; {{ untuned|length }} hosts
 <th class="n">worst tenth</th><th class="n">same choice</th>
 {% for name in operations %}<th class="n">{{ name }}</th>{% endfor %}<th>profile</th></tr></thead><tbody>
 {% for one in found.classes %}
-<tr><td>{{ one.cpu }}{{ " " + one.letter if one.letter }}<br><span class="dim">{{ one.cpu_name }}</span></td>
-<td>{{ one.microcode or "unknown" }}<br>{{ one.kernel }}<br>{{ one.libc }}</td><td class="n">{{ one.hosts }}</td>
+<tr><td class="k">{{ one.cpu }}{{ " " + one.letter if one.letter }}<br><span class="dim">{{ one.cpu_name }}</span></td>
+<td class="k">{{ one.microcode or "unknown" }}<br>{{ one.kernel }}<br>{{ one.libc }}</td><td class="n">{{ one.hosts }}</td>
 {% if one.rows %}<td class="n">{{ one.agreement|percent(1) }}</td><td class="n">{{ one.agreement_p10|percent(1) }}</td>
 <td class="n">{{ one.same|percent(1) }}</td>
 {% for name in operations %}<td class="n">{{ one.gain[name]|gain }}</td>{% endfor %}

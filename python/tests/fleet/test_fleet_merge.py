@@ -147,6 +147,13 @@ def test_classes_are_found_whatever_the_noise(kinds, each, noise, broken, seed):
     assert (found.of[truth == -1] == -1).all()
 
 
+def test_hosts_that_are_nearer_to_each_other_than_noise_make_no_class_of_their_own():
+    """Copies of twenty tunings of one machine: a merge of 10,000 copies of 120 fell into eleven classes."""
+    values = np.tile(curves(1, 20, 0.03, 1), (10, 1))
+    found = classify(values)
+    assert found.count == 1 and (found.of == 0).all()
+
+
 def test_hosts_that_lose_by_a_profile_do_not_agree_with_it():
     """Half of the hosts lose 20 % by it and have shown that; the others chose it."""
     logs = np.zeros((4, 2), np.float32)

@@ -29,7 +29,7 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
             }
         } else if path
             .extension()
-            .is_some_and(|kind| ["rs", "c", "h", "sh"].iter().any(|k| kind == *k))
+            .is_some_and(|kind| ["rs", "c", "h", "sh", "py"].iter().any(|k| kind == *k))
             && path.file_name() != Path::new(file!()).file_name()
         {
             into.push(path);
@@ -41,7 +41,7 @@ fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
 fn the_page_and_the_sources_name_the_same_variables() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();
-    for folder in ["crates", "xtask", "packaging"] {
+    for folder in ["crates", "xtask", "packaging", "python"] {
         sources(&root.join(folder), &mut files);
     }
     let mut used = BTreeSet::new();
