@@ -5,8 +5,8 @@ the states it was measured in. Two hosts are as far apart as their curves are in
 differs by more than `CLIP` counts as `CLIP`, so that one wild figure does not make a stranger.
 
 How far apart equal hosts lie is noise, and every fleet has its own: it is taken from the fleet, as the
-distance at which a host usually has its nearest few neighbours, and never less than what counts as the same
-choice (3 %). Hosts within `REACH` times that are
+distance at which a host usually has its nearest few neighbours, and never less than tunings of
+one machine lie apart (`ALIKE`). Hosts within `REACH` times that are
 neighbours; what hangs together by neighbours is a class (the rule of DBSCAN), if it is large enough. The
 others are outliers. So a fleet of two kinds of host has two classes, and hosts that are each broken in
 their own way have none.
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 CLIP = 0.25
 # Neighbours are at most this many times as far apart as near neighbours usually are.
 REACH = 1.5
-# Whose curves differ by no more than this in the mean are equal, however quiet the rest of the fleet is.
-ALIKE = 0.03
+# Whose curves differ by no more than this in the mean are equal, however near to each other the rest of the
+# fleet is: so far apart are tunings of one simulated machine, a minute each, with different seeds.
+ALIKE = 0.04
 # Hosts that everybody is compared with: enough that a class of the least share has five among them.
 SAMPLE = 100
 # A class has at least this share of its hosts, and at least so many.

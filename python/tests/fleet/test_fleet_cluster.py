@@ -178,8 +178,9 @@ def test_the_command_itself(cluster, fleet, cachewise, tmp_path):
     assert status == 4 and "1 of at least 3 hosts" in out
     status, out, err = fleet(*words, "--hosts", "1")
     profiles = list((tmp_path / "out" / RESULT).rglob("*.profile"))
-    # Where others take the machine's time, so little may be nothing.
-    assert (status, len(profiles)) == (0, 1) or "measured too little" in out, (out, err)
+    # Where others take the machine's time, so little may be too little for a profile; then it is said why.
+    assert (status, len(profiles)) in ((0, 1), (4, 0)), (out, err)
+    assert ("no profile: " in out) == (status == 4)
 
 
 @pytest.mark.parametrize(
