@@ -51,6 +51,10 @@ const STAGES: &[Stage] = &[
     }),
     // All interleavings of allocate, free, scrub and trim, and of threads at a site's gate.
     ("loom", loom),
+    // Each access of what is pure, interpreted and looked at.
+    ("miri", crate::nightly::miri),
+    // Unordered accesses of the threads that meet in tests.
+    ("thread-sanitizer", crate::nightly::thread_sanitizer),
     ("no-std", || cargo(&["test", "-p", "cachewise", "--no-default-features"])),
     ("matrix", matrix),
     ("conformance", conformance),

@@ -16,6 +16,7 @@ mod interrupt;
 mod links;
 mod markdown;
 mod matrix;
+mod nightly;
 mod scripts;
 mod soak;
 mod webdriver;

@@ -90,8 +90,8 @@ fn damage_is_told() {
         error(&text.replace("module 0", "colour 0")).to_string(),
         "line 3, key: accepted program, cpu, written, module, site or end"
     );
-    // No byte of it can be changed without somebody noticing.
-    for at in 0..text.len() {
+    // No byte of it can be changed without somebody noticing; under Miri, which takes long, some of them.
+    for at in (0..text.len()).step_by(if cfg!(miri) { 101 } else { 1 }) {
         let mut bytes = text.clone().into_bytes();
         bytes[at] ^= 1;
         assert!(Section::parse(&bytes).is_err(), "byte {at}");
