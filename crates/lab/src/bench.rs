@@ -25,9 +25,7 @@ pub use cell::{Cell, Layout, Placement};
 const OVERLAP: usize = 192;
 
 /// Candidates in one cell, to be measured.
-pub struct Task<'t> {
-    /// Name of the experiment, for the record.
-    pub experiment: &'t str,
+pub struct Task {
     /// What is done.
     pub operation: Operation,
     /// Bytes per call.
@@ -45,7 +43,7 @@ pub struct Outcome {
     pub result: CellResult,
     /// Which part of the arena is backed by huge pages, where that can be told.
     pub huge: Option<f64>,
-    experiment: String,
+    experiment: &'static str,
     key: CellKey,
     seed: u64,
 }
@@ -68,7 +66,7 @@ impl Outcome {
         let proved = proofs.iter().all(|proof| proof.verdict != ProofVerdict::Failed);
         let parts = self.key.reader.is_some() || self.key.bystander.is_some();
         let times = ours.operation_ns.clone();
-        let mut row = Row::new(&self.experiment, self.key.clone(), &ours.name, &theirs.name, times)
+        let mut row = Row::new(self.experiment, self.key.clone(), &ours.name, &theirs.name, times)
             .with_ratio(pair(&ours.operation_ns, &theirs.operation_ns));
         row.verdict = row.verdict.filter(|_| proved);
         row.calls = self.result.calls_per_sample;
@@ -96,6 +94,8 @@ pub struct Bench {
     pub features: Features,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Name of the experiment that is being measured, for the rows.
+    pub experiment: &'static str,
     noise: NoiseSnapshot,
     arena: Option<Arc<Arena>>,
     fresh: Option<Arc<Arena>>,
@@ -141,6 +141,7 @@ impl Bench {
             clock,
             latencies,
             seed,
+            experiment: "",
             noise,
             arena: None,
             fresh: None,
@@ -207,7 +208,7 @@ impl Bench {
     /// As [`measure`](Bench::measure).
     pub fn routines(
         &mut self,
-        task: &Task<'_>,
+        task: &Task,
         routines: &[Routine],
         check: bool,
         stop: &dyn Fn() -> bool,
@@ -221,7 +222,7 @@ impl Bench {
     /// As [`measure`](Bench::measure).
     pub fn routines_and(
         &mut self,
-        task: &Task<'_>,
+        task: &Task,
         routines: &[Routine],
         check: bool,
         other: Option<&mut dyn Candidate>,
@@ -252,7 +253,7 @@ impl Bench {
     /// Wrong bytes, a size that does not fit its level or the budget, being stopped.
     pub fn measure(
         &mut self,
-        task: &Task<'_>,
+        task: &Task,
         candidates: &mut [&mut dyn Candidate],
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome, LabError> {
@@ -265,7 +266,7 @@ impl Bench {
     /// As [`measure`](Bench::measure).
     pub fn measure_with(
         &mut self,
-        task: &Task<'_>,
+        task: &Task,
         candidates: &mut [&mut dyn Candidate],
         write: Option<&dyn Fn(*mut u8, usize)>,
         stop: &dyn Fn() -> bool,
@@ -320,8 +321,8 @@ impl Bench {
             bystander: cell.bystander.map(|bytes| bytes as u64),
             ..CellKey::new(operation.name(), *size, cell.label.clone())
         };
-        let experiment = task.experiment.to_owned();
-        Ok(Outcome { result, huge: arena.huge_fraction(), experiment, key, seed: self.seed })
+        let (huge, experiment, seed) = (arena.huge_fraction(), self.experiment, self.seed);
+        Ok(Outcome { result, huge, experiment, key, seed })
     }
 
     /// Operands for a cell, from the shared arena.

@@ -101,7 +101,7 @@ fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
     let mut bench = Bench::new(0, None)?;
     let time = |&size: &usize| {
         let plan = Plan { screening_rounds: 0, ..Plan::default() };
-        let task = Task { experiment: "time-libc", operation, size, cell: Cell::warm(), plan };
+        let task = Task { operation, size, cell: Cell::warm(), plan };
         let found = bench.routines(&task, &[libc_reference(operation)], true, &|| false)?;
         Ok(found.row(0, 0).median_ns())
     };

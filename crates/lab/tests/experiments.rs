@@ -317,7 +317,6 @@ fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
     let routines = [libc_reference(cachewise_kernels::Operation::Copy), Routine::from(kernel)];
     let mut measured = |cell: Cell| {
         let task = Task {
-            experiment: "test",
             operation: cachewise_kernels::Operation::Copy,
             size: 4 << 20,
             cell,
@@ -358,7 +357,7 @@ fn a_cell_names_its_destination_and_restores_it() {
         let operation = cachewise_kernels::Operation::Move;
         let routines = [libc_reference(operation)];
         let plan = cachewise_measure::Plan { calls: Some(3), ..Default::default() };
-        let task = Task { experiment: "test", operation, size: 4096, cell, plan };
+        let task = Task { operation, size: 4096, cell, plan };
         let rows = bench.routines(&task, &routines, true, &|| false).expect(label).rows();
         assert_eq!(rows[0].cell.state, label);
         assert!(rows[0].operation_ns.iter().all(|ns| *ns > 0.0), "{label}");

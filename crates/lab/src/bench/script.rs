@@ -112,7 +112,6 @@ impl Bench {
     /// The span does not fit the budget; being stopped.
     pub fn script(
         &mut self,
-        experiment: &str,
         operation: Operation,
         script: &Script,
         routines: &[Routine],
@@ -121,7 +120,7 @@ impl Bench {
     ) -> Result<Vec<Row>, LabError> {
         let mut cell = Cell::reused(format!("calls as {}", script.name));
         cell.source.offset = 0;
-        let task = Task { experiment, operation, size: script.span, cell, plan };
+        let task = Task { operation, size: script.span, cell, plan };
         let mut candidates: Vec<Call<'_>> = routines
             .iter()
             .enumerate()

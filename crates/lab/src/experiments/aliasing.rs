@@ -98,9 +98,9 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
                     source: Placement::at(source, 0),
                     ..base.clone()
                 };
-                copied(experiment, setting, &copies, size, aliased, &axes)?;
+                copied(setting, &copies, size, aliased, &axes)?;
                 let zeroed = Cell { label: "pages".into(), ..base };
-                zeroed_on(experiment, setting, &zeros, size, zeroed, &axes)?;
+                zeroed_on(setting, &zeros, size, zeroed, &axes)?;
             }
             let text = format!("{source}:{destination}, {} pages", bytes(page_bytes));
             setting.out.advance(&text, 1.0);
@@ -112,7 +112,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         let mut cell = Cell { layout: Layout::Apart(1 << power), ..Cell::reused("power of two") };
         cell.source.offset = 0;
         let axes = [(DISTANCE, (1_u64 << power) as f64)];
-        copied(experiment, setting, &copies, size, cell, &axes)?;
+        copied(setting, &copies, size, cell, &axes)?;
         setting.out.advance(&format!("destination 2^{power} above"), 1.0);
     }
     Ok(())
@@ -129,7 +129,6 @@ fn sizes(setting: &Setting<'_, '_>, level: Level) -> Vec<usize> {
 
 /// Every copy at every shift of the destination.
 fn copied(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     copies: &[Routine],
     size: usize,
@@ -146,7 +145,6 @@ fn copied(
         .collect();
     let asked = cell.pages;
     let task = Task {
-        experiment: experiment.name,
         operation: Operation::Copy,
         // Room for the largest shift.
         size: size + PAGE_SIZE,
@@ -181,7 +179,6 @@ fn copied(
 
 /// Zeroing at the same place, which has no source to alias with: the pages alone.
 fn zeroed_on(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     zeros: &[Routine],
     size: usize,
@@ -192,7 +189,7 @@ fn zeroed_on(
         return Ok(());
     }
     let (operation, plan) = (Operation::Zero, setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     let Some(found) = setting.routines(&task, zeros)? else { return Ok(()) };
     for mut row in found.rows() {
         row.cell = row.cell.with(axes);

@@ -90,20 +90,19 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let libc = || vec![libc_reference(Operation::Copy)];
     let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
     for (size, cell) in cells {
-        measured(experiment, setting, &straight, size, cell)?;
+        measured(setting, &straight, size, cell)?;
     }
     let prefetching = [libc(), chosen.prefetching].concat();
     for &level in levels {
         let size = default_sizes(level, true, &setting.bench.machine.caches)[0];
         let cell = Cell { label: PREFETCHNTA.into(), ..Cell::placed(level, level) };
-        measured(experiment, setting, &prefetching, size, cell)?;
+        measured(setting, &prefetching, size, cell)?;
     }
     Ok(())
 }
 
 /// Measures one cell.
 fn measured(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
@@ -114,7 +113,7 @@ fn measured(
     let text = format!("{} {}", bytes(size), cell.label);
     let cached = cell.source.level.is_none();
     let operation = Operation::Copy;
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     if let Some(found) = setting.routines(&task, routines)? {
         for mut row in found.rows() {
             if row.cell.state != PREFETCHNTA {

@@ -106,12 +106,12 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.out.begin(experiment.name, total);
     for (size, position) in cells {
         for routines in &fields {
-            sweep(experiment, setting, routines, size, position)?;
+            sweep(setting, routines, size, position)?;
         }
     }
     if has_pages {
-        workload(experiment, setting, &compares, &scale, &roots)?;
-        launches(experiment, setting, &compares, &scale, &roots)?;
+        workload(setting, &compares, &scale, &roots)?;
+        launches(setting, &compares, &scale, &roots)?;
     }
     Ok(())
 }
@@ -131,7 +131,6 @@ fn positions(size: usize, quick: bool) -> Vec<usize> {
 
 /// One length and first difference on warm buffers.
 fn sweep(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
@@ -140,7 +139,7 @@ fn sweep(
     let operation = routines[0].function.operation();
     let contents = (position < size).then_some(Contents::DiffersAt(position));
     let (cell, plan) = (Cell { contents, ..Cell::reused("sweep") }, setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     if let Some(found) = setting.routines(&task, routines)? {
         for mut row in found.rows() {
             row.cell = row.cell.with(&[(FIRST_DIFFERENCE, position as f64)]);
@@ -154,7 +153,6 @@ fn sweep(
 
 /// Whole passes over the comparisons of pages, in turns.
 fn workload(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     compares: &[Routine],
     scale: &Scale,
@@ -192,7 +190,7 @@ fn workload(
     // The places are not used: the pages are the set's.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("pages") };
     let (operation, plan) = (Operation::Compare, setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size: PAGE_SIZE, cell, plan };
+    let task = Task { operation, size: PAGE_SIZE, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let equal = equal as f64 / (equal + different).max(1) as f64;
     of_pages(setting, &found, made, within, equal)?;
@@ -202,7 +200,6 @@ fn workload(
 
 /// Single calls, three launches.
 fn launches(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     compares: &[Routine],
     scale: &Scale,
@@ -223,7 +220,7 @@ fn launches(
             None => launch::run(&order, &stop)?,
         };
         let own = setting.options.helper.is_some();
-        setting.out.rows(launch_rows(experiment.name, launch, &outcome, own))?;
+        setting.out.rows(launch_rows(setting.bench.experiment, launch, &outcome, own))?;
         setting.out.advance(&format!("launch {launch}"), 20.0);
     }
     Ok(())

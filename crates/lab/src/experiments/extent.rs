@@ -51,7 +51,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.out.begin(experiment.name, chosen.len() as f64);
     for (operation, routines) in &chosen {
         for size in sizes(setting, *operation)? {
-            cover(experiment, setting, *operation, routines, size)?;
+            cover(setting, *operation, routines, size)?;
         }
         setting.out.advance(operation.name(), 1.0);
     }
@@ -90,7 +90,6 @@ fn sizes(setting: &mut Setting<'_, '_>, operation: Operation) -> Result<Vec<usiz
 }
 
 fn cover(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     operation: Operation,
     routines: &[Routine],
@@ -111,7 +110,7 @@ fn cover(
         .flat_map(|routine| ways.iter().map(move |way| covering(routine, *way, order)))
         .collect();
     let (cell, plan) = (Cell::reused("extent"), setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
         for (which, way) in ways.iter().enumerate() {

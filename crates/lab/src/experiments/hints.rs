@@ -88,7 +88,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
                 let text = format!("{operation} {} {}", bytes(size), cell.label);
                 let plan = setting.plan(false);
-                let task = Task { experiment: experiment.name, operation, size, cell, plan };
+                let task = Task { operation, size, cell, plan };
                 let Some(found) = setting.routines(&task, &routines)? else { continue };
                 setting.out.rows(found.rows())?;
                 setting.out.advance(&text, 1.0);

@@ -67,7 +67,6 @@ fn run(
                 continue;
             }
             let task = Task {
-                experiment: experiment.name,
                 operation: *operation,
                 size,
                 cell: followed(setting, Cell::placed(source, destination), size),

@@ -361,6 +361,7 @@ impl Experiment {
             return Err(LabError::NoClassic { experiment: self.name });
         }
         self.check_options(setting.options)?;
+        setting.bench.experiment = self.name;
         (self.run)(self, setting)
     }
 }
@@ -403,7 +404,7 @@ impl Setting<'_, '_> {
     /// Measures candidates in a cell; nothing, and a remark, where it does not fit this machine.
     fn measure(
         &mut self,
-        task: &Task<'_>,
+        task: &Task,
         candidates: &mut [&mut dyn Candidate],
     ) -> Result<Option<Outcome>, LabError> {
         let found = self.bench.measure(task, candidates, &|| self.out.stopped());
@@ -411,18 +412,14 @@ impl Setting<'_, '_> {
     }
 
     /// Measures routines in a cell, their bytes checked; likewise.
-    fn routines(
-        &mut self,
-        task: &Task<'_>,
-        routines: &[Routine],
-    ) -> Result<Option<Outcome>, LabError> {
+    fn routines(&mut self, task: &Task, routines: &[Routine]) -> Result<Option<Outcome>, LabError> {
         let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
         self.fitting(task, found)
     }
 
     fn fitting<T>(
         &mut self,
-        task: &Task<'_>,
+        task: &Task,
         found: Result<T, LabError>,
     ) -> Result<Option<T>, LabError> {
         match found {

@@ -98,8 +98,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         plan.max_sample_ns = 5e7;
         plan.calls = setting.options.classic.then_some(loops);
         let cell = Cell::reused(relation.as_str()).read_after(Delay::None, 1.0);
-        let task =
-            Task { experiment: experiment.name, operation: Operation::Zero, size, cell, plan };
+        let task = Task { operation: Operation::Zero, size, cell, plan };
         let mut clearers: Vec<Clearer<'_>> = routines
             .iter()
             .enumerate()

@@ -55,7 +55,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             pages.retain(|(frame, _)| *frame % l2_colours as u64 == 0);
         }
         match buffers(&pages, cache) {
-            Some(buffers) => one_level(experiment, setting, &routines, &arena, level, &buffers)?,
+            Some(buffers) => one_level(setting, &routines, &arena, level, &buffers)?,
             None => setting.out.note(format!(
                 "skipped the colours of the {level}: too few pages of one of {colours} were found"
             ))?,
@@ -170,7 +170,6 @@ fn buffers(pages: &[(u64, usize)], cache: &Coloured) -> Option<Buffers> {
 
 /// Every routine on every buffer, in turns.
 fn one_level(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     arena: &Arena,
@@ -194,7 +193,7 @@ fn one_level(
     // The places are not used: the pages are the arena's.
     let (cell, plan) = (Cell::reused("pages"), setting.plan(false));
     let operation = Operation::Zero;
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for page in buffers.pages.iter().flatten() {
         // SAFETY: a page of the arena, written and used by nobody else now.

@@ -46,19 +46,14 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         let pairs = Pairs::new(setting.bench.seed, wanted, &positions)?;
         let note = format!("{state}: {}, {} KiB", pairs.firsts.len(), pairs.bytes() >> 10);
         setting.out.note(note)?;
-        compared(experiment, setting, &pairs, state)?;
+        compared(setting, &pairs, state)?;
         setting.out.advance(state, 1.0);
     }
     Ok(())
 }
 
 /// Everybody on the same pairs, in turns.
-fn compared(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-    pairs: &Pairs,
-    state: &str,
-) -> Result<(), LabError> {
+fn compared(setting: &mut Setting<'_, '_>, pairs: &Pairs, state: &str) -> Result<(), LabError> {
     let features = setting.bench.features;
     let class = widest_class(features);
     let of_class = |kernel: &&Kernel| {
@@ -81,7 +76,7 @@ fn compared(
     // The places are not used: the pages are the pairs'.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
     let (operation, plan) = (Operation::Compare, setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size: PAGE_SIZE, cell, plan };
+    let task = Task { operation, size: PAGE_SIZE, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let made = pairs.firsts.len();
     let within = [16, 32, 64].map(|most| pairs.within(most));

@@ -183,7 +183,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let also_cold = if setting.options.classic { 1.0 } else { 2.0 };
     setting.out.begin(experiment.name, also_cold * total);
     for &(buffer, loops) in &buffers {
-        one_buffer(experiment, setting, &pairs, (buffer, loops), false)?;
+        one_buffer(setting, &pairs, (buffer, loops), false)?;
         let done = weight(setting, buffer, loops);
         setting.out.advance(&bytes(buffer), done);
     }
@@ -192,7 +192,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     }
     for &(buffer, loops) in &buffers {
         if !setting.options.quick || COLD_QUICK.contains(&buffer) || buffers.len() == 1 {
-            one_buffer(experiment, setting, &pairs, (buffer, loops), true)?;
+            one_buffer(setting, &pairs, (buffer, loops), true)?;
         }
         let done = weight(setting, buffer, loops);
         setting.out.advance(&format!("{}, {COLD_DESTINATION}", bytes(buffer)), done);
@@ -202,7 +202,6 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// Everybody at one buffer: its destinations where the last loop left them, or all in memory.
 fn one_buffer(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     pairs: &[Pair],
     (buffer, loops): (usize, usize),
@@ -220,7 +219,7 @@ fn one_buffer(
         (Cell::reused(regime), extra + buffer.next_multiple_of(HUGE))
     };
     let cell = cell.page_aligned();
-    let task = Task { experiment: experiment.name, operation: Operation::Copy, size, cell, plan };
+    let task = Task { operation: Operation::Copy, size, cell, plan };
     let mut forker = if cold { None } else { forker(setting, buffer)? };
     // A huge page for each loop would leave room in memory for few.
     let pairs = pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);

@@ -159,7 +159,6 @@ fn ceilings(operation: Operation, bench: &Bench) -> Vec<&'static Kernel> {
 
 /// One operation of one size, every way in turns.
 fn measured(
-    experiment: &str,
     bench: &mut Bench,
     (operation, size): (Operation, usize),
     ways: &[Way],
@@ -168,7 +167,7 @@ fn measured(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Row>, LabError> {
     let mut calls: Vec<Call<'_>> = ways.iter().map(|way| way.candidate(operation, pool)).collect();
-    let task = Task { experiment, operation, size, cell: Cell::reused(ALONE), plan };
+    let task = Task { operation, size, cell: Cell::reused(ALONE), plan };
     let mut rows = bench.measure(&task, &mut each(&mut calls), stop)?.rows();
     for (row, way) in rows.iter_mut().zip(ways) {
         row.cell.state = way.state().into();
@@ -203,9 +202,9 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             ceilings(operation, setting.bench).into_iter().map(|kernel| Way::Ceiling(kernel, all)),
         );
         for &size in &sizes {
-            let (plan, cell, name) = (setting.plan(false), (operation, size), experiment.name);
+            let (plan, cell) = (setting.plan(false), (operation, size));
             let stop = || setting.out.stopped();
-            let rows = measured(name, setting.bench, cell, &ways, &pool, plan, &stop)?;
+            let rows = measured(setting.bench, cell, &ways, &pool, plan, &stop)?;
             setting.out.rows(rows)?;
             setting.out.advance(&format!("{operation} {}", bytes(size)), work(size));
         }

@@ -160,7 +160,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         for (size, cell) in fixed_cells(operation) {
             let text = format!("{operation} {} {}", bytes(size), cell.label);
             let plan = Plan { drop_ratio: 8.0, ..setting.plan(true) };
-            let task = Task { experiment: experiment.name, operation, size, cell, plan };
+            let task = Task { operation, size, cell, plan };
             // Below, it would be libc once more, and the loop of another process the difference.
             let concerned = size >= crate::tunables::LEAST_REP;
             let other = tuned.as_mut().filter(|_| concerned).map(|it| it as &mut dyn Candidate);
@@ -187,9 +187,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             let (seed, plan) = (setting.bench.seed, setting.plan(true));
             let script = Script::draw(&distribution, operation, span, seed);
             let stop = || setting.out.stopped();
-            let name = experiment.name;
-            let mut rows =
-                setting.bench.script(name, operation, &script, &routines, plan, &stop)?;
+            let mut rows = setting.bench.script(operation, &script, &routines, plan, &stop)?;
             relate(&mut rows, seed);
             setting.out.rows(rows)?;
             setting.out.advance(&format!("{operation} as {} calls it", distribution.name), 1.0);

@@ -93,7 +93,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             routines.iter().filter(|routine| fits(&routine.name)).cloned().collect();
         let (operation, plan) = (Operation::Copy, setting.plan(false));
         let cell = Cell::placed(source, destination);
-        let task = Task { experiment: experiment.name, operation, size, cell, plan };
+        let task = Task { operation, size, cell, plan };
         let Some(found) = setting.routines(&task, &of_size)? else { continue };
         for mut row in found.rows() {
             if let Some((family, bytes)) = find(&row.candidate).and_then(member) {

@@ -216,7 +216,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let weight = |point: &Point| (point.size + (1 << 20)) as f64;
     setting.out.begin(experiment.name, points.iter().map(weight).sum());
     for point in points {
-        one_point(experiment, setting, (temporal.1, non_temporal.1), device.as_ref(), point)?;
+        one_point(setting, (temporal.1, non_temporal.1), device.as_ref(), point)?;
         let text = format!("{} {}", point.state, bytes(point.size));
         setting.out.advance(&text, weight(&point));
     }
@@ -306,7 +306,6 @@ fn points(setting: &Setting<'_, '_>, has_device: bool) -> Vec<Point> {
 }
 
 fn one_point(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     (temporal, non_temporal): (CopyFn, CopyFn),
     device: Option<&Device>,
@@ -333,7 +332,7 @@ fn one_point(
     let mut plan = setting.plan(false);
     plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let operation = Operation::Copy;
-    let task = Task { experiment: experiment.name, operation, size: point.size, cell, plan };
+    let task = Task { operation, size: point.size, cell, plan };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
     let reference = Copyout {

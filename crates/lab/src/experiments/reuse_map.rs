@@ -77,7 +77,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.out.begin(experiment.name, total * sides.len() as f64);
     for point in points {
         for side in &sides {
-            one_point(experiment, setting, side, point)?;
+            one_point(setting, side, point)?;
             let text = format!(
                 "{} {}, {:.0} % read",
                 side.operation,
@@ -90,12 +90,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-fn one_point(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-    side: &Sides,
-    point: Point,
-) -> Result<(), LabError> {
+fn one_point(setting: &mut Setting<'_, '_>, side: &Sides, point: Point) -> Result<(), LabError> {
     let mut plan = setting.plan(false);
     // The delay is no part of the figure: a few calls of a long one will do.
     plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
@@ -107,7 +102,7 @@ fn one_point(
     let placed = Cell::placed(point.source, point.destination);
     let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
     let (operation, size) = (side.operation, point.size);
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     let Some(found) = setting.routines(&task, &side.routines)? else { return Ok(()) };
     for mut row in found.rows() {
         row.cell = row.cell.with(&[(axis, value)]);

@@ -39,15 +39,9 @@ fn straight(operation: Operation, bench: &Bench) -> Vec<Routine> {
         .collect()
 }
 
-fn task<'t>(
-    experiment: &'t str,
-    operation: Operation,
-    level: Level,
-    bench: &Bench,
-    plan: Plan,
-) -> Task<'t> {
+fn task(operation: Operation, level: Level, bench: &Bench, plan: Plan) -> Task {
     let size = default_sizes(level, true, &bench.machine.caches)[0];
-    Task { experiment, operation, size, cell: Cell::placed(level, level), plan }
+    Task { operation, size, cell: Cell::placed(level, level), plan }
 }
 
 /// The best of some rows.
@@ -77,7 +71,7 @@ impl Ceilings {
         if let Some(known) = self.0.get(&(operation, level)) {
             return Ok(*known);
         }
-        let task = task("ceiling", operation, level, setting.bench, Plan::default());
+        let task = task(operation, level, setting.bench, Plan::default());
         let routines = straight(operation, setting.bench);
         let found = setting.bench.routines(&task, &routines, false, &|| setting.out.stopped());
         let best = match found {
@@ -107,7 +101,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     for level in Level::ALL {
         for operation in operations {
             let plan = setting.plan(false);
-            let task = task(experiment.name, operation, level, setting.bench, plan);
+            let task = task(operation, level, setting.bench, plan);
             let routines = straight(operation, setting.bench);
             let Some(found) = setting.routines(&task, &routines)? else { continue };
             let mut rows = found.rows();

@@ -30,7 +30,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     };
     setting.out.begin(experiment.name, sizes.len() as f64);
     for size in sizes {
-        one_size(experiment, setting, size)?;
+        one_size(setting, size)?;
         setting.out.advance(&bytes(size), 1.0);
     }
     Ok(())
@@ -57,11 +57,7 @@ impl Candidate for BothEnds {
     }
 }
 
-fn one_size(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-    size: usize,
-) -> Result<(), LabError> {
+fn one_size(setting: &mut Setting<'_, '_>, size: usize) -> Result<(), LabError> {
     debug_assert!(size.is_multiple_of(PAGE_SIZE));
     let mut ends = Vec::new();
     for way in Way::ALL {
@@ -80,7 +76,7 @@ fn one_size(
     let mut plan = setting.plan(false);
     plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(TCP_MESSAGE).page_aligned() };
-    let task = Task { experiment: experiment.name, operation: Operation::Copy, size, cell, plan };
+    let task = Task { operation: Operation::Copy, size, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut ends))? else { return Ok(()) };
     for (BothEnds(connection), mut row) in ends.iter_mut().zip(found.rows()) {
         if let Some(error) = connection.take_failure() {

@@ -74,11 +74,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         for size in sizes {
             let text = |what| format!("{what} {} {source}:{destination}", bytes(size));
             if copies.len() > 1 {
-                copied(experiment, setting, &copies, size, (source, destination))?;
+                copied(setting, &copies, size, (source, destination))?;
                 setting.out.advance(&text("copying"), 1.0);
             }
             if fills.len() > 1 {
-                stored(experiment, setting, &fills, size, destination)?;
+                stored(setting, &fills, size, destination)?;
                 setting.out.advance(&text("storing"), 1.0);
             }
         }
@@ -88,7 +88,6 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// Copies of every value: a slot holds the four side by side, and a candidate copies its own quarter.
 fn copied(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
@@ -106,7 +105,6 @@ fn copied(
         }
     };
     let task = Task {
-        experiment: experiment.name,
         operation: Operation::Copy,
         size: VALUES.len() * size,
         cell: crate::bench::Cell::placed(source, destination),
@@ -169,7 +167,6 @@ struct Storing {
 
 /// Fills of zeros and ones over the same and over other bytes.
 fn stored(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
@@ -195,7 +192,7 @@ fn stored(
         ..crate::bench::Cell::placed(level, level)
     };
     let (operation, plan) = (Operation::Fill, setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size: 4 * size, cell, plan };
+    let task = Task { operation, size: 4 * size, cell, plan };
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
         setting.out.note(format!(

@@ -61,8 +61,11 @@ pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String>
         "twins" => twins::verdicts(&sound),
         "values" => values::verdicts(&sound),
         "vector-state" => vector_state::verdicts(&sound),
-        _ => Vec::new(),
+        _ => return withheld,
     };
+    if said.is_empty() {
+        said.push(format!("{experiment}: cannot tell, nothing was measured that can be relied on"));
+    }
     said.extend(withheld);
     said
 }
@@ -241,6 +244,31 @@ mod tests {
         assert_eq!(claim(Verdict::Slower, open), "cannot tell here");
         assert!(between(&of_cell, "a", "absent").is_none());
         assert!(times(slower).starts_with("1.50 (1."), "{}", times(slower));
+    }
+
+    #[test]
+    fn an_experiment_without_a_row_cannot_tell() {
+        for name in [
+            "aliasing",
+            "cached-target",
+            "extent",
+            "page-clear",
+            "page-colour",
+            "page-compare",
+            "page-fault",
+            "parallel",
+            "peers",
+            "receive",
+            "reuse-map",
+            "sticky",
+            "tcp-copies",
+            "twins",
+            "vector-state",
+        ] {
+            let said = of(name, &[], &[]);
+            assert!(said[0].contains("cannot tell"), "{name}: {said:?}");
+        }
+        assert!(of("copy-matrix", &[], &[]).is_empty(), "it has no sentences of its own");
     }
 
     #[test]

@@ -4,11 +4,7 @@ use super::*;
 
 /// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let said: Vec<String> = TCP_WAYS[1..].iter().filter_map(|name| way(rows, name)).collect();
-    if said.is_empty() {
-        return vec!["Messages over TCP: cannot tell, nothing was measured".to_owned()];
-    }
-    said
+    TCP_WAYS[1..].iter().filter_map(|name| way(rows, name)).collect()
 }
 
 /// One way against its reference, over all sizes.
@@ -136,6 +132,5 @@ mod tests {
         ]);
         assert_eq!(said.len(), 1, "the plain way has no sentence: {said:?}");
         assert!(said[0].ends_with("less in 0 of 2 sizes, more in 1, cannot tell in 1"), "{said:?}");
-        assert!(verdicts(&[])[0].contains("cannot tell"));
     }
 }

@@ -47,10 +47,8 @@ const CLAIMS: [Claim; 4] = [
 
 /// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    if rows.is_empty() {
-        return vec!["One loop and its twins: cannot tell, nothing was measured".to_owned()];
-    }
-    CLAIMS.iter().map(|claim| sentence(claim, rows)).collect()
+    let claims = CLAIMS.iter().filter(|_| !rows.is_empty());
+    claims.map(|claim| sentence(claim, rows)).collect()
 }
 
 fn sentence(claim: &Claim, rows: &[Row]) -> String {
@@ -124,6 +122,5 @@ mod tests {
         let said = verdicts(&[twin("movq", 2, Level::Dram, 1.2)]);
         assert!(said[1].contains("no longer true here"), "{said:?}");
         assert!(said[0].contains("not measured"), "{said:?}");
-        assert!(verdicts(&[])[0].contains("cannot tell"));
     }
 }

@@ -116,7 +116,7 @@ pub(in super::super) fn run(
             FAMILIES.iter().flat_map(|(name, loops)| twins(name, loops)).collect();
         let (cell, plan) = (Cell::placed(source, destination), setting.plan(false));
         let operation = Operation::Copy;
-        let task = Task { experiment: experiment.name, operation, size, cell, plan };
+        let task = Task { operation, size, cell, plan };
         if let Some(found) = setting.measure(&task, &mut each(&mut calls))? {
             for index in 0..FAMILIES.len() * TWINS.len() {
                 setting.out.row(found.row(index, index - index % TWINS.len()))?;

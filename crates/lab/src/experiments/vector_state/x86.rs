@@ -65,14 +65,14 @@ pub(in super::super) fn run(
     setting.out.begin(experiment.name, (3 * masks.len() + fields.len() * sizes.len()) as f64);
     for &components in &masks {
         for state in [State::Dirty, State::Unmodified, State::Clean] {
-            save_restore(experiment, setting, &support, components, state)?;
+            save_restore(setting, &support, components, state)?;
             let text = format!("{} {}", xstate::names(components), state.name());
             setting.out.advance(&text, 1.0);
         }
     }
     for (operation, routines) in &fields {
         for &size in &sizes {
-            beside(experiment, setting, &support, *operation, routines, size)?;
+            beside(setting, &support, *operation, routines, size)?;
             setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
         }
     }
@@ -104,7 +104,6 @@ fn masks(support: &Support, quick: bool) -> Vec<u64> {
 
 /// One set of components in one state: every instruction there is, in turns.
 fn save_restore(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     support: &Support,
     components: u64,
@@ -130,7 +129,7 @@ fn save_restore(
     // The operands are not used.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(label) };
     let (operation, plan) = (Operation::Zero, setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size: 64, cell, plan };
+    let task = Task { operation, size: 64, cell, plan };
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     let alone = found.result.candidates.get(instructions.len());
     for (index, save) in instructions.iter().enumerate() {
@@ -215,7 +214,6 @@ fn needed(class: RegisterClass) -> u64 {
 
 /// One operation at one size: integer kernels, vector kernels bare and between save and restore.
 fn beside(
-    experiment: &Experiment,
     setting: &mut Setting<'_, '_>,
     support: &Support,
     operation: Operation,
@@ -249,7 +247,7 @@ fn beside(
     }
     let mut candidates = each(&mut calls);
     let (cell, plan) = (Cell::reused("break-even"), setting.plan(false));
-    let task = Task { experiment: experiment.name, operation, size, cell, plan };
+    let task = Task { operation, size, cell, plan };
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     let time = |index: usize| stats::median(&found.result.candidates[index].operation_ns);
     let reference = (0..integers.len()).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(0);
