@@ -16,6 +16,7 @@ mod field;
 pub mod hardware;
 mod hints;
 pub mod nearest;
+mod never;
 mod plan;
 mod race;
 mod ranges;

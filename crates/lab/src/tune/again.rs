@@ -2,30 +2,30 @@
 
 use super::field::{Field, GUARD, robust_mean, scatter};
 use super::hints;
+use super::never;
 use super::plan;
 use super::ranges::ranges;
-use super::referee::decisions;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{
     After, Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
 };
 use super::threads;
-use super::tuner::{chosen, entries, shown};
+use super::tuner::{all_decisions, chosen, entries, shown};
 use super::tuning::Tuning;
 use crate::LabError;
-use cachewise::Reuse;
-use cachewise::profile::{Decision, OPERATIONS, Supply};
+use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::record::{CellKey, State};
 use cachewise_measure::{Header, PairedRatio, Row};
 
 /// The experiment's name in rows, by purpose.
-const NAMES: [(Purpose, &str); 5] = [
+const NAMES: [(Purpose, &str); 6] = [
     (Purpose::Race, "tune"),
     (Purpose::Hints, "tune-hints"),
     (Purpose::Threads, "tune-parallel"),
     (Purpose::Entries, "tune-entries"),
     (Purpose::Referee, "tune-referee"),
+    (Purpose::Never, "tune-referee-never"),
 ];
 
 /// An axis of a cell's key.
@@ -170,9 +170,10 @@ impl Evidence {
                 (false, _) => Vec::new(),
             };
             for cell in cells {
-                let purpose = match cell.after {
-                    After::Bystander(_) => Purpose::Hints,
-                    _ => *purpose,
+                // The first release's race had its bystanders among its cells.
+                let purpose = match (cell.after, *purpose) {
+                    (After::Bystander(_), Purpose::Race) => Purpose::Hints,
+                    (_, purpose) => purpose,
                 };
                 let log = evidence.logs.entry((purpose, cell)).or_default();
                 add(log, row);
@@ -227,34 +228,23 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
             why: "the record has no rows of a tuning (experiment `tune`)".to_owned(),
         });
     }
-    let mut all = Vec::new();
-    let mut seen = Vec::new();
+    let mut fields = Vec::new();
     for operation in OPERATIONS {
-        let Some(mut field) = field(operation, &evidence, &facts, previous, today) else {
-            all.extend(cachewise::profile::hints(operation).iter().map(|&reuse| Decision {
-                operation,
-                reuse,
-                from: cachewise::profile::FIRST_SIZE,
-                to: u64::MAX,
-                kernel: crate::routines::LIBC.to_owned(),
-                nearest: None,
-            }));
-            continue;
-        };
+        let mut field = field(operation, &evidence, &facts, previous, today);
         field.remember(&evidence);
         refuse(&mut field, &evidence);
         let chosen = chosen(&field, &facts);
         let extends = plan::extends(&facts, field.sizes.last().copied().unwrap_or(0));
+        let never = hints::never(&field, &evidence);
+        let never = never.and_then(|from| never::again(&field, &evidence, from));
         let unknown = ranges(&field.sizes, &chosen, extends);
-        for &reuse in cachewise::profile::hints(operation) {
-            let from = (reuse == Reuse::Never).then(|| hints::never(&field, &evidence)).flatten();
-            let ranges = from.map_or(unknown.clone(), |from| hints::with_tail(&unknown, from));
-            all.extend(decisions(&field, &ranges, reuse));
-        }
-        seen.extend(shown(&field));
+        fields.push((field, unknown, never));
     }
+    let fields: Vec<_> =
+        fields.iter().map(|(field, ranges, never)| (field, ranges.clone(), *never)).collect();
+    let seen = fields.iter().flat_map(|(field, ..)| shown(field)).collect();
     Ok(Tuning {
-        decisions: all,
+        decisions: all_decisions(&fields),
         parallel: threads::paying(&evidence),
         entries: entries(&evidence),
         shown: seen,
@@ -265,21 +255,21 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
     })
 }
 
-/// An operation's race as a record has it; `None` where it has none.
+/// An operation's race as a record has it; of one that it has none of, libc alone.
 fn field(
     operation: Operation,
     evidence: &Evidence,
     facts: &Facts,
     previous: &[Decision],
     today: bool,
-) -> Option<Field> {
+) -> Field {
     let logs: Vec<(&Cell, &Log)> =
         evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
     let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
     let libc = Competitor { name: crate::routines::LIBC.to_owned(), class: Class::Libc };
     let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
     let arms: Vec<Competitor> = std::iter::once(libc).chain(kernels).collect();
-    let top = logs.iter().map(|(cell, _)| cell.size).max()?;
+    let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
     let mut field = Field::new(operation, arms, facts, top, previous);
     if !today {
         // Its grid were octaves, its states its own, and all rounds of a cell one epoch.
@@ -289,7 +279,7 @@ fn field(
         );
         field.floor = 0.012;
     }
-    Some(field)
+    field
 }
 
 /// Takes out what the record's referee saw fail.

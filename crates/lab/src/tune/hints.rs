@@ -1,4 +1,4 @@
-//! The hints: from what size on non-temporal stores pay, one number each. Pure but for the rounds.
+//! The hints: from what size on non-temporal stores pay, one number each. Pure.
 //!
 //! What is compared is a difference of totals (operation and reader, or operation and bystander)
 //! over the time of libc's operation: a ratio would have a denominator that a bystander's noise can
@@ -10,8 +10,9 @@ use super::ranges::Range;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{After, Cell, Class, Destination, Facts};
 use cachewise_kernels::Operation;
+use cachewise_measure::stats::median;
 
-/// A non-temporal kernel, and from what size of the grid on.
+/// A non-temporal kernel, and from what size on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct From {
     pub size: usize,
@@ -23,10 +24,16 @@ pub(super) fn non_temporal(field: &Field) -> Vec<usize> {
     (1..field.arms.len()).filter(|arm| field.arms[*arm].class == Class::NonTemporal).collect()
 }
 
-/// The sizes of bystander cells: octaves.
+/// Above this size every other octave is measured: a round costs as much as a hundred of a small size.
+const EVERY_OCTAVE_TO: usize = 8 << 20;
+
+/// The sizes of bystander cells, ascending: octaves, and the largest one of all.
 pub(super) fn sizes(field: &Field) -> Vec<usize> {
     let octaves = field.sizes.iter().copied().filter(|size| size.is_power_of_two());
-    octaves.filter(|size| *size >= plan::NON_TEMPORAL_FROM).collect()
+    let mut sizes: Vec<usize> = octaves.filter(|size| *size >= plan::NON_TEMPORAL_FROM).collect();
+    let top = sizes.last().map_or(0, |top| top.ilog2());
+    sizes.retain(|size| *size <= EVERY_OCTAVE_TO || (top - size.ilog2()).is_multiple_of(2));
+    sizes
 }
 
 /// A bystander's cell: half of the cache is somebody else's working set. The destination is cached in
@@ -43,16 +50,16 @@ struct Difference {
     to_libc: Estimate,
 }
 
-fn estimate(values: &[f64]) -> Estimate {
+pub(super) fn estimate(values: &[f64]) -> Estimate {
     let mean = robust_mean(values);
     let deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
     let error = (scatter(&deviations).powi(2) / values.len() as f64 + 0.004f64.powi(2)).sqrt();
     Estimate { mean, error, rounds: values.len() }
 }
 
-/// What the rounds beside a bystander say of an arm at a size, against libc and against the best temporal
-/// one that took part; `None` for too few.
-fn beside(evidence: &Evidence, field: &Field, size: usize, arm: usize) -> Option<Difference> {
+/// The rounds of an arm beside a bystander at a size: over the best temporal one that took part, and over
+/// libc.
+fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut to_temporal, mut to_libc) = (Vec::new(), Vec::new());
     for (cell, log) in evidence.of(Purpose::Hints) {
         if cell.operation != field.operation || cell.size != size {
@@ -73,8 +80,13 @@ fn beside(evidence: &Evidence, field: &Field, size: usize, arm: usize) -> Option
             to_temporal.push((ours.total() - theirs) / libc.operation);
         }
     }
-    const LEAST: usize = 4;
-    (to_temporal.len() >= LEAST)
+    (to_temporal, to_libc)
+}
+
+/// What they say; `None` for too few.
+fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Difference> {
+    let (to_temporal, to_libc) = rounds(field, evidence, size, arm);
+    (to_temporal.len() >= LEAST_ROUNDS)
         .then(|| Difference { to_temporal: estimate(&to_temporal), to_libc: estimate(&to_libc) })
 }
 
@@ -115,7 +127,7 @@ pub(super) fn soon(field: &Field, shows: &Shows, temporal: &[usize]) -> Option<F
 /// Under `never`: operation and bystander.
 pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     cut(&non_temporal(field), &sizes(field), |arm, size| {
-        let Difference { to_temporal, to_libc } = beside(evidence, field, size, arm)?;
+        let Difference { to_temporal, to_libc } = beside(field, evidence, size, arm)?;
         (to_libc.mean + to_libc.error <= GUARD)
             .then_some(to_temporal.mean + 2.0 * to_temporal.error)
     })
@@ -132,24 +144,52 @@ pub(super) fn with_tail(below: &[Range], from: From) -> Vec<Range> {
     ranges
 }
 
-/// The two non-temporal arms that did best beside a bystander so far.
-pub(super) fn finalists(field: &Field, evidence: &Evidence) -> Vec<usize> {
-    let mut scored: Vec<(f64, usize)> = non_temporal(field)
-        .into_iter()
-        .map(|arm| {
-            let mut sum = (0.0, 0.0);
-            for (cell, log) in evidence.of(Purpose::Hints) {
-                if cell.operation == field.operation {
-                    for (ours, libc) in log.pairs(&field.arms[arm].name) {
-                        // Where they are out of place they are so all alike.
-                        let over = (ours.total() - libc.total()) / libc.operation;
-                        sum = (sum.0 + over.clamp(-1.0, 0.2), sum.1 + 1.0);
-                    }
-                }
-            }
-            (if sum.1 > 0.0 { sum.0 / sum.1 } else { 9.0 }, arm)
-        })
-        .collect();
-    scored.sort_by(|a, b| a.0.total_cmp(&b.0));
-    scored.into_iter().take(2).map(|(_, arm)| arm).collect()
+/// Rounds that a difference needs at least, and those after which it is as known as it will be.
+const LEAST_ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 8;
+/// Rounds of all non-temporal arms at one size; the best goes on alone.
+const HEATS: usize = 2;
+
+/// What to measure next beside a bystander: a size, and the non-temporal arms. First all of them at one
+/// size; then the best from the largest size downwards, as far as it does not lose. A number holds for
+/// every size above it, so that a size says nothing while one above it is open.
+pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
+    let sizes = sizes(field);
+    let pivot = *sizes.iter().rfind(|size| **size <= EVERY_OCTAVE_TO)?;
+    let arms = non_temporal(field);
+    let best = match arms[..] {
+        [] => return None,
+        [only] => only,
+        _ => match best(field, evidence, &arms, pivot) {
+            Some(best) => best,
+            None => return Some((pivot, arms)),
+        },
+    };
+    for &size in sizes.iter().rev() {
+        let Some(Difference { to_temporal, to_libc }) = beside(field, evidence, size, best) else {
+            return Some((size, vec![best]));
+        };
+        let worse = to_temporal.mean - 2.0 * to_temporal.error > 0.0
+            || to_libc.mean - 2.0 * to_libc.error > GUARD;
+        let better = to_temporal.mean + 2.0 * to_temporal.error < 0.0
+            && to_libc.mean + to_libc.error <= GUARD;
+        if !worse && !better && to_libc.rounds < MOST_ROUNDS {
+            return Some((size, vec![best]));
+        }
+        if !better {
+            return None;
+        }
+    }
+    None
+}
+
+/// The non-temporal arm that did best at a size; `None` until all had their rounds there.
+fn best(field: &Field, evidence: &Evidence, arms: &[usize], size: usize) -> Option<usize> {
+    let score = |arm: usize| {
+        let (_, to_libc) = rounds(field, evidence, size, arm);
+        (to_libc.len() >= HEATS).then(|| median(&to_libc))
+    };
+    let scores: Option<Vec<(f64, usize)>> =
+        arms.iter().map(|&arm| Some((score(arm)?, arm))).collect();
+    scores?.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
 }

@@ -17,10 +17,10 @@ use cachewise_kernels::Operation;
 use std::ops::Range;
 
 /// One visit of a lane.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
-    Bystander { field: usize, size: usize, temporal: Option<usize> },
+    Bystander { field: usize, size: usize, arms: Vec<usize> },
     Threads(Crew),
     Entries { field: usize, hot: bool },
 }
@@ -49,8 +49,6 @@ pub(super) struct Race<'r, 'm> {
     pub facts: Facts,
     pub fields: Vec<Field>,
     lanes: Vec<Lane>,
-    /// Non-temporal arms that are still measured beside a bystander, by field.
-    non_temporal: Vec<Vec<usize>>,
 }
 
 /// Bytes that the calls of a script are spread over: well inside L1, and far beyond L2.
@@ -90,8 +88,7 @@ impl<'r, 'm> Race<'r, 'm> {
             lane(What::Threads, 0.06),
             lane(What::Entries, 0.04),
         ];
-        let non_temporal = fields.iter().map(hints::non_temporal).collect();
-        Race { visits, evidence, facts, fields, lanes, non_temporal }
+        Race { visits, evidence, facts, fields, lanes }
     }
 
     /// Runs until `stop` or until nothing is left to learn; `after` seconds are expected to follow.
@@ -148,21 +145,13 @@ impl<'r, 'm> Race<'r, 'm> {
                 if self.lanes[..3].iter().any(|lane| lane.epoch < 3 && !lane.over) {
                     return;
                 }
-                for nth in 0..self.fields.len() {
-                    let field = &self.fields[nth];
+                for (nth, field) in self.fields.iter().enumerate() {
                     if !plan::stores(field.operation) || field.operation == Operation::Move {
                         continue;
                     }
-                    if epoch == 2 {
-                        self.non_temporal[nth] = hints::finalists(field, self.evidence);
-                    }
-                    if !self.non_temporal[nth].is_empty() {
-                        let best = best_temporal(field);
-                        items.extend(hints::sizes(field).into_iter().map(|size| {
-                            let at = field.sizes.iter().position(|other| *other == size);
-                            let temporal = at.and_then(|at| best[at]);
-                            Item::Bystander { field: nth, size, temporal }
-                        }));
+                    if let Some((size, mut arms)) = hints::next(field, self.evidence) {
+                        arms.extend(best_temporal(field, size));
+                        items.push(Item::Bystander { field: nth, size, arms });
                     }
                 }
             }
@@ -182,7 +171,8 @@ impl<'r, 'm> Race<'r, 'm> {
         // As much as shows a difference of 2 % where rounds scatter by 8 %.
         const PLENTY: usize = 16;
         let lane = &mut self.lanes[lane];
-        lane.over = items.is_empty() || (!matches!(lane.what, What::Sizes(_)) && epoch >= PLENTY);
+        let ends = matches!(lane.what, What::Threads | What::Entries);
+        lane.over = items.is_empty() || (ends && epoch >= PLENTY);
         if lane.over {
             return;
         }
@@ -195,8 +185,13 @@ impl<'r, 'm> Race<'r, 'm> {
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {
         match item {
             Item::Kernels { field, view, size } => self.kernels(field, view, size, first, stop),
-            Item::Bystander { field, size, temporal } => {
-                self.bystander(field, size, temporal, stop)
+            Item::Bystander { field, size, arms } => {
+                let odd = self.visits.random.bool();
+                let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
+                let others: Vec<Candidate> =
+                    arms.into_iter().map(|arm| self.candidate(field, cell, arm)).collect();
+                let libc = self.candidate(field, cell, 0);
+                self.bought(Purpose::Hints, &libc, &others, 1, stop)
             }
             Item::Threads(crew) => {
                 let (reference, others) = crew.candidates(self.facts.cpus);
@@ -273,30 +268,12 @@ impl<'r, 'm> Race<'r, 'm> {
         }
         Ok(bought)
     }
-
-    /// The best temporal arm so far and the non-temporal ones, with a bystander.
-    fn bystander(
-        &mut self,
-        field: usize,
-        size: usize,
-        temporal: Option<usize>,
-        stop: f64,
-    ) -> Result<bool, LabError> {
-        let odd = self.visits.random.bool();
-        let cell = hints::cell(self.fields[field].operation, size, &self.facts, odd);
-        let arms = self.non_temporal[field].iter().copied().chain(temporal);
-        let others: Vec<Candidate> = arms.map(|arm| self.candidate(field, cell, arm)).collect();
-        let libc = self.candidate(field, cell, 0);
-        self.bought(Purpose::Hints, &libc, &others, 1, stop)
-    }
 }
 
-/// The best admissible temporal arm per size, so far.
-fn best_temporal(field: &Field) -> Vec<Option<usize>> {
+/// The best admissible temporal arm at a size, so far.
+fn best_temporal(field: &Field, size: usize) -> Option<usize> {
+    let at = field.sizes.iter().position(|other| *other == size)?;
     let costs = field.costs(&field.shows(), &|class| class != Class::NonTemporal);
-    let best = |size: usize| {
-        let here = (1..field.arms.len()).filter_map(|arm| Some((costs[arm][size]?, arm)));
-        here.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
-    };
-    (0..field.sizes.len()).map(best).collect()
+    let here = (1..field.arms.len()).filter_map(|arm| Some((costs[arm][at]?, arm)));
+    here.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm)
 }

@@ -1,6 +1,8 @@
 //! What a tuning adds to its record besides rows: the decisions with their reasons, and how it is drawn.
 
+use super::seam::After;
 use super::tuning::{Ruling, Tuning};
+use cachewise::Reuse;
 use cachewise::profile::{LIBC, MAX_SIZE};
 use cachewise_measure::record::{Decision, Decisions, ThreadDecision};
 use cachewise_measure::{Figure, FigureKind, PairedRatio};
@@ -11,7 +13,9 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
     let kernels = tuning.decisions.iter().map(|decision| {
         let seen = tuning.refereed.iter().filter(|seen| {
             let size = seen.cell.size as u64;
+            let beside = matches!(seen.cell.after, After::Bystander(_));
             seen.in_use
+                && (!beside || decision.reuse == Reuse::Never)
                 && seen.cell.operation == decision.operation
                 && (decision.from..=decision.to).contains(&size)
                 && seen.name == decision.kernel

@@ -239,6 +239,8 @@ pub(super) struct Referee<'r, 'm> {
     pub facts: Facts,
     /// Seconds that it is expected to take.
     pub takes: f64,
+    /// Seconds that are expected to follow.
+    pub after: f64,
 }
 
 impl Referee<'_, '_> {
@@ -305,7 +307,7 @@ impl Referee<'_, '_> {
             for (nth, point, cell) in open {
                 let now = self.visits.machine.now();
                 let left = (whole - (now - begun)).max(0.0) + sure * whole;
-                self.visits.machine.progress(Stage::Referee, left.min(stop - now));
+                self.visits.machine.progress(Stage::Referee, left.min(stop - now) + self.after);
                 bought |= self.round(&mut trials[nth], point, cell, stop)?;
             }
             if !bought {

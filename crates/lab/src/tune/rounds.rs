@@ -18,6 +18,8 @@ pub enum Purpose {
     Entries,
     /// The library with its decisions against libc.
     Referee,
+    /// The same under the hint `never`, beside a bystander.
+    Never,
 }
 
 /// Everything seen.

@@ -1,10 +1,10 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
 use super::field::{Field, always};
-use super::hints;
+use super::hints::{self, From};
 use super::plan;
 use super::race::Race;
-use super::ranges::{LIBC, MOST_RANGES, ranges};
+use super::ranges::{LIBC, MOST_RANGES, Range, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -18,14 +18,16 @@ use cachewise_kernels::Operation;
 
 /// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a
 /// call that takes longer than any before it.
-const RACE_UNTIL: f64 = 0.67;
-const REFEREE_UNTIL: f64 = 0.95;
-const SCRIPTS_UNTIL: f64 = 0.98;
+const RACE_UNTIL: f64 = 0.70;
+const REFEREE_UNTIL: f64 = 0.94;
+const NEVER_UNTIL: f64 = 0.97;
+const SCRIPTS_UNTIL: f64 = 0.985;
 /// What of the budget the referee takes where little fails, as mostly: for the time left.
 const REFEREE_TAKES: f64 = 0.13;
+const NEVER_TAKES: f64 = 0.02;
 
 /// What of its budget a tuning is expected to take.
-pub const EXPECTED: f64 = RACE_UNTIL + REFEREE_TAKES;
+pub const EXPECTED: f64 = RACE_UNTIL + REFEREE_TAKES + NEVER_TAKES;
 
 /// Tunes a machine. What was seen is in `evidence` even when this ends early.
 ///
@@ -48,7 +50,8 @@ pub fn run(
     let budget = settings.budget;
     let mut visits = Visits::new(machine, settings.seed);
     let mut race = Race::new(&mut visits, evidence, facts, fields);
-    race.run(RACE_UNTIL * budget, REFEREE_TAKES * budget)?;
+    let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
+    race.run(RACE_UNTIL * budget, takes + after)?;
     let fields = race.fields;
     let mut trials: Vec<Trial> = fields
         .into_iter()
@@ -57,16 +60,22 @@ pub fn run(
             Trial::new(field, chosen, &mut visits.random)
         })
         .collect();
-    visits.machine.progress(Stage::Referee, REFEREE_TAKES * budget);
-    let takes = REFEREE_TAKES * budget;
-    let mut referee = Referee { visits: &mut visits, evidence, facts, takes };
-    let repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
+    visits.machine.progress(Stage::Referee, takes + after);
+    let mut referee = Referee { visits: &mut visits, evidence, facts, takes, after };
+    let mut repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
+    let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
     let scripts = referee.scripts(&trials, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
     let mut refereed: Vec<_> = trials.iter().flat_map(|trial| trial.refereed(&facts)).collect();
+    refereed.extend(of_never);
     refereed.extend(scripts);
+    let fields: Vec<_> = trials
+        .iter()
+        .zip(never)
+        .map(|(trial, never)| (&trial.field, trial.ranges(&facts), never))
+        .collect();
     Ok(Tuning {
-        decisions: all_decisions(&trials, evidence, &facts),
+        decisions: all_decisions(&fields),
         parallel: threads::paying(evidence),
         entries: entries(evidence),
         shown: trials.iter().flat_map(|trial| shown(&trial.field)).collect(),
@@ -100,33 +109,30 @@ pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
     }
 }
 
-/// Every operation under every hint.
-fn all_decisions(trials: &[Trial], evidence: &Evidence, facts: &Facts) -> Vec<Decision> {
-    let copies = trials.iter().find(|trial| trial.field.operation == Operation::Copy);
-    let around_copies = copies.and_then(|trial| {
-        let from = hints::never(&trial.field, evidence)?;
-        Some((from.size, trial.field.arms[from.arm].name.clone()))
+/// Every operation under every hint, of fields with their ranges where nothing is known and what pays
+/// under `never`.
+pub(super) fn all_decisions(fields: &[(&Field, Vec<Range>, Option<From>)]) -> Vec<Decision> {
+    let copies = fields.iter().find(|(field, ..)| field.operation == Operation::Copy);
+    let of_copies = copies.and_then(|(field, _, from)| {
+        let from = (*from)?;
+        Some((from.size, field.arms[from.arm].name.clone()))
     });
     let mut all = Vec::new();
-    for trial in trials {
-        let field = &trial.field;
-        let unknown = trial.ranges(facts);
+    for (field, unknown, from) in fields {
         for &reuse in cachewise::profile::hints(field.operation) {
-            // `unknown` supposes a reader already, so `soon` has nothing to add.
             let from = match (reuse, field.operation) {
+                // `unknown` supposes a reader already, so `soon` has nothing to add.
                 (Reuse::Unknown | Reuse::Soon, _) => None,
                 // A move of what does not overlap is the copy's loop.
-                (Reuse::Never, Operation::Move) => {
-                    around_copies.as_ref().and_then(|(size, name)| {
-                        let twin = name.replacen("copy.", "move.", 1);
-                        let arm = field.arms.iter().position(|arm| arm.name == twin)?;
-                        Some(hints::From { size: *size, arm })
-                    })
-                }
-                (Reuse::Never, _) => hints::never(field, evidence),
+                (Reuse::Never, Operation::Move) => of_copies.as_ref().and_then(|(size, name)| {
+                    let twin = name.replacen("copy.", "move.", 1);
+                    let arm = field.arms.iter().position(|arm| arm.name == twin)?;
+                    Some(From { size: *size, arm })
+                }),
+                (Reuse::Never, _) => *from,
             };
             let ranges = match from {
-                Some(from) => hints::with_tail(&unknown, from),
+                Some(from) => hints::with_tail(unknown, from),
                 None => unknown.clone(),
             };
             all.extend(decisions(field, &ranges, reuse));

@@ -194,7 +194,7 @@ pub fn check(kind: &Kind, seeds: u64) -> Outcome {
         outcome.rounds += evidence.rounds() as f64 / seeds as f64;
         outcome.repairs += tuning.repairs.len() as f64 / seeds as f64;
         worst.push(of_this);
-        agreements.extend(profiles.last().map(|p| agreement(kind, p, &tuning.decisions)));
+        agreements.extend(profiles.iter().map(|p| agreement(kind, p, &tuning.decisions)));
         profiles.push(tuning.decisions);
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

@@ -15,7 +15,8 @@ use cachewise::profile::{Decision, Parallel, Supply};
 use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::tune::again::{self, decide_again};
-use cachewise_lab::tune::seam::{Class, Facts};
+use cachewise_lab::tune::seam::{After, Class, Facts};
+use cachewise_lab::tune::tuning::{Ruling, Tuning};
 use cachewise_measure::Row;
 use check::{Outcome, check};
 use simulated::Kind;
@@ -58,6 +59,7 @@ fn plain(table: Table) -> Kind {
         restores: true,
         entries: Vec::new(),
         second_cpu_late: false,
+        memory_taken: f64::INFINITY,
         budget: 60.0,
     }
 }
@@ -185,23 +187,19 @@ const PROMISE: Promise = Promise {
     deadline: 75.0,
     worst: 10.0,
     lossy: 0.2,
-    // One test in two thousand passes what it should not, and none of these loses 5 %.
-    refereed_lossy: 0.1,
+    refereed_lossy: 0.0,
     regret: 2.0,
     agreement: 85.0,
     from_previous: 90.0,
     ranges: 6,
 };
 
-/// Where the LLC is somebody else's, a profile is kept a little less: 88 % of sizes.
-const UNOWNED: Promise = Promise { from_previous: 88.0, ..PROMISE };
-
-/// Where noise hides what could be gained, gain and agreement are what is given up: nothing that is
-/// lost to libc.
-const NOISY: Promise = Promise { regret: 6.0, agreement: 78.0, from_previous: 82.0, ..PROMISE };
+/// Where noise hides what could be gained, gain is what is given up, and a little of what a profile
+/// keeps: nothing that is lost to libc.
+const NOISY: Promise = Promise { regret: 6.0, from_previous: 88.0, ..PROMISE };
 
 /// Seeds per machine; each tunes twice, the second time from the first's profile.
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 4;
 
 fn holds(name: &str, promise: &Promise) {
     let (_, kind) = machines().into_iter().find(|(found, _)| *found == name).expect(name);
@@ -253,7 +251,7 @@ promised! {
     no_avx "no AVX" PROMISE;
     every_kernel_slower_than_libc "all slower" PROMISE;
     two_equal_kernels "two equal" PROMISE;
-    an_llc_no_faster_than_memory "LLC as memory" UNOWNED;
+    an_llc_no_faster_than_memory "LLC as memory" PROMISE;
     rough_curves "rough" NOISY;
 }
 
@@ -323,6 +321,51 @@ fn never_has_one_number() {
             }
         }
     }
+}
+
+/// What the race saw of `never` and the referee does not see again is taken back, and a record says so.
+#[test]
+fn never_is_refereed() {
+    let around = |tuning: &Tuning| {
+        let mine = |d: &&Decision| {
+            let class = (d.kernel != "libc").then(|| table::class(&d.kernel));
+            // What it does not have of `unknown`; moves have the copies' number.
+            let of_unknown = tuning.decisions.iter().any(|other| {
+                (other.reuse, other.operation) == (Reuse::Unknown, d.operation)
+                    && other.kernel == d.kernel
+                    && (other.from..=other.to).contains(&d.from)
+            });
+            let decides = d.reuse == Reuse::Never && d.operation != Operation::Move;
+            decides && !of_unknown && class == Some(Class::NonTemporal)
+        };
+        tuning.decisions.iter().filter(mine).map(|d| (d.operation, d.from)).collect::<Vec<_>>()
+    };
+    let kind = plain(zen3());
+    let (quiet, evidence) = check::tune(&kind, 13, Vec::new());
+    let upheld = around(&quiet);
+    let large = upheld.iter().filter(|(_, from)| *from < 64 << 20).count();
+    assert!(large > 0, "nothing was decided that could be taken back: {upheld:?}");
+    for (operation, from) in &upheld {
+        let looked_at = quiet.refereed.iter().filter(|seen| {
+            let beside = matches!(seen.cell.after, After::Bystander(_));
+            beside && seen.cell.operation == *operation && seen.cell.size as u64 >= *from
+        });
+        let verdicts: Vec<Ruling> = looked_at.map(|seen| seen.verdict).collect();
+        assert!(verdicts.len() >= 2, "{operation} from {from}: {verdicts:?}");
+        assert!(
+            verdicts.iter().all(|verdict| *verdict == Ruling::Kept),
+            "{operation}: {verdicts:?}"
+        );
+    }
+    let again = decide_again(&evidence.rows(), kind.facts, &[]).expect("rows of a tuning");
+    assert_eq!(around(&again), upheld, "a record comes to the same");
+    // The race ends at two thirds of the time.
+    let taken = Kind { memory_taken: 0.67 * kind.budget, ..kind.clone() };
+    let (taken, evidence) = check::tune(&taken, 13, Vec::new());
+    assert_eq!(around(&taken), []);
+    assert!(taken.repairs.iter().any(|repair| repair.round == 1), "{:?}", taken.repairs);
+    let again = decide_again(&evidence.rows(), kind.facts, &[]).expect("rows of a tuning");
+    assert_eq!(around(&again), [], "a record comes to the same");
 }
 
 /// The entry stub is chosen where it loses neither hot nor cold.

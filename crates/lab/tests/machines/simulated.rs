@@ -34,6 +34,9 @@ pub struct Kind {
     pub entries: Vec<(&'static str, f64, f64)>,
     /// Whether the second CPU is somebody else's for the first quarter of the time.
     pub second_cpu_late: bool,
+    /// From which second on non-temporal stores of 1 MiB and more take twice as long: somebody else writes
+    /// to memory.
+    pub memory_taken: f64,
     /// Seconds that the tuner has.
     pub budget: f64,
 }
@@ -371,6 +374,12 @@ impl Machine for Simulated {
         let small = if log2 < 13.0 { 1.5 } else { 1.0 };
         level += EPOCH * noise * small * student3(&mut self.random);
         level += self.sticks(arm, &cell);
+        if class == Class::NonTemporal
+            && cell.size >= 1 << 20
+            && self.clock > self.kind.memory_taken
+        {
+            level += 2f64.ln();
+        }
         let octave = ((log2 - 9.0).max(0.0).round() as usize).min(17);
         let scatter =
             SCATTER[place][octave] * noise * (0.6 * normal(&mut self.random) - 0.18).exp();
