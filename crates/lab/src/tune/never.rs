@@ -160,7 +160,9 @@ impl Referee<'_, '_> {
                 let candidate = |arm, name: &str| Candidate { cell, arm, name: name.to_owned() };
                 let libc = candidate(Arm::LIBC, crate::routines::LIBC);
                 let library = candidate(Arm::Library, &field.arms[arm].name);
-                let Some(round) = self.visits.round(&libc, &[library.clone()], 1, stop)? else {
+                let Some(round) =
+                    self.visits.round(&libc, std::slice::from_ref(&library), 1, stop)?
+                else {
                     continue;
                 };
                 let ours = round.others[0].map(|sample| (library.name, sample));
