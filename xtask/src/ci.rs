@@ -61,6 +61,8 @@ const STAGES: &[Stage] = &[
     ("install", || {
         cargo(&["test", "-p", "xtask", "--features", "installation", "--test", "install"])
     }),
+    // The wheel, its tests under two releases of NumPy, and NumPy's own tests in the pool.
+    ("python", crate::python::run),
     ("checklist", || crate::checklist::run().map(|()| Ended::Passed)),
     ("links", || crate::links::run().map(|()| Ended::Passed)),
     ("bare-metal", crate::bare_metal::run),
@@ -167,6 +169,8 @@ fn is_closing(line: &str) -> bool {
         ["test result:", "     Running", "   Doc-tests", "matrix:", "conformance:", "fuzz:"];
     begins.iter().any(|begin| line.starts_with(begin))
         || line.starts_with("emulated ")
+        || line.starts_with("python: ")
+        || (line.contains(" passed") && line.contains(" in "))
         || line.ends_with("... FAILED")
         || line.contains("SKIPPED, ")
 }

@@ -17,6 +17,7 @@ mod links;
 mod markdown;
 mod matrix;
 mod nightly;
+mod python;
 mod scripts;
 mod soak;
 mod webdriver;

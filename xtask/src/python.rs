@@ -1,0 +1,122 @@
+//! The Python package as a user gets it: a wheel, in environments of its own, with the tests of the package
+//! under NumPy 1.26 and 2.x, and NumPy's own tests with all its arrays in the pool.
+
+use crate::ci::Ended;
+use crate::command::{self, root};
+use anyhow::{Context as _, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A release of NumPy: the file of its packages, and which of its own tests run.
+struct Environment {
+    requirements: &'static str,
+    numpy: &'static str,
+    /// The fleet's packages are in one environment only.
+    fleet: bool,
+}
+
+/// The older one shares most of the newer one's tests: what makes and resizes arrays is run again.
+const ENVIRONMENTS: [Environment; 2] = [
+    Environment {
+        requirements: "requirements-numpy1.txt",
+        numpy: "numpy.core.tests.test_multiarray",
+        fleet: false,
+    },
+    Environment { requirements: "requirements-numpy2.txt", numpy: "numpy", fleet: true },
+];
+
+pub(crate) fn run() -> Result<Ended> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let place = std::path::absolute(target)?.join("python");
+    fs::create_dir_all(&place)?;
+    let mut wheel = None;
+    for environment in ENVIRONMENTS {
+        let python = made(&place, environment.requirements)?;
+        let wheel = match &wheel {
+            Some(wheel) => wheel,
+            None => wheel.insert(built(&python, &place)?),
+        };
+        let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
+        command::run(Command::new(&python).args(pip).arg(wheel))?;
+        own_tests(&python, &environment)?;
+        numpys_tests(&python, &environment)?;
+    }
+    Ok(Ended::Passed)
+}
+
+/// An environment with those packages and no others, made anew when the list changes.
+fn made(place: &Path, requirements: &str) -> Result<PathBuf> {
+    let list = root().join("python").join(requirements);
+    let wanted = fs::read(&list).with_context(|| list.display().to_string())?;
+    let environment = place.join(requirements.trim_end_matches(".txt"));
+    let (python, stamp) = (environment.join("bin/python"), environment.join("made-from"));
+    if fs::read(&stamp).is_ok_and(|found| found == wanted) {
+        return Ok(python);
+    }
+    if environment.exists() {
+        fs::remove_dir_all(&environment)?;
+    }
+    let old_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
+    command::run(Command::new("python3").args(["-c", old_enough])).context(
+        "the package needs Python 3.11 or later (Debian packages: python3 python3-venv)",
+    )?;
+    command::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--requirement"];
+    command::run(Command::new(&python).args(pip).arg(&list))?;
+    fs::write(&stamp, &wanted)?;
+    Ok(python)
+}
+
+/// The wheel, made as `pip install ./python` makes it, with the environment's own maturin.
+fn built(python: &Path, place: &Path) -> Result<PathBuf> {
+    let wheels = place.join("wheels");
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels)?;
+    }
+    let mut pip = on_path(python)?;
+    pip.args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]);
+    command::run(pip.arg(&wheels).arg(root().join("python")))?;
+    let mut found: Vec<_> = fs::read_dir(&wheels)?.flatten().map(|entry| entry.path()).collect();
+    ensure!(found.len() == 1, "{}: found {} wheels, accepted one", wheels.display(), found.len());
+    found.pop().context("a wheel")
+}
+
+/// That interpreter, with the programs of its environment before all others.
+fn on_path(python: &Path) -> Result<Command> {
+    let programs = python.parent().context("a folder of programs")?;
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&others));
+    let mut command = Command::new(python);
+    command.env("PATH", std::env::join_paths(path)?).env_remove("PYTHONPATH");
+    Ok(command)
+}
+
+/// pytest in the environment, with as many processes as there are CPUs. `-P`: the folder it is started in is
+/// no place for modules, or the sources would be tested in place of what was installed.
+fn pytest(python: &Path) -> Result<Command> {
+    let mut command = on_path(python)?;
+    command.args(["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto"]);
+    Ok(command)
+}
+
+fn own_tests(python: &Path, environment: &Environment) -> Result<()> {
+    println!("python: the package's tests, {}", environment.requirements);
+    let mut command = pytest(python)?;
+    let tests = root().join("python/tests");
+    if !environment.fleet {
+        command.arg("--ignore").arg(tests.join("fleet"));
+    }
+    command::run(command.arg(tests))
+}
+
+fn numpys_tests(python: &Path, environment: &Environment) -> Result<()> {
+    println!("python: NumPy's own tests in the pool, {}", environment.requirements);
+    let mut command = pytest(python)?;
+    let plugin = root().join("python/numpy_suite");
+    // Apart from the package's own settings.
+    let folder = python.ancestors().nth(2).context("the environment's folder")?;
+    command.current_dir(folder).env("PYTHONPATH", plugin);
+    command.args(["-p", "on_pool", "-m", "not slow", "--pyargs", environment.numpy]);
+    command::run(&mut command)
+}
