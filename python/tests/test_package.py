@@ -1,11 +1,8 @@
 """What was installed: the command, the stubs, and examples that do what they say."""
 
 import ast
-import doctest
-import importlib
 import importlib.metadata
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,33 +19,43 @@ def public():
         yield name, getattr(cachewise, name)
 
 
+# In a process of their own: there is one pool in a process, and examples say how large theirs is.
+RUN_EXAMPLES = """
+import doctest, importlib, inspect, sys
+module = importlib.import_module(sys.argv[1])
+finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+found = finder.find(module, module.__name__)
+# doctest does not look into functions of machine code.
+for name, function in inspect.getmembers(module, inspect.isbuiltin):
+    found += finder.find(function, f"{module.__name__}.{name}", module=False)
+for test in found:
+    runner.run(test)
+failed, tried = runner.summarize()
+sys.exit(failed > 0 or tried < int(sys.argv[2]))
+"""
+
+
 @pytest.mark.parametrize("module", MODULES)
-def test_examples(module):
-    module = importlib.import_module(module)
-    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
-    found = finder.find(module, module.__name__)
-    # doctest does not look into functions of machine code.
-    for name, function in inspect.getmembers(module, inspect.isbuiltin):
-        found += finder.find(function, f"{module.__name__}.{name}", module=False)
-    for test in found:
-        runner.run(test)
-    failed, tried = runner.summarize()
-    assert failed == 0
-    if module in (cachewise, cachewise._core, importlib.import_module("cachewise.numpy")):
-        assert tried > 0
+def test_examples(in_new_process, module):
+    least = 3 if module in ("cachewise", "cachewise._core", "cachewise.numpy") else 0
+    in_new_process(RUN_EXAMPLES, module, str(least))
 
 
-def test_the_guide(monkeypatch):
+RUN_GUIDE = """
+import doctest, re, sys
+text = open("docs/guide/python.md", encoding="utf-8").read()
+# A block's closing fence would be taken for what its last line prints.
+text = re.sub(r"^```.*$", "", text, flags=re.MULTILINE)
+test = doctest.DocTestParser().get_doctest(text, {}, "python.md", "docs/guide/python.md", 0)
+failed, tried = doctest.DocTestRunner().run(test)
+sys.exit(failed > 0 or tried < 15)
+"""
+
+
+def test_the_guide(in_new_process, monkeypatch):
     pytest.importorskip("pyarrow", exc_type=ImportError)
-    root = Path(__file__).resolve().parents[2]
-    monkeypatch.chdir(root)
-    guide = root / "docs" / "guide" / "python.md"
-    # A block's closing fence would be taken for what its last line prints.
-    text = re.sub(r"^```.*$", "", guide.read_text(), flags=re.MULTILINE)
-    test = doctest.DocTestParser().get_doctest(text, {}, "python.md", str(guide), 0)
-    runner = doctest.DocTestRunner()
-    failed, tried = runner.run(test)
-    assert failed == 0 and tried > 15
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])
+    in_new_process(RUN_GUIDE)
 
 
 def test_everything_public_is_documented():
