@@ -89,7 +89,7 @@ pub const RESAMPLES: usize = 2000;
 pub const LEAST_ROUNDS: usize = 6;
 
 impl PairedRatio {
-    /// Compares round by round, over the rounds both have. A round in which either took no time, or
+    /// Compares round by round, over the rounds both have; one that only one had a turn in is NaN. A round in which either took no time, or
     /// less, gives no ratio, and where these are more than a quarter nothing does: such times cannot
     /// be compared. The interval is a percentile bootstrap (Efron 1979) of [`RESAMPLES`]
     /// resamples, drawn from `seed`.
@@ -164,10 +164,11 @@ impl PairedRatio {
 /// Ours over theirs of the rounds both have and in which both took some time; none at all where
 /// these are less than three quarters.
 fn ratios(candidate: &[f64], reference: &[f64]) -> Vec<f64> {
-    let rounds = candidate.len().min(reference.len());
-    let ratios: Vec<f64> = candidate
-        .iter()
-        .zip(reference)
+    // A round in which one of them had no turn is NaN, and no round of both.
+    let pairs = candidate.iter().zip(reference);
+    let both = pairs.filter(|(ours, theirs)| !ours.is_nan() && !theirs.is_nan());
+    let rounds = both.clone().count();
+    let ratios: Vec<f64> = both
         .filter(|(ours, theirs)| **ours > 0.0 && **theirs > 0.0)
         .map(|(ours, theirs)| ours / theirs)
         .filter(|ratio| ratio.is_finite())

@@ -126,6 +126,12 @@ fn an_exact_interval_is_that_of_the_median_of_the_ratios() {
     assert_eq!((exact.low, exact.median, exact.high, exact.rounds), (6.0, 10.5, 15.0, 20));
     let six = PairedRatio::exact(&[3.0, 1.0, 2.0, 6.0, 5.0, 4.0], &[1.0; 6]);
     assert_eq!((six.low, six.high), (1.0, 6.0));
+    // Every other round was another's; a time of 0 is no time.
+    let turns: Vec<f64> = (0..20).map(|n| if n % 2 == 0 { 2.0 } else { f64::NAN }).collect();
+    let shared = PairedRatio::exact(&turns, &[1.0; 20]);
+    assert_eq!((shared.median, shared.rounds), (2.0, 10));
+    let zeros = turns.iter().map(|time| time.max(0.0)).collect::<Vec<f64>>();
+    assert_eq!(PairedRatio::exact(&zeros, &[1.0; 20]).rounds, 0);
     let none = PairedRatio::exact(&[1.0], &[0.0]);
     assert!(none.low.is_nan() && none.high.is_nan() && none.median.is_nan());
     assert_eq!(none.verdict(0.02), Verdict::CannotTell);

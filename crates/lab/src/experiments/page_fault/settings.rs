@@ -114,19 +114,6 @@ impl Candidate {
         Ok(())
     }
 
-    /// How long a burst takes to be zeroed by this thread, with nothing beside. Its second time:
-    /// the first meets pages as they were made.
-    fn zeroing(&self, pages: &mut Vec<NonNull<u8>>) -> Result<Duration, PoolError> {
-        let mut last = Duration::ZERO;
-        for _ in 0..2 {
-            self.burst(pages)?;
-            let begun = Instant::now();
-            self.pool.scrub_now(usize::MAX)?;
-            last = begun.elapsed();
-        }
-        Ok(last)
-    }
-
     /// One turn: the burst, then the bystander while the scrubber works.
     fn turn(
         &mut self,
@@ -170,6 +157,22 @@ impl Candidate {
     }
 }
 
+/// How long a burst takes to be zeroed by this thread, with nothing beside, in a pool of its own. The
+/// second time: the first meets pages as they were made.
+fn zeroing(engine: EngineChoice, pages: &mut Vec<NonNull<u8>>) -> Result<Duration, PoolError> {
+    let scrub = Scrub { enabled: false, ..Scrub::default() };
+    let candidate = Candidate::new("zeroing", scrub, engine)?;
+    let mut last = Duration::ZERO;
+    for _ in 0..2 {
+        candidate.burst(pages)?;
+        let begun = Instant::now();
+        candidate.pool.scrub_now(usize::MAX)?;
+        last = begun.elapsed();
+    }
+    candidate.give_back()?;
+    Ok(last)
+}
+
 /// Two rows a setting: the program's and the bystander's.
 pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>, LabError> {
     let rounds = setting.plan(false).rounds;
@@ -186,9 +189,10 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
     let mut random = fastrand::Rng::with_seed(seed);
     let mut turns: Vec<usize> = (0..candidates.len()).collect();
     let mut pages = Vec::with_capacity(BURST);
-    let slowest = candidates.iter().map(|candidate| candidate.zeroing(&mut pages));
-    let slowest = slowest.collect::<Result<Vec<_>, _>>().map_err(refused)?.into_iter().max();
-    let gap = gap(slowest.unwrap_or_default());
+    let engines = [EngineChoice::CpuAround, EngineChoice::CpuThrough];
+    let zeroing = engines.map(|engine| zeroing(engine, &mut pages));
+    let [one, other] = zeroing.map(|zeroing| zeroing.map_err(refused));
+    let gap = gap(one?.max(other?));
     for round in 0..=rounds {
         random.shuffle(&mut turns);
         for &turn in &turns {
