@@ -52,8 +52,8 @@ sys.exit(failed > 0 or tried < 15)
 """
 
 
+@pytest.mark.arrow
 def test_the_guide(in_new_process, monkeypatch):
-    pytest.importorskip("pyarrow", exc_type=ImportError)
     monkeypatch.chdir(Path(__file__).resolve().parents[2])
     in_new_process(RUN_GUIDE)
 

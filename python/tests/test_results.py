@@ -27,9 +27,11 @@ def test_every_record_of_the_project_has_all_its_rows():
     assert all(row["cpu"] and row["libc"] and row["candidate"] and row["operation_ns"] > 0 for row in rows)
 
 
+@pytest.mark.arrow
 def test_pandas_and_arrow_have_the_same_figures():
-    pandas = pytest.importorskip("pandas", exc_type=ImportError)
-    pyarrow = pytest.importorskip("pyarrow", exc_type=ImportError)
+    import pandas
+    import pyarrow
+
     frame, table = cachewise.records(TUNING), cachewise.records([TUNING], form="arrow")
     assert isinstance(frame, pandas.DataFrame) and isinstance(table, pyarrow.Table)
     assert list(frame.columns) == table.column_names and len(frame) == table.num_rows > 0
