@@ -159,7 +159,7 @@ pub struct LibcSizes {
     count: AtomicUsize,
 }
 
-/// Bytes of a row's [`LibcSizes`].
+/// Bytes of a row's `LibcSizes`.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub const LIBC_BYTES: usize = size_of::<LibcSizes>();
 

@@ -19,7 +19,7 @@ pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but [`found`] writes
+/// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but `found` writes
 /// them.
 pub static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 

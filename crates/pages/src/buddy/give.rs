@@ -31,7 +31,7 @@ impl Buddy<'_> {
     }
 
     /// Takes an allocated block out of its owner's hands, in one exchange: whoever frees it at the
-    /// same moment without the lock ([`Frame::cache`]) finds it gone, or this one does. Its frames
+    /// same moment without the lock ([`Frame::cache`](super::tag::Frame::cache)) finds it gone, or this one does. Its frames
     /// still count as handed out.
     pub(super) fn claim(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
         self.owned(index, order, owner)?;

@@ -204,7 +204,7 @@ impl Frame {
     }
 }
 
-/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`] left them, into blocks of `order`, in
+/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`](super::Buddy::take_cached) left them, into blocks of `order`, in
 /// the same slice. Returns how many those are; none, and nothing is changed, if the slice is too
 /// short for them. Without the lock, by the thread whose cache they are in.
 ///

@@ -44,7 +44,7 @@ impl Buddy<'_> {
 
     /// Hands out a run that is made of free blocks of one state side by side, where no block of its
     /// rounded-up size is free: three quarters of a large block whose last quarter is in use, say.
-    /// Its parts are as [`run_parts`] has them. It looks at so many blocks that no lock is held for
+    /// Its parts are as `run_parts` has them. It looks at so many blocks that no lock is held for
     /// long.
     pub fn take_run(&mut self, frames: u32, state: State, owner: u16) -> Option<u32> {
         let largest = frames.checked_ilog2().filter(|order| *order <= self.core.max_order)?;
@@ -225,8 +225,8 @@ impl Buddy<'_> {
     }
 
     /// Takes zero and resident memory for a per-thread cache: up to `most` blocks of `order`, in as
-    /// few pieces as can be and no more than `pieces` has places; [`split_cached`] and
-    /// [`halve_cached`] make blocks of them. Returns how many pieces there are.
+    /// few pieces as can be and no more than `pieces` has places; `split_cached` and
+    /// `halve_cached` make blocks of them. Returns how many pieces there are.
     pub fn take_cached(&mut self, order: u32, most: u32, owner: u16, pieces: &mut [u32]) -> usize {
         self.take_cached_of(State::ZeroResident, order, most, owner, pieces)
     }
@@ -347,7 +347,7 @@ impl Buddy<'_> {
     }
 
     /// Gives the end of a block just taken back, so that a run of `frames` frames is left: a
-    /// sequence of blocks as [`run_parts`] has them. `state` is what the block was taken as.
+    /// sequence of blocks as `run_parts` has them. `state` is what the block was taken as.
     ///
     /// # Errors
     /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty or longer than
