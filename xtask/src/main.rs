@@ -14,6 +14,7 @@ mod i686;
 mod install;
 mod interrupt;
 mod links;
+mod linux;
 mod markdown;
 mod matrix;
 mod nightly;

@@ -1,0 +1,139 @@
+//! The kernel series in `linux/`: that it applies and compiles, and that the kernel boots and keeps
+//! what it promises. What each step does is in the scripts there, which people run too.
+
+use crate::ci::Ended;
+use crate::command::{self, root};
+use anyhow::{Context as _, Result, ensure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What the steps need, each with the Debian package it comes from.
+const NEEDS: &[(&str, &str)] = &[
+    ("/usr/src/linux-source-6.12.tar.xz", "linux-source-6.12"),
+    ("/usr/bin/patch", "patch"),
+    ("/usr/bin/flex", "flex"),
+    ("/usr/bin/bison", "bison"),
+    ("/usr/bin/bc", "bc"),
+    ("/usr/bin/cpio", "cpio"),
+    ("/usr/include/libelf.h", "libelf-dev"),
+];
+
+const QEMU: (&str, &str) = ("/usr/bin/qemu-system-x86_64", "qemu-system-x86");
+
+/// The stage that builds and boots.
+pub(crate) const BOOT: &str = "linux-boot";
+
+/// What that may take: a kernel has to be built first.
+pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Every patch applies exactly, and every file that one touches compiles without a warning.
+pub(crate) fn compiles() -> Result<Ended> {
+    if let Some(ended) = lacks(NEEDS) {
+        return Ok(ended);
+    }
+    let (build, patches) = (directory(), patches()?);
+    let source = build.join("source");
+    if source.exists() {
+        fs::remove_dir_all(&source).with_context(|| source.display().to_string())?;
+    }
+    script("fetch", &build, &[])?;
+    script("apply", &build, &[])?;
+    let touched = touched(&patches);
+    ensure!(!touched.is_empty(), "the series touches no file that is compiled");
+    for flavour in ["x86", "um"] {
+        let mut arguments = vec![flavour];
+        // The architecture's own files are for it alone.
+        let own = |object: &&String| flavour == "x86" || !object.starts_with("arch/x86/");
+        arguments.extend(touched.iter().filter(own).map(String::as_str));
+        let printed = script("build", &build, &arguments)?;
+        ensure!(!printed.contains("warning:"), "the compiler warns:\n{printed}");
+    }
+    println!("linux: {} patches applied, {} files compiled", patches.len(), touched.len());
+    Ok(Ended::Passed)
+}
+
+/// The kernel under QEMU, with every block from a zero list read before it is handed out.
+pub(crate) fn boots() -> Result<Ended> {
+    if let Some(ended) = lacks(&[NEEDS, &[QEMU]].concat()) {
+        return Ok(ended);
+    }
+    let build = directory();
+    if !build.join("source/mm/scrub.c").exists() {
+        script("fetch", &build, &[])?;
+        script("apply", &build, &[])?;
+    }
+    let begun = Instant::now();
+    let left = || BOOT_LIMIT.saturating_sub(begun.elapsed()).as_secs().max(1).to_string();
+    let mut command = Command::new("timeout");
+    command.arg(left()).arg(linux().join("build")).arg(&build).arg("x86");
+    command::run(command.env("KBUILD_BUILD_TIMESTAMP", "@0"))?;
+    let mut command = Command::new(linux().join("boot"));
+    command::run(command.arg(&build).arg("x86").env("LIMIT", left()))?;
+    Ok(Ended::Passed)
+}
+
+fn lacks(needs: &[(&str, &'static str)]) -> Option<Ended> {
+    let missing = needs.iter().filter(|(file, _)| !Path::new(file).exists());
+    let missing: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    (!missing.is_empty()).then(|| Ended::lacks(&missing))
+}
+
+fn linux() -> PathBuf {
+    root().join("linux")
+}
+
+fn directory() -> PathBuf {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("linux")
+}
+
+fn script(name: &str, build: &Path, arguments: &[&str]) -> Result<String> {
+    let output = command::output(Command::new(linux().join(name)).arg(build).args(arguments))?;
+    let printed = command::text(&output.stdout) + &command::text(&output.stderr);
+    println!("{printed}");
+    Ok(printed)
+}
+
+/// The texts of the series.
+fn patches() -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(linux().join("patches"))? {
+        let path = entry?.path();
+        found.push(fs::read_to_string(&path).with_context(|| path.display().to_string())?);
+    }
+    Ok(found)
+}
+
+/// The objects made of the files that are changed or added.
+fn touched(patches: &[String]) -> BTreeSet<String> {
+    let lines = patches.iter().flat_map(|patch| patch.lines());
+    let files = lines.filter_map(|line| line.strip_prefix("+++ b/"));
+    let stems = files.filter_map(|file| file.strip_suffix(".c").or(file.strip_suffix(".S")));
+    stems.map(|stem| format!("{stem}.o")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compiled_is_what_the_series_touches() {
+        let patch =
+            "+++ b/mm/a.c\n+++ b/mm/a.h\n+++ b/arch/x86/lib/b.S\n--- a/mm/c.c\n+++ /dev/null\n";
+        let objects: Vec<_> = touched(&[patch.to_owned(), patch.to_owned()]).into_iter().collect();
+        assert_eq!(objects, ["arch/x86/lib/b.o", "mm/a.o"]);
+    }
+
+    #[test]
+    fn the_series_is_there_and_in_order() {
+        let patches = patches().unwrap();
+        assert!(patches.len() > 1);
+        let signed = |patch: &String| patch.contains("\nSigned-off-by: ");
+        assert!(patches.iter().all(signed));
+        assert!(touched(&patches).contains("mm/page_alloc.o"));
+    }
+}
