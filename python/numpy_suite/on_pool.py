@@ -21,10 +21,8 @@ def pytest_configure(config):
     on_pool()
 
 
-def pytest_collection_modifyitems(config, items):
-    removed = [item for item in items if LEFT_OUT.keys() & set(item.path.parts)]
-    config.hook.pytest_deselected(items=removed)
-    items[:] = [item for item in items if not LEFT_OUT.keys() & set(item.path.parts)]
+def pytest_ignore_collect(collection_path):
+    return True if LEFT_OUT.keys() & set(collection_path.parts) else None
 
 
 @pytest.fixture(autouse=True)
