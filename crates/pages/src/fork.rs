@@ -79,7 +79,7 @@ impl Slot {
             return false;
         }
         loop {
-            #[cfg(feature = "testing")]
+            #[cfg(all(feature = "testing", debug_assertions))]
             if crate::schedule::point() {
                 if take(me) {
                     return true;

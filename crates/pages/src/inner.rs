@@ -218,7 +218,7 @@ impl Drop for Working<'_> {
 
 /// Milliseconds on a clock that all processes share.
 pub(crate) fn now() -> u32 {
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "testing", debug_assertions))]
     if let Some(now) = crate::schedule::clock() {
         return now;
     }

@@ -33,9 +33,10 @@
 extern crate std;
 
 /// Where another thread's work can make a difference: in tests a seed decides who goes on (`schedule.rs`).
+/// Not in optimised builds: the examples that measure have the same features as the tests.
 macro_rules! point {
     () => {
-        #[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
+        #[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
         crate::schedule::point();
     };
 }
@@ -68,7 +69,7 @@ mod inner;
 mod os;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod pool;
-#[cfg(all(feature = "testing", target_os = "linux", not(loom)))]
+#[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
 pub mod schedule;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod scrubber;

@@ -456,7 +456,7 @@ impl Pool {
         }
     }
 
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "testing", debug_assertions))]
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }

@@ -46,7 +46,7 @@ pub struct Thread {
     /// For the library that this one is part of: it is looking for something that may call it back.
     pub looking: AtomicU32,
     /// The schedule that it runs in, if any, and which of its threads it is.
-    #[cfg(feature = "testing")]
+    #[cfg(all(feature = "testing", debug_assertions))]
     pub(crate) schedule: AtomicPtr<crate::schedule::Schedule>,
     #[cfg(feature = "testing")]
     pub(crate) number: AtomicU32,
@@ -131,7 +131,7 @@ mod place {
                 entering: AtomicU32::new(0),
                 home: AtomicU32::new(0),
                 looking: AtomicU32::new(0),
-                #[cfg(feature = "testing")]
+                #[cfg(all(feature = "testing", debug_assertions))]
                 schedule: AtomicPtr::new(std::ptr::null_mut()),
                 #[cfg(feature = "testing")]
                 number: AtomicU32::new(0),

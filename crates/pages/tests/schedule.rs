@@ -3,6 +3,8 @@
 //! that, and system calls that fail. `CACHEWISE_SEED=N` runs one schedule again; without it there are as many
 //! as `CACHEWISE_SEEDS` says, or 150.
 
+#![cfg(debug_assertions)]
+
 use cachewise_pages::inject::{Call, fail};
 use cachewise_pages::schedule::{self, Body};
 use cachewise_pages::{PageSize, Pool, Scrub};

@@ -131,7 +131,7 @@ impl Inner {
             }
             let until = now().wrapping_add(HOLD_OFF);
             self.control().hold_off.store(until, Ordering::Relaxed);
-            #[cfg(feature = "testing")]
+            #[cfg(all(feature = "testing", debug_assertions))]
             if crate::schedule::point() {
                 continue;
             }
