@@ -24,15 +24,13 @@ pub(super) fn non_temporal(field: &Field) -> Vec<usize> {
     (1..field.arms.len()).filter(|arm| field.arms[*arm].class == Class::NonTemporal).collect()
 }
 
-/// Above this size every other octave is measured: a round costs as much as a hundred of a small size.
-const EVERY_OCTAVE_TO: usize = 8 << 20;
-
-/// The sizes of bystander cells, ascending: octaves, and the largest one of all.
+/// The sizes of bystander cells, ascending: octaves, and every other one down from the largest where
+/// the race's own sizes lie wider apart.
 pub(super) fn sizes(field: &Field) -> Vec<usize> {
     let octaves = field.sizes.iter().copied().filter(|size| size.is_power_of_two());
     let mut sizes: Vec<usize> = octaves.filter(|size| *size >= plan::NON_TEMPORAL_FROM).collect();
     let top = sizes.last().map_or(0, |top| top.ilog2());
-    sizes.retain(|size| *size <= EVERY_OCTAVE_TO || (top - size.ilog2()).is_multiple_of(2));
+    sizes.retain(|size| *size <= plan::HALF_OCTAVES_TO || (top - size.ilog2()).is_multiple_of(2));
     sizes
 }
 
@@ -155,7 +153,7 @@ const HEATS: usize = 2;
 /// every size above it, so that a size says nothing while one above it is open.
 pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usize>)> {
     let sizes = sizes(field);
-    let pivot = *sizes.iter().rfind(|size| **size <= EVERY_OCTAVE_TO)?;
+    let pivot = *sizes.iter().rfind(|size| **size <= plan::HALF_OCTAVES_TO)?;
     let arms = non_temporal(field);
     let best = match arms[..] {
         [] => return None,

@@ -3,6 +3,7 @@
 
 use super::field::{Estimate, Field, GUARD};
 use super::hints::{self, From, estimate};
+use super::plan;
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Stage};
@@ -72,7 +73,8 @@ fn seen_sizes(field: &Field, evidence: &Evidence) -> Vec<usize> {
     sizes.into_iter().collect()
 }
 
-/// What the referee saw of a number, for the record and the report.
+/// What the referee saw of a number, for the record and the report: one entry a size, since both states
+/// of the destination are ruled on together.
 fn refereed(
     field: &Field,
     evidence: &Evidence,
@@ -87,6 +89,9 @@ fn refereed(
         else {
             continue;
         };
+        if found.iter().any(|seen: &Refereed| seen.cell.size == cell.size) {
+            continue;
+        }
         let verdict = ruling(field, evidence, cell.size, proposed.arm, true);
         found.push(Refereed {
             cell: *cell,
@@ -149,7 +154,7 @@ impl Referee<'_, '_> {
                 open.extend(sizes.map(|size| (nth, size, from.arm)));
             }
             self.visits.random.shuffle(&mut open);
-            open.sort_by_key(|(_, size, _)| *size >= 8 << 20);
+            open.sort_by_key(|(_, size, _)| *size >= plan::HALF_OCTAVES_TO);
             let mut bought = false;
             for (nth, size, arm) in open {
                 let now = self.visits.machine.now();

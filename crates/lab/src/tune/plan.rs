@@ -6,7 +6,7 @@ use cachewise_kernels::Operation;
 
 /// From here on sizes are whole octaves: a visit costs milliseconds, and what is from memory anyway
 /// changes slowly with size.
-const HALF_OCTAVES_TO: usize = 8 << 20;
+pub(super) const HALF_OCTAVES_TO: usize = 8 << 20;
 
 /// The largest size where nothing asks for more.
 const TOP: usize = 64 << 20;
