@@ -50,12 +50,22 @@ macro_rules! entry_compare_evex_apart {
             "lea r8, [r9 + 64]\n",
             "50:\n",
             "tzcnt rcx, rax\n",
-            "add r8, rcx\n",
-            "movzx eax, byte ptr [rdi + r8]\n",
-            "movzx ecx, byte ptr [rsi + r8]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            $crate::entry_compare_byte!(),
         )
+    };
+}
+
+/// What `memcmp` returns for the byte that is rcx behind r8.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_compare_byte {
+    () => {
+        "add r8, rcx
+        movzx eax, byte ptr [rdi + r8]
+        movzx ecx, byte ptr [rsi + r8]
+        sub eax, ecx
+        ret
+        "
     };
 }
 
@@ -198,11 +208,7 @@ macro_rules! entry_compare_apart {
             // that does not know it, which is the same where there is a bit.
             "50:\n",
             "tzcnt ecx, eax\n",
-            "add r8, rcx\n",
-            "movzx eax, byte ptr [rdi + r8]\n",
-            "movzx ecx, byte ptr [rsi + r8]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            $crate::entry_compare_byte!(),
         )
     };
 }
