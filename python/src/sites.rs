@@ -13,7 +13,7 @@ static NAMES: Mutex<Option<HashMap<String, &'static Named>>> = Mutex::new(None);
 
 /// A named place of a program that copies: made by `site`.
 ///
-/// Its large calls are tried through the cache and around it, and then go the way that makes the
+/// Its large calls are tried by temporal and non-temporal stores, and then go the way that makes the
 /// program's own time the shorter one. Calls below 64 KiB do as the profile says.
 #[pyclass(frozen, module = "cachewise")]
 pub(crate) struct Site {

@@ -17,8 +17,8 @@
 //!
 //! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
 //!   takes pointers.
-//! - [`site!`] names a place that copies where nobody knows who reads: its calls are tried through
-//!   the cache and around it, and go the way that makes the program's own time the shorter one.
+//! - [`site!`] names a place that copies where nobody knows who reads: its calls are tried by
+//!   temporal and non-temporal stores, and go the way that makes the program's own time the shorter one.
 //! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's

@@ -3,7 +3,7 @@
 //! Whether a copied buffer is used again soon is a property of the *call site*, not of its size
 //! (seed 001.8). The **interval**, the time from one call of a site to the next on the same thread,
 //! holds the copy, its reader and its bystander: the whole cost. So successive calls are done one
-//! **way** or the other, through the cache or around it, and the intervals decide.
+//! **way** or the other, by temporal or non-temporal stores, and the intervals decide.
 //!
 //! - [`evidence`]: what pairs of blocks say, as a test that may be looked at after every pair.
 //! - [`trial`]: one site's trial: blocks in random order, of the length that tells most, what is counted,
@@ -33,7 +33,7 @@ pub mod trial;
 pub enum Way {
     /// Temporal stores: through the cache.
     Temporal = 0,
-    /// Non-temporal stores: around the cache.
+    /// Non-temporal stores.
     NonTemporal = 1,
 }
 
