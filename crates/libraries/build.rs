@@ -1,7 +1,8 @@
 //! Builds the preload libraries, each by itself, for a release build of whoever carries them.
 //!
 //! A debug build carries none: its command finds those of `target/release`. Nor does a build whose
-//! target has no `LD_PRELOAD`, or from sources without the libraries' own.
+//! target has no `LD_PRELOAD`, one that is linked statically (no shared library can be made with its
+//! flags), or one from sources without the libraries' own.
 
 use std::env;
 use std::fmt::Write as _;
@@ -24,8 +25,9 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let glibc =
         variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ENV") == "gnu";
+    let shared = !variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
     let mut table = String::from("&[");
-    if variable("PROFILE") == "release" && glibc && root.join("crates/preload").is_dir() {
+    if variable("PROFILE") == "release" && glibc && shared && root.join("crates/preload").is_dir() {
         for crate_of in SOURCES {
             for part in ["src", "Cargo.toml"] {
                 let part = root.join("crates").join(crate_of).join(part);
