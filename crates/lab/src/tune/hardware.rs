@@ -30,7 +30,7 @@ use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_kernels::{Features, Kernel, Operation};
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, Latencies, Machine, MemoryBudget, NoiseSnapshot, PagePolicy,
-    Warning, warnings,
+    Warning, stats::median, warnings,
 };
 use calls::{Caller, call_all, check, play};
 use fastrand::Rng;
@@ -48,6 +48,12 @@ const WATCHED_NS: f64 = 20_000.0;
 
 /// A sample is disturbed when the thread did not run for more than this part of it.
 const STOLEN: f64 = 0.05;
+
+/// Times that a sample is the mean of at most, where the clock's steps are long.
+const MOST_TIMED: usize = 64;
+
+/// Whether what an interrupt took is in a short time: the least of them take this long.
+const INTERRUPT_NS: f64 = 2_000.0;
 
 /// Asked between samples whether to stop.
 pub type Stop<'h> = &'h dyn Fn() -> bool;
@@ -273,47 +279,52 @@ impl<'h> Hardware<'h> {
         let mut visit = Visit::default();
         // What this sample would take at the least: the clocks of the thread are worth it above that.
         let watched = !several && cell.size * operands.calls > (WATCHED_NS * 10.0) as usize;
+        // A bystander's walks take far longer than steps that matter.
+        let most = if bystander.is_some() { 1 } else { MOST_TIMED };
         for sample in 0..ask.samples {
-            if (self.setup.stop)() {
-                return Err(LabError::Interrupted);
-            }
-            let places = differences(&cell, operands.calls, &mut random);
-            operands.flip(&places);
-            operands.restore(cell.destination, ask.draw.wrapping_add(sample as u64));
-            let before = bystander.map(|bystander| {
-                bystander.walk();
-                let from = self.clock.now();
-                bystander.walk();
-                self.clock.nanoseconds(from, self.clock.now())
-            });
-            let clock = &self.clock;
-            let parts = Self::timed(clock, watched, || {
-                let begun = clock.now();
-                call_all(caller, &operands);
-                let called = clock.now();
-                match (cell.after, bystander) {
-                    (After::Nothing, _) => return [clock.nanoseconds(begun, called), 0.0],
-                    (_, Some(bystander)) => bystander.walk(),
-                    _ => {
-                        for call in 0..operands.calls {
-                            read(operands.at(call).0, operands.n);
+            let mut times: Vec<[f64; 2]> = Vec::new();
+            while times.len() < most && !is_precise(&times, self.clock.resolution_ns()) {
+                if (self.setup.stop)() {
+                    return Err(LabError::Interrupted);
+                }
+                let places = differences(&cell, operands.calls, &mut random);
+                operands.flip(&places);
+                operands.restore(cell.destination, ask.draw.wrapping_add(sample as u64));
+                let before = bystander.map(|bystander| {
+                    bystander.walk();
+                    let from = self.clock.now();
+                    bystander.walk();
+                    self.clock.nanoseconds(from, self.clock.now())
+                });
+                let clock = &self.clock;
+                let parts = Self::timed(clock, watched, || {
+                    let begun = clock.now();
+                    call_all(caller, &operands);
+                    let called = clock.now();
+                    match (cell.after, bystander) {
+                        (After::Nothing, _) => return [clock.nanoseconds(begun, called), 0.0],
+                        (_, Some(bystander)) => bystander.walk(),
+                        _ => {
+                            for call in 0..operands.calls {
+                                read(operands.at(call).0, operands.n);
+                            }
                         }
                     }
-                }
-                [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
-            });
-            operands.flip(&places);
-            let Some([operation, after]) = parts else {
+                    [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
+                });
+                operands.flip(&places);
+                let Some([operation, after]) = parts else { break };
+                times.push([operation, after - before.unwrap_or(0.0)]);
+            }
+            let Some([operation, after]) = mean(&times) else {
                 visit.disturbed += 1;
                 continue;
             };
             let each = operands.calls as f64;
             // A call of no time at all is below what the clock can tell.
-            let operation = operation.max(clock.resolution_ns()) / each;
-            visit.samples.push(match before {
-                Some(before) => {
-                    Sample { operation, bystander: (after - before) / each, ..Sample::default() }
-                }
+            let operation = operation.max(self.clock.resolution_ns()) / each;
+            visit.samples.push(match bystander {
+                Some(_) => Sample { operation, bystander: after / each, ..Sample::default() },
                 None => Sample { operation, reader: after / each, ..Sample::default() },
             });
         }
@@ -450,6 +461,23 @@ fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
     kernels
 }
 
+/// Whether the mean of some times is known to 1 % in spite of the clock's steps. Both ends of a time lie
+/// anywhere in a step, which leaves each time with a standard deviation of a step over the root of 6.
+fn is_precise(times: &[[f64; 2]], step: f64) -> bool {
+    let sum: f64 = times.iter().map(|[operation, _]| operation).sum();
+    // The sum's deviation is that of one time by the root of their number.
+    let deviation = step * (times.len() as f64 / 6.0).sqrt();
+    !times.is_empty() && deviation <= 0.01 * sum
+}
+
+/// The mean of a sample's times, those with an interrupt in them left out; `None` for none.
+fn mean(times: &[[f64; 2]]) -> Option<[f64; 2]> {
+    let middle = median(&times.iter().map(|[operation, _]| *operation).collect::<Vec<_>>());
+    let calm: Vec<_> = times.iter().filter(|[first, _]| *first <= middle + INTERRUPT_NS).collect();
+    let part = |of: usize| calm.iter().map(|time| time[of]).sum::<f64>() / calm.len() as f64;
+    (!calm.is_empty()).then(|| [part(0), part(1)])
+}
+
 /// Nanoseconds that this thread ran.
 fn thread_ns() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -460,4 +488,32 @@ fn hash(cell: &Cell) -> u64 {
     let mut hasher = DefaultHasher::new();
     cell.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times of 33 ns by a clock of 10: each is 30 or 40, and no number of medians comes nearer.
+    #[test]
+    fn a_clock_of_long_steps_is_averaged_out() {
+        let mut random = Rng::with_seed(1);
+        let mut times = Vec::new();
+        let time = |phase: f64| ((phase + 33.0) / 10.0).floor() * 10.0;
+        while !is_precise(&times, 10.0) {
+            times.push([time(10.0 * random.f64()), 0.0]);
+        }
+        let [found, _] = mean(&times).expect("times");
+        assert!((found / 33.0 - 1.0).abs() < 0.03, "{found} of {} times", times.len());
+        assert!(times.len() > MOST_TIMED, "a time of three steps needs more than there may be");
+        assert!(is_precise(&[[500.0, 0.0]], 10.0), "fifty steps are told apart at once");
+        assert!(is_precise(&[[33.0, 0.0]], 0.4), "and so is a short time by a fine clock");
+    }
+
+    #[test]
+    fn an_interrupt_is_not_averaged_in() {
+        let times = [[30.0, 5.0], [40.0, 5.0], [9000.0, 5.0], [40.0, 5.0]];
+        assert_eq!(mean(&times).map(|[operation, _]| operation.round()), Some(37.0));
+        assert_eq!(mean(&[]), None);
+    }
 }

@@ -6,7 +6,7 @@ use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan;
 use super::race::script;
 use super::ranges::{LIBC, MOST_RANGES, Range, arm_at, choose, ranges, settle};
-use super::rounds::{Evidence, Purpose};
+use super::rounds::{Evidence, Purpose, between};
 use super::seam::{Arm, Cell, Facts, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
 use super::visits::{Candidate, Visits};
@@ -336,18 +336,12 @@ impl Referee<'_, '_> {
         let Some(round) = self.visits.round(&libc, &twice, samples, stop)? else {
             return Ok(false);
         };
-        let seen: Vec<f64> = round
-            .others
-            .iter()
-            .flatten()
-            .map(|sample| (sample.total() / round.reference.total()).ln())
-            .collect();
-        if !seen.is_empty() {
-            let mean = seen.iter().sum::<f64>() / seen.len() as f64;
-            trial.seen.entry((point, cell)).or_default().push(mean);
+        let library = round.others.into_iter().flatten().reduce(between);
+        if let Some(library) = library {
+            let seen = (library.total() / round.reference.total()).ln();
+            trial.seen.entry((point, cell)).or_default().push(seen);
         }
-        let first = round.others.into_iter().flatten().next();
-        let others = first.map(|sample| (name, sample));
+        let others = library.map(|library| (name, library));
         self.evidence.push(Purpose::Referee, lying, round.reference, others);
         Ok(true)
     }

@@ -90,7 +90,7 @@ pub(super) fn middle(samples: &[Sample]) -> Option<Sample> {
     })
 }
 
-/// The reference's two visits of a round as one, the geometric mean of its parts.
+/// Two visits of a round as one, the geometric mean of its parts.
 pub(super) fn between(before: Sample, after: Sample) -> Sample {
     Sample {
         operation: (before.operation * after.operation).sqrt(),

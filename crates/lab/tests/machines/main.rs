@@ -15,9 +15,9 @@ use cachewise::profile::{Decision, Parallel, Supply};
 use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::tune::again::{self, decide_again};
-use cachewise_lab::tune::seam::{After, Class, Facts};
+use cachewise_lab::tune::seam::{After, Class, Contents, Facts};
 use cachewise_lab::tune::tuning::{Ruling, Tuning};
-use cachewise_measure::Row;
+use cachewise_measure::{Row, stats};
 use check::{Outcome, check};
 use simulated::Kind;
 use std::io::Read as _;
@@ -416,6 +416,39 @@ fn a_record_can_be_decided_again() {
     let others = copies.decisions.iter().filter(|d| d.operation != Operation::Copy);
     assert!(others.clone().count() > 0);
     assert!(others.into_iter().all(|decision| decision.kernel == "libc"));
+}
+
+/// What the referee ruled on is what the record's rows say: a reader of the rows comes to its figures.
+#[test]
+fn the_rows_of_the_referee_are_what_it_ruled_on() {
+    let (tuning, evidence) = check::tune(&plain(zen5()), 14, Vec::new());
+    let rows = evidence.rows();
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.experiment == "tune-referee").collect();
+    let mut compared = 0;
+    for seen in tuning.refereed.iter().filter(|seen| seen.rounds < 5) {
+        let (cell, kernel) = (seen.cell, &seen.name);
+        if cell.script.is_some() || matches!(cell.after, After::Bystander(_)) {
+            continue;
+        }
+        let mine = |row: &&&Row| {
+            row.cell.operation == cell.operation.name()
+                && row.cell.size == cell.size as u64
+                && row.cell.destination.as_deref() == Some(cell.destination.name())
+                && row.cell.state.replace("misaligned", "aligned") == cell.layout.name()
+                && row.cell.axis("unequal").is_some() == (cell.contents == Contents::Unequal)
+        };
+        let mut ratios = Vec::new();
+        for row in rows.iter().filter(mine).filter(|row| row.candidate == *kernel) {
+            let libc =
+                rows.iter().find(|other| other.candidate == "libc" && other.cell == row.cell);
+            let pairs = row.total_ns().into_iter().zip(libc.expect("libc beside it").total_ns());
+            ratios.extend(pairs.map(|(ours, libc)| ours / libc).filter(|ratio| ratio.is_finite()));
+        }
+        let told = stats::median(&ratios);
+        assert!((told / seen.ratio - 1.0).abs() < 0.01, "{kernel} at {cell:?}: {told}");
+        compared += 1;
+    }
+    assert!(compared > 50, "{compared}");
 }
 
 /// Records of the first release have no destination states; their own states are weighed.
