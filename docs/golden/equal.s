@@ -150,15 +150,15 @@ avx512vl:
     inc eax
     ret
 avx512vl.masked:
-    cmp rdx, 20h
+    cmp rdx, 40h
     ja elsewhere
-    mov ecx, 0FFFFFFFFh
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    vmovdqu8 ymm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, ymm20, [rsi]
-    kmovd eax, k2
-    test eax, eax
+    mov rcx, 0FFFFFFFFFFFFFFFFh
+    bzhi rcx, rcx, rdx
+    kmovq k1, rcx
+    vmovdqu8 zmm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, zmm20, [rsi]
+    kmovq rax, k2
+    test rax, rax
     jne 1
     inc eax
     ret

@@ -82,16 +82,14 @@ avx512vl.masked:
     cmp rdx, 40h
     ja elsewhere
     vpbroadcastb ymm20, esi
-    cmp edx, 20h
-    ja 1
     mov ecx, 0FFFFFFFFh
+    xor r8d, r8d
     bzhi ecx, ecx, edx
+    sub edx, 20h
     kmovd k1, ecx
+    cmovb edx, r8d
     vmovdqu8 [rdi]{k1}, ymm20
-    ret
-1:
-    vmovdqu64 [rdi], ymm20
-    vmovdqu64 [rdi+rdx-20h], ymm20
+    vmovdqu8 [rdi+rdx]{k1}, ymm20
     ret
 avx2:
     mov rax, rdi

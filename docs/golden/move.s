@@ -92,19 +92,16 @@ avx512vl.masked:
     mov rax, rdi
     cmp rdx, 40h
     ja elsewhere
-    cmp edx, 20h
-    ja 1
     mov ecx, 0FFFFFFFFh
+    xor r8d, r8d
     bzhi ecx, ecx, edx
+    sub edx, 20h
     kmovd k1, ecx
+    cmovb edx, r8d
     vmovdqu8 ymm20{k1}{z}, [rsi]
+    vmovdqu8 ymm21{k1}{z}, [rsi+rdx]
     vmovdqu8 [rdi]{k1}, ymm20
-    ret
-1:
-    vmovdqu64 ymm20, [rsi]
-    vmovdqu64 ymm21, [rsi+rdx-20h]
-    vmovdqu64 [rdi], ymm20
-    vmovdqu64 [rdi+rdx-20h], ymm21
+    vmovdqu8 [rdi+rdx]{k1}, ymm21
     ret
 avx2:
     mov rax, rdi

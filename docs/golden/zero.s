@@ -77,16 +77,14 @@ avx512vl.masked:
     cmp rsi, 40h
     ja elsewhere
     vpxord xmm20, xmm20, xmm20
-    cmp esi, 20h
-    ja 1
     mov ecx, 0FFFFFFFFh
+    xor r8d, r8d
     bzhi ecx, ecx, esi
+    sub esi, 20h
     kmovd k1, ecx
+    cmovb esi, r8d
     vmovdqu8 [rdi]{k1}, ymm20
-    ret
-1:
-    vmovdqu64 [rdi], ymm20
-    vmovdqu64 [rdi+rsi-20h], ymm20
+    vmovdqu8 [rdi+rsi]{k1}, ymm20
     ret
 avx2:
     mov rax, rdi

@@ -2,9 +2,9 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
 //! |---|---|---|---|---|
-//! | 1-32 | 2 x 16, of which the first n count | 32, the same | classes | one masked 32 |
+//! | 1-32 | 2 x 16, of which the first n count | 32, the same | classes | one masked 64 |
 //! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same | |
-//! | 33-64 | steps of 2 x 16 | 32 + 32 | 32 + 32 | 32 + 32 |
+//! | 33-64 | steps of 2 x 16 | 32 + 32 | 32, then 32 | the same |
 //! | 65-128 | steps of 2 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | 129-256 | the table's kernel | 4 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
 //! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
@@ -153,11 +153,12 @@ macro_rules! entry_differences {
     };
 }
 
-/// Comparisons of more than 32 bytes with EVEX registers, at label 23.
+/// Comparisons with EVEX registers.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_evex {
-    ($same:expr) => {
+    // 33 and more bytes, at label 23.
+    (ymm, $same:expr) => {
         concat!(
             ".p2align 5\n",
             "23:\n",
@@ -176,8 +177,13 @@ macro_rules! entry_compare_evex {
             $same,
             "\n",
             "ret\n",
+        )
+    };
+    // 65 and more, at label 28.
+    (zmm, $same:expr) => {
+        concat!(
             ".p2align 5\n",
-            "28:\n", // 65 and more
+            "28:\n",
             "vmovdqu64 zmm20, [rdi]\n",
             "vpcmpneqb k1, zmm20, [rsi]\n",
             "kmovq rax, k1\n",
@@ -519,7 +525,8 @@ macro_rules! entry_compare_way {
             "test edx, edx\n",
             "jz 25f\n",
             $crate::entry_compare_classes!($same, $small),
-            $crate::entry_compare_evex!($same),
+            $crate::entry_compare_evex!(ymm, $same),
+            $crate::entry_compare_evex!(zmm, $same),
             $near,
             $apart,
             ".p2align 4\n",
@@ -527,19 +534,21 @@ macro_rules! entry_compare_way {
     };
     (masked, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
-            "cmp rdx, 32\n",
-            "ja 23f\n",
-            $crate::entry_mask!("edx"),
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
-            "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
-            "kmovd eax, k2\n",
-            "test eax, eax\n",
+            "cmp rdx, 64\n",
+            "ja 28f\n",
+            "mov rcx, -1\n",
+            "bzhi rcx, rcx, rdx\n",
+            "kmovq k1, rcx\n",
+            "vmovdqu8 zmm20{{k1}}{{z}}, [rdi]\n",
+            "vpcmpneqb k2{{k1}}, zmm20, [rsi]\n",
+            "kmovq rax, k2\n",
+            "test rax, rax\n",
             "jnz 57f\n",
             $same,
             "\n",
             "ret\n",
             $near,
-            $crate::entry_compare_evex!($same),
+            $crate::entry_compare_evex!(zmm, $same),
             $apart,
             ".p2align 4\n",
         )
@@ -599,29 +608,17 @@ macro_rules! entry_equal_in {
 macro_rules! entry_comparison {
     ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr, $libc:expr
         $(, $($operand:tt)+)?) => {
-        core::arch::naked_asm!(
+        $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             $choice,
             ".hidden {page}",
-            ".hidden {direct}",
             $way,
             "39:",
             $libc,
             $crate::entry_through_the_table!("rdx"),
-            "/* {page} {direct} {operation} {ways} {follows} {libc} {libc_bytes} {routines} */",
-            direct = sym $crate::entry::DIRECT,
-            libc = sym $crate::entry::LIBC,
-            libc_bytes = const $crate::entry::LIBC_BYTES,
-            routines = sym $crate::entry::ROUTINES,
-            page = sym $crate::entry::PAGE,
-            ways = sym $crate::entry::WAYS,
-            operation = const $crate::entry::place($crate::entry::Operation::$operation),
-            follows = const $crate::entry::MASKED,
-            rows = sym $crate::entry::ROWS,
-            row = const $crate::entry::$row,
-            row_bytes = const $crate::entry::ROW_BYTES,
-            functions = sym $crate::entry::$functions,
-            boot = sym $crate::entry::boots::$functions,
-            $($($operand)+)?
+            "/* {page} */",
+        ),
+            page = sym $crate::entry::PAGE
+            $(, $($operand)+)?
         )
     };
 }

@@ -239,7 +239,7 @@ macro_rules! entry_compare_near {
     (masked) => {
         concat!(
             "57:\n",
-            "tzcnt ecx, eax\n",
+            "tzcnt rcx, rax\n",
             "movzx eax, byte ptr [rdi + rcx]\n",
             "movzx ecx, byte ptr [rsi + rcx]\n",
             "sub eax, ecx\n",

@@ -93,12 +93,29 @@ macro_rules! entry_group {
     };
 }
 
-/// The masks of n bytes into k1, for n up to 32: `$half` is the lower half of n's register.
+/// What stores 0 to 64 bytes without a branch on the size: k1 has the mask of the first 32 of them,
+/// and `$n` becomes the place of the last 32, or 0 where there are no more than 32. Both blocks
+/// then go under the one mask: up to 32 bytes they are the same block, beyond it the mask is full.
+/// So no vector reaches further than 32 bytes, which one mask of 64 would, into lines that may
+/// not be in cache and pages that may not be there.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_mask {
     ($half:literal) => {
-        concat!("mov ecx, -1\n", "bzhi ecx, ecx, ", $half, "\n", "kmovd k1, ecx\n")
+        concat!(
+            "mov ecx, -1\n",
+            "xor r8d, r8d\n",
+            "bzhi ecx, ecx, ",
+            $half,
+            "\n",
+            "sub ",
+            $half,
+            ", 32\n",
+            "kmovd k1, ecx\n",
+            "cmovb ",
+            $half,
+            ", r8d\n",
+        )
     };
 }
 
@@ -191,6 +208,34 @@ macro_rules! entry_choice {
             "cmp byte ptr [rip + {ways} + {operation}], {follows}\n",
             "ja {avx2}\n",
             "jb {other}\n",
+        )
+    };
+}
+
+/// One entry: its text, and all that the texts refer to. `$functions` names the operation's table and
+/// what fills it, `$row` its row without a hint.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_text {
+    ($functions:ident, $row:ident, $operation:expr, ($($text:expr),+ $(,)?) $($operand:tt)*) => {
+        core::arch::naked_asm!(
+            ".hidden {direct}",
+            $($text,)+
+            // Not every text refers to all of them.
+            "/* {direct} {libc} {libc_bytes} {routines} {ways} {operation} {follows} */",
+            direct = sym $crate::entry::DIRECT,
+            libc = sym $crate::entry::LIBC,
+            libc_bytes = const $crate::entry::LIBC_BYTES,
+            routines = sym $crate::entry::ROUTINES,
+            ways = sym $crate::entry::WAYS,
+            operation = const $crate::entry::place($operation),
+            follows = const $crate::entry::MASKED,
+            rows = sym $crate::entry::ROWS,
+            row = const $crate::entry::$row,
+            row_bytes = const $crate::entry::ROW_BYTES,
+            functions = sym $crate::entry::$functions,
+            boot = sym $crate::entry::boots::$functions
+            $($operand)*
         )
     };
 }

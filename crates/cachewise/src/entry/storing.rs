@@ -2,10 +2,10 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
 //! |---|---|---|---|---|
-//! | 0-3 | first, middle and last byte | the same | the same | one masked 32 |
-//! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | one masked 32 |
-//! | 16-32 | 16 + 16 | the same | the same | one masked 32 |
-//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | 32 + 32 |
+//! | 0-3 | first, middle and last byte | the same | the same | masked 32 + masked 32 |
+//! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | the same |
+//! | 16-32 | 16 + 16 | the same | the same | the same |
+//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | the same |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
 //! | to 384, 512 | | 6 x 32 + 6 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
@@ -309,15 +309,12 @@ macro_rules! entry_copy_way {
             "mov rax, rdi\n",
             "cmp rdx, 64\n",
             "ja 26f\n",
-            "cmp edx, 32\n",
-            "ja 29f\n",
             $crate::entry_mask!("edx"),
             "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
+            "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "vmovdqu8 [rdi + rdx]{{k1}}, ymm21\n",
             "ret\n",
-            ".p2align 4\n",
-            "29:\n", // 33 to 64
-            $crate::entry_copy_two!(evex32),
             $crate::entry_copy_way!(zmm),
         )
     };
@@ -342,30 +339,15 @@ macro_rules! entry_copy_way {
 macro_rules! entry_copy_or_move {
     ($functions:ident, $row:ident, $operation:expr, $choice:expr, $way:expr, $before:expr,
         $routine:literal, $after:expr $(, $($operand:tt)+)?) => {
-        core::arch::naked_asm!(
+        $crate::entry_text!($functions, $row, $operation, (
             $choice,
-            ".hidden {direct}",
             $way,
             "39:",
             $crate::entry_libc!("rdx", "row", "", $routine),
             $before,
             $crate::entry_through_the_table!("rdx"),
             $after,
-            "/* {direct} {operation} {ways} {follows} */",
-            direct = sym $crate::entry::DIRECT,
-            libc = sym $crate::entry::LIBC,
-            libc_bytes = const $crate::entry::LIBC_BYTES,
-            routines = sym $crate::entry::ROUTINES,
-            ways = sym $crate::entry::WAYS,
-            operation = const $operation,
-            follows = const $crate::entry::MASKED,
-            rows = sym $crate::entry::ROWS,
-            row = const $crate::entry::$row,
-            row_bytes = const $crate::entry::ROW_BYTES,
-            functions = sym $crate::entry::$functions,
-            boot = sym $crate::entry::boots::$functions,
-            $($($operand)+)?
-        )
+        ) $(, $($operand)+)?)
     };
 }
 
@@ -631,16 +613,12 @@ macro_rules! entry_fill_way {
             ", 64\n",
             "ja 26f\n",
             $crate::$byte!(evex32),
-            "cmp ",
-            $half,
-            ", 32\n",
-            "ja 29f\n",
             $crate::entry_mask!($half),
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "vmovdqu8 [rdi + ",
+            $n,
+            "]{{k1}}, ymm20\n",
             "ret\n",
-            ".p2align 4\n",
-            "29:\n", // 33 to 64
-            $crate::entry_fill_two!(evex32, $n, ""),
             $crate::entry_fill_way!(zmm, $n, $byte, $limit),
         )
     };
@@ -725,9 +703,8 @@ macro_rules! entry_fill_limit {
 #[macro_export]
 macro_rules! entry_fill_in {
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
-        core::arch::naked_asm!(
+        $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
             $choice,
-            ".hidden {direct}",
             $crate::entry_fill_way!(
                 $way, "rdx", "edx", entry_splat_byte, $crate::entry_fill_limit!()
             ),
@@ -741,22 +718,11 @@ macro_rules! entry_fill_in {
             $crate::entry_libc!("rdx", "zero_row", "", "2"),
             "mov rsi, rdx",
             "jmp {zero}",
-            "/* {direct} {operation} {ways} {follows} {zero_row} */",
-            libc = sym $crate::entry::LIBC,
-            libc_bytes = const $crate::entry::LIBC_BYTES,
-            routines = sym $crate::entry::ROUTINES,
+            "/* {zero_row} */",
+        ),
             zero = sym $crate::raw::zero,
-            zero_row = const $crate::entry::ZERO_ROW,
-            direct = sym $crate::entry::DIRECT,
-            ways = sym $crate::entry::WAYS,
-            operation = const $crate::entry::place($crate::entry::Operation::Fill),
-            follows = const $crate::entry::MASKED,
-            rows = sym $crate::entry::ROWS,
-            row = const $crate::entry::FILL_ROW,
-            row_bytes = const $crate::entry::ROW_BYTES,
-            functions = sym $crate::entry::FILL,
-            boot = sym $crate::entry::boots::FILL,
-            $($($operand)+)?
+            zero_row = const $crate::entry::ZERO_ROW
+            $(, $($operand)+)?
         )
     };
 }
@@ -766,9 +732,8 @@ macro_rules! entry_fill_in {
 #[macro_export]
 macro_rules! entry_zero_in {
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
-        core::arch::naked_asm!(
+        $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
             $choice,
-            ".hidden {direct}",
             $crate::entry_fill_way!(
                 $way, "rsi", "esi", entry_splat_zero,
                 "cmp rsi, [rip + {direct} + {row} * 8]\nja 39f\n"
@@ -776,20 +741,6 @@ macro_rules! entry_zero_in {
             "39:",
             $crate::entry_libc!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n", "2"),
             $crate::entry_through_the_table!("rsi"),
-            "/* {direct} {operation} {ways} {follows} */",
-            libc = sym $crate::entry::LIBC,
-            libc_bytes = const $crate::entry::LIBC_BYTES,
-            routines = sym $crate::entry::ROUTINES,
-            direct = sym $crate::entry::DIRECT,
-            ways = sym $crate::entry::WAYS,
-            operation = const $crate::entry::place($crate::entry::Operation::Zero),
-            follows = const $crate::entry::MASKED,
-            rows = sym $crate::entry::ROWS,
-            row = const $crate::entry::ZERO_ROW,
-            row_bytes = const $crate::entry::ROW_BYTES,
-            functions = sym $crate::entry::ZERO,
-            boot = sym $crate::entry::boots::ZERO,
-            $($($operand)+)?
-        )
+        ) $(, $($operand)+)?)
     };
 }

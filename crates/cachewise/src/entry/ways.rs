@@ -30,7 +30,7 @@ macro_rules! entry_copy_in {
         $crate::entry_copy_or_move!(
             COPY,
             COPY_ROW,
-            $crate::entry::place($crate::entry::Operation::Copy),
+            $crate::entry::Operation::Copy,
             $choice,
             $crate::entry_copy_way!($way),
             "mov rcx, rdi\n\
@@ -71,7 +71,7 @@ macro_rules! entry_move_in {
         $crate::entry_copy_or_move!(
             MOVE,
             MOVE_ROW,
-            $crate::entry::place($crate::entry::Operation::Move),
+            $crate::entry::Operation::Move,
             $choice,
             $crate::entry_copy_way!($way),
             "",
