@@ -12,7 +12,8 @@
 //!    table that names this kernel alone.
 //! 3. **Paired draws**: everything that is random about a visit (placement, first difference, sizes of
 //!    a script) is a function of [`Ask::draw`] and the cell, never of the arm, so that two arms that
-//!    are visited with one draw met the same circumstances.
+//!    are visited with one draw met the same circumstances. No arm plays a script of one draw twice:
+//!    a branch predictor would remember it.
 //! 4. **Disturbed samples are left out**, and counted: those during which the thread did not run for
 //!    more than 5 % of the sample (wall time against thread time), as far as the clocks can tell.
 //! 5. **Time is what the user waits**: [`Machine::now`] counts restoring, settling and faulting in too.

@@ -9,7 +9,7 @@ use cachewise_lab::tune::seam::{
     Sample, Stage, Visit,
 };
 use fastrand::Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a machine is. [`Simulated::new`] makes one from a seed.
 #[derive(Clone)]
@@ -76,6 +76,8 @@ pub struct Simulated {
     /// Whether the last who wrote there left it in memory.
     evicted: BTreeMap<(Operation, usize), bool>,
     follows: Vec<Decision>,
+    /// Scripts that were played: operation, hot, who and draw.
+    played: BTreeSet<(Operation, bool, String, u64)>,
     /// Visits until the user stops it.
     pub stop_after: u64,
     /// When it was told how long the tuning still takes, and what.
@@ -220,6 +222,7 @@ impl Simulated {
             feels,
             evicted: BTreeMap::new(),
             follows: Vec::new(),
+            played: BTreeSet::new(),
             stop_after: u64::MAX,
             told: Vec::new(),
         }
@@ -322,6 +325,9 @@ impl Machine for Simulated {
             return Err(LabError::Interrupted);
         }
         if let Some(script) = cell.script {
+            let who = format!("{:?}", ask.arm);
+            let first = self.played.insert((cell.operation, script.hot, who, ask.draw));
+            assert!(first, "a branch predictor remembers these calls: {ask:?}");
             let factor = match ask.arm {
                 Arm::Entry(nth) => {
                     let (_, hot, cold) = self.kind.entries[nth];
