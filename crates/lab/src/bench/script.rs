@@ -1,5 +1,6 @@
-//! Calls of mixed sizes at mixed places: one sample replays a script of them, so that what is timed
-//! holds the mispredicted branches and the misaligned accesses that one size over and over hides.
+//! Calls of mixed sizes at mixed places: one sample plays a script of them, so long that it is not
+//! remembered: what is timed holds the mispredicted branches and the misaligned accesses that one size
+//! over and over hides.
 
 use super::{Bench, Call, Cell, Task, each};
 use crate::LabError;
@@ -9,15 +10,20 @@ use cachewise_kernels::{Function, Operation};
 use cachewise_measure::{Place, Plan, Row};
 use fastrand::Rng;
 
-/// Calls in a script: more than a branch predictor remembers, few enough to be short.
-const CALLS: usize = 4096;
+/// Calls in a script, at most: more than a branch predictor remembers. Zen 5's knows 8,192 of them by
+/// heart (2.4 ns for a fill), a quarter of 32,768, a tenth at most of this many (4.2 of 4.5 ns).
+const CALLS: usize = 1 << 17;
 
-/// One call.
+/// Bytes of a script, at most: a distribution of large sizes has fewer calls, and few branches to
+/// mispredict.
+const BYTES: usize = 256 << 20;
+
+/// One call: 16 bytes, so that the script itself takes little of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    to: usize,
-    from: usize,
-    n: usize,
+    to: u32,
+    from: u32,
+    n: u32,
     /// Whether `from` is a place in the destination's span.
     overlaps: bool,
 }
@@ -31,7 +37,8 @@ pub struct Script {
 }
 
 impl Script {
-    /// Draws the calls of an operation. The span is at least twice the largest size.
+    /// Draws the calls of an operation. The span is at least twice the largest size, which is 1 GiB
+    /// at most ([`Distribution::read`]), so that places are below 4 GiB.
     #[must_use]
     pub fn draw(
         distribution: &Distribution,
@@ -42,9 +49,11 @@ impl Script {
         let span = span.max((2 * distribution.largest() + 4096).next_multiple_of(4096));
         let mut random = Rng::with_seed(seed);
         let reads_only = matches!(operation, Operation::Compare | Operation::Equal);
+        let mut left = BYTES;
         let steps = (0..CALLS)
-            .map(|_| {
+            .map_while(|call| {
                 let n = distribution.size(&mut random);
+                left = left.checked_sub(n).or((call == 0).then_some(0))?;
                 let to = distribution.place(n, span, &mut random);
                 let overlaps =
                     operation == Operation::Move && n > 0 && distribution.overlaps(&mut random);
@@ -62,7 +71,8 @@ impl Script {
                 } else {
                     distribution.place(n, span, &mut random)
                 };
-                Step { to, from, n, overlaps }
+                let [to, from, n] = [to, from, n].map(|place| place as u32);
+                Some(Step { to, from, n, overlaps })
             })
             .collect();
         Script { steps, span, name: distribution.name.clone() }
@@ -71,7 +81,7 @@ impl Script {
     /// Bytes that all calls together move.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.steps.iter().map(|step| step.n).sum()
+        self.steps.iter().map(|step| step.n as usize).sum()
     }
 }
 
@@ -83,9 +93,9 @@ fn candidate<'s>(routine: &Routine, steps: &'s [Step]) -> Call<'s> {
             macro_rules! play {
                 ($step:ident, $to:ident, $from:ident => $call:expr) => {
                     for $step in steps {
-                        let $to = place.dst.wrapping_add($step.to);
+                        let $to = place.dst.wrapping_add($step.to as usize);
                         let base = if $step.overlaps { place.dst.cast_const() } else { place.src };
-                        let $from = base.wrapping_add($step.from);
+                        let $from = base.wrapping_add($step.from as usize);
                         // SAFETY: a step lies inside the span, which both operands have; only a
                         // move's buffers overlap; the routine runs on this CPU.
                         std::hint::black_box(unsafe { $call });
@@ -93,10 +103,16 @@ fn candidate<'s>(routine: &Routine, steps: &'s [Step]) -> Call<'s> {
                 };
             }
             match function {
-                Function::Copy(f) | Function::Move(f) => play!(s, to, from => f(to, from, s.n)),
-                Function::Fill(f) => play!(s, to, _from => f(to, FILL_BYTE.into(), s.n)),
-                Function::Zero(f) => play!(s, to, _from => f(to, s.n)),
-                Function::Compare(f) | Function::Equal(f) => play!(s, to, from => f(to, from, s.n)),
+                Function::Copy(f) | Function::Move(f) => {
+                    play!(s, to, from => f(to, from, s.n as usize));
+                }
+                Function::Fill(f) => {
+                    play!(s, to, _from => f(to, FILL_BYTE.into(), s.n as usize));
+                }
+                Function::Zero(f) => play!(s, to, _from => f(to, s.n as usize)),
+                Function::Compare(f) | Function::Equal(f) => {
+                    play!(s, to, from => f(to, from, s.n as usize));
+                }
                 // No script is drawn for page operations.
                 Function::CopyPages(_) | Function::ZeroPages(_) => {}
             }
@@ -128,12 +144,38 @@ impl Bench {
             .collect();
         let mut rows = self.measure(&task, &mut each(&mut candidates), stop)?.rows();
         for row in &mut rows {
-            row.cell.size = (script.bytes() / CALLS) as u64;
+            row.cell.size = (script.bytes() / script.steps.len()) as u64;
             row.cell.axes.insert("span".to_owned(), script.span as f64);
             for time in &mut row.operation_ns {
-                *time /= CALLS as f64;
+                *time /= script.steps.len() as f64;
             }
         }
         Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_too_long_to_be_remembered_or_short_in_bytes() {
+        let small = Distribution::built_in("memset").expect("built in");
+        let large = Distribution {
+            name: "large".to_owned(),
+            sizes: vec![(64 << 20, 1.0)],
+            overlapping: 0.5,
+            alignments: vec![(8, 1.0)],
+        };
+        for operation in cachewise::profile::OPERATIONS {
+            let script = Script::draw(&small, operation, 16 << 10, 1);
+            assert_eq!(script.steps.len(), CALLS);
+            let few = Script::draw(&large, operation, 0, 1);
+            assert_eq!(few.bytes(), BYTES);
+            for script in [script, few] {
+                let inside = |at: u32, n: u32| at as usize + n as usize <= script.span;
+                assert!(script.steps.iter().all(|s| inside(s.to, s.n) && inside(s.from, s.n)));
+            }
+        }
     }
 }
