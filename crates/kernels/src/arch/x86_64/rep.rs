@@ -2,12 +2,18 @@
 //!
 //! They run everywhere; ERMS and FSRM say only that `rep movsb` and `rep stosb` are fast, which is
 //! the profile's concern. The direction flag is clear by the ABI, and stays so: `std; rep movs` is
-//! microcode's slow path, so the moves descend by integer registers instead.
+//! microcode's slow path, so the moves descend by vectors instead, or by integer registers on a
+//! target that keeps off the vectors.
 
 #[cfg(feature = "lab")]
 use super::edge::fill as fill_edge;
 use super::edge::{copy as copy_edge, pattern, to_alignment};
-use super::gpr;
+#[cfg(target_feature = "sse2")]
+use super::family::{self, Shape, Shaped};
+#[cfg(not(target_feature = "sse2"))]
+use super::gpr::copy_descending as descend;
+#[cfg(target_feature = "sse2")]
+use super::vector::Xmm;
 use crate::PAGE_SIZE;
 use crate::isa::Features;
 use crate::table::{Function, Kernel, Prefetch, RegisterClass, StoreKind};
@@ -87,13 +93,27 @@ unsafe extern "C" fn copy_movsb_aligned(dst: *mut u8, src: *const u8, n: usize) 
     dst
 }
 
-/// A move of that name: the copy where ascending is right, integer registers downwards where not.
+/// Copies from the top down.
+///
+/// # Safety
+/// `src` is readable and `dst` writable for `n` bytes.
+#[cfg(target_feature = "sse2")]
+unsafe fn descend(dst: *mut u8, src: *const u8, n: usize) {
+    struct Plain;
+    impl Shaped for Plain {
+        const SHAPE: Shape = Shape::PLAIN;
+    }
+    // SAFETY: the caller's promise; a move of that shape finds the direction itself.
+    unsafe { family::r#move::<Xmm, Plain>(dst, src, n) };
+}
+
+/// A move of that name: the copy where ascending is right, else [`descend`].
 macro_rules! move_by {
     ($name:ident, $ascending:ident) => {
         unsafe extern "C" fn $name(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
             if dst.addr().wrapping_sub(src.addr()) < n {
                 // SAFETY: the destination starts inside the source, so descending is right.
-                unsafe { gpr::copy_descending(dst, src, n) };
+                unsafe { descend(dst, src, n) };
                 return dst;
             }
             // SAFETY: the destination does not start inside the source, so ascending is right.
@@ -211,14 +231,27 @@ const ROW: Kernel = Kernel {
     function: Function::Copy(copy_movsb),
 };
 
+/// What a move is besides: its other direction's registers.
+#[cfg(target_feature = "sse2")]
+const MOVE: Kernel = Kernel {
+    requires: Features::SSE2,
+    registers: RegisterClass::Xmm,
+    name: "move.rep.movsb",
+    about: "rep movsb upwards, SSE2 registers downwards",
+    function: Function::Move(move_movsb),
+    ..ROW
+};
+#[cfg(not(target_feature = "sse2"))]
+const MOVE: Kernel = Kernel {
+    name: "move.rep.movsb",
+    about: "rep movsb upwards, 64-bit integer registers downwards",
+    function: Function::Move(move_movsb),
+    ..ROW
+};
+
 pub(crate) const ROWS: &[Kernel] = &[
     ROW,
-    Kernel {
-        name: "move.rep.movsb",
-        about: "rep movsb upwards, 64-bit integer registers downwards",
-        function: Function::Move(move_movsb),
-        ..ROW
-    },
+    MOVE,
     Kernel {
         name: "copy.rep.movsb.aligned",
         about: "integer stores up to a 64-byte boundary of the destination, then rep movsb",
@@ -227,9 +260,9 @@ pub(crate) const ROWS: &[Kernel] = &[
     },
     Kernel {
         name: "move.rep.movsb.aligned",
-        about: "copy.rep.movsb.aligned upwards, 64-bit integer registers downwards",
+        about: "copy.rep.movsb.aligned upwards, as move.rep.movsb downwards",
         function: Function::Move(move_movsb_aligned),
-        ..ROW
+        ..MOVE
     },
     Kernel {
         name: "fill.rep.stosb",
