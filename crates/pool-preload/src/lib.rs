@@ -31,12 +31,16 @@ mod stats;
 #[cfg(fuzzing)]
 pub use pool::enable;
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// Finds the program's own allocator, and reads `CACHEWISE_POOL`. What is asked for earlier is the
 /// program's own allocator's.
 extern "C" fn constructor() {
     next::resolve();
     let Some(size) = variable(c"CACHEWISE_POOL") else { return };
+    if variable(c"CACHEWISE_POOL_STATS").is_some() {
+        keep_stderr();
+    }
     match parse(size) {
         Some(bytes) => pool::enable(bytes, idle()),
         None => say(format_args!(
@@ -76,11 +80,43 @@ extern "C" fn destructor() {
     match variable(c"CACHEWISE_POOL_STATS_FILE") {
         Some(file) => append(file, &text),
         None if variable(c"CACHEWISE_QUIET").is_none() => {
+            let stderr = [2, KEPT.load(Relaxed)].into_iter().find(|file| is_stderr(*file));
             // SAFETY: readable for its length.
-            unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
+            stderr.map(|file| unsafe { libc::write(file, text.as_ptr().cast(), text.len()) });
         }
         None => {}
     }
+}
+
+/// stderr once more, since many programs close it before they end (all of coreutils); -1 for none.
+static KEPT: AtomicI32 = AtomicI32::new(-1);
+/// Which file it was at the start, as device and number: in its place may be another one.
+static STDERR: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+/// Numbers below are left to the program, some of which count on the next one that is free.
+const FIRST_KEPT: i32 = 100;
+
+fn keep_stderr() {
+    let Some(file) = identity(2) else { return };
+    STDERR.iter().zip(file).for_each(|(known, part)| known.store(part, Relaxed));
+    // SAFETY: reads and changes no memory.
+    KEPT.store(unsafe { libc::fcntl(2, libc::F_DUPFD_CLOEXEC, FIRST_KEPT) }, Relaxed);
+}
+
+fn is_stderr(file: i32) -> bool {
+    identity(file).is_some_and(|found| {
+        STDERR.iter().zip(found).all(|(known, part)| known.load(Relaxed) == part)
+    })
+}
+
+fn identity(file: i32) -> Option<[u64; 2]> {
+    let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: `status` is writable for a stat.
+    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: all zero is a stat, and fstat succeeded.
+    let status = unsafe { status.assume_init() };
+    Some([status.st_dev, status.st_ino])
 }
 
 /// Appends to a file in one write, so that what several processes say does not mix.

@@ -125,6 +125,13 @@ mod statistics {
         checked(opened).map(|file| file as c_int)
     }
 
+    /// The same file behind another number, from `least` up; closed in what the process executes.
+    pub(crate) fn duplicate(file: c_int, least: c_int) -> Result<c_int, Failed> {
+        // SAFETY: reads and changes no memory.
+        let made = unsafe { libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least) };
+        checked(made).map(|file| file as c_int)
+    }
+
     pub(crate) fn close(file: c_int) {
         // SAFETY: the descriptor is the caller's and not used again.
         unsafe { libc::syscall(libc::SYS_close, file) };

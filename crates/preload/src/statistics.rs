@@ -1,7 +1,7 @@
 //! Calls and bytes by operation and size, call sites of large calls, and how they are printed.
 //!
-//! `CACHEWISE_STATS=1` prints to stderr when the process exits, `CACHEWISE_STATS=FILE` at the end
-//! of that file. Counting takes no lock and allocates nothing: relaxed additions to one of
+//! `CACHEWISE_STATS=1` prints to stderr when the process exits, also where the program has closed it by
+//! then, `CACHEWISE_STATS=FILE` at the end of that file. Counting takes no lock and allocates nothing: relaxed additions to one of
 //! [`SHARDS`] sets of counters, by thread, and to a table of call sites that does not grow. The
 //! counters lie in pages that a forked child finds zeroed, so each process prints its own calls.
 //!
@@ -14,7 +14,9 @@ use cachewise_kernels as kernels;
 use core::ffi::CStr;
 use core::fmt::{self, Write as _};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
 
 /// What is counted apart. `memset` of zeros is zero, `bcmp` is compare, `mempcpy` is copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,11 @@ static COUNTERS: AtomicPtr<Counters> = AtomicPtr::new(ptr::null_mut());
 static FILE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// Which file stderr was at the start: a program that closes it may open another in its place.
 static STDERR: AtomicU64 = AtomicU64::new(0);
+/// stderr once more, since many programs close it before they end: all of coreutils, to learn whether
+/// what they wrote arrived. -1 where there is none.
+static KEPT: AtomicI32 = AtomicI32::new(-1);
+/// Numbers below are left to the program, some of which count on the next one that is free.
+const FIRST_KEPT: i32 = 100;
 /// Printing copies too, which is nobody's business.
 static PRINTING: AtomicBool = AtomicBool::new(false);
 
@@ -163,6 +170,7 @@ pub(crate) fn start() {
 fn prepare(wanted: &CStr) -> Result<(), os::Failed> {
     if wanted == c"1" {
         STDERR.store(os::identity(libc::STDERR_FILENO), Relaxed);
+        KEPT.store(os::duplicate(libc::STDERR_FILENO, FIRST_KEPT).unwrap_or(-1), Relaxed);
     } else {
         // Opened once now, so that what is wrong with it is told now.
         os::close(os::open_to_append(wanted)?);
@@ -191,9 +199,10 @@ pub(crate) fn finish() {
     let _ = describe(counters, &mut text);
     let file = FILE.load(Relaxed);
     if file.is_null() {
-        let stderr = os::identity(libc::STDERR_FILENO);
-        if stderr != 0 && stderr == STDERR.load(Relaxed) {
-            os::write(libc::STDERR_FILENO, text.written());
+        let was = STDERR.load(Relaxed);
+        let is_stderr = |file: &i32| was != 0 && os::identity(*file) == was;
+        if let Some(file) = [libc::STDERR_FILENO, KEPT.load(Relaxed)].into_iter().find(is_stderr) {
+            os::write(file, text.written());
         }
     } else {
         // SAFETY: `prepare` stored a path that ends in NUL, in pages that are never given back.

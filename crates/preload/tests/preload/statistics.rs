@@ -79,6 +79,33 @@ fn calls_bytes_and_call_sites_go_where_they_are_wanted() {
     check(&std::fs::read_to_string(directory.path().join("counts")).expect("the counts"));
 }
 
+/// As all of coreutils do, to learn whether what they wrote arrived; and a daemon, in whose stderr's place
+/// is another file by then.
+#[test]
+fn a_program_that_closes_stderr_prints_there_and_nowhere_else() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = directory.path().join("closes.c");
+    std::fs::write(
+        &source,
+        "#include <fcntl.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+         static char from[1000], to[1000];\nstatic volatile size_t n = 1000;\nstatic const char *other;\n\
+         static void last(void) { fclose(stderr); if (other) open(other, O_WRONLY | O_CREAT, 0600); }\n\
+         int main(int count, char **arguments) {\n  if (count > 1) other = arguments[1];\n  \
+         atexit(last);\n  memcpy(to, from, n);\n  return 0;\n}\n",
+    )
+    .expect("written");
+    let program = directory.path().join("closes");
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
+    assert!(compiler.status().expect("a C compiler").success());
+    let told = text(&run(preloaded(&program).env("CACHEWISE_STATS", "1")).stderr);
+    assert_eq!(row(&told, "copy", "512..1K"), Some((1, 1000)), "{told}");
+    let other = directory.path().join("other");
+    let told = run(preloaded(&program).env("CACHEWISE_STATS", "1").arg(&other));
+    assert!(text(&told.stderr).contains("calls of process"), "stderr is a pipe, kept");
+    assert_eq!(std::fs::read(&other).expect("made").len(), 0);
+}
+
 /// A server that calls itself something else (`redis-server *:6379`), and one at a fixed address:
 /// what is printed is what `addr2line` takes.
 #[test]
