@@ -12,6 +12,9 @@ use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
 use std::path::{Path, PathBuf};
 
+/// What stands in a kernel's place where the library's own paths serve.
+const INLINED: &str = "inlined";
+
 /// One call to be explained.
 struct Explain {
     op: Operation,
@@ -57,10 +60,13 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
         text.push_str("  the C library's own routine: no kernel was shown to be faster\n");
     }
     text.push_str(&format!("decided by: {who}\n"));
+    if let (None, Some(why)) = (&args.profile, silent(args, &kernel)) {
+        text.push_str(&format!("  {why}\n"));
+    }
     if let Some(entry) = entry(args)? {
         text.push_str(&format!("entry: {entry}\n"));
     }
-    let small = (args.size as u64) < FIRST_SIZE || kernel == "inlined";
+    let small = (args.size as u64) < FIRST_SIZE || kernel == INLINED;
     // No line of a profile decides this size, but its record has the race of entries.
     let in_force = || profile_in_force().filter(|_| small).map(Path::to_owned);
     let path = path.or_else(in_force);
@@ -113,6 +119,18 @@ fn decided(args: &Explain) -> anyhow::Result<Decision> {
         _ => None,
     };
     Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))
+}
+
+/// Why the profile in force has not decided, where one is.
+fn silent(args: &Explain, kernel: &str) -> Option<String> {
+    let source = cachewise::profile_source();
+    let computed = |source: &Source| matches!(source, Source::Computed);
+    let found = decision(args.op, args.reuse, args.size as u64).source;
+    if kernel == INLINED || computed(&source) || !computed(&found) {
+        return None;
+    }
+    let hint = args.reuse.name();
+    Some(format!("{source} says nothing about {} with reuse {hint}", args.op))
 }
 
 /// The entry of calls without a hint: the profile's, else the one that is in use.

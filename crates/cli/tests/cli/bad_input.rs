@@ -244,6 +244,27 @@ fn explain_with(profile: &Path) -> Output {
 }
 
 #[test]
+fn what_a_profile_says_nothing_about_is_said_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("p.profile");
+    std::fs::write(&path, profile_text()).expect("written");
+    let told = |hint: &str| {
+        let mut command = program();
+        command.args(["explain", "--op", "copy", "--size", "4K", "--reuse", hint]);
+        let output = command.env("CACHEWISE_PROFILE", &path).output().expect("it starts");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let (decided, silent) = (told("unknown"), told("never"));
+    assert!(decided.contains("p.profile (CACHEWISE_PROFILE)\n"), "{decided}");
+    assert!(!decided.contains("says nothing"), "{decided}");
+    assert!(silent.contains("decided by: defaults computed"), "{silent}");
+    assert!(
+        silent.contains("p.profile (CACHEWISE_PROFILE) says nothing about copy with reuse never\n"),
+        "{silent}"
+    );
+}
+
+#[test]
 fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     let directory = tempfile::tempdir().expect("a directory");
     let good = profile_text();
