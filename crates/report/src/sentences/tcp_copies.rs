@@ -2,25 +2,27 @@
 
 use super::*;
 
-/// The sentences that rows amount to. Pure.
+/// The sentences that rows amount to: each way over what its rows are compared with.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    TCP_WAYS[1..].iter().filter_map(|name| way(rows, name)).collect()
+    let others = rows.iter().filter(|row| row.candidate != row.reference);
+    groups(others, |row: &Row| (row.candidate.clone(), row.reference.clone()))
+        .into_iter()
+        .filter_map(|((name, reference), of_way)| way(&of_way, &name, &reference))
+        .collect()
 }
 
 /// One way against its reference, over all sizes.
-fn way(rows: &[Row], name: &str) -> Option<String> {
-    // A mapped message has the sender of a pinned one: beside it the receiver alone differs.
-    let reference = if name == TCP_WAYS[2] { TCP_WAYS[1] } else { TCP };
-    let mut pairs: Vec<(&Row, PairedRatio)> = by_cell(rows)
-        .into_iter()
-        .filter_map(|(_, of_cell)| {
-            let row = named(&of_cell, name)?;
-            Some((row, versus(row, named(&of_cell, reference)?)))
-        })
-        .collect();
+fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
+    let mut pairs: Vec<(&Row, PairedRatio)> =
+        of_way.iter().filter_map(|row| Some((*row, row.ratio?))).collect();
     pairs.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
     let ((least, low), (most, high)) = (pairs.first()?, pairs.last()?);
-    let reference = if reference == TCP { "write and read" } else { reference };
+    let of_plain = reference == TCP;
+    let reference = match reference {
+        TCP => "write and read",
+        pinned if pinned == TCP_WAYS[1] => "read, both from a sender with MSG_ZEROCOPY",
+        other => other,
+    };
     let head = format!(
         "{name} over {reference}, CPU time of both ends: {:.2} times at {} to {:.2} at {}",
         low.median,
@@ -38,7 +40,7 @@ fn way(rows: &[Row], name: &str) -> Option<String> {
             "only {:.0} % of the bytes were mapped at one size, the rest was copied",
             part * 100.0
         )),
-        (None, Some(part)) => Some(format!(
+        (_, Some(part)) if of_plain => Some(format!(
             "the kernel says that it copied in {:.0} % of the sends, as it does on the loopback device. \
              This is what pinned pages and completions cost beside the copy; it says nothing of a \
              network card",
@@ -77,6 +79,13 @@ mod tests {
     fn message(size: usize, nth: usize, ns: f64, extra: &[(&str, f64)]) -> Row {
         let mut row = row(CellKey::new("copy", size, TCP_MESSAGE), TCP_WAYS[nth], TCP, ns);
         row.extra.extend(extra.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+        over(100.0, row)
+    }
+
+    /// With the ratio to a reference of that time.
+    fn over(reference_ns: f64, mut row: Row) -> Row {
+        let reference = vec![reference_ns; row.operation_ns.len()];
+        row.ratio = Some(PairedRatio::new(&row.operation_ns, &reference, 0));
         row
     }
 
@@ -90,7 +99,7 @@ mod tests {
         ]);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("MSG_ZEROCOPY over write and read, CPU time"), "{said:?}");
-        assert!(said[0].contains("at 16 KiB to") && said[0].contains("at 1 MiB"), "{said:?}");
+        assert!(said[0].contains("1.20 times at 16 KiB to 2.00 at 1 MiB"), "{said:?}");
         assert!(
             said[0].contains("no verdict, the kernel says that it copied in 100 %"),
             "{said:?}"
@@ -106,20 +115,33 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_mapped_is_a_mapping() {
-        // Its sender is copied too; that is its reference's affair.
+    fn mapping_is_compared_with_what_its_rows_are_compared_with() {
+        // Both have the same sender, which copies; that is not what is compared.
         let at = |mapped: f64| {
+            let cell = CellKey::new("copy", 1 << 20, TCP_PINNED_MESSAGE);
+            let mut row = row(cell, TCP_WAYS[2], TCP_WAYS[1], 50.0);
+            row.extra = [(BYTES_MAPPED, mapped), (SENDS_COPIED, 1.0)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into();
             let sender = message(1 << 20, 1, 100.0, &[(SENDS_COPIED, 1.0)]);
-            let row = message(1 << 20, 2, 50.0, &[(BYTES_MAPPED, mapped), (SENDS_COPIED, 1.0)]);
-            verdicts(&[sender, row]).remove(0)
+            verdicts(&[sender, over(100.0, row)]).remove(1)
         };
         let (all, some) = (at(1.0), at(0.25));
-        assert!(all.starts_with("TCP_ZEROCOPY_RECEIVE over MSG_ZEROCOPY"), "{all}");
+        assert!(
+            all.starts_with("TCP_ZEROCOPY_RECEIVE over read, both from a sender with MSG_ZEROCOPY"),
+            "{all}"
+        );
+        assert!(all.contains("0.50 times at 1 MiB"), "{all}");
         assert!(
             all.contains("less in 1 of 1 size") && all.contains("every byte was mapped"),
             "{all}"
         );
         assert!(some.contains("no verdict, only 25 % of the bytes were mapped"), "{some}");
+        // Old records have it beside write and read, whose sender does not pin.
+        let old = message(1 << 20, 2, 150.0, &[(BYTES_MAPPED, 1.0), (SENDS_COPIED, 1.0)]);
+        let old = verdicts(&[old]).remove(0);
+        assert!(old.starts_with("TCP_ZEROCOPY_RECEIVE over write and read"), "{old}");
+        assert!(old.contains("no verdict, the kernel says that it copied"), "{old}");
     }
 
     #[test]
