@@ -39,21 +39,29 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// The programs that cargo says it made (`--message-format json`), by target.
 pub fn programs(told: &[u8]) -> BTreeMap<String, PathBuf> {
-    made(told, |message| message["executable"].as_str())
+    made(told, |message| message["executable"].as_str().map(PathBuf::from))
 }
 
 /// The libraries for other Rust code that it says it made.
 pub fn libraries(told: &[u8]) -> BTreeMap<String, PathBuf> {
+    files(told, ".rlib")
+}
+
+/// The files with that ending that it says it made.
+pub fn files(told: &[u8], ending: &str) -> BTreeMap<String, PathBuf> {
     made(told, |message| {
         let mut files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());
-        files.find(|file| file.ends_with(".rlib"))
+        files.find(|file| file.ends_with(ending)).map(PathBuf::from)
     })
 }
 
-fn made(told: &[u8], file: fn(&serde_json::Value) -> Option<&str>) -> BTreeMap<String, PathBuf> {
+fn made(
+    told: &[u8],
+    file: impl Fn(&serde_json::Value) -> Option<PathBuf>,
+) -> BTreeMap<String, PathBuf> {
     let of_line = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some((message["target"]["name"].as_str()?.to_owned(), file(&message)?.into()))
+        Some((message["target"]["name"].as_str()?.to_owned(), file(&message)?))
     };
     text(told).lines().filter_map(of_line).collect()
 }

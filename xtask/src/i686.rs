@@ -1,8 +1,9 @@
-//! 32-bit x86, the documents' own CPUs: their routines under the kernels' tests, run on this machine.
+//! 32-bit x86, the documents' own CPUs: their routines under the kernels' tests, and the C interface under a
+//! C program that calls all of it, run on this machine.
 
 use crate::ci::Ended;
 use crate::command;
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
 use std::path::Path;
 use std::process::Command;
 
@@ -34,5 +35,43 @@ pub fn run() -> Result<Ended> {
     }
     let arguments = ["test", "-p", "cachewise-kernels", "--features", "lab", "--target", TARGET];
     command::run(&mut command::cargo(&arguments))?;
+    c_program()?;
     Ok(Ended::Passed)
+}
+
+/// Linked with the shared and with the static library.
+fn c_program() -> Result<()> {
+    let arguments =
+        ["build", "-p", "cachewise-capi", "--target", TARGET, "--message-format", "json"];
+    let told = command::output(&mut command::cargo(&arguments))?.stdout;
+    let directory = tempfile::tempdir()?;
+    // The shared library is found by its soname.
+    for (ending, name) in [(".so", "libcachewise.so.0"), (".a", "libcachewise.a")] {
+        let made = command::files(&told, ending);
+        let made = made.get("cachewise_c").with_context(|| format!("no library in {ending}"))?;
+        let library = directory.path().join(name);
+        std::fs::copy(made, &library)?;
+        let package = command::root().join("crates/capi");
+        let program = directory.path().join("contract");
+        let mut compiler = Command::new("cc");
+        compiler.args([
+            "-m32",
+            "-std=c89",
+            "-pedantic",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-O2",
+            "-I",
+        ]);
+        compiler.arg(package.join("include")).arg("-o").arg(&program);
+        compiler.arg(package.join("tests/c/contract.c")).arg(&library);
+        command::run(compiler.arg(format!("-Wl,-rpath,{}", directory.path().display())))?;
+        let mut contract = Command::new(&program);
+        contract.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
+        let said = command::output(contract.env_remove("CACHEWISE_PROFILE"))?;
+        let [out, err] = [&said.stdout, &said.stderr].map(|bytes| command::text(bytes));
+        ensure!(out == "contract kept\n" && err.is_empty(), "{ending}: {out}{err}");
+    }
+    Ok(())
 }

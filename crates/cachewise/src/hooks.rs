@@ -16,7 +16,9 @@ use crate::reuse::Reuse;
 use crate::source;
 use cachewise_kernels::table::{CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Operation, StoreKind, TABLE};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::AtomicPtr;
+#[cfg(target_arch = "x86_64")]
+use core::sync::atomic::Ordering;
 
 /// What large calls jump to, in the order of [`OPERATIONS`].
 #[derive(Clone, Copy, Debug)]

@@ -148,7 +148,7 @@ impl File {
     }
 
     /// Its device and number.
-    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+    pub(crate) fn identity(&self) -> Option<(libc::dev_t, libc::ino_t)> {
         let mut status = core::mem::MaybeUninit::<libc::stat>::zeroed();
         // SAFETY: `status` is writable for a stat.
         if unsafe { libc::fstat(self.0, status.as_mut_ptr()) } != 0 {

@@ -50,7 +50,7 @@ pub(crate) fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, Errno> {
 }
 
 /// Does nothing for so many nanoseconds, or until a signal comes.
-pub(crate) fn pause(nanoseconds: i64) {
+pub(crate) fn pause(nanoseconds: core::ffi::c_long) {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     // SAFETY: `pause` is readable; what is left of it is not asked for.
     unsafe { libc::syscall(libc::SYS_nanosleep, &pause, 0) };

@@ -5,8 +5,12 @@
 //! `--hash-style= gnu`), the only one that distributions still write everywhere. An object without
 //! it is passed over.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_int, c_ulong, c_void};
 use core::ptr::null_mut;
+#[cfg(target_pointer_width = "32")]
+use libc::{Elf32_Phdr as Header, Elf32_Sym as Symbol};
+#[cfg(target_pointer_width = "64")]
+use libc::{Elf64_Phdr as Header, Elf64_Sym as Symbol};
 
 /// The addresses of these functions' next definitions behind the object that `own` lies in; from
 /// the first object on where there is none behind. All or nothing.
@@ -64,12 +68,12 @@ unsafe extern "C" fn visit<const N: usize>(
 /// What the dynamic linker tells of an object.
 struct Object<'i> {
     base: usize,
-    headers: &'i [libc::Elf64_Phdr],
+    headers: &'i [Header],
 }
 
 impl<'i> Object<'i> {
     fn new(info: &'i libc::dl_phdr_info) -> Object<'i> {
-        let headers: &[libc::Elf64_Phdr] = if info.dlpi_phdr.is_null() {
+        let headers: &[Header] = if info.dlpi_phdr.is_null() {
             &[]
         } else {
             // SAFETY: that many program headers, for as long as the object is loaded.
@@ -80,31 +84,30 @@ impl<'i> Object<'i> {
         Object { base: info.dlpi_addr as usize, headers }
     }
 
-    fn start(&self, header: &libc::Elf64_Phdr) -> usize {
+    fn start(&self, header: &Header) -> usize {
         self.base.wrapping_add(header.p_vaddr as usize)
     }
 
     /// Whether so many bytes from an address on are loaded with this object.
     fn holds(&self, address: usize, bytes: usize) -> bool {
         self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD).any(|header| {
-            let offset = address.wrapping_sub(self.start(header)) as u64;
-            offset.checked_add(bytes as u64).is_some_and(|end| end <= header.p_memsz)
+            let offset = address.wrapping_sub(self.start(header));
+            offset.checked_add(bytes).is_some_and(|end| end <= header.p_memsz as usize)
         })
     }
 
     fn symbols(&self) -> Option<Symbols<'_>> {
         /// Tags of the dynamic section.
-        const STRTAB: u64 = 5;
-        const SYMTAB: u64 = 6;
-        const GNU_HASH: u64 = 0x6fff_fef5;
-        const VERSYM: u64 = 0x6fff_fff0;
+        const STRTAB: usize = 5;
+        const SYMTAB: usize = 6;
+        const GNU_HASH: usize = 0x6fff_fef5;
+        const VERSYM: usize = 0x6fff_fff0;
         let dynamic = self.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
         let (mut strings, mut table, mut hash, mut versions) = (0, 0, 0, 0);
-        for at in 0..dynamic.p_memsz as usize / size_of::<[u64; 2]>() {
+        for at in 0..dynamic.p_memsz as usize / size_of::<[usize; 2]>() {
             let [tag, value] =
-                self.read::<[u64; 2]>(self.start(dynamic) + at * size_of::<[u64; 2]>())?;
+                self.read::<[usize; 2]>(self.start(dynamic) + at * size_of::<[usize; 2]>())?;
             // glibc adds the base when it loads an object, musl and the vDSO do not.
-            let value = value as usize;
             let value = if value < self.base { value + self.base } else { value };
             match tag {
                 0 => break,
@@ -144,9 +147,6 @@ struct Symbols<'o> {
     versions: usize,
 }
 
-/// `Elf64_Sym`, as three words: name, info, other and section; value; size.
-type Symbol = [u64; 3];
-
 impl Symbols<'_> {
     /// The function of that name, of the version that a program gets that is linked today.
     fn find(&self, name: &CStr) -> Option<*mut ()> {
@@ -156,7 +156,7 @@ impl Symbols<'_> {
             .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
         let [buckets, first, bloom_words, _] = self.object.read::<[u32; 4]>(self.hash)?;
         let bloom = self.hash + size_of::<[u32; 4]>();
-        let bucket = bloom + bloom_words as usize * size_of::<u64>();
+        let bucket = bloom + bloom_words as usize * size_of::<usize>();
         let chain = bucket + buckets as usize * size_of::<u32>();
         let word =
             |start: usize, at: u32| self.object.read::<u32>(start + at as usize * size_of::<u32>());
@@ -181,19 +181,9 @@ impl Symbols<'_> {
         const GLOBAL: u8 = 1;
         const WEAK: u8 = 2;
         let place = self.table + at as usize * size_of::<Symbol>();
-        let [first, value, _] = self.object.read::<Symbol>(place)?;
-        let first = first.to_le_bytes();
-        let [n0, n1, n2, n3, info, _, s0, s1] = if cfg!(target_endian = "little") {
-            first
-        } else {
-            // The four fields stand in this order in memory, whatever the byte order.
-            let mut swapped = first;
-            swapped.reverse();
-            swapped
-        };
-        let (offset, section) =
-            (u32::from_ne_bytes([n0, n1, n2, n3]), u16::from_ne_bytes([s0, s1]));
-        if section == 0 || !matches!(info >> 4, GLOBAL | WEAK) || !self.is_named(offset, name) {
+        let Symbol { st_name, st_info: info, st_shndx: section, st_value: value, .. } =
+            self.object.read::<Symbol>(place)?;
+        if section == 0 || !matches!(info >> 4, GLOBAL | WEAK) || !self.is_named(st_name, name) {
             return None;
         }
         // Bit 15: a version for programs that were linked long ago (symbol versioning, LSB 11.7.2).
@@ -229,15 +219,16 @@ impl Symbols<'_> {
 /// # Safety
 /// `resolver` is the address of one, in an object that has been relocated.
 unsafe fn resolve(resolver: usize) -> *mut () {
-    // What glibc passes: nothing on x86-64, the hardware capabilities elsewhere, with a marked
-    // argument block on Arm (sysdeps/*/dl-irel.h).
-    type Resolver = unsafe extern "C" fn(u64, *const [u64; 3]) -> *mut ();
+    // What glibc passes: nothing on x86, the hardware capabilities elsewhere, with a marked argument
+    // block on Arm (sysdeps/*/dl-irel.h).
+    type Resolver = unsafe extern "C" fn(c_ulong, *const [c_ulong; 3]) -> *mut ();
+    const MARK: c_ulong = 1 << (c_ulong::BITS - 2);
     // SAFETY: always callable; reads the auxiliary vector.
     let first = unsafe { libc::getauxval(libc::AT_HWCAP) };
     // SAFETY: as above.
     let second = unsafe { libc::getauxval(libc::AT_HWCAP2) };
-    let marked = if cfg!(target_arch = "aarch64") { first | 1 << 62 } else { first };
-    let arguments = [size_of::<[u64; 3]>() as u64, first, second];
+    let marked = if cfg!(target_arch = "aarch64") { first | MARK } else { first };
+    let arguments = [size_of::<[c_ulong; 3]>() as c_ulong, first, second];
     // SAFETY: the caller's promise; a function ignores arguments that it does not have.
     let resolver = unsafe { core::mem::transmute::<usize, Resolver>(resolver) };
     // SAFETY: as above.
