@@ -24,27 +24,27 @@ pub struct Cli {
 pub enum Verb {
     /// Measure this machine, decide, and write the profile the library follows
     Tune(Tune),
-    /// Are this machine's memcpy settings right? And: what it is, what will disturb measurements, the fix
+    /// Say whether this machine's memcpy settings are right, and what would disturb measurements here
     Doctor(Doctor),
-    /// Every kernel, entry or experiment by name, with its aliases and a line of meaning
+    /// List kernels, entries or experiments: name, aliases, one line of meaning
     List(List),
     /// Run one experiment
     Run(Run),
-    /// The decision for one call, or for one program's call sites, and the figures behind it
+    /// Show the decision for one call, or for a program's call sites, and the figures behind it
     Explain(Explain),
-    /// The decisions in other forms
+    /// Print the decisions in another form: GLIBC_TUNABLES, profile, C header, JSON
     Export(Export),
-    /// Redraw records: tables, plots, one self-contained page, or parts of Markdown files
+    /// Draw records again: tables, plots, a self-contained page, or parts of Markdown files
     Report(Report),
-    /// What a newer record of the same measurement says: faster, slower, cannot tell
+    /// Compare two records of the same measurement: faster, slower or cannot tell
     Compare(Compare),
-    /// Completions for a shell, on stdout
+    /// Print completions for a shell
     Completions(Completions),
-    /// The manual page, on stdout or one file per verb
+    /// Print the manual page, or write one file per verb
     Man(Man),
-    /// Run a program on the library, by preload
+    /// Run a program with the preload libraries: its calls follow the profile
     Exec(Exec),
-    /// Run a program to find out which way the large calls of each of its call sites should go
+    /// Run a program and find out which stores each of its call sites should use for large calls
     Learn(Learn),
     /// Forget what was learned of a program
     Forget(Forget),
@@ -286,7 +286,7 @@ pub struct Compare {
     pub old: PathBuf,
     /// The record in question
     pub new: PathBuf,
-    /// Differences up to this many per cent are of no interest
+    /// Differences up to this many per cent count as unchanged
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5")]
     pub margin: f64,
     /// Compare although the records come from different machines
@@ -339,7 +339,7 @@ pub struct Exec {
     /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
-    /// The profile to follow [default: the library's own order of trust]
+    /// The profile to follow [default: the one that `doctor` names]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Serve its large blocks from a pool of prezeroed pages of this size at most
@@ -360,7 +360,7 @@ pub struct Exec {
     /// Follow the profile only, whatever was learned of the program
     #[arg(long, conflicts_with = "name")]
     pub unlearned: bool,
-    /// The program and its arguments; its exit status becomes ours
+    /// The program and its arguments; its exit status becomes that of this command
     #[arg(
         value_name = "PROGRAM",
         required = true,
@@ -401,7 +401,7 @@ pub struct Learn {
     /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
-    /// The profile to start from [default: the library's own order of trust]
+    /// The profile to start from [default: the one that `doctor` names]
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Keep what is learned under this name [default: the program's file name, links followed]

@@ -32,7 +32,7 @@ fn place(bytes: &[u8], directory: &Path, name: &str) -> anyhow::Result<PathBuf> 
     let made = fs::DirBuilder::new().recursive(true).mode(0o755).create(directory);
     made.with_context(|| directory.display().to_string())?;
     let of = fs::metadata(directory).with_context(|| directory.display().to_string())?;
-    // Whoever can write there could have another library loaded into the user's programs.
+    // A user who can write there could have another library loaded into the user's programs.
     if of.uid() != rustix::process::geteuid().as_raw() || of.mode() & 0o022 != 0 {
         bail!(
             "{}: found a directory that others can write to, accepted one of this user's alone",

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             if output::is_closed_pipe(&error) {
-                // Whoever read us has seen enough.
+                // The reader of our output has seen enough.
                 return ExitCode::from(status::OK);
             }
             output::tell(&format!("cachewise: {error:#}"));

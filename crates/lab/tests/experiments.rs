@@ -145,7 +145,7 @@ fn pages_are_cleared_counted_and_judged() {
         assert_eq!(row.extra["loops"], 1.6e6 / pages, "the seed's runs zero 1.6 million pages");
         assert_eq!(row.reader_ns.len(), row.operation_ns.len());
     }
-    assert!(outcome.verdicts[0].starts_with("Seed 000.12"), "{:?}", outcome.verdicts);
+    assert!(outcome.verdicts[0].starts_with("Vlasenko 2004 (000.12)"), "{:?}", outcome.verdicts);
     assert!(
         outcome.verdicts[0].contains("at 32 KiB") && outcome.verdicts[0].contains("at 320 KiB")
     );

@@ -55,7 +55,7 @@ fn table(key: &CellKey, mut rows: Vec<&Row>) -> Table {
     let reference = rows.first().map_or("", |row| row.reference.as_str());
     let volume = if in_memory { "4.096e8" } else { "4.096e9" };
     table.remarks.push(format!(
-        "ratio: time over {reference}'s in the same rounds{}; us: time for {volume} bytes (seed 002.3)",
+        "ratio: time over {reference}'s in the same rounds{}; us: time for {volume} bytes (002.3)",
         if parts { ", of the sum" } else { "" }
     ));
     table.remarks.extend(rows.iter().find_map(|row| residency(row)));

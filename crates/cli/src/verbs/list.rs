@@ -23,7 +23,7 @@ pub fn run(args: &List) -> anyhow::Result<u8> {
         }
         Listing::Entries => entries(args)?,
         Listing::Experiments => {
-            let mut table = Table::new("", &["name", "seed items", "question"]);
+            let mut table = Table::new("", &["name", "answers", "question"]);
             for experiment in experiments::ALL {
                 table.push(vec![
                     experiment.name.to_owned(),
@@ -31,6 +31,9 @@ pub fn run(args: &List) -> anyhow::Result<u8> {
                     experiment.about.to_owned(),
                 ]);
             }
+            table
+                .remarks
+                .push("answers: items of the source documents, in docs/checklist.md".to_owned());
             if args.format == Form::Json {
                 let lines = experiments::ALL.iter().map(|experiment| {
                     serde_json::json!({

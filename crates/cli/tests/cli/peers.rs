@@ -151,7 +151,7 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Which of them is the machine's business, and so is whether operands stay where they were put.
-    let found = ["leave", "nothing to tell apart"].iter().any(|part| said.contains(part));
+    let found = ["leave", "nothing to compare"].iter().any(|part| said.contains(part));
     let verdict = said.starts_with("copy of 128 KiB: ") && found;
     assert!(verdict || said.starts_with("Withheld: "), "{said}");
     let record = record::read(&written).expect("a whole record");

@@ -92,7 +92,7 @@ pub struct Setting<'s, 'r> {
 pub const ALL: &[Experiment] = &[
     Experiment {
         name: "copy-matrix",
-        about: "every copy kernel at every residency, in seed 002's columns, beside libc",
+        about: "every copy kernel and libc at every residency, in the columns of 2007",
         seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
         operations: &[Operation::Copy, Operation::Move, Operation::CopyPages],
         classic: "",
@@ -101,7 +101,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "zero-matrix",
-        about: "every zero and fill kernel at every residency, beside libc",
+        about: "every zero and fill kernel and libc at every residency",
         seeds: &["000.1-6", "002.13", "003.2"],
         operations: &[Operation::Zero, Operation::Fill, Operation::ZeroPages],
         classic: "",
@@ -110,7 +110,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "compare-matrix",
-        about: "every compare and equal kernel on equal buffers at every residency, beside libc",
+        about: "every compare and equal kernel and libc on equal buffers, at every residency",
         seeds: &["004.1-5"],
         operations: &[Operation::Compare, Operation::Equal],
         classic: "",
@@ -119,7 +119,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "whole-cost",
-        about: "copy, zero and fill with the reader of the destination and the bystander they evict",
+        about: "copy, zero and fill, with their reader and with a bystander whose lines they evict",
         seeds: &["000.11", "001.1-6"],
         operations: &[Operation::Copy, Operation::Zero, Operation::Fill],
         classic: "",
@@ -128,7 +128,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "roofline",
-        about: "what this machine can read, write, write non-temporally and copy, per level",
+        about: "how fast each level can be read, written, written non-temporally and copied",
         seeds: &["002.15"],
         operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
         classic: "",
@@ -137,7 +137,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "hints",
-        about: "do the reuse hints keep their promise: soon for the reader, never for the bystander",
+        about: "does the hint soon help the reader, and the hint never the bystander?",
         seeds: &["000.14", "001.6"],
         operations: hints::OPERATIONS,
         classic: "",
@@ -146,7 +146,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "peers",
-        about: "the library beside libc and other libraries, by size and as programs call them",
+        about: "the library, libc and other libraries, by size and with the sizes programs use",
         seeds: &["002.16"],
         operations: operations_with_peers(),
         classic: "",
@@ -155,7 +155,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "parallel",
-        about: "large copies and zeroing by several threads, made for the call or kept in a pool",
+        about: "large copies and zeroing by several threads, started for the call or kept waiting",
         seeds: &[],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "",
@@ -164,7 +164,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "page-clear",
-        about: "pages cleared, touched and read again, at the seed's buffers and this machine's",
+        about: "pages zeroed, touched and read again: buffers of 2004, and of this machine's caches",
         seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
         operations: &[Operation::Zero],
         classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
@@ -173,7 +173,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "page-copy",
-        about: "a fork's pages copied and used, beside the kernel's own fork and 2 MiB pages",
+        about: "the pages that a fork copies, and their use; a real fork, and 2 MiB pages, beside it",
         seeds: &["000.4", "000.8-13", "000.15"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
@@ -182,7 +182,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "reuse-map",
-        about: "non-temporal against ordinary stores by touched fraction, delay and size",
+        about: "non-temporal against temporal stores, by size and by how much is read and when",
         seeds: &["000.14", "001.6"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred",
@@ -191,7 +191,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "cached-target",
-        about: "non-temporal stores to a small cached target, prefetchnta by residency",
+        about: "non-temporal stores to a small target that is cached; prefetchnta by residency",
         seeds: &["001.2-5", "002.9"],
         operations: &[Operation::Copy],
         classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
@@ -200,7 +200,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "receive",
-        about: "a device's ring to a user's buffer and back by six policies, beside real TCP",
+        about: "copies from a device's ring to a user's buffer and back, by policy; real TCP beside them",
         seeds: &["001.1", "001.6-8", "002.14"],
         operations: &[Operation::Copy],
         classic: "bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k",
@@ -209,7 +209,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "tcp-copies",
-        about: "messages over TCP's loopback: read, MSG_ZEROCOPY, TCP_ZEROCOPY_RECEIVE and io_uring",
+        about: "TCP over loopback: read, MSG_ZEROCOPY, TCP_ZEROCOPY_RECEIVE and io_uring",
         seeds: &["001.7"],
         operations: &[Operation::Copy],
         classic: "messages of 4k and 256k",
@@ -218,16 +218,16 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "read-batch",
-        about: "how many bytes to read before writing: grouping and block size, prefetcher on",
+        about: "how many bytes to read before writing them: loads before stores, block prefetch",
         seeds: &["002.4", "002.7", "002.8", "002.10"],
         operations: &[Operation::Copy],
-        classic: "the period's kernels (movdqa 1+1 and 8+8, Dillon's, movntq and movnti behind block prefetch), in L1, in L2 and uncached",
+        classic: "the kernels of 2007 (movdqa one by one and 8 by 8, Dillon's, movntq and movnti with block prefetch), in L1, in L2 and uncached",
         figures: read_batch::figures,
         run: read_batch::run,
     },
     Experiment {
         name: "aliasing",
-        about: "4 KiB aliasing of destination and source; 4 KiB against 2 MiB pages",
+        about: "source and destination nearly equal modulo 4 KiB; 4 KiB against 2 MiB pages",
         seeds: &["002.11"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "",
@@ -236,7 +236,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "page-colour",
-        about: "zeroing pages that compete for the same sets of a cache, by physical address (as root)",
+        about: "zeroing pages that compete for the same cache sets, by physical address (as root)",
         seeds: &["002.11"],
         operations: &[Operation::Zero],
         classic: "",
@@ -245,7 +245,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "values",
-        about: "zeros, ones, random bytes and denormals; zeros over zeros and over others",
+        about: "does the value copied or stored matter: zeros, ones, random bytes, denormals",
         seeds: &["002.12"],
         operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
         classic: "",
@@ -254,7 +254,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "twins",
-        about: "one copying loop with and without alignment, prefetch, and a store to somewhere else",
+        about: "one copy loop with and without alignment, prefetch, and a store to another place",
         seeds: &["000.6", "002.7"],
         operations: &[Operation::Copy],
         classic: "",
@@ -263,7 +263,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "sticky",
-        about: "calls in a row after temporal and non-temporal stores: how many until they are as fast",
+        about: "how many calls until a routine is fast again after non-temporal stores to its destination",
         seeds: &["001.2"],
         operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
         classic: "",
@@ -272,7 +272,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "vector-state",
-        about: "saving and restoring registers, and from how many bytes on a vector kernel pays for it",
+        about: "cost of saving vector registers; from how many bytes on a vector kernel pays for it",
         seeds: &["002.17", "004.3", "004.4"],
         operations: &[Operation::Copy, Operation::Zero, Operation::Compare],
         classic: "",
@@ -281,16 +281,16 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "compare-latency",
-        about: "comparisons by length and first difference; pages as ksmd compares them; single calls",
+        about: "comparisons by length and first difference; pages of idle guests; single calls",
         seeds: &["004.5", "004.6", "004.7", "004.8", "004.9"],
         operations: &[Operation::Compare, Operation::Equal],
-        classic: "whole pages, integers against vectors with and without 64 bytes looked at first, histograms to 1000 and 5000 ns, three launches",
+        classic: "whole pages; integers against vectors with and without a pre-check of 64 bytes; histograms to 1000 and 5000 ns; three launches",
         figures: compare_latency::figures,
         run: compare_latency::run,
     },
     Experiment {
         name: "page-compare",
-        about: "pages compared by one who has to save the vector registers first; with a check before",
+        about: "pages compared where vector registers have to be saved first, as in a kernel",
         seeds: &["004.3", "004.5", "004.6", "004.8"],
         operations: &[Operation::Compare],
         classic: "",
@@ -299,7 +299,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "extent",
-        about: "zeroing and copying as one large call, by 2 MiB, by 4 KiB, and by shuffled pages",
+        about: "zeroing and copying in one large call, by 2 MiB, by 4 KiB, in order or shuffled",
         seeds: &["002.7", "003.2"],
         operations: &[Operation::Zero, Operation::Copy],
         classic: "",
@@ -308,7 +308,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "page-fault",
-        about: "zeroed pages by the kernel's fault, ahead of time, by calloc and from the page pool",
+        about: "zeroed pages: by page fault, populated, by calloc, from the page pool",
         seeds: &["003.1-15"],
         operations: &[Operation::Zero],
         classic: "256 MiB once and ten times over, one thread and two",

@@ -111,7 +111,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         .collect();
     let mut left: f64 = cells.iter().map(Cell::weight).sum();
     setting.out.begin(name, left);
-    let free = setting.options.rounds.is_some() || setting.options.classic;
+    let free = setting.options.rounds.is_some();
     let limit = match (free || !setting.options.sizes.is_empty(), setting.options.quick) {
         (true, _) => None,
         (_, true) => Some(QUICK_LIMIT),

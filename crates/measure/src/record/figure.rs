@@ -71,12 +71,14 @@ impl Figure {
         self
     }
 
-    /// Coordinates and states of records of schema 1 by their names of today.
+    /// Titles, coordinates and states of earlier records by their names of today.
     pub(super) fn rename(&mut self) {
         let places = std::iter::once(&mut self.x).chain(&mut self.y).chain(&mut self.panels);
         for name in places.filter(|name| name.as_str() == "contestant") {
             "candidate".clone_into(name);
         }
+        self.title =
+            self.title.replace("Around the cache over through it", "Non-temporal over temporal");
         self.states = State::from(self.states.as_str()).into();
     }
 }

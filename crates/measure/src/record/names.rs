@@ -126,10 +126,14 @@ pub const PREZEROED: &str = "pool prezeroed";
 pub const SCRUB_SETTINGS: &str = "scrubber's settings";
 /// State: the bystander's walk while the scrubber works by those settings.
 pub const BYSTANDER_WALK: &str = "bystander beside the scrubber";
-/// What the other settings are compared with: from order 4 on, down to single pages, around the cache.
-pub const SCRUB_BASE: &str = "start 4, stop 0, around";
-/// The same through the cache.
-pub const SCRUB_THROUGH: &str = "through the cache";
+/// What the other settings are compared with: from order 4 on, down to single pages, by non-temporal
+/// stores.
+pub const SCRUB_BASE: &str = "start 4, stop 0, non-temporal";
+/// The same by temporal stores.
+pub const SCRUB_THROUGH: &str = "temporal";
+/// What earlier records call candidates.
+pub(super) const OLD_CANDIDATES: [(&str, &str); 2] =
+    [("start 4, stop 0, around", SCRUB_BASE), ("through the cache", SCRUB_THROUGH)];
 /// Figure: part of the requests that found zeroed memory.
 pub const HIT_SHARE: &str = "hit_share";
 /// Figure: nanoseconds of the scrubber's CPU per page that the program took.
@@ -178,6 +182,8 @@ pub const COPY_SHARE: &str = "cpu_share_copy_10g";
 pub const BOTH_ENDS: &str = "cpu_share_both_ends_10g";
 /// State: a message over the loopback device, CPU time of both ends.
 pub const TCP_MESSAGE: &str = "message, both ends";
+/// State: the same, its sender with `MSG_ZEROCOPY`.
+pub const TCP_PINNED_MESSAGE: &str = "MSG_ZEROCOPY message, both ends";
 /// Candidates: how it goes.
 pub const TCP_WAYS: [&str; 4] = [TCP, "MSG_ZEROCOPY", "TCP_ZEROCOPY_RECEIVE", "io_uring"];
 /// Figure: part of the zero-copy sends of which the kernel said that it copied them.

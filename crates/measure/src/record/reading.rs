@@ -1,5 +1,6 @@
 //! Reading a record, and saying precisely what is wrong with one.
 
+use super::names::OLD_CANDIDATES;
 use super::{Decisions, End, Figure, Header, Line, Note, Record, Row, SCHEMA_VERSION};
 use crate::PairedRatio;
 use serde::de::DeserializeOwned;
@@ -186,6 +187,11 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
                 // Schema 1 wrote down ratios of times below nothing, which say nothing.
                 row.ratio = row.ratio.filter(PairedRatio::is_sound);
                 row.total_ratio = row.total_ratio.filter(PairedRatio::is_sound);
+                for name in [&mut row.candidate, &mut row.reference] {
+                    if let Some((_, today)) = OLD_CANDIDATES.iter().find(|(old, _)| old == name) {
+                        (*today).clone_into(name);
+                    }
+                }
                 record.rows.push(row);
             }
             Line::Decisions(made) => {

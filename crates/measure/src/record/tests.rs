@@ -178,12 +178,14 @@ fn a_record_of_schema_1_is_read_in_todays_words() {
         .replace("\"x\":\"delay_ns\"", "\"x\":\"contestant\"")
         .replace("\"panels\":[\"state\"]", "\"panels\":[\"contestant\"],\"states\":\"askew\"")
         .replace("\"state\":\"cold\"", "\"state\":\"askew\"")
+        .replace("\"reference\":\"libc\"", "\"reference\":\"start 4, stop 0, around\"")
         .replace("\"low\":1.0", "\"low\":1.5");
     let record = read_text("r", &old).expect("a record");
     let (row, figure) = (&record.rows[0], &record.header.figures[0]);
     assert_eq!((row.candidate.as_str(), &row.cell.state), ("copy.bytes", &State::Misaligned));
     assert_eq!((figure.x.as_str(), figure.panels[0].as_str()), ("candidate", "candidate"));
     assert_eq!(figure.states, "misaligned");
+    assert_eq!(row.reference, "start 4, stop 0, non-temporal");
     assert_eq!(row.ratio, None, "an interval from 1.5 to 1.2 is none");
 }
 

@@ -23,7 +23,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let worst = copies.iter().copied().filter(slower).max_by(|a, b| cost(a).total_cmp(&cost(b)));
     sentences.push(match worst {
         _ if copies.is_empty() => "4 KiB aliasing: cannot tell, no copy was measured".to_owned(),
-        None => "4 KiB aliasing: no offset costs 5 % or more here, as far as can be told".to_owned(),
+        None => "4 KiB aliasing: no offset costs 5 % or more here, as far as was measured".to_owned(),
         Some(row) => format!(
             "4 KiB aliasing costs up to {:.2}x here: {} with the destination {} B above the source modulo 4 KiB, {}{}",
             cost(&row),
@@ -36,7 +36,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     for (candidate, of_it) in groups(copies.iter().copied(), |row: &Row| row.candidate.clone()) {
         let worst = of_it.iter().copied().filter(slower).max_by(|a, b| cost(a).total_cmp(&cost(b)));
         sentences.push(match worst {
-            None => format!("{candidate}: no offset is told from its twin half a page further on"),
+            None => format!(
+                "{candidate}: no offset differs measurably from the one half a page further"
+            ),
             Some(row) => {
                 let mut many: Vec<f64> =
                     of_it.iter().copied().filter(slower).map(|row| axis(row, OFFSET)).collect();
@@ -107,7 +109,7 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
         }
         let level = level.unwrap_or_default();
         sentences.push(match largest {
-            None => format!("{operation}, {level}: 4 KiB and 2 MiB pages cannot be told apart (measured one after the other)"),
+            None => format!("{operation}, {level}: no measurable difference between 4 KiB and 2 MiB pages (measured one after the other)"),
             Some((candidate, ratio, verdict)) => format!(
                 "{operation}, {level}: 4 KiB pages take {} {} than 2 MiB pages at most ({candidate}; measured one after the other)",
                 percent(ratio),
@@ -166,6 +168,6 @@ mod tests {
             "zero, DRAM: 4 KiB pages take 30 % longer than 2 MiB pages at most (libc; measured one after the other)"
         );
         let said = page_verdicts(&[of(4096.0, 100.0), of(2097152.0, 100.01)]);
-        assert!(said[0].contains("cannot be told apart"), "{said:?}");
+        assert!(said[0].contains("no measurable difference"), "{said:?}");
     }
 }

@@ -71,7 +71,7 @@ fn pre_check(pages: &[&Row]) -> String {
             })
             .collect();
         text.push_str(&if told.is_empty() {
-            format!("; {stem}: looking at the first bytes in integer registers makes no difference that can be told")
+            format!("; {stem}: looking at the first bytes in integer registers makes no measurable difference")
         } else {
             format!("; {stem}: best pre-check {} B ({})", best.1, told.join(", "))
         });
@@ -84,7 +84,7 @@ fn distribution(pages: &[&Row]) -> Option<String> {
     let found = |name: &str| row.extra.get(name).copied();
     let [a, b, c] = WITHIN.map(found);
     Some(format!(
-        "Pages that differ do so within 16, 32, 64 bytes in {:.0}, {:.0}, {:.0} % of the cases here; seed 004.6 counted {:.0}, {:.0}, {:.0} %",
+        "Pages that differ do so within 16, 32, 64 bytes in {:.0}, {:.0}, {:.0} % of the cases here; the POWER8 document counted (004.6) {:.0}, {:.0}, {:.0} %",
         a? * 100.0,
         b? * 100.0,
         c? * 100.0,
@@ -140,9 +140,9 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
         {
             let ratio = versus(&with, &without);
             sentences.push(match ratio.verdict(MARGIN) {
-                Verdict::Slower => format!("{operation} of {size} equal B: looking at 64 bytes first costs {} (seed 004.8 saw no downside)", percent(ratio.median)),
+                Verdict::Slower => format!("{operation} of {size} equal B: looking at 64 bytes first costs {} (004.8: \"no downside\")", percent(ratio.median)),
                 Verdict::Faster => format!("{operation} of {size} equal B: looking at 64 bytes first saves {}", percent(ratio.median)),
-                Verdict::CannotTell => format!("{operation} of {size} equal B: looking at 64 bytes first costs nothing that can be told (seed 004.8: still true)"),
+                Verdict::CannotTell => format!("{operation} of {size} equal B: looking at 64 bytes first costs nothing measurable (004.8: still true)"),
             });
         }
     }
@@ -178,7 +178,7 @@ fn below_100(calls: &[&Row]) -> Option<String> {
         "the launches overlap: cannot tell"
     };
     Some(format!(
-        "Calls under 100 ns: compare.gpr64 {:.1} .. {:.1} %, {checked} {:.1} .. {:.1} % over the launches; seed 004.8 claimed more with vectors: {claim}",
+        "Calls under 100 ns: compare.gpr64 {:.1} .. {:.1} %, {checked} {:.1} .. {:.1} % over the launches; 004.8 claimed more with vectors: {claim}",
         a * 100.0,
         b * 100.0,
         c * 100.0,
@@ -220,12 +220,10 @@ fn spikes(calls: &[&Row]) -> Option<String> {
         })
         .collect();
     Some(if found.is_empty() {
-        "The spike near 600 ns that seed 004 could not explain: not here, in any launch of any kernel".to_owned()
+        "The unexplained spike near 600 ns (004.9): not here, in any launch of any kernel"
+            .to_owned()
     } else {
-        format!(
-            "The spike near 600 ns that seed 004 could not explain: here too: {}",
-            found.join("; ")
-        )
+        format!("The unexplained spike near 600 ns (004.9): here too: {}", found.join("; "))
     })
 }
 
@@ -288,7 +286,9 @@ mod tests {
             "{said}"
         );
         let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
-        assert!(pre_check(&same.iter().collect::<Vec<_>>()).contains("makes no difference"));
+        assert!(
+            pre_check(&same.iter().collect::<Vec<_>>()).contains("makes no measurable difference")
+        );
         assert!(pre_check(&[]).contains("cannot tell"));
     }
 
@@ -296,7 +296,9 @@ mod tests {
     fn the_found_distribution_stands_beside_the_seeds() {
         let said = verdicts(&[page("compare.avx2", 1.0)]);
         assert!(
-            said[1].contains("50, 60, 70 % of the cases here; seed 004.6 counted 76, 83, 84 %"),
+            said[1].contains(
+                "50, 60, 70 % of the cases here; the POWER8 document counted (004.6) 76, 83, 84 %"
+            ),
             "{said:?}"
         );
     }

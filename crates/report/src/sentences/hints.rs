@@ -54,7 +54,7 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
     let (lost_soon, lost_never) = (row("beside", "soon")?, row("beside", "never")?);
     if soon_kernel == never_kernel && !soon_kernel.is_empty() {
         return Some(format!(
-            "{what}: soon and never are the same kernel here ({soon_kernel}), nothing to tell apart."
+            "{what}: soon and never are the same kernel here ({soon_kernel}): there is nothing to compare."
         ));
     }
     // What a bystander loses is a difference, and where noise is larger it comes out below nothing.
@@ -65,17 +65,17 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
     let reader = match promise(&read_soon.reader_ns, &read_never.reader_ns) {
         Promise::Kept => "soon leaves the destination cached",
         Promise::Broken => "soon does NOT leave the destination cached",
-        Promise::CannotTell => "whether soon leaves the destination cached cannot be told",
+        Promise::CannotTell => "cannot tell whether soon leaves the destination cached",
     };
     let bystander = match promise(&lost_never.bystander_ns, &lost_soon.bystander_ns) {
         Promise::Kept => "never leaves the bystander cached",
         Promise::Broken => "never does NOT leave the bystander cached",
-        Promise::CannotTell => "whether never leaves the bystander cached cannot be told",
+        Promise::CannotTell => "cannot tell whether never leaves the bystander cached",
     };
     let by = |kernel: &str| if kernel.is_empty() { String::new() } else { format!(" ({kernel})") };
     Some(format!(
-        "{what}: {reader}: its reader takes {} after soon{} and {} after never{}; {bystander}: it \
-         loses {} beside never and {} beside soon.",
+        "{what}: {reader}: its reader takes {} after soon{} and {} after never{}; {bystander}: \
+         the bystander loses {} after never and {} after soon.",
         micros(&read_soon.reader_ns),
         by(soon_kernel),
         micros(&read_never.reader_ns),
@@ -128,8 +128,8 @@ mod tests {
             verdicts(&rows((1000.0, 9000.0), (8000.0, -50.0)), &two),
             [
                 "copy of 1 MiB: soon leaves the destination cached: its reader takes 1.0 us after soon \
-              (copy.avx) and 9.0 us after never (copy.avx.nt); never leaves the bystander cached: it \
-              loses nothing that can be measured beside never and 8.0 us beside soon."
+              (copy.avx) and 9.0 us after never (copy.avx.nt); never leaves the bystander cached: the \
+              bystander loses nothing that can be measured after never and 8.0 us after soon."
             ]
         );
         let told = verdicts(&rows((9.0, 1.0), (1.0, 9.0)), &[]).concat();
@@ -139,7 +139,7 @@ mod tests {
         let same = decided("copy.avx", "copy.avx");
         let told = verdicts(&rows((1.0, 1.0), (1.0, 1.0)), &same).concat();
         assert!(
-            told.ends_with("the same kernel here (copy.avx), nothing to tell apart."),
+            told.ends_with("the same kernel here (copy.avx): there is nothing to compare."),
             "{told}"
         );
         assert!(verdicts(&rows((1.0, 1.0), (1.0, 1.0))[..3], &same).is_empty());

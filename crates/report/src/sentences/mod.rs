@@ -40,34 +40,45 @@ use vector_state::break_even;
 #[must_use]
 pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String> {
     let (sound, withheld) = sound(rows);
-    let mut said = match experiment {
-        "aliasing" => aliasing::verdicts(&sound),
-        "cached-target" => cached_target::verdicts(&sound),
-        "compare-latency" => compare_latency::verdicts(&sound),
-        "extent" => extent::verdicts(&sound),
-        "hints" => hints::verdicts(&sound, decisions),
-        "page-clear" => page_clear::verdicts(&sound),
-        "page-colour" => page_colour::verdicts(&sound),
-        "page-compare" => page_compare::verdicts(&sound),
-        "page-copy" => page_copy::verdicts(&sound),
-        "page-fault" => page_fault::verdicts(&sound),
-        "parallel" => parallel::verdicts(&sound),
-        "peers" => peers::verdicts(&sound),
-        "read-batch" => read_batch::verdicts(&sound),
-        "receive" => receive::verdicts(&sound),
-        "reuse-map" => reuse_map::verdicts(&sound),
-        "sticky" => sticky::verdicts(&sound),
-        "tcp-copies" => tcp_copies::verdicts(&sound),
-        "twins" => twins::verdicts(&sound),
-        "values" => values::verdicts(&sound),
-        "vector-state" => vector_state::verdicts(&sound),
-        _ => return withheld,
-    };
+    let Some(mut said) = own(experiment, &sound, decisions) else { return withheld };
     if said.is_empty() {
         said.push(format!("{experiment}: cannot tell, nothing was measured that can be relied on"));
     }
     said.extend(withheld);
     said
+}
+
+/// Whether an experiment has sentences of its own.
+#[must_use]
+pub fn has(experiment: &str) -> bool {
+    own(experiment, &[], &[]).is_some()
+}
+
+/// The experiment's own sentences, of rows that can be relied on.
+fn own(experiment: &str, sound: &[Row], decisions: &[Decision]) -> Option<Vec<String>> {
+    Some(match experiment {
+        "aliasing" => aliasing::verdicts(sound),
+        "cached-target" => cached_target::verdicts(sound),
+        "compare-latency" => compare_latency::verdicts(sound),
+        "extent" => extent::verdicts(sound),
+        "hints" => hints::verdicts(sound, decisions),
+        "page-clear" => page_clear::verdicts(sound),
+        "page-colour" => page_colour::verdicts(sound),
+        "page-compare" => page_compare::verdicts(sound),
+        "page-copy" => page_copy::verdicts(sound),
+        "page-fault" => page_fault::verdicts(sound),
+        "parallel" => parallel::verdicts(sound),
+        "peers" => peers::verdicts(sound),
+        "read-batch" => read_batch::verdicts(sound),
+        "receive" => receive::verdicts(sound),
+        "reuse-map" => reuse_map::verdicts(sound),
+        "sticky" => sticky::verdicts(sound),
+        "tcp-copies" => tcp_copies::verdicts(sound),
+        "twins" => twins::verdicts(sound),
+        "values" => values::verdicts(sound),
+        "vector-state" => vector_state::verdicts(sound),
+        _ => return None,
+    })
 }
 
 /// The rows that a sentence may rest on, and a sentence about each kind of the others.

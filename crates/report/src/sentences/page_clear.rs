@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The pair that the seed compared.
+/// The pair that the document compared.
 const PERIOD: (&str, &str) = ("zero.mmx.nt", "zero.mmx");
 
 /// Pairs of today, the widest first.
@@ -30,14 +30,14 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         .collect();
     if claims.is_empty() {
         texts.push(
-            "Seed 000.12 (non-temporal clearing loses at 32K and wins at 320K) was not tested: \
-             that takes mmx_APn and mmx_APN at these sizes"
+            "Vlasenko 2004 (000.12), non-temporal zeroing loses at 32 KiB and wins at 320 KiB: not \
+             tested, as mmx_APn and mmx_APN were not measured at these sizes"
                 .to_owned(),
         );
     } else {
         texts.push(format!(
-            "Seed 000.12, mmx_APN against mmx_APn: non-temporal clearing loses at 32K and wins \
-             at 320K; {}",
+            "Vlasenko 2004 (000.12), mmx_APN against mmx_APn: non-temporal zeroing loses at 32 KiB and \
+             wins at 320 KiB; {}",
             claims.join("; ")
         ));
     }
@@ -143,7 +143,7 @@ mod tests {
 
         let key = cell("zero", 4096, "made up");
         let untested = [row(&key, LIBC, 50.0), row(&key, "zero.avx", 60.0)];
-        assert!(verdicts(&untested)[0].contains("was not tested"));
+        assert!(verdicts(&untested)[0].contains("not tested"));
         assert!(verdicts(&[]).is_empty());
     }
 }

@@ -25,7 +25,7 @@ fn of_state(of_all: &[&Row]) -> Vec<String> {
         (Some(behind), Some(always)) => {
             let (gain, pre) = (versus(behind, integers), versus(always, behind));
             said.push(format!(
-                "seed 004, 64 bytes by integers, then saving, vectors and restoring: {:.1} ns a pair, {} \
+                "004.5, 64 bytes by integers, then saving, vectors and restoring: {:.1} ns a pair, {} \
                  {} alone ({:.1} ns); {}",
                 behind.median_ns(),
                 than(gain),
@@ -34,7 +34,7 @@ fn of_state(of_all: &[&Row]) -> Vec<String> {
                 claim(Verdict::Faster, gain),
             ));
             said.push(format!(
-                "seed 004.5, saving for every pair over saving behind 64 bytes: {}; {}",
+                "004.5, saving for every pair over saving behind 64 bytes: {}; {}",
                 times(pre),
                 claim(Verdict::Slower, pre),
             ));
@@ -69,7 +69,7 @@ fn than(pair: PairedRatio) -> String {
     match says(pair) {
         Verdict::Faster => format!("{} less time than", percent(pair.median)),
         Verdict::Slower => format!("{} more time than", percent(pair.median)),
-        Verdict::CannotTell => "no time that can be told from".to_owned(),
+        Verdict::CannotTell => "no measurably different time from".to_owned(),
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
         let said = verdicts(&rows(120.0, 120.01));
         assert!(said[0].ends_with("no longer true here"), "{said:?}");
         assert!(said[1].ends_with("cannot tell here"), "{said:?}");
-        assert!(said[0].starts_with("pairs in memory: seed 004"), "{said:?}");
+        assert!(said[0].starts_with("pairs in memory: 004.5"), "{said:?}");
         assert!(verdicts(&rows(1.0, 1.0)[..3])[0].contains("registers were not saved"));
     }
 }

@@ -12,8 +12,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let mut texts = Vec::new();
     texts.push(match tally(&cells, "mmx_APN", "mmx_APn") {
-        None => "Seed 000.12 (non-temporal copying wins everywhere tried) was not tested: that \
-                 takes mmx_APn and mmx_APN"
+        None => "Vlasenko 2004 (000.12), non-temporal copying wins at every buffer: not tested, as \
+                 mmx_APn and mmx_APN were not measured"
             .to_owned(),
         Some(tally) => {
             let answer = match (tally.faster, tally.slower) {
@@ -22,21 +22,21 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 _ => "no longer true here",
             };
             format!(
-                "Seed 000.12, mmx_APN against mmx_APn: non-temporal copying wins at every \
+                "Vlasenko 2004 (000.12), mmx_APN against mmx_APn: non-temporal copying wins at every \
                  buffer; {answer}: {tally}"
             )
         }
     });
     if let Some(tally) = tally(&cells, "mmx_APN", "mmx_APn/APN") {
         let answer = if tally.slower > 0 {
-            "no longer true here, zeroing by ordinary stores pays"
+            "no longer true here, zeroing by temporal stores pays"
         } else if tally.faster > 0 {
             "still true, and non-temporal zeroing gains"
         } else {
             "still true, no difference found"
         };
         texts.push(format!(
-            "Seed 000.12, mmx_APN against mmx_APn/APN: zeroing by ordinary stores adds nothing to \
+            "Vlasenko 2004 (000.12), mmx_APN against mmx_APn/APN: zeroing by temporal stores adds nothing to \
              non-temporal copying; {answer}: {tally}"
         ));
     }
@@ -185,7 +185,7 @@ mod tests {
 
         let texts = verdicts(&[at(4096, 100.0, 150.0, 120.0), at(8192, 90.0, 60.0, 62.0)].concat());
         assert!(texts[0].contains("no longer true here"), "{texts:?}");
-        assert!(texts[1].contains("zeroing by ordinary stores pays"), "{texts:?}");
+        assert!(texts[1].contains("zeroing by temporal stores pays"), "{texts:?}");
         assert!(
             texts.last().is_some_and(|text| text.contains("mmx_APN at 8 KiB (0.60")),
             "{texts:?}"
@@ -196,6 +196,6 @@ mod tests {
         assert!(texts[1].contains("non-temporal zeroing gains"), "{texts:?}");
 
         let key = cell("copy", 4096, "made up");
-        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("was not tested"));
+        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("not tested"));
     }
 }

@@ -93,8 +93,8 @@ fn settings(rows: &[Row]) -> Vec<String> {
             format!("{:.2} ({:.2} .. {:.2}), {verdict}", ratio.median, ratio.low, ratio.high)
         };
         texts.push(format!(
-            "Scrubbing through the cache, time over scrubbing around it: the program's {}; the \
-             bystander's {}",
+            "Scrubbing with temporal stores, time over scrubbing with non-temporal ones: the program's \
+             {}; the bystander's {}",
             said(program),
             said(bystander)
         ));
@@ -126,12 +126,10 @@ fn inside_the_fault<'r>(
     let most = match says(ready) {
         Verdict::Faster => "prezeroing inside the fault gives at most that",
         Verdict::Slower => "prezeroing inside the fault gives nothing here",
-        Verdict::CannotTell => {
-            "whether prezeroing inside the fault gives anything is not to be told"
-        }
+        Verdict::CannotTell => "cannot tell whether prezeroing inside the fault gives anything",
     };
     let out = of(PREZEROED, 1, 1).map_or(String::new(), |ratio| {
-        format!("; leaving the fault out gives {}", rate(Some(ratio)))
+        format!("; a page from the pool, without a fault, gives {}", rate(Some(ratio)))
     });
     Some(format!(
         "A fault that finds its page there and zeroes nothing has {} the rate of one that zeroes (one \
@@ -222,7 +220,7 @@ mod tests {
             rows[first + 1].ratio = Some(versus(&rows[first + 1], &rows[first]));
         }
         let texts = verdicts(&rows);
-        assert!(texts[0].contains("start 4, stop 0, around: 75 %, 120 ns"), "{texts:?}");
+        assert!(texts[0].contains("start 4, stop 0, non-temporal: 75 %, 120 ns"), "{texts:?}");
         assert!(texts[1].contains(", faster; the bystander's 1."), "{texts:?}");
         assert!(texts[1].ends_with("slower"), "{texts:?}");
     }
@@ -250,9 +248,9 @@ mod tests {
         let faster = said(500.0).expect("a sentence");
         assert!(faster.contains("has 2.0") || faster.contains("has 1.9"), "{faster}");
         assert!(faster.contains("64 lines ") && faster.contains("gives at most that"), "{faster}");
-        assert!(faster.contains("leaving the fault out gives 5") || faster.contains("gives 49"));
+        assert!(faster.contains("without a fault, gives 5") || faster.contains("gives 49"));
         assert!(said(1500.0).expect("a sentence").contains("gives nothing here"));
-        assert!(said(1000.0).expect("a sentence").contains("not to be told"));
+        assert!(said(1000.0).expect("a sentence").contains("cannot tell whether prezeroing"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                     percent(cost.high),
                 ),
                 Some(Answer::NoDifference) => format!(
-                    "{what}: {family}: how many bytes are read before writing makes no difference that can be told"
+                    "{what}: {family}: how many bytes are read before writing makes no measurable difference"
                 ),
                 None => continue,
             };
@@ -57,7 +57,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 headline.push(match answer(members) {
                     Some(Answer::Matters { best, cost, .. }) => {
                         format!(
-                            "{what}: read {} ({family}, up to {} at stake)",
+                            "{what}: read {} ({family}; the worst number takes {} longer)",
                             bytes(best as u64),
                             percent(cost.median)
                         )
@@ -94,7 +94,7 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
     let now = match ratio.verdict(MARGIN) {
         Verdict::Faster => format!("takes {} less than", percent(ratio.median)),
         Verdict::Slower => format!("takes {} longer than", percent(ratio.median)),
-        Verdict::CannotTell => "cannot be told from".to_owned(),
+        Verdict::CannotTell => "is not measurably different from".to_owned(),
     };
     let claimed = match what {
         place if place.starts_with("L1 to L1") => Some((Verdict::Slower, "slower")),
@@ -102,13 +102,9 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
         _ => None,
     };
     let judgement = claimed.map_or(String::new(), |(verdict, word)| {
-        let holds = ratio.verdict(MARGIN) == verdict;
-        format!(
-            "; seed 002.4 found it {word}: {}",
-            if holds { "still true" } else { "no longer true here" }
-        )
+        format!("; Evans 2007 (002.4) found it {word}: {}", claim(verdict, ratio))
     });
-    Some(format!("{what}: movdqa 8+8 {now} 1+1{judgement}"))
+    Some(format!("{what}: movdqa, 8 loads before 8 stores, {now} one by one{judgement}"))
 }
 
 #[cfg(test)]
@@ -151,11 +147,19 @@ mod tests {
             verdicts(&rows).pop().expect("a sentence")
         };
         assert!(
-            of(Level::L1, 150.0).contains("longer than 1+1; seed 002.4 found it slower: still")
+            of(Level::L1, 150.0)
+                .contains("longer than one by one; Evans 2007 (002.4) found it slower: still")
         );
-        assert!(of(Level::L1, 100.1).contains("no longer true here"));
-        assert!(of(Level::L2, 80.0).contains("less than 1+1; seed 002.4 found it faster: still"));
-        assert!(!of(Level::Dram, 80.0).contains("seed"));
+        assert!(of(Level::L1, 80.0).contains("slower: no longer true here"));
+        assert!(
+            of(Level::L1, 100.1).contains("slower: cannot tell here"),
+            "no difference is no answer"
+        );
+        assert!(
+            of(Level::L2, 80.0)
+                .contains("less than one by one; Evans 2007 (002.4) found it faster: still")
+        );
+        assert!(!of(Level::Dram, 80.0).contains("002.4"));
     }
 
     #[test]

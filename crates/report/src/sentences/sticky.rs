@@ -72,11 +72,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let calls = most_calls(&evicted);
     let headline = match slow.unwrap_or(0) {
-        0 => {
-            "The order of callers cannot be told from these times: after non-temporal stores every \
+        0 => "The order of callers does not show in these times: after non-temporal stores every \
               routine is as fast as after temporal ones"
-                .to_owned()
-        }
+            .to_owned(),
         slow if slow >= calls => format!(
             "A destination that non-temporal stores evicted stays slow for some routine through all \
              {calls} calls: a benchmark has to restore the destination before every sample"
@@ -166,6 +164,6 @@ mod tests {
         let said = verdicts(&rows("libc", 65536, AFTER[1], &[2.0, 1.0, 1.0]));
         assert!(said[0].contains("slow for the first 1 call:"), "{said:?}");
         let said = verdicts(&rows("libc", 65536, AFTER[1], &[1.0, 1.02, 1.0]));
-        assert!(said[0].contains("cannot be told"), "{said:?}");
+        assert!(said[0].contains("does not show"), "{said:?}");
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<BreakEven> 
 impl std::fmt::Display for BreakEven {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let until = match self {
-            BreakEven::Never(most) => return write!(f, "not up to {}", bytes(*most as u64)),
+            BreakEven::Never(most) => return write!(f, "at no size up to {}", bytes(*most as u64)),
             BreakEven::Always(until) => {
                 write!(f, "from the smallest size on")?;
                 until
@@ -68,9 +68,9 @@ impl std::fmt::Display for BreakEven {
         match until {
             Until::End => Ok(()),
             Until::Level(most) => {
-                write!(f, " up to {}, above it there is no difference", bytes(*most as u64))
+                write!(f, " up to {}, above that there is no difference", bytes(*most as u64))
             }
-            Until::Loses(most) => write!(f, " up to {}, above it it loses", bytes(*most as u64)),
+            Until::Loses(most) => write!(f, " up to {}, above that it loses", bytes(*most as u64)),
         }
     }
 }
@@ -153,9 +153,11 @@ fn costs(rows: &[Row]) -> Vec<String> {
                     format!("; clean is {} cheaper than unmodified", percent(ratio.median))
                 }
                 Verdict::Slower => {
-                    format!("; clean is {} dearer than unmodified", percent(ratio.median))
+                    format!("; clean is {} more expensive than unmodified", percent(ratio.median))
                 }
-                Verdict::CannotTell => "; clean and unmodified cannot be told apart".to_owned(),
+                Verdict::CannotTell => {
+                    "; no measurable difference between clean and unmodified".to_owned()
+                }
             }
         });
         sentences.push(format!("{candidate} of all components: {}{clean}", parts.join(", ")));
@@ -189,7 +191,10 @@ mod tests {
         let level = [(16, 0.5, Faster), (32 << 10, 0.9, Faster), (64 << 10, 1.0, CannotTell)];
         assert_eq!(break_even(&level), Some(BreakEven::Always(Until::Level(32 << 10))));
         let said = break_even(&level).expect("points").to_string();
-        assert_eq!(said, "from the smallest size on up to 32 KiB, above it there is no difference");
+        assert_eq!(
+            said,
+            "from the smallest size on up to 32 KiB, above that there is no difference"
+        );
     }
 
     fn at(size: usize, candidate: &str, ns: f64) -> Row {
@@ -212,7 +217,7 @@ mod tests {
         ]);
         assert!(said[0].contains("copy from about 512 B on (copy.avx, dirty)"), "{said:?}");
         assert!(
-            said.contains(&"copy: copy.sse2, dirty pays not up to 1 KiB".to_owned()),
+            said.contains(&"copy: copy.sse2, dirty pays at no size up to 1 KiB".to_owned()),
             "{said:?}"
         );
         assert!(
@@ -222,7 +227,7 @@ mod tests {
         assert!(verdicts(&[])[0].contains("cannot tell"));
         let never =
             verdicts(&[at(256, "copy.avx, dirty", 150.0), at(256, "copy.sse2, dirty", 170.0)]);
-        assert!(never[0].ends_with("copy not up to 256 B (any of them)"), "{never:?}");
+        assert!(never[0].ends_with("copy at no size up to 256 B (any of them)"), "{never:?}");
     }
 
     #[test]
