@@ -133,9 +133,6 @@ fn findings(text: &str) -> Findings {
     for line in body.lines().filter(|line| line.starts_with("| 00")) {
         let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
         let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
-        if last.contains("no record") {
-            continue;
-        }
         if let [.., answer, _] = cells[..]
             && cells.len() == CLAIM_CELLS
         {
@@ -146,6 +143,9 @@ fn findings(text: &str) -> Findings {
             for (count, cell) in found.empty.iter_mut().zip(&cells[3..]) {
                 *count += usize::from(*cell == "-");
             }
+        }
+        if last.contains("no record") {
+            continue;
         }
         for item in items(first) {
             let names = last.split(", ").map(str::to_owned);
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(found.reasons.len(), 1);
         assert_eq!(found.not_tested, ["001.4: too hard"]);
         assert!(found.totals.is_empty(), "short rows are no claims");
-        let claims = "| 001.1 | c | 2 | 1 | - | 3 | refuted: no | a |\n\
+        let claims = "| 001.1 | c | 2 | 1 | - | 3 | refuted: no | no record |\n\
                       | 001.2 | c | 2 | - | - | 3 | perhaps | a |\n";
         let found = super::findings(claims);
         assert_eq!((found.totals["refuted"], found.empty), (1, [1, 2, 0]));

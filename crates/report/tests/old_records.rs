@@ -21,13 +21,13 @@ fn every_record_is_read_and_drawn() {
         let record = record::read_text(&name, &text).unwrap_or_else(|error| panic!("{error}"));
         // Today's rules say what it amounts to, in today's words.
         let said = cachewise_report::verdicts(&record).join("\n");
-        for old in ["around the cache", "ordinary stores", "eed 00", "pays not up"] {
-            assert!(!said.contains(old), "{name}: {old}: {said}");
-        }
         let failed = record.rows.iter().flat_map(|row| &row.proofs);
         let failed = failed.filter(|proof| proof.verdict == ProofVerdict::Failed).count();
         let is_run = record.header.settings.get("experiment").and_then(|name| name.as_str());
         let judged = is_run.is_some_and(cachewise_report::sentences::has);
+        for old in ["around the cache", "ordinary stores", "eed 00", "pays not up"] {
+            assert!(!judged || !said.contains(old), "{name}: {old}: {said}");
+        }
         assert!(!judged || said.contains("Withheld: ") == (failed > 0), "{name}: {failed}: {said}");
         withheld += usize::from(judged && failed > 0);
         let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());

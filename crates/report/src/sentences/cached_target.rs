@@ -102,7 +102,7 @@ fn targets(rows: &[Row]) -> Vec<String> {
             })
             .collect();
         texts.push(format!(
-            "NT to a cached target of {} (001.4; time over the fastest ordinary stores, {}): {}",
+            "NT to a cached target of {} (001.4; time over the fastest temporal stores, {}): {}",
             bytes(size),
             fastest.candidate,
             kinds.join("; ")

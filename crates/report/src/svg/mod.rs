@@ -208,6 +208,9 @@ pub fn panel(plot: &Plot, panel: &Panel) -> Element {
     svg
 }
 
+/// Pixels of a picture's unit, where nothing else says how large it is shown: two beside each other on a page.
+const SCALE: f64 = 1.5;
+
 /// A panel as a file of its own, light and dark inside.
 #[must_use]
 pub fn document(plot: &Plot, only: &Panel) -> String {
@@ -241,6 +244,8 @@ pub fn document(plot: &Plot, only: &Panel) -> String {
         let height = bottom + 10.0 + visible.len().div_ceil(2) as f64 * 16.0;
         svg.resize(height);
     }
+    let height = svg.height();
+    let mut svg = svg.at("width", SCALE * WIDTH).at("height", SCALE * height);
     svg.children.insert(0, Node::Element(title(format!("{}: {}", plot.title, only.title))));
     legend.into_iter().for_each(|element| svg.push(element));
     let mut text = svg.write();
