@@ -1,85 +1,117 @@
-"""How well hosts agree with a profile.
+"""How well hosts agree with each other, and with a profile.
 
-Two questions, asked of every host at every cell (operation, hint, power of two):
+- *agreement*: do two hosts make the same choice? Asked of pairs of hosts at every size, as it is asked of two
+  tunings of one machine (`two seeds agree` of the simulated machines, `xtask agree`): the same kernel, or two
+  whose times differ by at most 3 % on one of the two hosts.
+- *served*: do a host's own figures allow that the profile's kernel takes at most 3 % more time than the one it
+  chose for itself? Allowed is what their 95 % interval holds.
 
-- *served*: do the host's own figures allow that the profile's kernel takes at most 3 % more time than the
-  one it decided for itself? Allowed is what their 95 % intervals hold, as where the tuner's referee lets a
-  cell pass. This is what decides whether hosts can share a profile.
-- *same*: did it decide for the same kernel, or for one whose time differs from it by at most 3 %, on that
-  host or in the hosts' middle? So two tunings of one machine are compared, and those are the same at 85 % of
-  sizes only: a minute shows one tuning what it does not show another.
+The profile knows what all hosts have shown, and a host what a minute has shown it: where the two differ the
+profile's kernel is mostly the faster one. So the second question is not whether the two are equal, but whether
+the host loses.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .store import LIBC, UNKNOWN, Measured
 
 # Times that differ by no more than this count as the same choice.
 TOLERANCE = 0.03
 # Standard errors in half a 95 % interval.
 WIDE = 1.96
-# In place of a kernel's column: libc, and a kernel that nobody has figures of.
-LIBC, UNKNOWN = -1, -2
+# Hosts that each host is compared with, at most.
+PARTNERS = 8
 
 Floats = NDArray[np.float32]
 Columns = NDArray[np.int32]
+Answers = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """By host and cell."""
+class Choices:
+    """Figures of hosts, to be asked about choices."""
 
-    served: NDArray[np.bool_]
-    same: NDArray[np.bool_]
+    def __init__(self, measured: Measured, steps: int) -> None:
+        """A kernel has `steps` columns, one for each size."""
+        self._chosen = measured.chosen
+        self._logs = _with_libc(nearest(measured.logs, steps), np.nan)
+        self._errors = _with_libc(nearest(measured.errors, steps), 0.0)
+        # Where a host has not measured a kernel, the others have.
+        self._middle = middle(self._logs)
 
+    def agreement(self, seed: int = 0) -> Answers:
+        """By host and cell, the share of other hosts that make the same choice."""
+        hosts = len(self._chosen)
+        order = np.random.default_rng(seed).permutation(hosts)
+        # In a ring each host has as many partners as any other, and neighbours are no neighbours by name.
+        found = np.zeros(self._chosen.shape, np.float32)
+        turns = range(1, min(PARTNERS, hosts - 1) + 1)
+        for turn in turns:
+            other = np.empty(hosts, np.int64)
+            other[order] = np.roll(order, -turn)
+            found += self._same(other)
+        # Who is alone disagrees with nobody.
+        return found / np.float32(len(turns)) if turns else np.ones_like(found)
 
-def agreement(
-    curves: Floats, errors: Floats, middle: Floats, theirs: Columns, ours: Columns, steps: int
-) -> Agreement:
-    """Compares each host's decisions with one list of them.
+    def _same(self, other: NDArray[np.int64]) -> NDArray[np.bool_]:
+        mine, theirs = self._chosen, self._chosen[other]
+        same = (mine == theirs) & (mine != UNKNOWN)
+        lines = np.arange(len(mine))[:, None]
+        for host in (lines, other[:, None]):
+            with np.errstate(invalid="ignore"):
+                more = self._logs[host, mine] - self._logs[host, theirs]
+                same |= np.abs(np.expm1(more)) <= TOLERANCE
+        answer: NDArray[np.bool_] = same
+        return answer
 
-    `curves` and `errors` are logarithms of times over libc's and their standard errors, shape (hosts,
-    kernels' columns); `middle` is the hosts' middle. `theirs` has a column number for each host and cell,
-    `ours` for each cell. A kernel has `steps` columns, one for each size.
-    """
-    curves, errors = nearest(curves, steps), nearest(errors, steps)
-    middle = nearest(middle[None, :], steps)[0]
-    hosts = len(curves)
-    served = np.empty(theirs.shape, bool)
-    same = np.empty(theirs.shape, bool)
-    # Behind the last column: libc over libc, and what is unknown.
-    nothing = np.zeros((hosts, 1), np.float32)
-    unknown = np.full((hosts, 1), np.nan, np.float32)
-    curves = np.hstack([curves, unknown, nothing])
-    errors = np.hstack([errors, nothing, nothing])
-    middle = np.concatenate([middle, np.array([np.nan, 0], np.float32)])
-    lines = np.arange(hosts)
-    for cell, mine in enumerate(ours):
-        chosen = theirs[:, cell]
-        equal = (chosen == mine) & (mine != UNKNOWN)
-        more = curves[:, mine] - curves[lines, chosen]
-        in_the_middle = middle[mine] - middle[chosen]
-        # Where the host has not measured one of the two, the others have.
-        seen = np.where(np.isnan(more), in_the_middle, more)
-        error = np.hypot(np.nan_to_num(errors[:, mine]), np.nan_to_num(errors[lines, chosen]))
+    def served(self, ours: Columns) -> NDArray[np.bool_]:
+        """By host and cell, whether a host loses nothing that it has shown by these choices, one for each cell."""
+        chosen = self._chosen
+        lines = np.arange(len(chosen))[:, None]
+        more = self._logs[:, ours] - self._logs[lines, chosen]
+        seen = np.where(np.isnan(more), self._middle[ours] - self._middle[chosen], more)
+        error = np.hypot(np.nan_to_num(self._errors[:, ours]), np.nan_to_num(self._errors[lines, chosen]))
         with np.errstate(invalid="ignore"):
-            served[:, cell] = equal | (seen - WIDE * error <= np.log1p(TOLERANCE))
-            near = np.abs(np.expm1(more)) <= TOLERANCE
-            near |= np.abs(np.expm1(in_the_middle)) <= TOLERANCE
-        same[:, cell] = equal | near
-    return Agreement(served, same)
+            lost_nothing = seen - WIDE * error <= np.log1p(TOLERANCE)
+        served: NDArray[np.bool_] = ((chosen == ours) & (ours != UNKNOWN)) | lost_nothing
+        return served
+
+    def known(self, column: int) -> Floats:
+        """Hosts' logarithms of a kernel's time over libc's at a size, of those that have one."""
+        logs = self._logs[:, column]
+        return logs[~np.isnan(logs)]
+
+
+def _with_libc(values: Floats, unknown: float) -> Floats:
+    """Two columns more: at `UNKNOWN` what is unknown, at `LIBC` libc over libc."""
+    more = np.zeros((len(values), 2), np.float32)
+    more[:, 0] = unknown
+    return np.hstack([values, more])
+
+
+def middle(logs: Floats) -> Floats:
+    """The hosts' median by column; NaN where fewer than half of them have a figure."""
+    columns = np.ascontiguousarray(logs.T)
+    number = (~np.isnan(columns)).sum(axis=1)
+    # NaN is sorted to the end.
+    columns.sort(axis=1)
+    lines = np.arange(len(columns))
+    low, high = columns[lines, np.maximum(number - 1, 0) // 2], columns[lines, number // 2]
+    result = (low + high) / 2
+    result[number * 2 < len(logs)] = np.nan
+    found: Floats = result
+    return found
 
 
 def nearest(values: Floats, steps: int) -> Floats:
     """Fills what is NaN with the same kernel's figure at the size nearest to it that has one."""
-    shape = (values.shape[0], values.shape[1] // steps, steps)
-    known = values.reshape(shape)
-    filled = known.copy()
-    for off in range(1, steps):
-        for into, out_of in (
-            (filled[:, :, :-off], known[:, :, off:]),
-            (filled[:, :, off:], known[:, :, :-off]),
-        ):
-            np.copyto(into, out_of, where=np.isnan(into))
-    return filled.reshape(values.shape)
+    known = values.reshape(values.shape[0], -1, steps)
+    there = ~np.isnan(known)
+    at = np.arange(steps, dtype=np.int16)
+    # Of every size, the nearest one below and above that has a figure; itself where it has one.
+    below = np.maximum.accumulate(np.where(there, at, np.int16(-2 * steps)), axis=2)
+    above = np.where(there, at, np.int16(3 * steps))[:, :, ::-1]
+    above = np.minimum.accumulate(above, axis=2)[:, :, ::-1]
+    # Where none has, any is as good: all are NaN.
+    out_of = np.where(at - below < above - at, below, above).clip(0, steps - 1)
+    return np.take_along_axis(known, out_of.astype(np.int64), axis=2).reshape(values.shape)

@@ -26,6 +26,8 @@ REACH = 1.5
 ALIKE = 0.04
 # Hosts that everybody is compared with: enough that a class of the least share has five among them.
 SAMPLE = 100
+# Hosts that are compared at a time.
+BLOCK = 32
 # A class has at least this share of its hosts, and at least so many.
 SHARE = 0.05
 LEAST = 3
@@ -55,19 +57,28 @@ class Classes:
 
 def distances(curves: Matrix, sample: NDArray[np.int64]) -> Matrix:
     """Distance of every host to every host of the sample; shape (hosts, sample)."""
-    known = ~np.isnan(curves)
-    weights = known.astype(np.float32)
-    filled = np.where(known, curves, np.float32(0))
-    result = np.empty((len(curves), len(sample)), np.float32)
-    for column, other in enumerate(sample):
-        difference = np.abs(filled - filled[other])
-        np.minimum(difference, np.float32(CLIP), out=difference)
-        both = weights * weights[other]
-        shared = both.sum(axis=1)
-        result[:, column] = (difference * both).sum(axis=1) / np.maximum(shared, 1)
-        # Who shares less than half of what the other has measured is a stranger.
-        result[shared < 0.5 * weights[other].sum(), column] = CLIP
-    return result
+    # What nobody has measured tells nobody apart.
+    curves = curves[:, ~np.isnan(curves).all(axis=0)]
+    others = curves[sample]
+    known, theirs = ~np.isnan(curves), ~np.isnan(others)
+    shared = known.astype(np.float32) @ theirs.T.astype(np.float32)
+    result = np.empty(shared.shape, np.float32)
+    # Few hosts at a time: what they are compared in stays in the cache.
+    for first in range(0, len(curves), BLOCK):
+        mine = curves[first : first + BLOCK]
+        difference = np.empty_like(mine)
+        for column, other in enumerate(others):
+            np.subtract(mine, other, out=difference)
+            np.abs(difference, out=difference)
+            # Of a number and NaN `fmin` takes the number: what one of the two lacks counts as `CLIP`, and is
+            # taken off below.
+            np.fmin(difference, np.float32(CLIP), out=difference)
+            result[first : first + BLOCK, column] = difference.sum(axis=1)
+    result -= np.float32(CLIP) * (curves.shape[1] - shared)
+    result /= np.maximum(shared, 1)
+    # Who shares less than half of what the other has measured is a stranger.
+    result[shared < 0.5 * theirs.sum(axis=1)] = CLIP
+    return np.maximum(result, 0)
 
 
 def classify(curves: Matrix, seed: int = 0) -> Classes:

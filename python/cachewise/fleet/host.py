@@ -75,24 +75,37 @@ def tune(command: str | None, budget: float, load: float, limit: float) -> dict[
     program = find(command)
     if program is None:
         return {"outcome": "failed", "why": f"{command or 'cachewise'}: not found there"}
-    lock = _lock(identity()["machine"])
+    prefix = _prefix(identity()["machine"])
+    lock = _lock(prefix)
     if lock is None:
         return {"outcome": "locked"}
     try:
+        # Under the lock nobody uses them: they are of workers that were killed.
+        for rest in Path(tempfile.gettempdir()).glob(f"{prefix}-*"):
+            shutil.rmtree(rest, ignore_errors=True)
         used = busy()
         if used > load:
             return {"outcome": "loaded", "busy": used}
-        with tempfile.TemporaryDirectory(prefix="cachewise-fleet-") as scratch:
+        with tempfile.TemporaryDirectory(prefix=f"{prefix}-") as scratch:
             return {**_measure(program, budget, limit, Path(scratch), lock), "busy": used}
     finally:
         os.close(lock)
 
 
-def _lock(machine: str) -> int | None:
+def _prefix(machine: str) -> str:
+    """How the names of this host's temporary files begin."""
+    return f"cachewise-fleet-{hashlib.sha256(machine.encode()).hexdigest()[:16]}"
+
+
+def _lock(prefix: str) -> int | None:
     """Takes the host's lock. It is the open file's: who inherits that holds it too."""
-    digest = hashlib.sha256(machine.encode()).hexdigest()[:16]
-    path = Path(tempfile.gettempdir()) / f"cachewise-fleet-{digest}.lock"
-    number = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    path = Path(tempfile.gettempdir()) / f"{prefix}.lock"
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        # Another user's may be opened here, but where the system protects such files, not made.
+        number = os.open(path, flags)
+    except FileNotFoundError:
+        number = os.open(path, flags | os.O_CREAT, 0o644)
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import command, files
 from .errors import FleetError
-from .merge import INDEX, RESULT
+from .merge import INDEX, INDEX_SCHEMA, RESULT
 
 
 def index(directory: Path) -> dict[str, Any]:
@@ -20,8 +20,9 @@ def index(directory: Path) -> dict[str, Any]:
         raise FleetError(f"{path}: {error.strerror}; `fleet merge` makes it") from error
     except ValueError as error:
         raise FleetError(f"{path}: not what `fleet merge` writes: {error}") from error
-    if not isinstance(found, dict) or found.get("schema") != 1:
-        raise FleetError(f"{path}: schema: found another, accepted 1")
+    if not isinstance(found, dict) or found.get("schema") != INDEX_SCHEMA:
+        text = f"schema: found another, accepted {INDEX_SCHEMA}"
+        raise FleetError(f"{path}: {text}; `fleet merge` writes it anew")
     return found
 
 

@@ -8,80 +8,67 @@ reference is the host's own, which was paired round by round there.
 import json
 import math
 import statistics
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
-from .records import RECORD_SCHEMA
+import numpy as np
+from numpy.typing import NDArray
 
-Figure = dict[str, Any]
-# What tells one row of a record from another.
-KEY = (
-    "experiment",
-    "operation",
-    "size",
-    "destination",
-    "state",
-    "reader",
-    "bystander",
-    "unequal",
-)
+from .records import CELL, RECORD_SCHEMA
+
+PARTS = ("operation_ns", "reader_ns", "bystander_ns")
 
 
-def lines(header: dict[str, Any], hosts: list[list[Figure]], note: str) -> list[str]:
-    """The lines of the record. `hosts` has the figures of each."""
-    cells: dict[tuple[Any, ...], dict[int, dict[str, Figure]]] = {}
-    for number, figures in enumerate(hosts):
-        for figure in figures:
-            cell = cells.setdefault(tuple(figure[name] for name in KEY), {})
-            cell.setdefault(number, {})[figure["candidate"]] = figure
-    rows = [row for key, by_host in cells.items() for row in _rows(key, by_host)]
+def lines(header: dict[str, Any], hosts: int, figures: Iterable[tuple[Any, ...]], note: str) -> list[str]:
+    """The lines of the record of so many hosts; `figures` is what `Store.figures` gives."""
+    rows = [
+        row
+        for key, candidates in groupby(figures, key=lambda figure: figure[: len(CELL)])
+        for row in _rows(dict(zip(CELL, key, strict=True)), [one[len(CELL) :] for one in candidates], hosts)
+    ]
     head = {**header, "schema": RECORD_SCHEMA, "command": ["cachewise.fleet", "merge"]}
-    head["settings"] = {"experiment": "tune", "hosts": len(hosts)}
+    head["settings"] = {"experiment": "tune", "hosts": hosts}
     entries = [{"type": "header", **head}, *rows, {"type": "note", "text": note}]
     entries.append({"type": "end", "rows": len(rows), "interrupted": False, "seconds": 0.0})
     return [json.dumps(entry, separators=(",", ":"), allow_nan=False) for entry in entries]
 
 
-def _rows(key: tuple[Any, ...], by_host: dict[int, dict[str, Figure]]) -> list[dict[str, Any]]:
-    reference = next(iter(next(iter(by_host.values())).values()))["reference"]
-    # In every round the reference was there.
-    rounds = [seen for seen in by_host.values() if _total(seen.get(reference)) is not None]
-    if not rounds:
+def _rows(cell: dict[str, Any], candidates: list[tuple[Any, ...]], hosts: int) -> list[dict[str, Any]]:
+    """The rows of a cell: for each candidate its name, the reference's, and what each host has."""
+    first, reference = candidates[0][:2]
+    if first != reference:
         return []
-    others = dict.fromkeys(name for seen in rounds for name in seen if name != reference)
-    cell = dict(zip(KEY, key, strict=True))
-    result = []
-    for candidate in [reference, *others]:
-        parts: list[tuple[float | None, float | None, float | None]] = []
-        ratios = []
-        for seen in rounds:
-            figure, base = seen.get(candidate), _total(seen[reference])
-            factor = 1.0
-            if candidate != reference:
-                total, ratio = _total(figure), figure["ratio"] if figure else None
-                if total is None or base is None or ratio is None or not math.isfinite(ratio):
-                    parts.append((None, None, None))
-                    continue
-                factor = ratio * base / total
-                ratios.append(ratio)
-            assert figure is not None
-            parts.append(
-                tuple(
-                    None if figure[part] is None else _five(figure[part] * factor)
-                    for part in ("operation_ns", "reader_ns", "bystander_ns")
-                )
-            )
-        row: dict[str, Any] = {"type": "row", "experiment": cell["experiment"]}
-        row["cell"] = _cell(cell)
+    result: list[dict[str, Any]] = []
+    base = np.empty(0)
+    for candidate, _, numbers, *parts, ratio in candidates:
+        times = np.array([_by_host(numbers, part, hosts) for part in parts])
+        total = np.nansum(times, axis=0)
+        ratios = _by_host(numbers, ratio, hosts)
+        if not result:
+            # In every round the reference was there.
+            rounds = total > 0
+            base = total[rounds]
+        times, total, ratios = times[:, rounds], total[rounds], ratios[rounds]
+        if result:
+            with np.errstate(all="ignore"):
+                times = times * (ratios * base / total)
+        row: dict[str, Any] = {"type": "row", "experiment": cell["experiment"], "cell": _cell(cell)}
         row |= {"candidate": candidate, "reference": reference, "calls": 1}
-        row["operation_ns"] = [part[0] for part in parts]
-        if cell["reader"] is not None:
-            row["reader_ns"] = [part[1] for part in parts]
-        if cell["bystander"] is not None:
-            row["bystander_ns"] = [part[2] for part in parts]
-        if ratios:
-            row["total_ratio"] = _between(ratios)
+        for name, part in zip(PARTS, times, strict=True):
+            if name == PARTS[0] or cell[name.removesuffix("_ns")] is not None:
+                row[name] = [_five(value) if math.isfinite(value) else None for value in part.tolist()]
+        known = ratios[np.isfinite(times[0])].tolist()
+        if result and known:
+            row["total_ratio"] = _between(known)
         result.append(row)
     return result
+
+
+def _by_host(numbers: list[int], values: list[float | None], hosts: int) -> NDArray[np.float64]:
+    found = np.full(hosts, np.nan)
+    found[numbers] = values
+    return found
 
 
 def _cell(cell: dict[str, Any]) -> dict[str, Any]:
@@ -90,14 +77,6 @@ def _cell(cell: dict[str, Any]) -> dict[str, Any]:
     if cell["unequal"]:
         entry["axes"] = {"unequal": 1.0}
     return entry
-
-
-def _total(figure: Figure | None) -> float | None:
-    if figure is None or figure["operation_ns"] is None:
-        return None
-    parts = (figure[name] or 0.0 for name in ("operation_ns", "reader_ns", "bystander_ns"))
-    total = sum(parts)
-    return total if total > 0 else None
 
 
 def _between(ratios: list[float]) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """A host's tuning as a Parquet file.
 
-One file is one host, one row: who it is, what was decided, and its figures as a list. The columns are
-described in docs/guide/fleets.md. A file that holds several rows is read just as well.
+One file is one host, one row: who it is, what was decided, its figures, and their mean by kernel and size
+(its curve, of which a merge needs all). The columns are described in docs/guide/fleets.md. A file that
+holds several rows is read just as well.
 """
 
 import hashlib
@@ -19,11 +20,16 @@ import pyarrow.parquet as pq
 from . import files
 from .errors import FleetError
 
-# Raised when a column changes its meaning or goes away.
-SCHEMA = 1
+# Raised when a column changes its meaning, goes away, or is needed that was not there. 2: `curve`.
+SCHEMA = 2
 # The newest version of a record (docs/schema/record.md) that is understood.
 RECORD_SCHEMA = 2
 
+# The sizes at which hosts are compared, 256 B to 64 MiB: those at which two tunings of a machine are.
+SIZES = [1 << octave for octave in range(8, 27)]
+
+# How Parquet files are written.
+LAYOUT: dict[str, Any] = {"compression": "zstd", "row_group_size": 16}
 # Standard error of a logarithm of which there are fewer than three rounds, and the least of any: a
 # tuning's own luck.
 FEW, FLOOR = 0.1, 0.006
@@ -45,6 +51,19 @@ FIGURE = pa.struct(
         ("reader_ns", pa.float32()),
         ("bystander_ns", pa.float32()),
         ("ratio", pa.float32()),
+        ("error", pa.float32()),
+    ]
+)
+# What tells one row of a record from another, but for the candidate.
+CELL = tuple(field.name for field in FIGURE)[: FIGURE.get_field_index("candidate")]
+# One kernel at one size: the logarithm of its time over libc's, in the mean over the states in which it was
+# measured, and that mean's standard error.
+POINT = pa.struct(
+    [
+        ("operation", pa.string()),
+        ("kernel", pa.string()),
+        ("size", pa.int64()),
+        ("log", pa.float32()),
         ("error", pa.float32()),
     ]
 )
@@ -77,6 +96,7 @@ COLUMNS = pa.schema(
         ("header", pa.string()),
         ("profile", pa.string()),
         ("decisions", pa.list_(DECISION)),
+        ("curve", pa.list_(POINT)),
         ("figures", pa.list_(FIGURE)),
     ],
     metadata={"cachewise-fleet-schema": str(SCHEMA)},
@@ -151,8 +171,29 @@ def row(tuning: Tuning) -> dict[str, Any]:
         "header": json.dumps(header, separators=(",", ":")),
         "profile": tuning.profile,
         "decisions": [{**decision, "to": decision.get("to")} for decision in decisions],
+        "curve": curve(figures),
         "figures": figures,
     }
+
+
+def curve(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The points of a host's figures."""
+    states: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for figure in figures:
+        raced = figure["experiment"] == "tune" and figure["candidate"] != figure["reference"]
+        if raced and figure["ratio"] is not None and figure["size"] in SIZES:
+            key = (figure["operation"], figure["candidate"], figure["size"])
+            states.setdefault(key, []).append(figure)
+    return [
+        {
+            "operation": operation,
+            "kernel": kernel,
+            "size": size,
+            "log": statistics.fmean(math.log(state["ratio"]) for state in seen),
+            "error": math.hypot(*(state["error"] for state in seen)) / len(seen),
+        }
+        for (operation, kernel, size), seen in states.items()
+    ]
 
 
 Rounds = dict[str, list[float]]
@@ -221,7 +262,7 @@ def table(rows: list[dict[str, Any]]) -> pa.Table:
 
 def write_table(path: Path, content: pa.Table) -> None:
     """Writes rows so that the name holds all of them or what it held before."""
-    files.write(path, lambda file: pq.write_table(content, file, compression="zstd", row_group_size=16))
+    files.write(path, lambda file: pq.write_table(content, file, **LAYOUT))
 
 
 def file_of(directory: Path, cpu: str, host_key: str) -> Path:

@@ -9,7 +9,8 @@ import jinja2
 
 from . import files
 from .install import index
-from .merge import OPERATIONS, RESULT, SIZES
+from .merge import OPERATIONS, RESULT
+from .records import SIZES
 
 PAGE = "fleet.html"
 UNTUNED = "untuned.json"
@@ -55,8 +56,12 @@ def _pictures(one: dict[str, Any]) -> list[dict[str, Any]]:
             "svg": _strip(one["rows"], lambda row: (_speed(row["ratio"]), _gain(row))),
         },
         {
+            "title": "Pairs of hosts that agree",
+            "svg": _strip(one["rows"], lambda row: (_share(row["agree"]), f"{100 * row['agree']:.0f}")),
+        },
+        {
             "title": "Hosts that are served",
-            "svg": _strip(one["rows"], lambda row: (_served(row["agree"]), f"{100 * row['agree']:.0f}")),
+            "svg": _strip(one["rows"], lambda row: (_share(row["served"]), f"{100 * row['served']:.0f}")),
         },
     ]
 
@@ -74,7 +79,7 @@ def _speed(ratio: float) -> str:
     return f"hsl({hue} 60% {97 - 47 * depth:.0f}%)"
 
 
-def _served(share: float) -> str:
+def _share(share: float) -> str:
     lost = min((1 - share) / 0.5, 1)
     if lost < 0.01:
         return "hsl(210 20% 96%)"
@@ -97,7 +102,8 @@ def _strip(rows: list[dict[str, Any]], draw: Any) -> str:
         colour, text = draw(row)
         said = (
             f"{row['operation']} {_short(row['size'])}: {row['kernel']}, {row['ratio']:.2f} of libc's time"
-            f" (tenths {row['low']:.2f} .. {row['high']:.2f}), serves {100 * row['agree']:.0f} %"
+            f" (tenths {row['low']:.2f} .. {row['high']:.2f}), {100 * row['agree']:.0f} % agree,"
+            f" {100 * row['served']:.0f} % are served"
         )
         parts.append(
             f'<g><title>{said}</title><rect x="{x}" y="{y}" width="{WIDE - 1}" height="{HIGH - 1}"'
@@ -131,28 +137,29 @@ svg .in { font-size: 10px; fill: #22303f } figcaption { font-size: .9em; color: 
 <p class="dim">{{ found.classes|length }} classes of hosts, {{ found.classes|selectattr("profile")|list|length }}
 with a profile; {{ found.outliers|length }} outliers; {{ untuned|length }} hosts not tuned;
 {{ found.damaged|length }} damaged files left out.</p>
-<table><thead><tr><th>CPU</th><th>microcode, kernel, libc</th><th class="n">hosts</th><th class="n">served</th>
-<th class="n">worst tenth</th><th class="n">same choice</th>
+<table><thead><tr><th>CPU</th><th>microcode, kernel, libc</th><th class="n">hosts</th><th class="n">agreement</th>
+<th class="n">lowest tenth below</th><th class="n">served</th><th class="n">lowest tenth below</th>
 {% for name in operations %}<th class="n">{{ name }}</th>{% endfor %}<th>profile</th></tr></thead><tbody>
 {% for one in found.classes %}
 <tr><td class="k">{{ one.cpu }}{{ " " + one.letter if one.letter }}<br><span class="dim">{{ one.cpu_name }}</span></td>
 <td class="k">{{ one.microcode or "unknown" }}<br>{{ one.kernel }}<br>{{ one.libc }}</td><td class="n">{{ one.hosts }}</td>
 {% if one.rows %}<td class="n">{{ one.agreement|percent(1) }}</td><td class="n">{{ one.agreement_p10|percent(1) }}</td>
-<td class="n">{{ one.same|percent(1) }}</td>
+<td class="n">{{ one.served|percent(1) }}</td><td class="n">{{ one.served_p10|percent(1) }}</td>
 {% for name in operations %}<td class="n">{{ one.gain[name]|gain }}</td>{% endfor %}
-{% else %}<td colspan="{{ 3 + operations|length }}"></td>{% endif %}
+{% else %}<td colspan="{{ 4 + operations|length }}"></td>{% endif %}
 <td>{% if one.profile %}yes{% else %}<span class="no">none: {{ one.reason }}</span>{% endif %}</td></tr>
 {% endfor %}
 </tbody></table>
-<p class="dim"><b>Served</b>: the share of sizes at which a host's own figures allow that the profile's kernel takes
-at most 3 % more time than the one the host chose for itself; a class has a profile from 90 % on. <b>Same
-choice</b>: where a host chose the same kernel, or one within 3 %. The operations' columns are speed gained over
-libc, in the geometric mean over 256 B to 64 MiB.</p>
+<p class="dim"><b>Agreement</b>: the share of sizes at which two hosts make the same choice: the same kernel, or two
+whose times differ by at most 3 % on one of them. <b>Served</b>: the share of sizes at which a host's own figures
+allow that the profile's kernel takes at most 3 % more time than the one the host chose for itself. A class has a
+profile where both are 90 % or more. The operations' columns are speed gained over libc, in the geometric mean over
+256 B to 64 MiB.</p>
 {% for one in found.classes %}{% if pictures[loop.index0] %}
 <h2>{{ one.cpu }}{{ " " + one.letter if one.letter }} <span class="dim">{{ one.hosts }} hosts, {{ one.kernel }}</span></h2>
 {% for picture in pictures[loop.index0] %}<figure>{{ picture.svg|safe }}<figcaption>{{ picture.title }}, in %</figcaption></figure>
 {% endfor %}
-<p class="dim">Served least: {% for name, share in one.least %}{{ name }} {{ share|percent }}{{ ", " if not loop.last }}{% endfor %}.</p>
+<p class="dim">Agree least: {% for name, share in one.least %}{{ name }} {{ share|percent }}{{ ", " if not loop.last }}{% endfor %}.</p>
 {% endif %}{% endfor %}
 <h2>Outliers to look at</h2>
 {% if found.outliers %}<table><thead><tr><th>host</th><th>CPU</th><th class="n">times as far off as usual</th><th>what differs</th></tr></thead><tbody>

@@ -1,6 +1,9 @@
 """`fleet tune` on a real scheduler and real workers, each a process of its own."""
 
+import resource
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -82,6 +85,29 @@ def test_a_fleet_from_nothing_to_installed_profiles(cluster, fleet, words, tunin
     assert (tmp_path / "out" / RESULT / INDEX).exists()
 
 
+def test_the_guide_step_by_step(cluster, tunings, cachewise, tmp_path):
+    """Its lines as they are, but for the scheduler's address, and for the command that plays the tuner."""
+    hosts = {f"node{seed}": f"zen3-sound-{100 + seed}" for seed in range(3)}
+    fakes.command(tmp_path / "fake", tunings, hosts)
+    for host in hosts:
+        cluster.worker(host, host)
+    guide = (fakes.ROOT / "docs" / "guide" / "fleets.md").read_text()
+    install, *lines = guide.split("```\n", 2)[1].strip().splitlines()
+    assert install.startswith("pip install './python[fleet]'") and len(lines) == 4
+    for line in lines:
+        python, *given = line.replace("tcp://head:8786", cluster.address).split()
+        assert python == "python"
+        if "tune" in given:
+            given += ["--load", "100", "--cachewise", str(tmp_path / "fake" / "cachewise")]
+        else:
+            given += [] if "report" in given else ["--cachewise", cachewise]
+        run = [sys.executable, "-P", *given]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+    [installed] = (tmp_path / "image/etc/cachewise").iterdir()
+    assert installed.name == "AuthenticAMD-25-1-1.profile"
+
+
 def test_an_interrupted_run_keeps_what_it_has(cluster, fleet, words, tunings, tmp_path):
     stems = {"quick": "zen3-sound-100", "slow": "zen3-sound-101"}
     fakes.command(tmp_path / "fake", tunings, stems)
@@ -129,10 +155,6 @@ def test_a_full_disk(cluster, fleet, words, tunings, tmp_path, monkeypatch):
     """A limit on the size of files stands for it: the system refuses to write all the same."""
     fakes.command(tmp_path / "fake", tunings, {"one": "zen3-sound-100"})
     cluster.worker("one-a", "one")
-    import resource
-    import subprocess
-    import sys
-
     process = subprocess.run(
         [sys.executable, "-m", "cachewise.fleet", *words()],
         capture_output=True,
