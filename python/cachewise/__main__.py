@@ -27,7 +27,7 @@ def main() -> int:
     os.execv(command, [command, *arguments])
 
 
-def _run(arguments):
+def _run(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m cachewise run",
         usage="%(prog)s --pool SIZE [--stats] (FILE | -m MODULE) [ARGUMENT ...]",
@@ -56,18 +56,18 @@ def _run(arguments):
             _run_file(program[0])
     finally:
         if options.stats:
-            for name, value in cachewise.numpy.stats().items():
+            for name, value in (cachewise.numpy.stats() or {}).items():
                 print(f"cachewise: {name} {value}", file=sys.stderr)
     return 0
 
 
-def _search_first(directory):
+def _search_first(directory: str) -> None:
     """Where modules are looked for first, as `python` sets it."""
     if not sys.flags.safe_path:
         sys.path[0] = directory
 
 
-def _run_file(path):
+def _run_file(path: str) -> None:
     """Like `python FILE`: the program is `__main__`, for its threads and for `pickle` too."""
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec")
@@ -77,7 +77,9 @@ def _run_file(path):
     exec(code, vars(module))
 
 
-def _split(parser, arguments):
+def _split(
+    parser: argparse.ArgumentParser, arguments: list[str]
+) -> tuple[argparse.Namespace, list[str]]:
     """Options up to the program; what follows it is the program's own."""
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):

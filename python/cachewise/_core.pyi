@@ -1,6 +1,25 @@
+from pathlib import Path
 from typing import Literal, final
 
 from typing_extensions import Buffer
+
+__all__ = [
+    "Site",
+    "compare",
+    "copy",
+    "equal",
+    "fill",
+    "handler_use",
+    "move",
+    "pool_is_used",
+    "pool_make",
+    "pool_stats",
+    "pool_use",
+    "save_sites",
+    "site",
+    "user_profile",
+    "zero",
+]
 
 _Reuse = Literal["soon", "never"] | None
 
@@ -27,4 +46,4 @@ def pool_use(array_api: object) -> object: ...
 def handler_use(array_api: object, handler: object | None) -> object: ...
 def pool_is_used(array_api: object) -> bool: ...
 def pool_stats() -> dict[str, int] | None: ...
-def user_profile() -> str | None: ...
+def user_profile() -> Path | None: ...

@@ -7,6 +7,10 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any, Literal, TypeAlias
+
+Row: TypeAlias = dict[str, Any]
+Patterns: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 SCHEMA = 2
 _STATES = {"askew": "misaligned", "alike": "4K-aliased", "above": "above 2^n"}  # of schema 1
@@ -53,7 +57,7 @@ class RecordError(ValueError):
     """A file that is no whole record; the message names it, and the line where there is one."""
 
 
-def read(path: "str | os.PathLike[str]") -> list[dict]:
+def read(path: "str | os.PathLike[str]") -> list[Row]:
     """The objects of one record, header first and end last; refused if it is not whole."""
     path = Path(path)
     opened = gzip.open if path.suffix == ".gz" else open
@@ -82,7 +86,7 @@ def read(path: "str | os.PathLike[str]") -> list[dict]:
     return objects
 
 
-def _rows(path: Path) -> Iterator[dict]:
+def _rows(path: Path) -> Iterator[Row]:
     header, *objects = read(path)
     machine = header["machine"]
     of_record = {
@@ -101,7 +105,7 @@ def _rows(path: Path) -> Iterator[dict]:
                 raise RecordError(f"{path}: a row without {error}") from None
 
 
-def _row(item: dict, schema: int) -> dict:
+def _row(item: Row, schema: int) -> Row:
     cell = item["cell"]
     state = cell["state"]
     if schema == 1:
@@ -131,16 +135,16 @@ def _row(item: dict, schema: int) -> dict:
     return row
 
 
-def _median(values):
+def _median(values: list[float | None] | None) -> float | None:
     known = [value for value in values or () if value is not None]
     return median(known) if known else None
 
 
-def _text(mapping):
+def _text(mapping: dict[str, Any] | None) -> str | None:
     return json.dumps(mapping, sort_keys=True) if mapping else None
 
 
-def _files(patterns) -> list[Path]:
+def _files(patterns: Patterns) -> list[Path]:
     if isinstance(patterns, (str, os.PathLike)):
         patterns = [patterns]
     files = []
@@ -153,7 +157,7 @@ def _files(patterns) -> list[Path]:
     return [Path(file) for file in files]
 
 
-def records(patterns: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]", *, form: str = "pandas"):
+def records(patterns: Patterns, *, form: Literal["pandas", "arrow", "rows"] = "pandas") -> Any:
     """The rows of records as one table.
 
     Parameters

@@ -4,6 +4,7 @@ import html
 import os
 import re
 from pathlib import Path
+from typing import Any, Literal
 
 from . import _command, _core
 from ._records import read, records
@@ -51,11 +52,11 @@ class Tuning:
         self.profile = None if profile is None else Path(profile)
         objects = read(self.record)
         self.verdicts: list[str] = list(objects[-1].get("verdicts") or [])
-        self.decisions: list[dict] = [
+        self.decisions: list[dict[str, Any]] = [
             decision for item in objects if item["type"] == "decisions" for decision in item.get("kernels") or []
         ]
 
-    def records(self, *, form: str = "pandas"):
+    def records(self, *, form: Literal["pandas", "arrow", "rows"] = "pandas") -> Any:
         """Its rows, as `cachewise.records` has them."""
         return records(self.record, form=form)
 

@@ -15,8 +15,10 @@ NumPy's own as before. It is NumPy's interface for that (NEP 49): the setting is
 
 import contextlib
 import functools
+import importlib
 import threading
-from typing import TypedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypedDict, cast
 
 import numpy
 
@@ -58,31 +60,28 @@ class Stats(TypedDict):
     """1 where the thread that zeroes in the background runs: it starts when memory is first freed."""
 
 
-def _array_api():
+def _array_api() -> tuple[object, str]:
     """NumPy's table of C functions, of a version whose interface is known."""
     version = numpy.__version__
     major, minor = (int(part) for part in version.split(".")[:2])
     if (major, minor) < (1, 26) or major > 2:
         raise ImportError(f"NumPy {version}: found an unknown version, accepted 1.26 and 2.x")
-    if major == 1:
-        from numpy.core import _multiarray_umath
-    else:
-        from numpy._core import _multiarray_umath
-    return _multiarray_umath._ARRAY_API, version
+    core = "numpy.core" if major == 1 else "numpy._core"
+    return importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API, version
 
 
-class Enabled(contextlib.AbstractContextManager):
+class Enabled(contextlib.AbstractContextManager["Enabled", None]):
     """What `enable` returns. As a context manager it brings back, at the end, the handler of before."""
 
-    def __init__(self, before):
-        self._before = before
+    def __init__(self, before: object) -> None:
+        self._before: object | None = before
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: object) -> None:
         if self._before is not None:
             _core.handler_use(_array_api()[0], self._before)
             self._before = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<cachewise.numpy: {'enabled' if is_enabled() else 'not enabled'} in this context>"
 
 
@@ -150,44 +149,46 @@ def stats() -> "Stats | None":
     ...     cachewise.numpy.stats()["capacity_bytes"]
     67108864
     """
-    return _core.pool_stats()
+    return cast("Stats | None", _core.pool_stats())
 
 
-def _inherit_in_threads():
+def _inherit_in_threads() -> None:
     """From now on a thread begins with its starter's setting: a new thread has an empty context."""
-    start = threading.Thread.start
+    start: Any = threading.Thread.start
     if hasattr(start, "_cachewise"):
         return
 
     @functools.wraps(start)
-    def start_inheriting(thread):
+    def start_inheriting(thread: threading.Thread) -> None:
         if not is_enabled():
-            return start(thread)
+            start(thread)
+            return
         with _running(thread, lambda: _core.pool_use(_array_api()[0])):
-            return start(thread)
+            start(thread)
 
-    start_inheriting._cachewise = True
-    threading.Thread.start = start_inheriting
+    vars(start_inheriting)["_cachewise"] = True
+    setattr(threading.Thread, "start", start_inheriting)  # noqa: B010, a type checker refuses the plain form
 
 
 @contextlib.contextmanager
-def _running(thread, first):
+def _running(thread: threading.Thread, first: Callable[[], object]) -> Iterator[None]:
     """Has the thread call `first` before its `run`; where it could not be started, it is as it was."""
+    of_its_own = vars(thread)
     missing = object()
-    own = vars(thread).get("run", missing)
+    own = of_its_own.get("run", missing)
 
-    def restore():
+    def restore() -> None:
         if own is missing:
-            vars(thread).pop("run", None)
+            of_its_own.pop("run", None)
         else:
-            thread.run = own
+            of_its_own["run"] = own
 
-    def run():
+    def run() -> None:
         restore()
         first()
         thread.run()
 
-    thread.run = run
+    of_its_own["run"] = run
     try:
         yield
     except BaseException:

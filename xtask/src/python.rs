@@ -3,7 +3,7 @@
 
 use crate::ci::Ended;
 use crate::command::{self, root};
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,19 +30,27 @@ pub(crate) fn run() -> Result<Ended> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let place = std::path::absolute(target)?.join("python");
     fs::create_dir_all(&place)?;
-    let mut wheel = None;
-    for environment in ENVIRONMENTS {
-        let python = made(&place, environment.requirements)?;
-        let wheel = match &wheel {
-            Some(wheel) => wheel,
-            None => wheel.insert(built(&python, &place)?),
-        };
-        let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
-        command::run(Command::new(&python).args(pip).arg(wheel))?;
-        own_tests(&python, &environment)?;
-        numpys_tests(&python, &environment)?;
-    }
+    let [older, newer] = ENVIRONMENTS;
+    // What the second one needs comes from the network while the wheel is built and tested.
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| made(&place, newer.requirements));
+        let python = made(&place, older.requirements)?;
+        let wheel = built(&python, &place)?;
+        tests(&python, &wheel, &older)?;
+        let python = second.join().map_err(|_| anyhow!("no second environment"))??;
+        tests(&python, &wheel, &newer)
+    })?;
     Ok(Ended::Passed)
+}
+
+fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
+    let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
+    command::run(Command::new(python).args(pip).arg(wheel))?;
+    own_tests(python, environment)?;
+    if environment.arrow {
+        types(python)?;
+    }
+    numpys_tests(python, environment)
 }
 
 /// An environment with those packages and no others, made anew when the list changes.
@@ -92,17 +100,20 @@ fn on_path(python: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// pytest in the environment, with as many processes as there are CPUs. `-P`: the folder it is started in is
-/// no place for modules, or the sources would be tested in place of what was installed.
-fn pytest(python: &Path) -> Result<Command> {
+/// pytest in the environment, in so many processes for each CPU. `-P`: the folder it is started in is no
+/// place for modules, or the sources would be tested in place of what was installed.
+fn pytest(python: &Path, per_cpu: usize) -> Result<Command> {
+    let processes = per_cpu * std::thread::available_parallelism().map_or(1, usize::from);
     let mut command = on_path(python)?;
-    command.args(["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto"]);
+    command.args(["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n"]);
+    command.arg(processes.to_string());
     Ok(command)
 }
 
 fn own_tests(python: &Path, environment: &Environment) -> Result<()> {
     println!("python: the package's tests, {}", environment.requirements);
-    let mut command = pytest(python)?;
+    // Some wait: for a tuning, for the end of a scheduler.
+    let mut command = pytest(python, 2)?;
     let tests = root().join("python/tests");
     if !environment.arrow {
         command.args(["-m", "not arrow", "--ignore"]).arg(tests.join("fleet"));
@@ -110,9 +121,22 @@ fn own_tests(python: &Path, environment: &Environment) -> Result<()> {
     command::run(command.arg(tests))
 }
 
+/// The package's types, and whether the stub of the extension module says what the module has.
+fn types(python: &Path) -> Result<()> {
+    println!("python: types");
+    let mypy = |module: &str| -> Result<Command> {
+        let mut command = on_path(python)?;
+        command.env("MYPY_CACHE_DIR", python.with_file_name("mypy"));
+        command.current_dir(root().join("python")).args(["-P", "-m", module]);
+        Ok(command)
+    };
+    command::run(&mut mypy("mypy")?)?;
+    command::run(mypy("mypy.stubtest")?.arg("cachewise._core"))
+}
+
 fn numpys_tests(python: &Path, environment: &Environment) -> Result<()> {
     println!("python: NumPy's own tests in the pool, {}", environment.requirements);
-    let mut command = pytest(python)?;
+    let mut command = pytest(python, 1)?;
     let plugin = root().join("python/numpy_suite");
     // Apart from the package's own settings.
     let folder = python.ancestors().nth(2).context("the environment's folder")?;
