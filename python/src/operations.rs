@@ -26,7 +26,7 @@ pub(crate) struct Address(pub(crate) *mut u8);
 
 // SAFETY: an address; the thread that uses it holds the buffer.
 unsafe impl Send for Address {}
-// SAFETY: as above.
+// SAFETY: a shared one gives out the address, as one's own does.
 unsafe impl Sync for Address {}
 
 impl Address {
@@ -149,7 +149,7 @@ pub(crate) fn copy(
     detached(py, n, || match threads {
         // SAFETY: both buffers have n bytes, which stay while they are held, and lie apart.
         Some(threads) => unsafe { raw_copy_parallel(reuse, &threads, to.get(), from.get(), n) },
-        // SAFETY: as above.
+        // SAFETY: both buffers have n bytes, which stay while they are held, and lie apart.
         None => unsafe {
             raw::copy_nonoverlapping_with(reuse, to.get(), from.get(), n);
         },
@@ -274,7 +274,7 @@ pub(crate) fn zero(
     detached(py, n, || match threads {
         // SAFETY: the buffer has n bytes, which stay while it is held.
         Some(threads) => unsafe { raw_zero_parallel(reuse, &threads, to.get(), n) },
-        // SAFETY: as above.
+        // SAFETY: the buffer has n bytes, which stay while it is held.
         None => unsafe {
             raw::zero_with(reuse, to.get(), n);
         },

@@ -64,6 +64,8 @@ pub use fork::register as register_fork_handlers;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub mod global;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+pub mod heap;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod inner;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 mod os;

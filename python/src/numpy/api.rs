@@ -50,7 +50,7 @@ impl Api {
     fn entry(self, at: usize) -> *mut c_void {
         // SAFETY: the table of NumPy 1.26 is longer, and later ones are never shorter.
         let place = unsafe { self.0.add(at) };
-        // SAFETY: as above; NumPy never changes it.
+        // SAFETY: inside the table; NumPy never changes it.
         unsafe { place.read() }
     }
 

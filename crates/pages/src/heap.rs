@@ -1,0 +1,189 @@
+//! A pool for interfaces like `malloc`'s, whose `free` says where a block begins and not how long it is.
+
+use crate::config::GiveBack;
+use crate::error::PoolError;
+use crate::pool::Pool;
+use std::boxed::Box;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A pool that knows how long each of its blocks is.
+#[derive(Debug)]
+pub struct Heap {
+    pool: Pool,
+    /// Pages of the block that begins at each page; 0 where none does.
+    lengths: Box<[AtomicU32]>,
+    in_use: AtomicU64,
+    most_in_use: AtomicU64,
+}
+
+/// No block in use begins at an address: it was given back before, or never handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoBlock;
+
+impl Heap {
+    /// A heap of at most `capacity` bytes, of which what was idle goes back to the system.
+    ///
+    /// It has no caches of threads: one would need storage of the thread with a destructor, which an
+    /// allocator must not have, and blocks this large gain little from it.
+    ///
+    /// # Errors
+    /// As [`Builder::build`](crate::Builder::build).
+    pub fn new(capacity: usize, give_back: GiveBack) -> Result<Heap, PoolError> {
+        let pool = Pool::builder()
+            .capacity(capacity)
+            .cache_blocks(0)
+            .stands_in()
+            .give_back(GiveBack { floor: (capacity / 16).min(give_back.floor), ..give_back })
+            // The pool keeps to an eighth of what is in use; this is the bound on what may lie idle of what the
+            // user granted, the same part on every machine. Where a program rises faster, it makes
+            // the rest resident itself.
+            .grow_ahead(capacity / 32)
+            .build()?;
+        let pages = pool.capacity() / pool.page_size();
+        let lengths = (0..pages).map(|_| AtomicU32::new(0)).collect();
+        Ok(Heap { pool, lengths, in_use: AtomicU64::new(0), most_in_use: AtomicU64::new(0) })
+    }
+
+    /// The pool below, for its figures. What is taken from there is not this heap's.
+    #[must_use]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Bytes of the blocks that are handed out.
+    #[must_use]
+    pub fn in_use(&self) -> u64 {
+        self.in_use.load(Ordering::Relaxed)
+    }
+
+    /// The most that ever was at once.
+    #[must_use]
+    pub fn most_in_use(&self) -> u64 {
+        self.most_in_use.load(Ordering::Relaxed)
+    }
+
+    /// Whether an address is of this heap.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, block: *const u8) -> bool {
+        self.pool.contains(block)
+    }
+
+    /// A block of at least `size` bytes, all zero if `zeroed`.
+    ///
+    /// # Errors
+    /// As [`Pool::alloc_run_raw`].
+    pub fn take(&self, size: usize, zeroed: bool) -> Result<NonNull<u8>, PoolError> {
+        let frames = self.pool.frames_for(size)?;
+        let block = if zeroed {
+            self.pool.zalloc_run_raw(frames)
+        } else {
+            self.pool.alloc_run_raw(frames)
+        }?;
+        if let Some(length) = self.length(block.as_ptr()) {
+            length.store(frames, Ordering::Release);
+        }
+        let bytes = self.of_pages(frames);
+        let in_use = self.in_use.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if in_use > self.most_in_use.load(Ordering::Relaxed) {
+            self.most_in_use.fetch_max(in_use, Ordering::Relaxed);
+        }
+        Ok(block)
+    }
+
+    /// Bytes of the block that begins there.
+    ///
+    /// # Errors
+    /// [`NoBlock`].
+    pub fn bytes(&self, block: *const u8) -> Result<usize, NoBlock> {
+        match self.length(block).map_or(0, |length| length.load(Ordering::Acquire)) {
+            0 => Err(NoBlock),
+            frames => Ok(frames as usize * self.pool.page_size()),
+        }
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Errors
+    /// [`NoBlock`], with nothing changed.
+    ///
+    /// # Safety
+    /// Nobody uses the block any more.
+    pub unsafe fn give_back(&self, block: NonNull<u8>) -> Result<(), NoBlock> {
+        let length = self.length(block.as_ptr());
+        let frames = length.map_or(0, |length| length.swap(0, Ordering::AcqRel));
+        if frames == 0 {
+            return Err(NoBlock);
+        }
+        // SAFETY: the caller's promise; that a block of so many pages begins there is checked.
+        match unsafe { self.pool.free_run_raw(block, frames) } {
+            Ok(()) => {
+                self.in_use.fetch_sub(self.of_pages(frames), Ordering::Relaxed);
+                Ok(())
+            }
+            // In a signal handler that interrupted the pool, which must not call `free`: the block is
+            // lost, and nothing else.
+            Err(PoolError::Reentered) => Ok(()),
+            Err(_) => Err(NoBlock),
+        }
+    }
+
+    fn of_pages(&self, frames: u32) -> u64 {
+        u64::from(frames) * self.pool.page_size() as u64
+    }
+
+    fn length(&self, block: *const u8) -> Option<&AtomicU32> {
+        let offset = block.addr().wrapping_sub(self.pool.base().addr());
+        let page = self.pool.page_size();
+        offset.is_multiple_of(page).then(|| self.lengths.get(offset / page)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_its_length_until_it_is_given_back() {
+        let heap = Heap::new(8 << 20, GiveBack::default()).expect("memory");
+        let page = heap.pool().page_size();
+        let blocks: Vec<_> = [1, page, page + 1, 3 * page]
+            .map(|size| (size, heap.take(size, true).expect("room")))
+            .into_iter()
+            .collect();
+        for (size, block) in &blocks {
+            assert_eq!(heap.bytes(block.as_ptr()), Ok(size.next_multiple_of(page)));
+            assert!(heap.contains(block.as_ptr()));
+        }
+        assert_eq!(heap.in_use(), 7 * page as u64);
+        let (_, inside) = blocks[3];
+        for wrong in [inside.as_ptr().wrapping_add(page), inside.as_ptr().wrapping_add(1)] {
+            assert_eq!(heap.bytes(wrong), Err(NoBlock));
+            let wrong = NonNull::new(wrong).expect("an address");
+            // SAFETY: refused.
+            assert_eq!(unsafe { heap.give_back(wrong) }, Err(NoBlock));
+        }
+        for (_, block) in blocks {
+            // SAFETY: nobody uses it.
+            assert_eq!(unsafe { heap.give_back(block) }, Ok(()));
+            // SAFETY: refused.
+            assert_eq!(unsafe { heap.give_back(block) }, Err(NoBlock));
+        }
+        assert_eq!((heap.in_use(), heap.most_in_use()), (0, 7 * page as u64));
+        let outside = heap.pool().base().wrapping_add(heap.pool().capacity());
+        assert_eq!(heap.bytes(outside), Err(NoBlock));
+        assert_eq!(heap.bytes(heap.pool().base().wrapping_sub(page)), Err(NoBlock));
+    }
+
+    #[test]
+    fn a_full_heap_says_so() {
+        let heap = Heap::new(4 << 20, GiveBack::default()).expect("memory");
+        let taken = heap.take(3 << 20, false).expect("room");
+        assert!(matches!(heap.take(2 << 20, false), Err(PoolError::Exhausted { .. })));
+        assert!(matches!(heap.take(1 << 40, false), Err(PoolError::Exhausted { .. })));
+        // SAFETY: nobody uses it.
+        assert_eq!(unsafe { heap.give_back(taken) }, Ok(()));
+        assert!(heap.take(3 << 20, false).is_ok());
+    }
+}
