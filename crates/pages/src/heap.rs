@@ -148,26 +148,25 @@ mod tests {
     fn a_block_has_its_length_until_it_is_given_back() {
         let heap = Heap::new(8 << 20, GiveBack::default()).expect("memory");
         let page = heap.pool().page_size();
-        let blocks: Vec<_> = [1, page, page + 1, 3 * page]
-            .map(|size| (size, heap.take(size, true).expect("room")))
-            .into_iter()
-            .collect();
+        let sizes = [1, page, page + 1, 3 * page];
+        let blocks = sizes.map(|size| (size, heap.take(size, true).expect("room")));
         for (size, block) in &blocks {
             assert_eq!(heap.bytes(block.as_ptr()), Ok(size.next_multiple_of(page)));
             assert!(heap.contains(block.as_ptr()));
         }
         assert_eq!(heap.in_use(), 7 * page as u64);
         let (_, inside) = blocks[3];
-        for wrong in [inside.as_ptr().wrapping_add(page), inside.as_ptr().wrapping_add(1)] {
+        for off in [1, page] {
+            let wrong = inside.as_ptr().wrapping_add(off);
             assert_eq!(heap.bytes(wrong), Err(NoBlock));
             let wrong = NonNull::new(wrong).expect("an address");
-            // SAFETY: refused.
+            // SAFETY: refused, since no block begins there.
             assert_eq!(unsafe { heap.give_back(wrong) }, Err(NoBlock));
         }
         for (_, block) in blocks {
             // SAFETY: nobody uses it.
             assert_eq!(unsafe { heap.give_back(block) }, Ok(()));
-            // SAFETY: refused.
+            // SAFETY: refused, since it was given back.
             assert_eq!(unsafe { heap.give_back(block) }, Err(NoBlock));
         }
         assert_eq!((heap.in_use(), heap.most_in_use()), (0, 7 * page as u64));
