@@ -124,7 +124,7 @@ TEMPLATE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Cachewise: a fleet</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; margin: 2em auto; max-width: 84em; padding: 0 1em }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2430; margin: 2em auto; max-width: 96em; padding: 0 1em }
 h1 { font-size: 1.6em; margin-bottom: 0 } h2 { font-size: 1.15em; margin: 2em 0 .2em }
 table { border-collapse: collapse; margin: .6em 0 } th, td { padding: .25em .8em; text-align: left; vertical-align: top }
 th { font-weight: 600; border-bottom: 2px solid #c7d0dc } td { border-bottom: 1px solid #e4e9ef }
@@ -137,16 +137,16 @@ svg .in { font-size: 10px; fill: #22303f } figcaption { font-size: .9em; color: 
 <p class="dim">{{ found.classes|length }} classes of hosts, {{ found.classes|selectattr("profile")|list|length }}
 with a profile; {{ found.outliers|length }} outliers; {{ untuned|length }} hosts not tuned;
 {{ found.damaged|length }} damaged files left out.</p>
-<table><thead><tr><th>CPU</th><th>microcode, kernel, libc</th><th class="n">hosts</th><th class="n">agreement</th>
-<th class="n">lowest tenth below</th><th class="n">served</th><th class="n">lowest tenth below</th>
+<table><thead><tr><th>CPU</th><th>microcode, kernel, libc</th><th class="n">hosts</th><th class="n">agreement,<br>lowest tenth</th>
+<th class="n">served,<br>lowest tenth</th>
 {% for name in operations %}<th class="n">{{ name }}</th>{% endfor %}<th>profile</th></tr></thead><tbody>
 {% for one in found.classes %}
 <tr><td class="k">{{ one.cpu }}{{ " " + one.letter if one.letter }}<br><span class="dim">{{ one.cpu_name }}</span></td>
 <td class="k">{{ one.microcode or "unknown" }}<br>{{ one.kernel }}<br>{{ one.libc }}</td><td class="n">{{ one.hosts }}</td>
-{% if one.rows %}<td class="n">{{ one.agreement|percent(1) }}</td><td class="n">{{ one.agreement_p10|percent(1) }}</td>
-<td class="n">{{ one.served|percent(1) }}</td><td class="n">{{ one.served_p10|percent(1) }}</td>
+{% if one.rows %}<td class="n">{{ one.agreement|percent(1) }}<br>below {{ one.agreement_p10|percent(1) }}</td>
+<td class="n">{{ one.served|percent(1) }}<br>below {{ one.served_p10|percent(1) }}</td>
 {% for name in operations %}<td class="n">{{ one.gain[name]|gain }}</td>{% endfor %}
-{% else %}<td colspan="{{ 4 + operations|length }}"></td>{% endif %}
+{% else %}<td colspan="{{ 2 + operations|length }}"></td>{% endif %}
 <td>{% if one.profile %}yes{% else %}<span class="no">none: {{ one.reason }}</span>{% endif %}</td></tr>
 {% endfor %}
 </tbody></table>
