@@ -1,6 +1,5 @@
 """What was installed: the command, the stubs, and examples that do what they say."""
 
-import ast
 import importlib.metadata
 import inspect
 import subprocess
@@ -8,7 +7,6 @@ import sys
 from pathlib import Path
 
 import cachewise
-import cachewise._core
 import pytest
 
 MODULES = ["cachewise", "cachewise._core", "cachewise._records", "cachewise._sizes", "cachewise._tuning", "cachewise.numpy"]
@@ -64,17 +62,6 @@ def test_everything_public_is_documented():
         for member, method in inspect.getmembers(item, inspect.isroutine) if inspect.isclass(item) else []:
             if not member.startswith("_") and member in vars(item):
                 assert inspect.getdoc(method), f"{name}.{member}"
-
-
-def test_stubs_name_what_is_there():
-    stub = ast.parse(Path(cachewise.__file__).with_name("_core.pyi").read_text())
-    described = {node.name: node for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    there = {name for name in vars(cachewise._core) if not name.startswith("_")}
-    assert set(described) == there
-    for name, node in described.items():
-        if isinstance(node, ast.FunctionDef):
-            told = [argument.arg for argument in node.args.args + node.args.kwonlyargs]
-            assert told == list(inspect.signature(getattr(cachewise._core, name)).parameters), name
 
 
 def test_the_command():

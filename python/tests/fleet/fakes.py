@@ -19,6 +19,7 @@ words = sys.argv[1:]
 value = lambda name: words[words.index(name) + 1]
 host = os.environ["CACHEWISE_FLEET_HOST"]
 there = Path({directory!r})
+(there / ("by-" + host)).write_text(str(os.getppid()))
 with open(there / "runs", "a") as runs:
     runs.write(host + "\\n")
 inside = there / ("inside-" + host)
@@ -54,6 +55,11 @@ def command(directory: Path, source: Path, hosts: dict[str, str], seconds: float
 def runs(directory: Path) -> list[str]:
     """The hosts that the command ran on, in order."""
     return (directory / "runs").read_text().split()
+
+
+def runner(directory: Path, host: str) -> int:
+    """The process that started the command on that host."""
+    return int((directory / f"by-{host}").read_text())
 
 
 def simulated(source: Path, stem: str, host: str) -> records.Tuning:

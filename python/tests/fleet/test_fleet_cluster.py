@@ -46,12 +46,16 @@ def test_a_fleet_from_nothing_to_installed_profiles(cluster, fleet, words, tunin
     cluster.worker("broken-a", "broken")
     cluster.worker("garbage-a", "garbage")
     process = fleet.start(*words())
-    # Node0's turn: whoever of its workers is at it is killed, together with what it started.
+    # Node0's turn: whoever of its workers is at it is killed. What it started goes on, with the host's lock.
     wait_for(lambda: "node0" in started(tmp_path / "fake"))
-    cluster.kill("node0-a")
+    runner = fakes.runner(tmp_path / "fake", "node0")
+    [victim] = [name for name, worker in cluster.processes.items() if worker.pid == runner]
+    assert victim in ("node0-a", "node0-b")
+    cluster.kill(victim)
     cluster.worker("node0-c", "node0")
     out, err = process.communicate(timeout=100)
     assert process.returncode == 4, err
+    assert "node0: its worker died" in err
     assert "4 hosts tuned, 2 not" in err
     assert "broken: cachewise: this CPU does not do that" in err
     assert "garbage: " in err and "record" in err
