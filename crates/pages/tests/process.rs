@@ -1,9 +1,13 @@
 //! What processes do to pools: fork, share, die; and signals that interrupt.
 
 use cachewise_pages::buddy::FreeError;
-use cachewise_pages::{Builder, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify};
+use cachewise_pages::engine::faulty::{Faulty, Outcome, Script};
+use cachewise_pages::{
+    Builder, EngineChoice, PageSize, Pool, PoolError, Scrub, ScrubberState, Verify,
+};
 use std::process::Command;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -58,29 +62,25 @@ fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
+/// The engine keeps what it was given until it is called back, so every fork is in the middle.
 #[test]
 fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
+    let script = Script::new(Mutex::new([Outcome::Slow; 64].into()));
     let pool = quiet()
         .scrub(Scrub { chunk: 64 << 10, ..eager() })
+        .engine(EngineChoice::Custom(Box::new(Faulty::new(script))))
+        .engine_deadline(Duration::from_secs(600))
         .verify(Verify::Report(1))
         .build()
         .expect("a pool");
     let mut kept = pool.alloc(3).expect("a block");
     kept.fill(0x3C);
-    let mut in_the_middle = 0;
-    for _ in 0..30 {
-        // The scrubber's thread is of idle priority: on a busy machine what it has in flight may
-        // stay there for longer than an allocation waits.
-        let begun = Instant::now();
-        let mut much = loop {
-            match pool.alloc_bytes(8 << 20) {
-                Err(PoolError::Exhausted { .. }) if begun.elapsed() < Duration::from_secs(60) => {}
-                answer => break answer.expect("much"),
-            }
-        };
-        much.fill(0xC3);
-        drop(much);
-        in_the_middle += u32::from(pool.stats().expect("figures").in_flight > 0);
+    let mut much = pool.alloc_bytes(8 << 20).expect("much");
+    much.fill(0xC3);
+    drop(much);
+    let in_flight = || pool.stats().expect("figures").in_flight;
+    until("the engine has something", || in_flight() > 0);
+    for _ in 0..8 {
         let pid = fork(|| {
             let stats = pool.stats().expect("figures");
             let mut well = stats.in_flight == 0 && stats.scrubber == ScrubberState::Off;
@@ -97,8 +97,9 @@ fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
         });
         assert_eq!(wait(pid), 0);
         assert!(kept.iter().all(|byte| *byte == 0x3C), "the child wrote to its copy");
+        assert!(in_flight() > 0, "it was in flight all the while");
     }
-    until("quiet", || pool.pause_scrubber() || in_the_middle == 0);
+    until("quiet", || pool.pause_scrubber());
     pool.check().expect("sound");
     pool.check_zeros().expect("zero");
 }
