@@ -1,6 +1,9 @@
 //! The exported functions: `malloc` and all its relatives in glibc, since a block of the pool may
 //! be given to any of them.
 //!
+//! They call no exported function: that would go by the table of addresses, which is not filled in
+//! when another library's resolver calls (`next.rs`).
+//!
 //! In a fuzz target (`cfg(fuzzing)`) they are functions like any others, and the process keeps its
 //! own.
 
@@ -12,6 +15,10 @@ use core::ptr::{self, NonNull};
 const ALIGN: usize = 16;
 
 fn page() -> usize {
+    // The smallest there is, where the C library cannot be asked.
+    if !next::is_relocated() {
+        return 4096;
+    }
     // SAFETY: always callable; no memory is involved.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
@@ -20,6 +27,14 @@ fn page() -> usize {
 /// `malloc`'s contract.
 #[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { allocate(size) }
+}
+
+/// # Safety
+/// `malloc`'s contract.
+#[inline(always)]
+unsafe fn allocate(size: usize) -> *mut u8 {
     match pool::take(size, ALIGN, false) {
         Some(block) => block.as_ptr(),
         // SAFETY: the caller's promise.
@@ -42,6 +57,14 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut u8 {
 /// `free`'s contract.
 #[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { release(block) };
+}
+
+/// # Safety
+/// `free`'s contract.
+#[inline(always)]
+unsafe fn release(block: *mut u8) {
     if let (Some(owner), Some(block)) = (pool::owner(block), NonNull::new(block)) {
         return owner.give_back(block);
     }
@@ -55,6 +78,13 @@ pub unsafe extern "C" fn free(block: *mut u8) {
 /// `realloc`'s contract.
 #[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { resize(block, size) }
+}
+
+/// # Safety
+/// `realloc`'s contract.
+unsafe fn resize(block: *mut u8, size: usize) -> *mut u8 {
     let owner = pool::owner(block);
     let held = match (owner, next::early_length(block)) {
         (Some(owner), _) => owner.bytes(block),
@@ -63,12 +93,12 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
         (None, None) if !block.is_null() => return unsafe { next::realloc(block, size) },
         // SAFETY: the caller's promise.
-        (None, None) => return unsafe { malloc(size) },
+        (None, None) => return unsafe { allocate(size) },
     };
     if size == 0 {
         // As glibc has it: freed, and nothing in its place.
         // SAFETY: the caller's promise.
-        unsafe { free(block) };
+        unsafe { release(block) };
         return ptr::null_mut();
     }
     // Smaller by an eighth at most: it stays.
@@ -76,15 +106,19 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
         return block;
     }
     // SAFETY: the caller's promise.
-    let new = unsafe { malloc(size) };
+    let new = unsafe { allocate(size) };
     if new.is_null() {
         // One that only had to become shorter is good as it is.
         return if size <= held { block } else { new };
     }
-    // SAFETY: both are that long, and a new block overlaps no other.
-    unsafe { ptr::copy_nonoverlapping(block, new, held.min(size)) };
+    if owner.is_some() {
+        // SAFETY: both are that long, and a new block overlaps no other.
+        unsafe { ptr::copy_nonoverlapping(block, new, held.min(size)) };
+    } else {
+        next::copy_early(block, new, held.min(size));
+    }
     // SAFETY: the caller's promise.
-    unsafe { free(block) };
+    unsafe { release(block) };
     new
 }
 
@@ -94,7 +128,7 @@ pub unsafe extern "C" fn realloc(block: *mut u8, size: usize) -> *mut u8 {
 pub unsafe extern "C" fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
     match count.checked_mul(size) {
         // SAFETY: the caller's promise.
-        Some(bytes) => unsafe { realloc(block, bytes) },
+        Some(bytes) => unsafe { resize(block, bytes) },
         None => next::out_of_memory(),
     }
 }
@@ -116,6 +150,13 @@ pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
 /// `memalign`'s contract.
 #[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { aligned(align, size) }
+}
+
+/// # Safety
+/// `memalign`'s contract.
+unsafe fn aligned(align: usize, size: usize) -> *mut u8 {
     if align.is_power_of_two()
         && let Some(block) = pool::take(size, align, false)
     {
@@ -146,7 +187,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut u8, align: usize, size: u
 #[cfg_attr(not(fuzzing), unsafe(no_mangle))]
 pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
-    unsafe { memalign(page(), size) }
+    unsafe { aligned(page(), size) }
 }
 
 /// # Safety
@@ -155,7 +196,7 @@ pub unsafe extern "C" fn valloc(size: usize) -> *mut u8 {
 pub unsafe extern "C" fn pvalloc(size: usize) -> *mut u8 {
     match size.max(1).checked_next_multiple_of(page()) {
         // SAFETY: the caller's promise.
-        Some(bytes) => unsafe { memalign(page(), bytes) },
+        Some(bytes) => unsafe { aligned(page(), bytes) },
         None => next::out_of_memory(),
     }
 }
@@ -187,6 +228,9 @@ pub unsafe extern "C" fn __register_atfork(
     child: next::Handler,
     library: *mut c_void,
 ) -> c_int {
+    if !next::is_relocated() {
+        return libc::ENOMEM;
+    }
     cachewise_pages::register_fork_handlers();
     // SAFETY: the caller's promise.
     unsafe { next::register_atfork(prepare, parent, child, library) }

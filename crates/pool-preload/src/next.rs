@@ -7,6 +7,12 @@
 //! *same* thread asks for meanwhile comes from a small static area. Another thread that is merely
 //! concurrent looks for itself, and waits for nobody.
 //!
+//! The dynamic linker relocates what `LD_PRELOAD` names after every library of the program. The
+//! resolver of an indirect function may run before that, and may allocate: it arrives in code whose
+//! table of addresses is not filled in, and gets its memory from the static area too. What is done
+//! then calls nothing outside this library and does not touch the thread's storage, both of which
+//! are found by that table.
+//!
 //! A block of the static area has its length in front of it, so that `realloc` and
 //! `malloc_usable_size` know it for ever; freed, it is left where it is.
 
@@ -92,9 +98,28 @@ functions! {
 /// A function to be run around a fork, or none.
 pub(crate) type Handler = Option<unsafe extern "C" fn()>;
 
+/// A word that the dynamic linker writes when it relocates this library: its own address.
+struct Here(*const Here);
+
+// SAFETY: nobody writes it, and nobody goes where it points.
+unsafe impl Sync for Here {}
+
+static HERE: Here = Here(&raw const HERE);
+
+/// Whether addresses in memory are right yet.
+#[cold]
+pub(crate) fn is_relocated() -> bool {
+    // SAFETY: a static. Read as it is, and not as it was compiled.
+    let found = unsafe { (&raw const HERE.0).read_volatile() };
+    found == &raw const HERE
+}
+
 /// Looks all functions up, unless this very thread is doing so already.
 #[cold]
 pub(crate) fn resolve() {
+    if !is_relocated() {
+        return;
+    }
     let looking = &thread::current().looking;
     if FOUND.load(Ordering::Acquire) || looking.swap(1, Ordering::Relaxed) != 0 {
         return;
@@ -152,9 +177,22 @@ pub(crate) fn early_length(block: *const u8) -> Option<usize> {
     Some(length.min(AREA - offset))
 }
 
+/// Copies out of a block of the static area, which is no longer than that.
+pub(crate) fn copy_early(from: *const u8, to: *mut u8, bytes: usize) {
+    for at in 0..bytes {
+        // SAFETY: the caller's block is that long. Byte by byte, so that no call is made of it.
+        let byte = unsafe { from.wrapping_add(at).read_volatile() };
+        // SAFETY: as above.
+        unsafe { to.wrapping_add(at).write_volatile(byte) };
+    }
+}
+
 /// What a function that returns a block does when it has none.
 #[cold]
 pub(crate) fn out_of_memory() -> *mut u8 {
+    if !is_relocated() {
+        return ptr::null_mut();
+    }
     // SAFETY: always callable.
     let place = unsafe { libc::__errno_location() };
     // SAFETY: the calling thread's own.

@@ -43,7 +43,8 @@ fn compiled_from(directory: &Path, source: &str, more: &[&str]) -> PathBuf {
     // Without builtins the compiler does not think away what is allocated and freed.
     let flags = ["-std=gnu11", "-O1", "-g", "-fno-builtin", "-pthread", "-w"];
     let mut compiler = Command::new("cc");
-    let output = compiler.args(flags).args(more).arg("-o").arg(&program).arg(source).output();
+    // What it is linked with comes after it.
+    let output = compiler.args(flags).arg("-o").arg(&program).arg(source).args(more).output();
     let output = output.expect("a C compiler: Rust links with it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
@@ -109,6 +110,30 @@ fn a_library_being_loaded_may_wait_for_threads_that_allocate() {
             assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
             assert_eq!(stdout, "loaded\n", "{pool:?} {more:?}");
         }
+    }
+}
+
+/// Another library's indirect function is chosen before the preload library is relocated, and its
+/// resolver allocates; what it got is used and freed in `main`.
+#[test]
+fn a_resolver_may_allocate_before_the_library_is_relocated() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("UTF-8");
+    let shared = ["-shared", "-fPIC", "-Wl,-z,now"];
+    let resolver = compiled_from(directory.path(), "resolver.c", &shared);
+    let rpath = format!("-Wl,-rpath,{path}");
+    let resolver = resolver.to_str().expect("UTF-8");
+    let linked = [&shared[..], &[resolver, &rpath]].concat();
+    let refers = compiled_from(directory.path(), "refers.c", &linked);
+    let refers = refers.to_str().expect("UTF-8");
+    let program = compiled_from(directory.path(), "chosen.c", &[refers, resolver, &rpath]);
+    let plain = Command::new(&program).env_remove("LD_PRELOAD").output().expect("it runs");
+    assert_eq!(told(&plain).0, "chosen\n", "without the library: {}", told(&plain).1);
+    for pool in [None, Some("64M")] {
+        let output = under(&program, pool).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "chosen\n", "{pool:?}: {stderr}");
     }
 }
 
