@@ -26,6 +26,7 @@
 
 use crate::inner::Inner;
 use crate::thread::{self, Thread};
+use crate::waiting::Word;
 use rustix::thread::futex;
 use std::boxed::Box;
 use std::cell::UnsafeCell;
@@ -36,18 +37,10 @@ use std::sync::{Arc, Weak};
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Nobody has it; otherwise the mark of who has, written by the exchange that takes it.
-const OPEN: u32 = 0;
-/// Beside a mark: somebody may be asleep.
-const AWAITED: u32 = 1;
-/// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is
-/// held for.
-const SPINS: u32 = 200;
-
 /// A pool's lock, and who that pool is. Never freed; the next pool takes it over.
 #[repr(align(128))]
 pub(crate) struct Slot {
-    word: AtomicU32,
+    word: Word,
     /// Taken by a fork under way, and by the thread that forks.
     by_fork: AtomicBool,
     /// The pool's number; 0 where there is none.
@@ -64,60 +57,17 @@ unsafe impl Sync for Slot {}
 impl Slot {
     /// Takes the lock. False if it is not to be had at once, and the caller does not wait.
     pub(crate) fn acquire(&self, wait: bool) -> bool {
-        let me = thread::current().mark();
-        let take = |with: u32| {
-            self.word.compare_exchange(OPEN, with, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        };
-        for _ in 0..SPINS {
-            point!();
-            if self.word.load(Ordering::Relaxed) == OPEN && take(me) {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        if !wait {
-            return false;
-        }
-        loop {
-            #[cfg(all(feature = "testing", debug_assertions))]
-            if crate::schedule::point() {
-                if take(me) {
-                    return true;
-                }
-                // Whoever has it goes on at a point, and not while this thread is asleep.
-                continue;
-            }
-            let found = self.word.load(Ordering::Relaxed);
-            if found == OPEN {
-                // Others may be asleep too.
-                if take(me | AWAITED) {
-                    return true;
-                }
-                continue;
-            }
-            let awaited = found | AWAITED;
-            if found == awaited
-                || self
-                    .word
-                    .compare_exchange(found, awaited, Ordering::Relaxed, Ordering::Relaxed)
-                    .is_ok()
-            {
-                let _ = futex::wait(&self.word, futex::Flags::PRIVATE, awaited, None);
-            }
-        }
+        self.word.acquire(thread::current().mark(), wait)
     }
 
     pub(crate) fn release(&self) {
-        if self.word.swap(OPEN, Ordering::Release) & AWAITED != 0 {
-            let _ = futex::wake(&self.word, futex::Flags::PRIVATE, 1);
-        }
-        point!();
+        self.word.release();
     }
 
     /// Whether that thread has this lock: it was interrupted with it, where its signal handler
     /// asks.
     fn is_held_by(&self, thread: &Thread) -> bool {
-        self.word.load(Ordering::Relaxed) & !AWAITED == thread.mark()
+        self.word.is_held_by(thread.mark())
     }
 
     /// Whether the calling thread has this lock because it is forking.
@@ -150,7 +100,7 @@ pub(crate) fn slot() -> &'static Slot {
         return slot;
     }
     let slot: &'static Slot = Box::leak(Box::new(Slot {
-        word: AtomicU32::new(OPEN),
+        word: Word::default(),
         by_fork: AtomicBool::new(false),
         pool: AtomicU64::new(0),
         used: AtomicBool::new(true),
@@ -251,19 +201,28 @@ extern "C" fn parent() {
             }
         }
     }
-    thread.forking.fetch_sub(1, Ordering::Relaxed);
+    over(thread);
+}
+
+/// One fork less is under way in this thread. Returns how many there were. None, where the library
+/// was loaded in the middle of one.
+fn over(thread: &Thread) -> u32 {
+    let forks = thread.forking.load(Ordering::Relaxed);
+    thread.forking.store(forks.saturating_sub(1), Ordering::Relaxed);
+    forks
 }
 
 extern "C" fn child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     let thread = thread::current();
+    // In a signal handler that interrupted a fork this one is over, and that one goes on: it keeps
+    // what it has locked. Whoever else had a lock is not here.
+    let interrupted = over(thread) > 1;
     for slot in slots() {
-        let by_fork = slot.by_fork.swap(false, Ordering::Relaxed);
-        // Nobody is asleep here.
+        let by_fork = !interrupted && slot.by_fork.swap(false, Ordering::Relaxed);
         let kept = !by_fork && slot.is_held_by(thread);
-        slot.word.store(if kept { thread.mark() } else { OPEN }, Ordering::Relaxed);
+        slot.word.set(kept.then(|| thread.mark()));
     }
-    thread.forking.store(0, Ordering::Relaxed);
     crate::cache::forked(thread);
 }
 
@@ -296,5 +255,35 @@ impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
         self.0.0.store(generation() << 1, Ordering::Release);
         let _ = futex::wake(&self.0.0, futex::Flags::PRIVATE, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the inner fork's child the outer fork's handlers go on, and find what they had locked.
+    #[test]
+    fn a_fork_in_a_handler_that_interrupts_a_fork_leaves_its_locks_to_the_outer_one() {
+        let slot = slot();
+        // SAFETY: the child has one thread, calls what needs no other, and leaves at once.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let thread = thread::current();
+            prepare();
+            prepare();
+            child();
+            let kept = slot.is_held_by(thread) && slot.is_the_forkers(thread);
+            parent();
+            let over = !slot.is_held_by(thread) && !slot.is_the_forkers(thread);
+            let well = kept && over && thread.forking.load(Ordering::Relaxed) == 0;
+            // SAFETY: ends this process at once.
+            unsafe { libc::_exit(i32::from(!well)) };
+        }
+        let mut status = -1;
+        // SAFETY: a child of this process, and a place for what it says.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        assert_eq!(status, 0);
+        slot.used.store(false, Ordering::Release);
     }
 }

@@ -19,6 +19,8 @@ use crate::os::{self, Alive, Backing, Lock, Locked, Mapping};
 use crate::shared;
 use crate::stats::{Events, ScrubberState, get};
 use crate::thread;
+use crate::waiting::Bell;
+use crate::waiting::futex::Within;
 use rustix::fd::OwnedFd;
 use std::boxed::Box;
 use std::cell::UnsafeCell;
@@ -72,12 +74,8 @@ pub(crate) struct Control {
     holds: AtomicU64,
     core: UnsafeCell<Core>,
     _waiting_apart: Apart,
-    /// Changes when scrubbers have something to look at; they wait on it.
-    wake: AtomicU32,
-    /// Not 0 while a scrubber may wait for something to be freed or asked for; whoever wakes it
-    /// says 0, so that it is woken once. Those that wait for a time, or were told to rest, do not
-    /// say so.
-    sleepers: AtomicU32,
+    /// Wakes scrubbers.
+    wake: Bell,
     /// Until when scrubbers take nothing: somebody needs what they have in flight. A moment and not
     /// a count, so that whoever dies waiting leaves nothing behind.
     hold_off: AtomicU32,
@@ -501,20 +499,15 @@ impl Inner {
         gained
     }
 
-    /// Lets scrubbers look again.
+    /// Lets scrubbers look again: all, or if one waits for what is freed and asked for.
     pub(crate) fn wake_scrubber(&self, always: bool) {
-        let control = self.control();
-        let sleeps = || control.sleepers.load(Ordering::SeqCst) != 0;
-        if always || (sleeps() && control.sleepers.swap(0, Ordering::SeqCst) != 0) {
-            control.wake.fetch_add(1, Ordering::SeqCst);
-            let _ = rustix::thread::futex::wake(&control.wake, self.futex_flags(), u32::MAX >> 1);
-        }
+        self.control().wake.ring(self.within(), always);
     }
 
-    fn futex_flags(&self) -> rustix::thread::futex::Flags {
+    fn within(&self) -> Within {
         match self.backing {
-            Backing::Private => rustix::thread::futex::Flags::PRIVATE,
-            Backing::Shared => rustix::thread::futex::Flags::empty(),
+            Backing::Private => Within::Process,
+            Backing::Shared => Within::Machine,
         }
     }
 
@@ -525,26 +518,14 @@ impl Inner {
     }
 
     /// Sleeps until woken, unless `ready` says that there is something to do already. Frees and
-    /// requests wake it only if `by_use`.
+    /// requests wake it only if `by_use`, and what they change is looked at under the lock.
     pub(crate) fn sleep(
         &self,
         timeout: Option<Duration>,
         by_use: bool,
         ready: impl FnOnce() -> bool,
     ) {
-        let control = self.control();
-        let seen = control.wake.load(Ordering::SeqCst);
-        if by_use {
-            control.sleepers.store(1, Ordering::SeqCst);
-        }
-        if !ready() {
-            let timeout = timeout.map(|timeout| rustix::thread::futex::Timespec {
-                tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            });
-            let flags = self.futex_flags();
-            let _ = rustix::thread::futex::wait(&control.wake, flags, seen, timeout.as_ref());
-        }
+        self.control().wake.wait(self.within(), timeout, by_use, ready);
     }
 
     /// Says that so many frames of zeroed memory were asked for. Only under the lock.

@@ -87,6 +87,12 @@ mod stats;
 #[doc(hidden)]
 pub mod thread;
 
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod waiting;
+#[cfg(all(feature = "std", target_os = "linux", not(loom)))]
+mod waiting;
+
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use block::{Block, Contents, Dirty, Zeroed};
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]

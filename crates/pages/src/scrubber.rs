@@ -237,7 +237,10 @@ impl Worker {
                 let from = if awake { lowest } else { scrub.start };
                 by_use && due(inner, from, scrub).is_some()
             }
-            ScrubberState::Unused => get(&inner.control().demand) != demand,
+            // Under the lock, as it is written.
+            ScrubberState::Unused => {
+                inner.lock().is_ok_and(|_guard| get(&inner.control().demand) != demand)
+            }
             _ => false,
         };
         let orders = &self.orders;

@@ -5,10 +5,16 @@
 //! The allocator is the real one behind a lock that loom knows. The memory of each frame is a cell
 //! that loom watches: two threads that touch one frame without an order between them, such as a
 //! scrubber that still zeroes what was handed out, fail the run.
+//!
+//! So do the pool's own lock and what wakes its scrubbers, as they are in the pool, over a futex made
+//! of loom's lock: a thread that is not woken is a deadlock.
 #![cfg(loom)]
 
 use cachewise_pages::buddy::{Buddy, Core, Frame, State, Use, halve_cached, split_cached};
+use cachewise_pages::waiting::futex::Within;
+use cachewise_pages::waiting::{Bell, Word};
 use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
@@ -275,5 +281,120 @@ fn halves_of_a_block_are_their_owners() {
         assert_eq!(hand_in(&world, upper, false), 0);
         assert_eq!(first.join().expect("no panic"), 0);
         world.finish();
+    });
+}
+
+/// What the pool's lock protects, its scrubbers' bell, and what both are about.
+struct Waiting {
+    lock: Word,
+    inside: UnsafeCell<u32>,
+    bell: Bell,
+    /// Written under the lock.
+    demand: AtomicU32,
+    order: AtomicU32,
+}
+
+// SAFETY: the cell is what is under test: loom reports unordered access to it.
+unsafe impl Sync for Waiting {}
+
+impl Waiting {
+    fn new() -> Arc<Waiting> {
+        Arc::new(Waiting {
+            lock: Word::default(),
+            inside: UnsafeCell::new(0),
+            bell: Bell::default(),
+            demand: AtomicU32::new(0),
+            order: AtomicU32::new(0),
+        })
+    }
+
+    /// Whether the lock was to be had.
+    fn count(&self, mark: u32, wait: bool) -> bool {
+        if !self.lock.acquire(mark, wait) {
+            return false;
+        }
+        assert!(self.lock.is_held_by(mark));
+        self.inside.with_mut(|count| {
+            // SAFETY: under the lock; loom checks just that.
+            unsafe { *count += 1 };
+        });
+        self.lock.release();
+        true
+    }
+}
+
+/// More wait than one at a time: who was asleep takes the lock in the name of those who still are.
+#[test]
+fn the_lock_lets_one_in_at_a_time_and_wakes_who_waits() {
+    model(|| {
+        let waiting = Waiting::new();
+        let threads = [4, 6].map(|mark| {
+            let waiting = Arc::clone(&waiting);
+            thread::spawn(move || assert!(waiting.count(mark, true)))
+        });
+        assert!(waiting.count(2, true));
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        // SAFETY: all others have ended.
+        waiting.inside.with(|count| assert_eq!(unsafe { *count }, 3));
+    });
+}
+
+#[test]
+fn who_does_not_wait_for_the_lock_takes_it_from_nobody() {
+    model(|| {
+        let waiting = Waiting::new();
+        let (a, b) = (Arc::clone(&waiting), Arc::clone(&waiting));
+        let waits = thread::spawn(move || assert!(a.count(4, true)));
+        let goes = thread::spawn(move || u32::from(b.count(6, false)));
+        let mine = u32::from(waiting.count(2, false));
+        waits.join().expect("no panic");
+        let theirs = goes.join().expect("no panic");
+        // SAFETY: all others have ended.
+        waiting.inside.with(|count| assert_eq!(unsafe { *count }, 1 + mine + theirs));
+    });
+}
+
+/// A scrubber that looks and then sleeps is woken by a request that it did not see, and by one that
+/// is told to all.
+#[test]
+fn no_scrubber_sleeps_through_what_it_waits_for() {
+    model(|| {
+        let waiting = Waiting::new();
+        let scrubber = Arc::clone(&waiting);
+        let scrubber = thread::spawn(move || {
+            let asked = || {
+                scrubber.lock.acquire(4, true);
+                let asked = scrubber.demand.load(Ordering::Relaxed) != 0;
+                scrubber.lock.release();
+                asked
+            };
+            while !asked() {
+                scrubber.bell.wait(Within::Process, None, true, asked);
+            }
+        });
+        waiting.lock.acquire(2, true);
+        waiting.demand.store(1, Ordering::Relaxed);
+        waiting.lock.release();
+        waiting.bell.ring(Within::Process, false);
+        scrubber.join().expect("no panic");
+    });
+}
+
+#[test]
+fn no_scrubber_sleeps_through_an_order() {
+    model(|| {
+        let waiting = Waiting::new();
+        let threads = [true, false].map(|listens| {
+            let waiting = Arc::clone(&waiting);
+            thread::spawn(move || {
+                let ordered = || waiting.order.load(Ordering::SeqCst) != 0;
+                while !ordered() {
+                    waiting.bell.wait(Within::Process, None, listens, ordered);
+                }
+            })
+        });
+        waiting.order.store(1, Ordering::SeqCst);
+        waiting.bell.ring(Within::Process, true);
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     });
 }

@@ -1,0 +1,221 @@
+//! Where the pool's threads wait for each other: a lock of one word, and what wakes scrubbers. All that
+//! depends on the order in which other CPUs see what is written is here and in `buddy`: `tests/loom.rs`
+//! takes both through all interleavings, with a futex made of loom's own lock.
+//!
+//! Both lie in memory that is mapped and zero, which is the open lock and nobody asleep.
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU32, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+
+use futex::Futex;
+
+/// Nobody has it; otherwise the mark of who has, written by the exchange that takes it.
+const OPEN: u32 = 0;
+/// Beside a mark: somebody may be asleep.
+const AWAITED: u32 = 1;
+/// Looks before a thread sleeps, or gives up: some microseconds, several times what the lock is
+/// held for.
+const SPINS: u32 = if cfg!(loom) { 1 } else { 200 };
+
+/// A lock of the threads of one process, which says who has it. A mark is even and not 0.
+#[derive(Debug, Default)]
+pub struct Word(Futex);
+
+impl Word {
+    /// Takes the lock. False if it is not to be had at once, and the caller does not wait.
+    pub fn acquire(&self, me: u32, wait: bool) -> bool {
+        let word = &self.0.word;
+        let take = |with: u32| {
+            word.compare_exchange(OPEN, with, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        for _ in 0..SPINS {
+            point!();
+            if word.load(Ordering::Relaxed) == OPEN && take(me) {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        if !wait {
+            return false;
+        }
+        loop {
+            #[cfg(all(feature = "testing", debug_assertions, target_os = "linux", not(loom)))]
+            if crate::schedule::point() {
+                if take(me) {
+                    return true;
+                }
+                // Whoever has it goes on at a point, and not while this thread is asleep.
+                continue;
+            }
+            let found = word.load(Ordering::Relaxed);
+            if found == OPEN {
+                // Others may be asleep too.
+                if take(me | AWAITED) {
+                    return true;
+                }
+                continue;
+            }
+            let awaited = found | AWAITED;
+            if found == awaited
+                || word
+                    .compare_exchange(found, awaited, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+            {
+                self.0.wait(awaited, futex::Within::Process, None);
+            }
+        }
+    }
+
+    /// Lets go. By who has it.
+    pub fn release(&self) {
+        if self.0.word.swap(OPEN, Ordering::Release) & AWAITED != 0 {
+            self.0.wake(futex::Within::Process, 1);
+        }
+        point!();
+    }
+
+    /// Whether that is the mark of who has it.
+    pub fn is_held_by(&self, mark: u32) -> bool {
+        self.0.word.load(Ordering::Relaxed) & !AWAITED == mark
+    }
+
+    /// In a forked child, where nobody is asleep: who has it, if anybody.
+    pub fn set(&self, mark: Option<u32>) {
+        self.0.word.store(mark.unwrap_or(OPEN), Ordering::Relaxed);
+    }
+}
+
+/// What wakes threads that look for something to do, of any process.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Bell {
+    /// Changes when there is something to look at; they wait on it.
+    rung: Futex,
+    /// Not 0 while one may wait for whatever comes; whoever rings says 0, so that it is woken once. Those
+    /// that wait for a time, or were told to rest, do not say so.
+    listening: AtomicU32,
+}
+
+impl Bell {
+    /// Lets them look again: all, or if one listens. What there is to see was written before: with a
+    /// [`SeqCst`](Ordering::SeqCst) store where all are woken, and under a lock otherwise.
+    pub fn ring(&self, within: futex::Within, always: bool) {
+        let listens = || self.listening.load(Ordering::SeqCst) != 0;
+        if always || (listens() && self.listening.swap(0, Ordering::SeqCst) != 0) {
+            self.rung.word.fetch_add(1, Ordering::SeqCst);
+            self.rung.wake(within, u32::MAX >> 1);
+        }
+    }
+
+    /// Sleeps until it rings, unless `ready` says that there is something to do already. Who listens
+    /// must look for what comes without ringing for all **under the lock** under which it is written:
+    /// of a look without it nothing says that it came after `listening` was seen.
+    pub fn wait(
+        &self,
+        within: futex::Within,
+        timeout: Option<core::time::Duration>,
+        listen: bool,
+        ready: impl FnOnce() -> bool,
+    ) {
+        let seen = self.rung.word.load(Ordering::SeqCst);
+        if listen {
+            self.listening.store(1, Ordering::SeqCst);
+        }
+        if !ready() {
+            self.rung.wait(seen, within, timeout);
+        }
+    }
+}
+
+#[cfg(not(loom))]
+pub(crate) mod futex {
+    //! Linux's.
+
+    use super::AtomicU32;
+    use core::time::Duration;
+    use rustix::thread::futex;
+
+    /// Whose threads wait on a word.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Within {
+        Process,
+        Machine,
+    }
+
+    impl Within {
+        fn flags(self) -> futex::Flags {
+            match self {
+                Within::Process => futex::Flags::PRIVATE,
+                Within::Machine => futex::Flags::empty(),
+            }
+        }
+    }
+
+    /// A word to wait on.
+    #[derive(Debug, Default)]
+    #[repr(transparent)]
+    pub struct Futex {
+        pub(super) word: AtomicU32,
+    }
+
+    impl Futex {
+        /// Sleeps if the word is still that, until woken; at times for no reason.
+        pub(super) fn wait(&self, expected: u32, within: Within, timeout: Option<Duration>) {
+            let timeout = timeout.map(|timeout| futex::Timespec {
+                tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(timeout.subsec_nanos()),
+            });
+            let _ = futex::wait(&self.word, within.flags(), expected, timeout.as_ref());
+        }
+
+        pub(super) fn wake(&self, within: Within, most: u32) {
+            let _ = futex::wake(&self.word, within.flags(), most);
+        }
+    }
+}
+
+#[cfg(loom)]
+pub mod futex {
+    //! The system's, as loom can follow it: the comparison and going to sleep are one step for whoever
+    //! wakes. Nobody is woken by the time, so that a call that is missed is a deadlock, which loom reports.
+
+    use super::{AtomicU32, Ordering};
+    use core::time::Duration;
+    use loom::sync::{Condvar, Mutex};
+
+    /// Whose threads wait on a word.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Within {
+        Process,
+        Machine,
+    }
+
+    /// A word to wait on.
+    #[derive(Debug, Default)]
+    pub struct Futex {
+        pub(super) word: AtomicU32,
+        queue: Mutex<()>,
+        woken: Condvar,
+    }
+
+    impl Futex {
+        pub(super) fn wait(&self, expected: u32, _: Within, _: Option<Duration>) {
+            let queue = self.queue.lock().expect("no panic");
+            if self.word.load(Ordering::Relaxed) == expected {
+                drop(self.woken.wait(queue).expect("no panic"));
+            }
+        }
+
+        pub(super) fn wake(&self, _: Within, most: u32) {
+            let queue = self.queue.lock().expect("no panic");
+            if most == 1 {
+                self.woken.notify_one();
+            } else {
+                self.woken.notify_all();
+            }
+            drop(queue);
+        }
+    }
+}
