@@ -54,8 +54,6 @@ use loom::sync::atomic::Ordering;
 pub const MAX_ORDER: u32 = 18;
 /// How many orders there are.
 pub const ORDERS: usize = MAX_ORDER as usize + 1;
-/// How many owners are told apart; an owner is a small number of the caller's choice.
-pub const OWNERS: usize = 1 << 16;
 
 const NONE: u32 = u32::MAX;
 /// Blocks of one list that are looked at for a group, so that no lock is held for long.

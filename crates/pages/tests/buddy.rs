@@ -40,12 +40,8 @@ fn corpus() -> std::path::PathBuf {
 
 #[test]
 fn the_fuzzers_corpus_replays() {
-    if !corpus().exists() {
-        eprintln!("corpus of buddy: skipped, {} is not here", corpus().display());
-        return;
-    }
     let mut files = 0;
-    for entry in std::fs::read_dir(corpus()).expect("a readable corpus folder") {
+    for entry in std::fs::read_dir(corpus()).expect("a corpus folder") {
         let bytes = std::fs::read(entry.expect("an entry").path()).expect("a readable file");
         replay(&bytes);
         files += 1;

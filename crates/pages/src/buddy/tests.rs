@@ -1,4 +1,4 @@
-//! A cache is interrupted in cutting a block up; strangers inside a block.
+//! A cache is interrupted in cutting a block up; strangers inside a block; damage of every kind.
 
 use super::*;
 
@@ -50,4 +50,70 @@ fn a_strangers_tag_inside_a_cached_block_is_noticed() {
         assert!(buddy.check().is_err(), "{tag:?}");
         frames[3].set_tag(TAIL);
     }
+}
+
+/// Sixteen frames in blocks up to eight: one block of two and one of one frame in use, the rest dirty.
+fn sixteen(frames: &[Frame; 16], core: &mut Core) {
+    let mut buddy = Buddy::new(core, frames);
+    assert_eq!(buddy.extend(8, State::Dirty, 0), 8);
+    assert_eq!(buddy.extend(99, State::Dirty, 0), 8, "as many as there are");
+    assert_eq!(buddy.take(1, State::Dirty, 3), Some(8));
+    assert_eq!(buddy.take(0, State::Dirty, 3), Some(10));
+    assert_eq!(buddy.check().map(|counts| (counts.out, counts.dirty)), Ok((3, 13)));
+}
+
+/// What `check` says of each kind of damage; a death that leaves it is not the end of the pool.
+#[test]
+fn every_kind_of_damage_is_named_and_mended() {
+    type Damage = fn(&mut Buddy<'_>);
+    let damages: [(&str, Damage); 14] = [
+        ("belongs to no block", |buddy| buddy.frames[8].set_tag(TAIL)),
+        ("is not aligned", |buddy| buddy.frames[8].set_tag(Tag::new(Use::Allocated, 4, 3))),
+        ("is not aligned", |buddy| buddy.frames[10].set_tag(Tag::new(Use::Allocated, 2, 3))),
+        ("ends after the last", |buddy| buddy.core.managed = 14),
+        ("lies inside another", |buddy| buddy.frames[9].set_tag(Tag::new(Use::Allocated, 0, 3))),
+        ("is in no list", |buddy| buddy.frames[8].set_tag(Tag::free(State::Dirty, 1))),
+        ("two free buddies of one state are apart", |buddy| {
+            buddy.frames[10].set_tag(Tag::free(State::Dirty, 0));
+            buddy.link(10, 0, State::Dirty);
+        }),
+        ("the counts are not", |buddy| buddy.core.counts.dirty += 1),
+        ("the counts are not", |buddy| buddy.core.counts.out -= 1),
+        ("the lists' lengths", |buddy| buddy.core.lists[0][0].blocks += 1),
+        ("the lists' lengths", |buddy| buddy.core.lists[1][2].blocks += 1),
+        ("a block that is not its own", |buddy| {
+            buddy.frames[11].next.store(10, Ordering::Relaxed);
+        }),
+        ("longer than its count", |buddy| buddy.frames[0].next.store(0, Ordering::Relaxed)),
+        ("does not end where", |buddy| buddy.core.lists[0][3].tail = 8),
+    ];
+    for (what, damage) in damages {
+        let frames = core::array::from_fn(|_| Frame::new());
+        let mut core = Core::new(3);
+        sixteen(&frames, &mut core);
+        core.wasted = 7;
+        let mut buddy = Buddy::new(&mut core, &frames);
+        damage(&mut buddy);
+        let told = buddy.check().expect_err(what);
+        assert!(told.what.contains(what), "{what}: {told}");
+        buddy.rebuild(1);
+        buddy.check().expect(what);
+        assert_eq!((buddy.core.wasted, buddy.core.max_order), (7, 3));
+        // Whatever order was asked for, and however much was lost: all of it can be had back.
+        buddy.reclaim(|_| true, 2);
+        let counts = buddy.check().expect(what);
+        assert_eq!((counts.out, counts.dirty), (0, u64::from(buddy.core.managed)), "{what}");
+    }
+}
+
+#[test]
+fn a_run_starts_at_a_multiple_of_its_largest_part_and_tiles_up_to_the_largest_number() {
+    let alignments = [0, 1, 2, 3, 4, 12, 16, u32::MAX].map(run_alignment);
+    assert_eq!(alignments, [1, 1, 2, 2, 4, 8, 16, 1 << 31]);
+    let mut next = 0;
+    for (offset, order) in run_parts(u32::MAX) {
+        assert_eq!(offset, next);
+        next += 1 << order;
+    }
+    assert_eq!(next, u32::MAX);
 }
