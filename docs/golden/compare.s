@@ -154,7 +154,8 @@ avx512vl:
     jne elsewhere
     ret
 avx512vl.masked:
-    cmp rdx, 40h
+    lea rcx, [rdx-1h]
+    cmp rcx, 3Fh
     ja elsewhere
     mov rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
@@ -164,6 +165,8 @@ avx512vl.masked:
     kmovq rax, k2
     test rax, rax
     jne 1
+    ret
+    xor eax, eax
     ret
 1:
     tzcnt rcx, rax

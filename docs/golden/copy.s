@@ -90,8 +90,12 @@ avx512vl:
     ret
 avx512vl.masked:
     mov rax, rdi
-    cmp rdx, 40h
+    lea rcx, [rdx-1h]
+    cmp rcx, 3Fh
     ja elsewhere
+    and edi, 0FFFh
+    cmp edi, 0FE0h
+    ja 1
     mov ecx, 0FFFFFFFFh
     xor r8d, r8d
     bzhi ecx, ecx, edx
@@ -100,8 +104,55 @@ avx512vl.masked:
     cmovb edx, r8d
     vmovdqu8 ymm20{k1}{z}, [rsi]
     vmovdqu8 ymm21{k1}{z}, [rsi+rdx]
-    vmovdqu8 [rdi]{k1}, ymm20
-    vmovdqu8 [rdi+rdx]{k1}, ymm21
+    vmovdqu8 [rax]{k1}, ymm20
+    vmovdqu8 [rax+rdx]{k1}, ymm21
+    ret
+1:
+    mov rdi, rax
+    cmp edx, 10h
+    jb 3
+    cmp edx, 20h
+    jbe 2
+    vmovdqu64 ymm20, [rsi]
+    vmovdqu64 ymm21, [rsi+rdx-20h]
+    vmovdqu64 [rdi], ymm20
+    vmovdqu64 [rdi+rdx-20h], ymm21
+    ret
+2:
+    vmovdqu64 xmm20, [rsi]
+    vmovdqu64 xmm21, [rsi+rdx-10h]
+    vmovdqu64 [rdi], xmm20
+    vmovdqu64 [rdi+rdx-10h], xmm21
+    ret
+3:
+    cmp edx, 4h
+    jb 4
+    mov ecx, edx
+    mov r8d, [rsi]
+    shr ecx, 1h
+    mov r9d, [rsi+rdx-4h]
+    and ecx, 4h
+    mov r10, rdx
+    sub r10, rcx
+    mov r11d, [rsi+rcx]
+    mov esi, [rsi+r10-4h]
+    mov [rdi], r8d
+    mov [rdi+rcx], r11d
+    mov [rdi+r10-4h], esi
+    mov [rdi+rdx-4h], r9d
+    ret
+4:
+    test edx, edx
+    je 5
+    mov r9d, edx
+    shr r9d, 1h
+    movzx ecx, byte ptr [rsi]
+    movzx r8d, byte ptr [rsi+r9]
+    movzx esi, byte ptr [rsi+rdx-1h]
+    mov [rdi], cl
+    mov [rdi+r9], r8b
+    mov [rdi+rdx-1h], sil
+5:
     ret
 avx2:
     mov rax, rdi

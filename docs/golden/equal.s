@@ -150,7 +150,8 @@ avx512vl:
     inc eax
     ret
 avx512vl.masked:
-    cmp rdx, 40h
+    lea rcx, [rdx-1h]
+    cmp rcx, 3Fh
     ja elsewhere
     mov rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
@@ -161,6 +162,8 @@ avx512vl.masked:
     test rax, rax
     jne 1
     inc eax
+    ret
+    mov eax, 1h
     ret
 1:
     xor eax, eax

@@ -238,6 +238,7 @@ macro_rules! entry_compare_near {
     };
     (masked) => {
         concat!(
+            $crate::entry_compare_near!(sse2),
             "57:\n",
             "tzcnt rcx, rax\n",
             "movzx eax, byte ptr [rdi + rcx]\n",
@@ -305,7 +306,7 @@ macro_rules! entry_equal_near {
         concat!("57:\nxor eax, eax\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
     };
     (masked) => {
-        "57:\nxor eax, eax\nret\n"
+        concat!($crate::entry_equal_near!(sse2), "57:\nxor eax, eax\nret\n")
     };
     ($other:ident) => {
         "25:\nmov eax, 1\nret\n"

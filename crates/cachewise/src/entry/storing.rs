@@ -292,6 +292,34 @@ macro_rules! entry_copy_way {
             "mov rax, rdi\n",
             "cmp rdx, 64\n",
             "ja 26f\n",
+            $crate::entry_copy_way!(classes),
+            $crate::entry_copy_way!(zmm, ""),
+        )
+    };
+    (masked) => {
+        concat!(
+            "mov rax, rdi\n",
+            // No bytes at all go with more than 64: their pointers are often to nothing.
+            "lea rcx, [rdx - 1]\n",
+            "cmp rcx, 63\n",
+            "ja 26f\n",
+            $crate::entry_mask!(unless_at_the_end),
+            $crate::entry_mask!("edx"),
+            "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
+            "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
+            "vmovdqu8 [rax]{{k1}}, ymm20\n",
+            "vmovdqu8 [rax + rdx]{{k1}}, ymm21\n",
+            "ret\n",
+            ".p2align 4\n",
+            "21:\n",
+            "mov rdi, rax\n",
+            $crate::entry_copy_way!(classes),
+            $crate::entry_copy_way!(zmm, "test rdx, rdx\njz 25b\n"),
+        )
+    };
+    // What both have for 0 to 64 bytes, one of them at the end of a page alone.
+    (classes) => {
+        concat!(
             "cmp edx, 16\n",
             "jb 22f\n",
             "cmp edx, 32\n",
@@ -301,28 +329,14 @@ macro_rules! entry_copy_way {
             "29:\n", // 16 to 32
             $crate::entry_copy_two!(evex16),
             $crate::entry_copy_bytes!(),
-            $crate::entry_copy_way!(zmm),
         )
     };
-    (masked) => {
-        concat!(
-            "mov rax, rdi\n",
-            "cmp rdx, 64\n",
-            "ja 26f\n",
-            $crate::entry_mask!("edx"),
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
-            "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
-            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
-            "vmovdqu8 [rdi + rdx]{{k1}}, ymm21\n",
-            "ret\n",
-            $crate::entry_copy_way!(zmm),
-        )
-    };
-    // What both have for 65 bytes and more.
-    (zmm) => {
+    // What both have for 65 bytes and more; `$none` is for no bytes, where they come here.
+    (zmm, $none:literal) => {
         concat!(
             ".p2align 6\n",
             "26:\n",
+            $none,
             "cmp rdx, 128\n",
             "ja 23f\n",
             $crate::entry_copy_two!(evex64),
@@ -588,6 +602,35 @@ macro_rules! entry_fill_way {
             $n,
             ", 64\n",
             "ja 26f\n",
+            $crate::entry_fill_way!(classes, $n, $half, $byte),
+            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
+        )
+    };
+    (masked, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
+            "cmp ",
+            $n,
+            ", 64\n",
+            "ja 26f\n",
+            $crate::entry_mask!(unless_at_the_end),
+            $crate::$byte!(evex32),
+            $crate::entry_mask!($half),
+            "vmovdqu8 [rax]{{k1}}, ymm20\n",
+            "vmovdqu8 [rax + ",
+            $n,
+            "]{{k1}}, ymm20\n",
+            "ret\n",
+            ".p2align 4\n",
+            "21:\n",
+            "mov rdi, rax\n",
+            $crate::entry_fill_way!(classes, $n, $half, $byte),
+            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
+        )
+    };
+    // What both have for 0 to 64 bytes, one of them at the end of a page alone.
+    (classes, $n:literal, $half:literal, $byte:ident) => {
+        concat!(
             "cmp ",
             $half,
             ", 16\n",
@@ -602,24 +645,6 @@ macro_rules! entry_fill_way {
             "29:\n", // 16 to 32
             $crate::entry_fill_two!(evex16, $n, ""),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
-            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
-        )
-    };
-    (masked, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
-        concat!(
-            "mov rax, rdi\n",
-            "cmp ",
-            $n,
-            ", 64\n",
-            "ja 26f\n",
-            $crate::$byte!(evex32),
-            $crate::entry_mask!($half),
-            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
-            "vmovdqu8 [rdi + ",
-            $n,
-            "]{{k1}}, ymm20\n",
-            "ret\n",
-            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
         )
     };
     // What both have for 65 bytes and more.
