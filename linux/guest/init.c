@@ -7,7 +7,11 @@
  * 2. The counts add up: scrubbed = hits + wasted + on the lists + in the per-CPU lists.
  * 3. Memory that is short is not kept back: more than there is can be used while swapping.
  *
- * "count" among its arguments prints the time per fault only. With QEMU's -icount shift=0 a
+ * After that, with zero lists in use: the kernel's own mm selftests and the command, where the memory
+ * disk has them.
+ *
+ * "invariants", "selftests" and "cachewise" among its arguments choose of these parts. "count" prints
+ * the time per fault only, also of a kernel without the series. With QEMU's -icount shift=0 a
  * nanosecond of the guest's clock is one instruction.
  */
 #define _GNU_SOURCE
@@ -21,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/wait.h>
@@ -60,6 +65,11 @@ static long number(const char *path, const char *key)
 	if (file)
 		fclose(file);
 	return value;
+}
+
+static int exists(const char *path)
+{
+	return !access(path, F_OK);
 }
 
 static long event(const char *key)
@@ -109,6 +119,21 @@ static void settle(void)
 	fail("scrubd does not come to rest");
 }
 
+/* Pages on the per-CPU lists, of any kind. */
+static long per_cpu_pages(void)
+{
+	char line[256];
+	long sum = 0, count;
+	FILE *file = fopen("/proc/zoneinfo", "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, " count: %ld", &count) == 1)
+			sum += count;
+	if (file)
+		fclose(file);
+	return sum;
+}
+
 /* With scrubd at rest: at most what the per-CPU lists hold is missing. */
 static void conserved(const char *when)
 {
@@ -116,7 +141,7 @@ static void conserved(const char *when)
 
 	for (i = 0; i < 20; i++) {
 		rest = event("zero_scrubbed") - event("zero_hit") - event("zero_wasted") - zero_pages();
-		if (rest >= 0 && rest <= 64 * 2 * 2 * 2)
+		if (rest >= 0 && rest <= per_cpu_pages())
 			break;
 		usleep(200000);
 	}
@@ -273,6 +298,65 @@ static void run_pressure(void)
 	unmap(at, size);
 }
 
+/*
+ * Free pages are declared bad, most of them inside of zeroed blocks: each leaves the allocator for good.
+ */
+static void run_poison(int times)
+{
+	const uint64_t buddy = 1UL << 10; /* KPF_BUDDY */
+	const char *path = "/sys/devices/system/memory/hard_offline_page";
+	long before = number("/proc/meminfo", "HardwareCorrupted"), bad = 0;
+	int flags = open("/proc/kpageflags", O_RDONLY), page = open(path, O_WRONLY);
+	uint64_t entry;
+	off_t pfn = 4096;
+
+	if (flags < 0 || page < 0)
+		fail(path);
+	while (times && pread(flags, &entry, sizeof(entry), pfn * sizeof(entry)) == sizeof(entry)) {
+		if (entry & buddy) {
+			char address[32];
+
+			snprintf(address, sizeof(address), "%#lx", pfn * PAGE);
+			bad += write(page, address, strlen(address)) > 0;
+			times--;
+			run_mmap(8 * PAGE, 0, 4);
+		}
+		pfn += 1021;
+	}
+	close(flags);
+	close(page);
+	run_mmap(16 * MIB, 0, 4);
+	printf("guest: %ld free pages declared bad, %ld kB of memory are lost\n", bad,
+	       number("/proc/meminfo", "HardwareCorrupted") - before);
+	if (!bad || number("/proc/meminfo", "HardwareCorrupted") - before != bad * 4)
+		fail("pages that were declared bad");
+}
+
+/* Memory goes and comes back, while there are zeroed blocks in it. */
+static void run_hotplug(void)
+{
+	char path[64], state[] = "offline";
+	int block, gone = 0, back = 0, file;
+
+	for (block = 0; block < 64; block++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/memory/memory%d/state", block);
+		file = open(path, O_WRONLY);
+		if (file < 0)
+			continue;
+		/* Blocks that the kernel itself uses do not go. */
+		if (write(file, state, strlen(state)) > 0) {
+			gone++;
+			run_mmap(4 * MIB, 0, 1);
+			settle();
+			back += write(file, "online", 6) > 0;
+		}
+		close(file);
+	}
+	printf("guest: %d blocks of memory went, %d came back\n", gone, back);
+	if (!gone || back != gone)
+		fail("memory hotplug");
+}
+
 /* Everything at once, in several processes. */
 static void run_mix(int processes, int times)
 {
@@ -327,6 +411,11 @@ static void counting(void)
 {
 	int i;
 
+	if (!exists("/proc/sys/vm/scrub_start")) {
+		for (i = 0; i < 2; i++)
+			count("without series");
+		return;
+	}
 	for (i = 0; i < 2; i++)
 		count("off");
 	set("scrub_start", "0");
@@ -343,10 +432,28 @@ static void counting(void)
 		count("on, missing");
 }
 
+/* Memory that was used is free again, and scrubd leaves it alone. */
+static void rests(const char *what)
+{
+	long before = event("zero_scrubbed");
+
+	run_mmap(32 * MIB, 0, 2);
+	sleep(1);
+	if (event("zero_scrubbed") != before)
+		fail(what);
+}
+
+static void switch_on(void)
+{
+	set("scrub_verify", "1");
+	set("scrub_stop", "0");
+	set("scrub_start", "0");
+	settle();
+}
+
 static void testing(void)
 {
 	static const char *const engines[] = { "cpu", "nt", "test" };
-	struct stat unused;
 	unsigned int i;
 
 	swap_on("/dev/ram0");
@@ -356,10 +463,7 @@ static void testing(void)
 	if (event("zero_scrubbed") || event("zero_hit"))
 		fail("off, and still counting");
 
-	set("scrub_verify", "1");
-	set("scrub_stop", "0");
-	set("scrub_start", "0");
-	settle();
+	switch_on();
 	counters("scrubbed");
 	conserved("scrubbed");
 	run_fork_exec(400);
@@ -372,7 +476,7 @@ static void testing(void)
 	conserved("mmap");
 	run_tmpfs(6);
 	counters("tmpfs");
-	if (!stat("/sys/kernel/mm/transparent_hugepage", &unused)) {
+	if (exists("/sys/kernel/mm/transparent_hugepage")) {
 		long huge = event("thp_fault_alloc");
 
 		run_mmap(64 * MIB, 1, 6);
@@ -401,8 +505,15 @@ static void testing(void)
 	if (!event("zero_engine_failed"))
 		fail("the engine that fails did not");
 	set("scrub_engine", "cpu");
+	if (exists("/sys/devices/system/memory")) {
+		run_hotplug();
+		run_poison(20);
+		settle();
+		counters("hotplug, bad memory");
+		conserved("hotplug, bad memory");
+	}
 	/* Compaction moves pages between lists while everything goes on. */
-	if (!stat("/proc/sys/vm/compact_memory", &unused))
+	if (exists("/proc/sys/vm/compact_memory"))
 		set("compact_memory", "1");
 	run_mix(6, 12);
 	settle();
@@ -410,19 +521,198 @@ static void testing(void)
 	conserved("compaction");
 
 	/* A load above the limit keeps scrubd off; switched off, nothing is zeroed any more. */
+	set("scrub_load", "0");
+	rests("scrubd works under load");
+	set("scrub_load", "999");
 	set("scrub_start", "99");
-	i = event("zero_scrubbed");
-	run_mmap(32 * MIB, 0, 2);
-	sleep(1);
-	if (event("zero_scrubbed") != (long)i)
-		fail("scrubd works though it is off");
+	rests("scrubd works though it is off");
 	counters("off again");
+}
+
+/* Runs a program in `folder` and returns what waitpid() says; what it prints is in /tmp/out. */
+static int run_program(const char *folder, char **words, int seconds)
+{
+	int status, waited;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int out = open("/tmp/out", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		setsid();
+		dup2(out, 1);
+		dup2(out, 2);
+		setenv("HOME", "/tmp", 1);
+		if (!chdir(folder))
+			execv(words[0], words);
+		_exit(127);
+	}
+	for (waited = 0; waited < seconds * 10; waited++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		usleep(100000);
+	}
+	kill(-pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+/* Prints what a program printed, from the line `from` on where it is not negative. */
+static void printed(long from)
+{
+	char line[512];
+	long number = 0;
+	FILE *file = fopen("/tmp/out", "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (number++ >= from)
+			printf("guest: | %s%s", line, strchr(line, '\n') ? "" : "\n");
+	if (file)
+		fclose(file);
+}
+
+/* Lines of the last program that begin with `start`, and in `all` those of any kind. */
+static long lines(const char *start, long *all)
+{
+	char line[512];
+	long found = 0, number = 0;
+	FILE *file = fopen("/tmp/out", "r");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		number++;
+		found += !strncmp(line, start, strlen(start));
+	}
+	if (file)
+		fclose(file);
+	if (all)
+		*all = number;
+	return found;
+}
+
+/* How many huge pages a selftest wants: one of them exactly one. */
+static const char *huge_pages(const char *test)
+{
+	if (strstr(test, "_madv"))
+		return "1";
+	return !strncmp(test, "huge", 4) || !strncmp(test, "uffd", 4) || strstr(test, "hugetlb") ? "24" : "0";
+}
+
+/* The kernel's own: each passes, or says by itself that it has nothing to test here. */
+static void selftests(void)
+{
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	long passed = 0, skipped = 0, failed = 0, cases = 0, all;
+	const char *result;
+	char line[128];
+	FILE *list = fopen("/selftests/list", "r");
+
+	if (!list)
+		fail("/selftests/list");
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	/* One of them reserves gigabytes that it does not use. */
+	set("overcommit_memory", "1");
+	switch_on();
+	while (fgets(line, sizeof(line), list)) {
+		char *words[8] = { NULL }, *word = strtok(line, " \n");
+		int count = 0, status;
+
+		if (!word || *word == '#')
+			continue;
+		while (word && count < 7) {
+			words[count++] = word;
+			word = strtok(NULL, " \n");
+		}
+		if (exists("/proc/sys/vm/nr_hugepages"))
+			set("nr_hugepages", huge_pages(words[0]));
+		status = run_program("/selftests", words, 180);
+		cases += lines("ok ", &all);
+		if ((WIFEXITED(status) && WEXITSTATUS(status) == 4) || lines("1..0", NULL)) {
+			skipped++;
+			result = "skipped";
+		} else if (!status) {
+			passed++;
+			result = "passed";
+		} else {
+			failed++;
+			result = "FAILED";
+		}
+		printf("guest: selftest %-28s %s, %ld cases ok, %ld not\n", words[0], result,
+		       lines("ok ", NULL), lines("not ok ", NULL));
+		if (status)
+			printed(all - 12);
+		fflush(stdout);
+	}
+	fclose(list);
+	if (exists("/proc/sys/vm/nr_hugepages"))
+		set("nr_hugepages", "0");
+	settle();
+	counters("selftests");
+	conserved("selftests");
+	printf("guest: selftests: %ld passed, %ld skipped, %ld failed; %ld cases ok\n", passed, skipped, failed, cases);
+	if (failed)
+		fail("selftests");
+}
+
+/* On an emulated CPU the command times nothing: it checks the bytes of what it would time. */
+static char *how(void)
+{
+	char line[256];
+	char *found = "--quick";
+	FILE *file = fopen("/proc/cpuinfo", "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, "QEMU"))
+			found = "--verify-only";
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* The command itself, which checks its bytes; what it times means nothing here. */
+static void cachewise(void)
+{
+	char *runs[][8] = {
+		{ "/cachewise", "run", "page-fault", how() },
+		{ "/cachewise", "run", "page-copy", how() },
+	};
+	size_t i;
+
+	switch_on();
+	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		long hits = event("zero_hit"), misses = event("zero_miss"), all;
+		int status = run_program("/tmp", runs[i], 300);
+
+		lines("", &all);
+		printf("guest: cachewise run %s: status %d, %ld lines; %ld pages hit, %ld missed\n", runs[i][2],
+		       status, all, event("zero_hit") - hits, event("zero_miss") - misses);
+		printed(status ? all - 12 : 0);
+		if (status)
+			fail("cachewise");
+	}
+	settle();
+	counters("cachewise");
+	conserved("cachewise");
+}
+
+static int named(int argc, char **argv, const char *word)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (!strcmp(argv[i], word))
+			return 1;
+	return 0;
+}
+
+/* All parts but "count" run unless some are named. */
+static int part(int argc, char **argv, const char *word)
+{
+	return named(argc, argv, word) ||
+	       (!named(argc, argv, "count") && !named(argc, argv, "invariants") &&
+		!named(argc, argv, "selftests") && !named(argc, argv, "cachewise"));
 }
 
 int main(int argc, char **argv)
 {
-	int i, only_count = 0;
-
 	if (argc > 1 && !strcmp(argv[1], "child")) {
 		run_mmap(32 * PAGE, 0, 1);
 		return 0;
@@ -435,27 +725,15 @@ int main(int argc, char **argv)
 	    mount("tmp", "/tmp", "tmpfs", 0, NULL))
 		fail("mount");
 	mount("dev", "/dev", "devtmpfs", 0, NULL);
-	for (i = 1; i < argc; i++)
-		only_count |= !strcmp(argv[i], "count");
-	if (only_count)
+	if (named(argc, argv, "count"))
 		counting();
-	else
+	if (part(argc, argv, "invariants"))
 		testing();
-	if (!stat("/cachewise", &(struct stat){ 0 }) && !only_count) {
-		static const char *const names[] = { "page-fault", "page-copy" };
-
-		for (i = 0; i < 2; i++) {
-			pid_t pid = fork();
-
-			if (!pid) {
-				execl("/cachewise", "cachewise", "run", names[i], "--verify-only", NULL);
-				_exit(1);
-			}
-			join(pid);
-		}
-		counters("cachewise");
-	}
-	if (event("zero_stale"))
+	if (part(argc, argv, "selftests") && exists("/selftests"))
+		selftests();
+	if (part(argc, argv, "cachewise") && exists("/cachewise"))
+		cachewise();
+	if (event("zero_stale") > 0)
 		fail("a zeroed block was not zero");
 	printf("guest: ok, %lu pages read by the first process, %ld verified by the kernel, 0 stale\n",
 	       checked, event("zero_verified"));
