@@ -1,5 +1,5 @@
-//! 32-bit x86, the documents' own CPUs: their routines under the kernels' tests, and the C interface under a
-//! C program that calls all of it, run on this machine.
+//! 32-bit x86, the documents' own CPUs: their routines under the kernels' tests, and the C interface under
+//! C programs that call all of it, run on this machine.
 
 use crate::ci::Ended;
 use crate::command;
@@ -35,43 +35,42 @@ pub fn run() -> Result<Ended> {
     }
     let arguments = ["test", "-p", "cachewise-kernels", "--features", "lab", "--target", TARGET];
     command::run(&mut command::cargo(&arguments))?;
-    c_program()?;
+    c_programs()?;
     Ok(Ended::Passed)
 }
 
-/// Linked with the shared and with the static library.
-fn c_program() -> Result<()> {
+/// What each prints when everything is right.
+const PROGRAMS: [(&str, &str); 2] =
+    [("contract", "contract kept\n"), ("parallel", "all bytes right\n")];
+
+/// C programs, linked with the shared and with the static library.
+fn c_programs() -> Result<()> {
     let arguments =
         ["build", "-p", "cachewise-capi", "--target", TARGET, "--message-format", "json"];
     let told = command::output(&mut command::cargo(&arguments))?.stdout;
     let directory = tempfile::tempdir()?;
+    let package = command::root().join("crates/capi");
     // The shared library is found by its soname.
     for (ending, name) in [(".so", "libcachewise.so.0"), (".a", "libcachewise.a")] {
         let made = command::files(&told, ending);
         let made = made.get("cachewise_c").with_context(|| format!("no library in {ending}"))?;
         let library = directory.path().join(name);
         std::fs::copy(made, &library)?;
-        let package = command::root().join("crates/capi");
-        let program = directory.path().join("contract");
-        let mut compiler = Command::new("cc");
-        compiler.args([
-            "-m32",
-            "-std=c89",
-            "-pedantic",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-O2",
-            "-I",
-        ]);
-        compiler.arg(package.join("include")).arg("-o").arg(&program);
-        compiler.arg(package.join("tests/c/contract.c")).arg(&library);
-        command::run(compiler.arg(format!("-Wl,-rpath,{}", directory.path().display())))?;
-        let mut contract = Command::new(&program);
-        contract.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
-        let said = command::output(contract.env_remove("CACHEWISE_PROFILE"))?;
-        let [out, err] = [&said.stdout, &said.stderr].map(|bytes| command::text(bytes));
-        ensure!(out == "contract kept\n" && err.is_empty(), "{ending}: {out}{err}");
+        for (source, expected) in PROGRAMS {
+            let program = directory.path().join(source);
+            let mut compiler = Command::new("cc");
+            compiler.args(["-m32", "-std=c89", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]);
+            // The kernel's headers are the same for both; no package of Debian puts them elsewhere.
+            compiler.args(["-pthread", "-idirafter", "/usr/include/x86_64-linux-gnu", "-I"]);
+            compiler.arg(package.join("include")).arg("-o").arg(&program);
+            compiler.arg(package.join(format!("tests/c/{source}.c"))).arg(&library);
+            command::run(compiler.arg(format!("-Wl,-rpath,{}", directory.path().display())))?;
+            let mut command = Command::new(&program);
+            command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
+            let said = command::output(command.env_remove("CACHEWISE_PROFILE"))?;
+            let [out, err] = [&said.stdout, &said.stderr].map(|bytes| command::text(bytes));
+            ensure!(out == expected && err.is_empty(), "{source}, {ending}: {out}{err}");
+        }
     }
     Ok(())
 }

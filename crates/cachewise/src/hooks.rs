@@ -135,11 +135,13 @@ pub(crate) fn differs(at: usize, least: u64, most: u64, around: bool) -> bool {
 
 /// The class of sizes that no address space has room for: every process that follows decisions pays
 /// for each class below it.
+#[cfg(target_arch = "x86_64")]
 const BEYOND: usize = dispatch::class(1 << 48);
 
 /// Fills [`BEFORE`] for one operation from a class on; the first class from which there are a
 /// temporal and a non-temporal kernel. Where the profile has no temporal one any more, it is the
 /// last it had.
+#[cfg(target_arch = "x86_64")]
 fn ways(at: usize, least: usize) -> Option<usize> {
     let before = BEFORE.get(at)?;
     let mut first = None;
