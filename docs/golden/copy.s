@@ -91,7 +91,7 @@ avx512vl:
 avx512vl.masked:
     mov rax, rdi
     lea rcx, [rdx-1h]
-    cmp rcx, 3Fh
+    cmp rcx, 3Eh
     ja elsewhere
     and edi, 0FFFh
     cmp edi, 0FE0h

@@ -5,7 +5,7 @@
 //! | 0-3 | first, middle and last byte | the same | the same | masked 32 + masked 32 |
 //! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | the same |
 //! | 16-32 | 16 + 16 | the same | the same | the same |
-//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | the same |
+//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | the same; 64: 64 |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
 //! | to 384, 512 | | 6 x 32 + 6 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
@@ -299,9 +299,9 @@ macro_rules! entry_copy_way {
     (masked) => {
         concat!(
             "mov rax, rdi\n",
-            // No bytes at all go with more than 64: their pointers are often to nothing.
+            // No bytes at all go with 64 and more: their pointers are often to nothing.
             "lea rcx, [rdx - 1]\n",
-            "cmp rcx, 63\n",
+            "cmp rcx, 62\n",
             "ja 26f\n",
             $crate::entry_mask!(unless_at_the_end),
             $crate::entry_mask!("edx"),
@@ -612,7 +612,7 @@ macro_rules! entry_fill_way {
             "cmp ",
             $n,
             ", 64\n",
-            "ja 26f\n",
+            "jae 26f\n",
             $crate::entry_mask!(unless_at_the_end),
             $crate::$byte!(evex32),
             $crate::entry_mask!($half),
