@@ -242,13 +242,17 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         .collect();
     let operations: BTreeSet<&str> = rows.iter().map(|row| row.cell.operation.as_str()).collect();
     let short = operations.len() > 1;
+    // One that no other is compared with is not the reference, unless it is drawn alone.
+    let alone = rows.iter().all(|row| row.candidate == rows[0].candidate);
+    let serves =
+        |name: &str| alone || rows.iter().any(|row| row.reference == name && row.candidate != name);
     let mut keys: Vec<Key> = Vec::new();
     for row in &rows {
         let name = key_name(row, short);
         if !keys.iter().any(|key| key.name == name) {
             keys.push(Key {
                 name,
-                reference: row.candidate == row.reference,
+                reference: row.candidate == row.reference && serves(&row.candidate),
                 shown: true,
                 colour: 0,
             });
@@ -491,6 +495,23 @@ mod tests {
     /// Of a kernel with the factor one; libc's is twice that.
     fn time_of_row() -> f64 {
         median(&row("copy", 1024, "warm", "copy.k0").operation_ns)
+    }
+
+    #[test]
+    fn none_is_the_reference_where_each_is_compared_with_itself() {
+        let of = |name: &str| {
+            let mut row = row("copy", 1024, "warm", name);
+            row.reference.clone_from(&row.candidate);
+            row
+        };
+        let other = |name: &str| Row { reference: "before".to_owned(), ..of(name) };
+        let figure = figure(FigureKind::Curve, "size", "gbps");
+        let drawn = plot(&record(vec![of("libc"), other("libc"), of("rep.movsb")]), &figure)
+            .expect("a plot");
+        assert!(drawn.keys.iter().all(|key| !key.reference), "{:?}", drawn.keys);
+        assert_ne!(drawn.keys[0].colour, drawn.keys[1].colour);
+        let drawn = plot(&record(vec![of("libc")]), &figure).expect("a plot");
+        assert!(drawn.keys[0].reference);
     }
 
     #[test]
