@@ -4,11 +4,14 @@
 use crate::ci::Ended;
 use crate::command;
 use anyhow::{Result, ensure};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TOOLCHAIN: &str = include_str!("../../.ci/nightly");
 const SANITIZED: &str = "x86_64-unknown-linux-gnu";
+/// It follows mappings through the C library only: a new one where another was has no past.
+const SANITIZE: &str = "-Zsanitizer=thread --cfg rustix_use_libc";
+const THREADS: &str = "thread-sanitizer";
 /// For Miri: no crate has inline assembly there.
 const INTERPRETED: &str = "powerpc64le-unknown-linux-gnu";
 
@@ -27,6 +30,11 @@ const PURE: &[Part] = &[
     Part {
         package: "cachewise-learn",
         programs: &["--lib", "--test", "section", "--test", "corpus"],
+        left_out: &[],
+    },
+    Part {
+        package: "cachewise",
+        programs: &["--test", "profile", "--test", "corpus"],
         left_out: &[],
     },
     Part {
@@ -69,25 +77,65 @@ pub(crate) fn thread_sanitizer() -> Result<Ended> {
     installed(&["rust-src"])?;
     for part in THREADED {
         let build = ["test", "-Zbuild-std", "--target", SANITIZED];
-        let mut command = part.command(&build, "thread-sanitizer");
-        // It follows mappings through the C library only: a new one where another was has no past.
-        command.env("RUSTFLAGS", "-Zsanitizer=thread --cfg rustix_use_libc");
+        let mut command = part.command(&build, THREADS);
+        command.env("RUSTFLAGS", SANITIZE);
         command::run(&mut command)?;
     }
+    c_under_thread_sanitizer()?;
     Ok(Ended::Passed)
+}
+
+/// One program of threads on both C interfaces. Its own accesses are followed too: those of two threads to
+/// one block are ordered by the pool, or by nothing.
+fn c_under_thread_sanitizer() -> Result<()> {
+    let archives = target_folder(THREADS).join(SANITIZED).join("debug");
+    let scratch = tempfile::tempdir()?;
+    let (object, program) = (scratch.path().join("threads.o"), scratch.path().join("threads"));
+    let mut compile = Command::new("cc");
+    compile.args(["-fsanitize=thread", "-g", "-O1", "-DCOPIES", "-c"]);
+    for package in ["capi", "pool-capi"] {
+        compile.arg("-I").arg(command::root().join("crates").join(package).join("include"));
+        let mut build = cargo(THREADS);
+        build.args(["rustc", "-Zbuild-std", "--target", SANITIZED, "--lib"]);
+        build.args(["-p", &format!("cachewise-{package}"), "--crate-type", "staticlib"]);
+        command::run(build.env("RUSTFLAGS", SANITIZE))?;
+    }
+    compile.arg(command::root().join("crates/pool-capi/tests/c/threads.c"));
+    command::run(compile.arg("-o").arg(&object))?;
+    // Rust's runtime of the sanitizer, and not that of the C compiler: there can be one.
+    let mut asked = Command::new("rustup");
+    asked.args(["run", TOOLCHAIN.trim(), "rustc", "--print", "sysroot"]);
+    let sysroot = command::output(&mut asked)?;
+    let sysroot = command::text(&sysroot.stdout).trim().to_owned();
+    let runtimes = Path::new(&sysroot).join("lib/rustlib").join(SANITIZED).join("lib");
+    let mut link = Command::new("cc");
+    link.arg("-o").arg(&program).arg(&object).args(["-rdynamic", "-Wl,--whole-archive"]);
+    link.arg(runtimes.join("librustc-nightly_rt.tsan.a")).arg("-Wl,--no-whole-archive");
+    link.args(["libcachewise_pool_c.a", "libcachewise_c.a"].map(|name| archives.join(name)));
+    command::run(link.args(["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"]))?;
+    command::run(Command::new(&program).env("HOME", "/nonexistent"))
+}
+
+/// A folder of its own, since all is built with another configuration.
+fn target_folder(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    command::root().join(target).join(name)
+}
+
+fn cargo(folder: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", TOOLCHAIN.trim(), "cargo"]);
+    command.env("CARGO_TARGET_DIR", target_folder(folder)).current_dir(command::root());
+    command
 }
 
 impl Part {
     fn command(&self, call: &[&str], folder: &str) -> Command {
-        let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        let mut command = Command::new("rustup");
-        command.args(["run", TOOLCHAIN.trim(), "cargo"]).args(call);
-        command.args(["-p", self.package]).args(self.programs).arg("--");
+        let mut command = cargo(folder);
+        command.args(call).args(["-p", self.package]).args(self.programs).arg("--");
         for test in self.left_out {
             command.args(["--skip", test]);
         }
-        command.env("CARGO_TARGET_DIR", Path::new(&target).join(folder));
-        command.current_dir(command::root());
         command
     }
 }

@@ -76,14 +76,26 @@ fn the_contract_is_kept_and_the_example_runs() {
     }
 }
 
+/// With both libraries under ThreadSanitizer as well (`cargo run -p xtask -- ci thread-sanitizer`).
+#[test]
+fn threads_pass_blocks_on_while_one_zeroes_and_trims() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for shared in [true, false] {
+        let program = compile(directory.path(), "tests/c/threads.c", &["-pthread"], shared);
+        assert_eq!(output(&program), "threads hold\n");
+    }
+}
+
 /// Each reads and writes what it may, and leaves nothing that nobody can reach: handles, which are never
 /// freed, were once reported as lost.
 #[test]
 fn under_address_sanitizer_nothing_is_found() {
     let directory = tempfile::tempdir().expect("a directory");
-    let flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
+    let flags = ["-g", "-pthread", "-fsanitize=address,undefined", "-fno-sanitize-recover"];
     let program = compile(directory.path(), "tests/c/contract.c", &flags, false);
     assert_eq!(output(&program), "contract kept\n");
+    let program = compile(directory.path(), "tests/c/threads.c", &flags, false);
+    assert_eq!(output(&program), "threads hold\n");
     let program = compile(directory.path(), "examples/row_cache.c", &flags, false);
     let told = output(&program);
     assert!(told.ends_with("rows were zero\n"), "{told}");
