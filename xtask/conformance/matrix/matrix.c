@@ -154,8 +154,8 @@ ALLOCATES (pvalloc, 4096, pvalloc (size))
 ALLOCATES (malloc_usable_size, 16, malloc_usable_size (NULL) == 0 ? malloc (size) : NULL)
 
 typedef int check_t (void);
-#define ROW(name) { #name, check_##name }
-static const struct { const char *name; check_t *check; } FUNCTIONS[] = {
+#define ROW(name) { #name, check_##name, (void *) name }
+static const struct { const char *name; check_t *check; void *address; } FUNCTIONS[] = {
   ROW (memcpy), ROW (memmove), ROW (mempcpy), ROW (memset), ROW (memcmp), ROW (bcmp), ROW (bzero),
   ROW (explicit_bzero), ROW (__memcpy_chk), ROW (__memmove_chk), ROW (__mempcpy_chk),
   ROW (__memset_chk), ROW (__explicit_bzero_chk), ROW (malloc), ROW (free), ROW (calloc),
@@ -164,6 +164,8 @@ static const struct { const char *name; check_t *check; } FUNCTIONS[] = {
 };
 
 static check_t *check;
+static const char *checked_name;
+static void *checked_address;
 static volatile int wrong;
 
 /* Called by the constructor of constructor.c too. */
@@ -200,6 +202,17 @@ static int
 constructor_in_dlopen (void)
 {
   return dlopen (getenv ("MATRIX_CONSTRUCTOR"), RTLD_NOW) == NULL || wrong;
+}
+
+/* A library that is loaded later finds by name what the program itself calls. */
+static int
+dlsym_in_dlopen (void)
+{
+  void *library = dlopen (getenv ("MATRIX_CONSTRUCTOR"), RTLD_NOW);
+  void *(*find) (const char *);
+  if (library == NULL || (*(void **) &find = dlsym (library, "constructor_finds")) == NULL)
+    return 1;
+  return find (checked_name) != checked_address || check ();
 }
 
 enum { THREADS = 8 };
@@ -306,6 +319,7 @@ static const struct { const char *name; check_t *run; } SITUATIONS[] = {
   { "main-thread", main_thread },
   { "fork-handler", fork_handler },
   { "constructor-in-dlopen", constructor_in_dlopen },
+  { "dlsym-in-dlopen", dlsym_in_dlopen },
   { "first-call-from-threads", first_call_from_threads },
   { "signal-handler", signal_handler },
   { "vfork-child", vfork_child },
@@ -330,7 +344,11 @@ main (int argc, char **argv)
     return argc != 2;
   for (size_t i = 0; i < COUNT (FUNCTIONS); i++)
     if (strcmp (argv[2], FUNCTIONS[i].name) == 0)
-      check = FUNCTIONS[i].check;
+      {
+        check = FUNCTIONS[i].check;
+        checked_name = FUNCTIONS[i].name;
+        checked_address = FUNCTIONS[i].address;
+      }
   for (size_t i = 0; i < COUNT (SITUATIONS); i++)
     if (check != NULL && strcmp (argv[1], SITUATIONS[i].name) == 0)
       return SITUATIONS[i].run ();
