@@ -2,7 +2,7 @@
 
 use cachewise_learn::Way;
 use cachewise_learn::evidence::{Evidence, Pair};
-use cachewise_learn::section::{Section, SectionError, Site, write_end};
+use cachewise_learn::section::{MAX_BYTES, Section, SectionError, Site, write_end};
 use cachewise_learn::sites::Operation;
 use cachewise_learn::trial::{Left, Outcome, Why};
 
@@ -46,6 +46,10 @@ fn written(sites: &[Site]) -> String {
     for site in sites {
         site.write(&mut text).expect("written");
     }
+    ended(text)
+}
+
+fn ended(mut text: String) -> String {
     let body = text.clone();
     write_end(&mut text, body.as_bytes()).expect("written");
     text
@@ -73,6 +77,44 @@ fn what_is_written_is_read_again() {
     assert_eq!(section.sites().count(), 2);
 }
 
+/// A right checksum is enough for who starts with every process: the numbers are not read one by one.
+#[test]
+fn who_follows_reads_the_outcomes_of_a_section_whose_checksum_is_right() {
+    let mut sites =
+        [site(Outcome::Decided(Way::NonTemporal)), site(Outcome::CannotTell(Why::NoDifference))];
+    sites[1].offset += 1;
+    let text = written(&sites);
+    let section = Section::sealed(text.as_bytes()).expect("a section");
+    assert_eq!((section.count(), section.outcomes().count()), (2, 2));
+    for (read, site) in section.outcomes().zip(&sites) {
+        assert!(read.same_calls(site) && read.left.outcome == site.left.outcome);
+        assert_eq!((read.left.evidence.pairs(), read.bytes), (0, site.bytes));
+    }
+    assert!(!sites[0].same_calls(&sites[1]));
+    let other = |change: fn(&mut Site)| {
+        let mut other = site(Outcome::CannotTell(Why::TooFew));
+        change(&mut other);
+        other.same_calls(&sites[0])
+    };
+    assert!(other(|site| site.module = 7) && !other(|site| site.octave += 1));
+    assert!(!other(|site| site.operation = Operation::Zero));
+
+    let (body, _) = text.rsplit_once("end ").expect("an end");
+    let strange = ended(format!("{body}colour red\n"));
+    assert!(
+        Section::parse(strange.as_bytes()).is_err() && Section::sealed(strange.as_bytes()).is_ok()
+    );
+    let later = ended(body.replace("cachewise-program 2", "cachewise-program 3"));
+    let refused = Section::sealed(later.as_bytes()).map(|_| ());
+    assert_eq!(refused, Err(SectionError::OtherVersion(3)));
+    let damaged = strange.replace("12345", "12346");
+    assert!(Section::sealed(damaged.as_bytes()).is_err());
+    assert_eq!(
+        Section::sealed("x".repeat(MAX_BYTES + 1).as_bytes()).map(|_| ()),
+        Err(SectionError::TooLarge)
+    );
+}
+
 #[test]
 fn damage_is_told() {
     let text = written(&[site(Outcome::CannotTell(Why::TooFew))]);
@@ -80,6 +122,12 @@ fn damage_is_told() {
     assert_eq!(error(""), SectionError::NotASection);
     assert_eq!(error("cachewise-program 9\n"), SectionError::OtherVersion(9));
     assert!(error("cachewise-program 1\n").to_string().ends_with("learned anew"));
+    assert!(error("cachewise-program 9\n").to_string().ends_with("accepted 2"));
+    // Two million bytes are minutes under Miri.
+    if !cfg!(miri) {
+        assert_eq!(error(&"x".repeat(MAX_BYTES)), SectionError::NotASection);
+    }
+    assert_eq!(error(&"x".repeat(MAX_BYTES + 1)), SectionError::TooLarge);
     assert_eq!(error(&text[..text.len() - 40]), SectionError::Truncated);
     assert_eq!(error(&text.replace("12345", "12346")), SectionError::Damaged);
     assert_eq!(

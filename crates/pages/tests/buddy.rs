@@ -219,6 +219,95 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
 
 /// The forerunner's lists of zeroed and other pages never met: a large block could not be had
 /// though all of it was free (design: "zeroed and dirty buddies never merged").
+/// Two places for a run of twelve frames, each dirty but for its last frames, which are absent.
+#[test]
+fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
+    for (at_16, at_40, expected) in [
+        (2, 1, Some(40)),
+        (1, 2, Some(16)),
+        (0, 1, Some(16)),
+        (1, 0, Some(40)),
+        (3, 2, Some(40)),
+        (3, 4, Some(16)),
+        // More than a quarter.
+        (4, 4, None),
+    ] {
+        let (mut core, frames) = (Core::new(4), frames(64));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(64, State::Dirty, 0);
+        while buddy.take(0, State::Dirty, 1).is_some() {}
+        for (first, faults) in [(16, at_16), (40, at_40)] {
+            for at in 0..12 {
+                let state = if at < 12 - faults { State::Dirty } else { State::ZeroAbsent };
+                buddy.free(first + at, 0, state, 1, 0).expect("ours");
+            }
+        }
+        let run = buddy.take_mixed_run(12, 2);
+        assert_eq!(run.map(|run| run.first), expected, "{at_16}, {at_40}");
+        if let Some(run) = run {
+            let faults = if run.first == 16 { at_16 } else { at_40 };
+            assert_eq!((run.absent.1 - run.absent.0, run.state), (faults, State::Dirty));
+            buddy.free_run(run.first, 12, State::Dirty, 2, 0).expect("ours");
+        }
+        buddy.check().expect("sound");
+    }
+}
+
+/// Of an absent block some frames were made resident: a run is kept, what follows it is zero.
+#[test]
+fn an_absent_block_cut_down_to_a_run_has_the_rest_in_its_states() {
+    for kept in 1..=16u32 {
+        for there in kept..=16 {
+            let (mut core, frames) = (Core::new(4), frames(16));
+            let mut buddy = Buddy::new(&mut core, &frames);
+            buddy.extend(16, State::ZeroAbsent, 0);
+            let index = buddy.take(4, State::ZeroAbsent, 1).expect("all");
+            for wrong in [(0, there), (there + 1, there), (kept, 17)] {
+                let refused = buddy.shrink_resident(index, 4, wrong, 1, 0);
+                assert_eq!(refused, Err(FreeError::WrongOrder { actual: 4 }), "{wrong:?}");
+            }
+            for wrong in [0, 17] {
+                let refused = buddy.shrink_from(index, 4, wrong, State::ZeroAbsent, 1, 0);
+                assert_eq!(refused, Err(FreeError::WrongOrder { actual: 4 }), "{wrong}");
+            }
+            buddy.shrink_resident(index, 4, (kept, there), 1, 0).expect("ours");
+            let counts = buddy.check().expect("sound");
+            let found = (counts.out, counts.zero_resident, counts.zero_absent);
+            let wanted = (kept, there - kept, 16 - there);
+            assert_eq!(
+                found,
+                (wanted.0.into(), wanted.1.into(), wanted.2.into()),
+                "{kept} {there}"
+            );
+            buddy.free_run(index, kept, State::ZeroAbsent, 1, 0).expect("a run of that length");
+            buddy.check().expect("sound");
+        }
+    }
+}
+
+/// Dirty is worse than absent, and absent than resident, whichever comes first.
+#[test]
+fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {
+    let (dirty, there, absent) = (State::Dirty, State::ZeroResident, State::ZeroAbsent);
+    for (lower, upper, worst) in [
+        (there, absent, absent),
+        (absent, there, absent),
+        (absent, dirty, dirty),
+        (dirty, absent, dirty),
+        (there, dirty, dirty),
+        (dirty, there, dirty),
+    ] {
+        let (mut core, frames) = (Core::new(1), frames(2));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(1, lower, 0);
+        buddy.extend(1, upper, 0);
+        assert_eq!(buddy.take_mixed(1, 1), Some((0, worst)), "{lower:?}, {upper:?}");
+        let wasted = worst == dirty && [lower, upper].contains(&there);
+        assert_eq!(buddy.core().wasted(), u64::from(wasted));
+        buddy.check().expect("sound");
+    }
+}
+
 #[test]
 fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before() {
     let (mut core, frames) = (Core::new(4), frames(16));
