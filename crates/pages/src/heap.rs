@@ -1,4 +1,16 @@
 //! A pool for interfaces like `malloc`'s, whose `free` says where a block begins and not how long it is.
+//!
+//! ```
+//! use cachewise_pages::GiveBack;
+//! use cachewise_pages::heap::Heap;
+//!
+//! let heap = Heap::new(64 << 20, GiveBack::default())?;
+//! let block = heap.take(200_000, true)?;
+//! assert!(heap.bytes(block.as_ptr()).is_ok_and(|bytes| bytes >= 200_000));
+//! // SAFETY: nobody uses it any more.
+//! unsafe { heap.give_back(block) }.expect("a block of this heap");
+//! # Ok::<(), cachewise_pages::PoolError>(())
+//! ```
 
 use crate::config::GiveBack;
 use crate::error::PoolError;
@@ -20,6 +32,14 @@ pub struct Heap {
 /// No block in use begins at an address: it was given back before, or never handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoBlock;
+
+impl core::fmt::Display for NoBlock {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("no block in use begins there")
+    }
+}
+
+impl core::error::Error for NoBlock {}
 
 impl Heap {
     /// A heap of at most `capacity` bytes, of which what was idle goes back to the system.

@@ -41,8 +41,10 @@ def _rows(cell: dict[str, Any], candidates: list[tuple[Any, ...]], hosts: int) -
         return []
     result: list[dict[str, Any]] = []
     base = np.empty(0)
+    # Of an operation without a reader nobody has a reader's time.
+    here = [0, *(at for at, name in enumerate(PARTS) if at and cell[name.removesuffix("_ns")] is not None)]
     for candidate, _, numbers, *parts, ratio in candidates:
-        times = np.array([_by_host(numbers, part, hosts) for part in parts])
+        times = np.array([_by_host(numbers, parts[at], hosts) for at in here])
         total = np.nansum(times, axis=0)
         ratios = _by_host(numbers, ratio, hosts)
         if not result:
@@ -55,9 +57,8 @@ def _rows(cell: dict[str, Any], candidates: list[tuple[Any, ...]], hosts: int) -
                 times = times * (ratios * base / total)
         row: dict[str, Any] = {"type": "row", "experiment": cell["experiment"], "cell": _cell(cell)}
         row |= {"candidate": candidate, "reference": reference, "calls": 1}
-        for name, part in zip(PARTS, times, strict=True):
-            if name == PARTS[0] or cell[name.removesuffix("_ns")] is not None:
-                row[name] = [_five(value) if math.isfinite(value) else None for value in part.tolist()]
+        for at, part in zip(here, times, strict=True):
+            row[PARTS[at]] = [_five(value) if math.isfinite(value) else None for value in part.tolist()]
         known = ratios[np.isfinite(times[0])].tolist()
         if result and known:
             row["total_ratio"] = _between(known)
