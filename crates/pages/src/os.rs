@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::time::{Duration, Instant};
+use std::vec::Vec;
 
 type Result<T> = std::result::Result<T, Errno>;
 
@@ -111,6 +112,12 @@ pub(crate) fn huge_page_size() -> usize {
         .unwrap_or(2 << 20)
 }
 
+/// Whether the system gives transparent huge pages to whoever asks for them.
+pub(crate) fn gives_huge_pages() -> bool {
+    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+        .is_ok_and(|text| !text.contains("[never]"))
+}
+
 /// Bytes of the default hugetlb page.
 pub(crate) fn hugetlb_size() -> usize {
     std::fs::read_to_string("/proc/meminfo")
@@ -129,13 +136,12 @@ pub(crate) fn memory() -> usize {
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "u32 on some targets")]
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit as u64);
     let machine = usize::try_from(machine).unwrap_or(usize::MAX);
-    let group = group().and_then(|own| {
-        let root = Path::new("/sys/fs/cgroup");
-        let limit = |folder: &Path| -> Option<usize> {
-            std::fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok()
-        };
-        own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(limit).min()
-    });
+    let limit = |group: &PathBuf| -> Option<usize> {
+        let text = ["memory.max", "memory.limit_in_bytes"].map(|name| group.join(name));
+        let text = text.iter().find_map(|file| std::fs::read_to_string(file).ok())?;
+        text.trim().parse().ok()
+    };
+    let group = groups().iter().filter_map(limit).min();
     group.map_or(machine, |limit| limit.min(machine))
 }
 
@@ -154,8 +160,8 @@ pub(crate) fn load() -> f64 {
 pub(crate) struct Pressure {
     /// Pressure stall information.
     stalls: PathBuf,
-    /// Events of the control group.
-    events: Option<PathBuf>,
+    /// Files that count how often a control group was at its limit.
+    events: Vec<PathBuf>,
     seen: Option<u64>,
     next: Instant,
     short: bool,
@@ -166,12 +172,18 @@ impl Pressure {
     pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
     pub(crate) fn new() -> Pressure {
-        let group = group();
-        let own = group.as_ref().map(|folder| folder.join("memory.pressure"));
-        let stalls = own.filter(|file| file.exists());
+        let groups = groups();
+        let first = |name: &str| groups.iter().map(|group| group.join(name)).find(|f| f.exists());
+        // Of the groups around it their own limits count, and not what happens in others inside
+        // them.
+        let around = groups.iter().flat_map(|group| {
+            ["memory.events.local", "memory.failcnt"].map(|name| group.join(name))
+        });
+        let events = around.filter(|file| file.exists()).chain(first("memory.events")).collect();
+        let stalls = first("memory.pressure");
         Pressure {
             stalls: stalls.unwrap_or_else(|| PathBuf::from("/proc/pressure/memory")),
-            events: group.map(|folder| folder.join("memory.events")),
+            events,
             seen: None,
             next: Instant::now(),
             short: false,
@@ -186,9 +198,9 @@ impl Pressure {
         }
         self.next = Instant::now() + Pressure::LOOK;
         let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_default();
-        let events = self.events.as_deref().map(|file| limits(&read(file)));
-        let hit = events.zip(self.seen).is_some_and(|(now, before)| now > before);
-        self.seen = events;
+        let events = self.events.iter().map(|file| limits(&read(file))).sum();
+        let hit = self.seen.is_some_and(|before| events > before);
+        self.seen = Some(events);
         self.short = hit || stalled(&read(&self.stalls)) >= 1.0;
         self.short
     }
@@ -200,20 +212,37 @@ fn stalled(text: &str) -> f64 {
     line.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0.0)
 }
 
-/// How often a control group was at one of its limits.
+/// How often a control group was at one of its limits: by name, or one number in version 1.
 fn limits(text: &str) -> u64 {
     let of = |line: &str| {
-        let (name, count) = line.split_once(' ')?;
+        let Some((name, count)) = line.split_once(' ') else { return line.trim().parse().ok() };
         matches!(name, "high" | "max" | "oom").then(|| count.trim().parse::<u64>().ok())?
     };
     text.lines().filter_map(of).sum()
 }
 
-/// The folder of this process's control group.
-fn group() -> Option<PathBuf> {
-    let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?.trim();
-    Some(Path::new("/sys/fs/cgroup").join(path))
+/// The folders of this process's control groups that may limit its memory, and of those around
+/// them: in version 2, and of version 1's memory controller.
+fn groups() -> Vec<PathBuf> {
+    groups_of(&std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default())
+}
+
+fn groups_of(text: &str) -> Vec<PathBuf> {
+    let root = Path::new("/sys/fs/cgroup");
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let base = match controllers {
+            "" => root.to_path_buf(),
+            _ if controllers.split(',').any(|one| one == "memory") => root.join("memory"),
+            _ => continue,
+        };
+        let own = base.join(path.trim_start_matches('/'));
+        let inside = own.ancestors().take_while(|folder| folder.starts_with(&base));
+        found.extend(inside.map(Path::to_path_buf));
+    }
+    found
 }
 
 /// CPU time of the calling thread.
@@ -673,7 +702,9 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use super::{limits, stalled};
+    use super::{groups_of, limits, stalled};
+    use std::format;
+    use std::vec::Vec;
 
     #[test]
     fn what_the_system_says_of_memory_is_read() {
@@ -682,6 +713,20 @@ mod tests {
         assert!((stalled(text) - 1.53).abs() < 1e-9);
         assert_eq!((stalled(""), stalled("some avg10=x total=1")), (0.0, 0.0));
         assert_eq!(limits("low 9\nhigh 3\nmax 40\noom 1\noom_kill 7\n"), 44);
-        assert_eq!((limits(""), limits("high\nmax x\n")), (0, 0));
+        assert_eq!((limits(""), limits("high\nmax x\n"), limits("17\n")), (0, 0, 17));
+    }
+
+    #[test]
+    fn groups_of_both_versions_are_found_with_those_around_them() {
+        let found = |text| {
+            let groups = groups_of(text);
+            groups.iter().map(|group| group.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        let root = "/sys/fs/cgroup";
+        assert_eq!(found("0::/a/b\n"), ["/a/b", "/a", ""].map(|path| format!("{root}{path}")));
+        let first = "9:cpu,cpuacct:/x\n4:memory:/job\n0::/\n";
+        let all = ["/memory/job", "/memory", "/"].map(|path| format!("{root}{path}"));
+        assert_eq!(found(first), all);
+        assert_eq!(found("8:hugetlb,memory:/\nx\n"), [format!("{root}/memory/")]);
     }
 }
