@@ -106,4 +106,4 @@ pub use pool::Pool;
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
 pub use shards::{MOST_SHARDS, Shards};
 #[cfg(all(feature = "std", target_os = "linux", not(loom)))]
-pub use stats::{OrderStats, ScrubberState, Stats};
+pub use stats::{FIGURES, OrderStats, ScrubberState, Stats, Unit};

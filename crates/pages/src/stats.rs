@@ -119,7 +119,94 @@ pub struct Stats {
     pub orders: [OrderStats; ORDERS],
 }
 
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes at this moment.
+    Bytes,
+    /// Bytes so far.
+    BytesSoFar,
+    /// Events or blocks so far.
+    TimesSoFar,
+    /// Nanoseconds so far.
+    NanosecondsSoFar,
+}
+
+/// How many figures there are but for those by order and the scrubber's state.
+pub const FIGURES: usize = 28;
+
 impl Stats {
+    /// Every figure with its name, for whoever hands them on: in the order of `cw_pool_stats`,
+    /// where new ones come last.
+    #[must_use]
+    pub fn figures(&self) -> [(&'static str, Unit, u64); FIGURES] {
+        let scrub_cpu_ns = u64::try_from(self.scrub_cpu.as_nanos()).unwrap_or(u64::MAX);
+        // Named without a rest: a new one does not compile before it is here.
+        let Stats {
+            capacity,
+            managed,
+            allocated,
+            cached,
+            dirty,
+            in_flight,
+            zero_resident,
+            zero_absent,
+            quarantined,
+            resident,
+            zero_hits,
+            zero_misses,
+            dirty_allocations,
+            frees,
+            hot_zeroed,
+            populated,
+            grown_ahead,
+            scrubbed,
+            scrub_cpu: _,
+            wasted,
+            trimmed,
+            huge_broken,
+            quarantined_ever,
+            engine_faults,
+            verified,
+            verify_failed,
+            lock_holds,
+            scrubber: _,
+            load_rests,
+            orders: _,
+        } = *self;
+        use Unit::{Bytes, BytesSoFar, NanosecondsSoFar, TimesSoFar};
+        [
+            ("capacity", Bytes, capacity),
+            ("managed", Bytes, managed),
+            ("allocated", Bytes, allocated),
+            ("cached", Bytes, cached),
+            ("dirty", Bytes, dirty),
+            ("in_flight", Bytes, in_flight),
+            ("zero_resident", Bytes, zero_resident),
+            ("zero_absent", Bytes, zero_absent),
+            ("quarantined", Bytes, quarantined),
+            ("resident", Bytes, resident),
+            ("zero_hits", TimesSoFar, zero_hits),
+            ("zero_misses", TimesSoFar, zero_misses),
+            ("dirty_allocations", TimesSoFar, dirty_allocations),
+            ("frees", TimesSoFar, frees),
+            ("hot_zeroed", BytesSoFar, hot_zeroed),
+            ("populated", BytesSoFar, populated),
+            ("scrubbed", BytesSoFar, scrubbed),
+            ("scrub_cpu_ns", NanosecondsSoFar, scrub_cpu_ns),
+            ("wasted", BytesSoFar, wasted),
+            ("trimmed", BytesSoFar, trimmed),
+            ("verified", TimesSoFar, verified),
+            ("verify_failed", TimesSoFar, verify_failed),
+            ("grown_ahead", BytesSoFar, grown_ahead),
+            ("huge_broken", TimesSoFar, huge_broken),
+            ("quarantined_ever", BytesSoFar, quarantined_ever),
+            ("engine_faults", TimesSoFar, engine_faults),
+            ("lock_holds", TimesSoFar, lock_holds),
+            ("load_rests", TimesSoFar, load_rests),
+        ]
+    }
+
     /// Adds those of another pool. The state of the scrubber is that of the busier one.
     pub(crate) fn add(&mut self, other: &Stats) {
         // The other's fields are named without a rest: a new one does not compile before it is

@@ -2,7 +2,7 @@
 
 use crate::Code;
 use crate::settings::Refused;
-use cachewise_pages::Stats;
+use cachewise_pages::{FIGURES, Stats};
 use std::ptr;
 
 /// See `cachewise_pool.h`.
@@ -13,43 +13,8 @@ pub struct PoolStats {
     figures: [usize; FIGURES],
 }
 
-const FIGURES: usize = 28;
 /// Bytes of the structure's first published version.
 const FIRST: usize = size_of::<usize>() * 23;
-
-/// In the header's order.
-fn figures(stats: &Stats) -> [u64; FIGURES] {
-    [
-        stats.capacity,
-        stats.managed,
-        stats.allocated,
-        stats.cached,
-        stats.dirty,
-        stats.in_flight,
-        stats.zero_resident,
-        stats.zero_absent,
-        stats.quarantined,
-        stats.resident,
-        stats.zero_hits,
-        stats.zero_misses,
-        stats.dirty_allocations,
-        stats.frees,
-        stats.hot_zeroed,
-        stats.populated,
-        stats.scrubbed,
-        u64::try_from(stats.scrub_cpu.as_nanos()).unwrap_or(u64::MAX),
-        stats.wasted,
-        stats.trimmed,
-        stats.verified,
-        stats.verify_failed,
-        stats.grown_ahead,
-        stats.huge_broken,
-        stats.quarantined_ever,
-        stats.engine_faults,
-        stats.lock_holds,
-        stats.load_rests,
-    ]
-}
 
 /// Fills in the members that the caller's structure has room for; those that only a newer version
 /// has are left alone.
@@ -69,11 +34,30 @@ pub(crate) unsafe fn write(stats: &Stats, out: *mut PoolStats) -> Result<(), Ref
             format!("out.struct_size: found {size}, accepted {FIRST} and more"),
         ));
     }
-    let figures = figures(stats).map(|figure| usize::try_from(figure).unwrap_or(usize::MAX));
+    let figures = stats.figures().map(|(_, _, value)| usize::try_from(value).unwrap_or(usize::MAX));
     let all = PoolStats { struct_size: size, figures };
     let known = size.min(size_of::<PoolStats>()) / size_of::<usize>();
     let (from, to) = (ptr::from_ref(&all).cast::<usize>(), out.cast::<usize>());
     // SAFETY: so many whole members are readable there, and writable here by the caller's promise.
     unsafe { ptr::copy_nonoverlapping(from, to, known) };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_headers_members_are_the_figures_in_their_order() {
+        let header = include_str!("../include/cachewise_pool.h");
+        let (_, structure) = header.split_once("struct cw_pool_stats {").expect("declared");
+        let (structure, _) = structure.split_once("};").expect("closed");
+        let members = structure.lines().filter_map(|line| {
+            let (member, _) = line.trim().strip_prefix("size_t ")?.split_once(';')?;
+            Some(member)
+        });
+        let members: Vec<_> = members.collect();
+        let names = Stats::default().figures().map(|(name, ..)| name);
+        assert_eq!(members.split_first(), Some((&"struct_size", names.as_slice())));
+    }
 }

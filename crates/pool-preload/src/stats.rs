@@ -2,7 +2,7 @@
 //! made no pool says nothing.
 
 use crate::pool::{Figures, MISSES};
-use cachewise_pages::ScrubberState;
+use cachewise_pages::{ScrubberState, Unit};
 use std::fmt::Write as _;
 
 /// In the order of `Miss`: the word for machines, and for people.
@@ -55,12 +55,16 @@ fn text(figures: &Figures, program: &str, pid: u32) -> String {
         .collect();
     let reasons =
         if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+    let all: Vec<_> =
+        values(figures).iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let program = printable(program);
     format!(
-        "cachewise: pool: {} large requests served, {on} handed on{reasons}, in {}[{pid}]; {} found \
+        "cachewise: pool figures of {program}[{pid}]: {}\n\
+         cachewise: pool: {} large requests served, {on} handed on{reasons}, in {program}[{pid}]; {} found \
          zeroed, {} not; {} MiB zeroed in the background in {} ms of CPU, {} MiB at hand-out; {} MiB \
          in use at most of {}, {} MiB resident, {} MiB given back to the system{}\n",
+        all.join(", ").replace("_total", ""),
         figures.served,
-        printable(program),
         pool.zero_hits,
         pool.zero_misses,
         mib(pool.scrubbed),
@@ -94,27 +98,35 @@ fn verdict(figures: &Figures) -> &'static str {
     }
 }
 
-/// Names and values for machines: counters first, then what is now.
-fn values(figures: &Figures) -> Vec<(&'static str, u64)> {
-    let pool = &figures.pool;
-    vec![
+/// What figures of the pool are called here, where that is not their name.
+const CALLED: [(&str, &str); 4] = [
+    ("zero_hits", "found_zeroed"),
+    ("zero_misses", "not_zeroed"),
+    ("trimmed", "given_back"),
+    ("huge_broken", "huge_pages_broken"),
+];
+
+/// Names and values for machines: this library's own, then every figure of the pool.
+fn values(figures: &Figures) -> Vec<(String, u64)> {
+    let own = [
         ("served_total", figures.served),
         ("full_bytes_total", figures.full_bytes),
-        ("found_zeroed_total", pool.zero_hits),
-        ("not_zeroed_total", pool.zero_misses),
-        ("scrubbed_bytes_total", pool.scrubbed),
-        ("scrub_cpu_nanoseconds_total", pool.scrub_cpu.as_nanos() as u64),
-        ("hot_zeroed_bytes_total", pool.hot_zeroed),
-        ("populated_bytes_total", pool.populated),
-        ("grown_ahead_bytes_total", pool.grown_ahead),
-        ("given_back_bytes_total", pool.trimmed),
-        ("huge_pages_broken_total", pool.huge_broken),
-        ("load_rests_total", pool.load_rests),
-        ("capacity_bytes", pool.capacity),
         ("most_in_use_bytes", figures.most_in_use),
-        ("allocated_bytes", pool.allocated),
-        ("resident_bytes", pool.resident),
-    ]
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let of_pool = figures.pool.figures().into_iter().map(|(name, unit, value)| {
+        let name = CALLED.iter().find(|(known, _)| *known == name).map_or(name, |(_, name)| name);
+        let name = match unit {
+            Unit::Bytes => format!("{name}_bytes"),
+            Unit::BytesSoFar => format!("{name}_bytes_total"),
+            Unit::TimesSoFar => format!("{name}_total"),
+            Unit::NanosecondsSoFar => {
+                format!("{}_nanoseconds_total", name.trim_end_matches("_ns"))
+            }
+        };
+        (name, value)
+    });
+    own.into_iter().chain(of_pool).collect()
 }
 
 fn json(figures: &Figures, program: &str, pid: u32) -> String {
