@@ -25,7 +25,7 @@ fn zeroed(core: &mut Core, frames: &[Frame], memory: &mut [u8], order: u32) -> O
     }
     let index = buddy
         .take(order, State::Dirty, OWNER)
-        .or_else(|| buddy.take_mixed(order, OWNER).map(|(index, _)| index))?;
+        .or_else(|| buddy.take_any_run(1 << order, 1, OWNER).map(|run| run.first))?;
     let start = index as usize * PAGE;
     memory[start..start + (PAGE << order)].fill(0);
     Some(index)

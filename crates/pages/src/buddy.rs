@@ -18,7 +18,7 @@
 //!
 //! Free blocks hang in one list per order and [`State`], newest first. Buddies of one state merge
 //! at once; buddies of different states only when a larger block is needed and no other is to be
-//! had ([`Buddy::take_mixed`]), since the merged block is only as good as its worse half.
+//! had ([`Buddy::take_any_run`]), since the merged block is only as good as its worse half.
 //!
 //! All methods need exclusive access, which the caller's lock gives. The exception is what a
 //! per-thread cache does to its own blocks, which nobody else may change: between allocated and

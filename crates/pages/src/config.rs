@@ -259,8 +259,8 @@ impl Builder {
         self
     }
 
-    /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than an
-    /// eighth of what is in use, are made resident in the background before they are asked for, so
+    /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than a
+    /// sixteenth of what is in use, are made resident in the background before they are asked for, so
     /// that a program whose use rises does not meet the system's faults. The scrubber's thread does
     /// it, whenever less than half of that is left; without it, in a forked child for instance,
     /// nothing grows. 0, the default, is not to.
@@ -272,7 +272,9 @@ impl Builder {
     /// For an allocator that has another one behind it. A hand-out waits for nobody: neither for
     /// another thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The
     /// scrubber's thread is started when something is first given back, in a forked child too, so
-    /// that a program that makes no use of the pool has no more threads than its own.
+    /// that a program that makes no use of the pool has no more threads than its own. Memory that
+    /// is absent is handed out as it is where the system gives huge pages: programs ask allocators
+    /// for more than they touch.
     pub fn stands_in(mut self) -> Builder {
         (self.waits, self.scrub_later) = (false, true);
         self

@@ -148,6 +148,10 @@ pub(crate) struct Settings {
     pub(crate) huge_order: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
+    /// Whether absent memory is handed out as it is, and faulted in where it is touched: a huge
+    /// page at a time, which costs no more than to do it before, and nothing for what is never
+    /// touched. For allocators, whose callers ask for more than they use.
+    pub(crate) fault_on_touch: bool,
 }
 
 /// Where the parts of a pool are.

@@ -188,7 +188,7 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
                 buddy.shrink(first, freed, State::ZeroAbsent, 1, 0).expect("ours");
                 let state = if zeroed { State::ZeroResident } else { State::Dirty };
                 buddy.free_run(first, freed, state, 1, 0).expect("ours");
-                let run = buddy.take_mixed_run(asked, 1);
+                let run = buddy.take_mixed_run(asked, 1, 1);
                 let faults = asked.saturating_sub(freed);
                 if faults > asked / 4 {
                     assert_eq!(run, None, "{freed}, {asked}");
@@ -214,7 +214,7 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
     let (mut core, frames) = (Core::new(5), frames(32));
     let mut buddy = Buddy::new(&mut core, &frames);
     buddy.extend(32, State::ZeroAbsent, 0);
-    assert_eq!(buddy.take_mixed_run(3, 1), None);
+    assert_eq!(buddy.take_mixed_run(3, 1, 1), None);
 }
 
 /// The forerunner's lists of zeroed and other pages never met: a large block could not be had
@@ -320,7 +320,8 @@ fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before()
     for state in State::ALL {
         assert_eq!(buddy.take(4, state, 1), None);
     }
-    assert_eq!(buddy.take_mixed(4, 1), Some((0, State::Dirty)));
+    let run = buddy.take_any_run(16, 1, 1).expect("both halves");
+    assert_eq!((run.first, run.state, run.absent), (0, State::Dirty, (16, 16)));
     assert_eq!(buddy.core().wasted(), 8, "the zeroing of half of it was for nothing");
     buddy.check().expect("sound");
 }

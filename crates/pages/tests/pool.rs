@@ -617,3 +617,68 @@ fn a_larger_run_uses_what_smaller_ones_left_resident() {
         pool.check().expect("sound");
     }
 }
+
+/// Runs that are made of blocks in different states, with and without huge pages, of which the
+/// system brings more than was asked for: the pool holds no more of the machine's memory than it
+/// says, and what it made resident it says too.
+#[test]
+fn what_is_resident_is_counted_however_runs_are_put_together() {
+    for pages in [PageSize::Base, PageSize::Transparent] {
+        let pool = uncached().capacity(256 << 20).page_size(pages).build().expect("a pool");
+        let mut random = fastrand::Rng::with_seed(9);
+        let mut held: Vec<(NonNull<u8>, u32)> = Vec::new();
+        for step in 0..600 {
+            // Up to 16 MiB, every size as likely as its half.
+            let frames = (1 + random.u32(0..4096)) >> random.u32(0..8);
+            let taken = pool.alloc_run_raw(frames.max(1)).expect("a run");
+            held.push((taken, frames.max(1)));
+            while held.len() > 12 {
+                let (start, frames) = held.swap_remove(random.usize(0..held.len()));
+                // SAFETY: taken above, and used by nobody.
+                unsafe { pool.free_run_raw(start, frames) }.expect("ours");
+            }
+            let stats = pool.stats().expect("figures");
+            let there = pool.resident().expect("the system says so") as u64;
+            assert!(there <= stats.resident, "{pages:?}, step {step}: {there} of {stats:?}");
+            // What comes with a huge page beyond the run was not asked for.
+            let counted = pages == PageSize::Transparent || stats.populated >= stats.resident;
+            assert!(counted, "{pages:?}, step {step}: {stats:?}");
+        }
+        for (start, frames) in held {
+            // SAFETY: taken above, and used by nobody.
+            unsafe { pool.free_run_raw(start, frames) }.expect("ours");
+        }
+        pool.check().expect("sound");
+    }
+}
+
+/// Programs ask allocators for more than they touch.
+#[test]
+fn a_pool_that_stands_in_leaves_absent_memory_to_the_touch_where_there_are_huge_pages() {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let huge = setting.is_ok_and(|text| !text.contains("[never]"));
+    for (pages, lazy) in [(PageSize::Base, false), (PageSize::Transparent, huge)] {
+        let pool = quiet().stands_in().cache_blocks(0).capacity(64 << 20).page_size(pages);
+        let pool = pool.build().expect("a pool");
+        for zeroed in [false, true] {
+            pool.trim().expect("given back");
+            let populated = pool.stats().expect("figures").populated;
+            let frames = ((16 << 20) / pool.page_size()) as u32;
+            let run = if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) };
+            let run = run.expect("all of it is free");
+            let there = pool.resident().expect("the system says so");
+            let populated = pool.stats().expect("figures").populated - populated;
+            let expected = if lazy { 0 } else { 16 << 20 };
+            assert_eq!((there, populated), (expected, expected as u64), "{pages:?}");
+            if zeroed {
+                assert!(bytes(run, 16 << 20).iter().all(|byte| *byte == 0));
+            }
+            bytes(run, 16 << 20).fill(7);
+            // SAFETY: taken above, and used by nobody.
+            unsafe { pool.free_run_raw(run, frames) }.expect("ours");
+        }
+        // What was given back dirty is zeroed, wherever it is.
+        let again = pool.zalloc_bytes(16 << 20).expect("all of it is free");
+        assert!(again.iter().all(|byte| *byte == 0));
+    }
+}

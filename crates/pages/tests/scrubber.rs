@@ -261,22 +261,22 @@ fn growing(ahead: usize) -> Pool {
 }
 
 #[test]
-fn a_pool_grows_ahead_of_need_by_an_eighth_of_what_is_in_use_and_no_more() {
-    let pool = growing(2 << 20);
-    let mut held = vec![pool.zalloc_bytes(8 << 20).expect("8 MiB")];
+fn a_pool_grows_ahead_of_need_by_a_sixteenth_of_what_is_in_use_and_no_more() {
+    let pool = growing(1 << 20);
+    let mut held = vec![pool.zalloc_bytes(16 << 20).expect("16 MiB")];
     let figures = || pool.stats().expect("figures");
-    until("an eighth of eight mebibytes", || figures().zero_resident == 1 << 20);
+    until("a sixteenth of sixteen mebibytes", || figures().zero_resident == 1 << 20);
     let before = figures();
     assert_eq!(before.grown_ahead, 1 << 20);
     held.push(pool.zalloc_bytes(1 << 20).expect("1 MiB"));
     let after = figures();
     assert_eq!(after.populated, before.populated, "it met no fault");
     assert_eq!(after.zero_hits, before.zero_hits + 1);
-    held.push(pool.zalloc_bytes(16 << 20).expect("16 MiB"));
-    // Two mebibytes are the most; where more than half of that is left, nothing is done.
-    until("half of two mebibytes", || figures().zero_resident >= 1 << 20);
+    held.push(pool.zalloc_bytes(8 << 20).expect("8 MiB"));
+    // One mebibyte is the most; where more than half of that is left, nothing is done.
+    until("half of one mebibyte", || figures().zero_resident >= 512 << 10);
     std::thread::sleep(Duration::from_millis(20));
-    assert!(figures().zero_resident <= 2 << 20);
+    assert!(figures().zero_resident <= 1 << 20);
     pool.check_zeros().expect("zero");
     // Up to the limit, and not beyond.
     while let Ok(block) = pool.zalloc_bytes(1 << 20) {
@@ -297,7 +297,7 @@ fn a_program_whose_use_goes_up_and_down_does_not_make_the_pool_grow_each_time() 
         drop(held);
     }
     let stats = pool.stats().expect("figures");
-    assert!(stats.resident <= (12 << 20) + (12 << 20) / 8 + (64 << 10), "{stats:?}");
+    assert!(stats.resident <= (12 << 20) + (12 << 20) / 16 + (64 << 10), "{stats:?}");
 }
 
 #[test]

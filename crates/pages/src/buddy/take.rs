@@ -106,31 +106,54 @@ impl Buddy<'_> {
     /// already need not be. (With more than a quarter, places for large runs are cut up for few
     /// faults spared.) Of the blocks looked at, so few that no lock is held for long, those that
     /// need the fewest faults. What is zero and becomes part of a dirty block is counted as wasted.
-    pub fn take_mixed_run(&mut self, frames: u32, owner: u16) -> Option<MixedRun> {
+    ///
+    /// The caller faults in what is absent. Where the system then brings `around` frames at a time
+    /// (a power of two), what comes with the run and lies behind its end is free, zero and resident
+    /// from now on.
+    pub fn take_mixed_run(&mut self, frames: u32, around: u32, owner: u16) -> Option<MixedRun> {
+        let best = self.find_mixed(frames, (frames / 4, 0), WALKS)?;
+        self.take_mixed_parts(best.first, frames, around, owner);
+        Some(best)
+    }
+
+    /// [`take_mixed_run`](Buddy::take_mixed_run) whatever part of it is absent, and however many
+    /// blocks have to be looked at: the first run found, from the largest free blocks down. For
+    /// when no state by itself has one that large.
+    pub fn take_any_run(&mut self, frames: u32, around: u32, owner: u16) -> Option<MixedRun> {
+        let first = self.find_mixed(frames, (frames, frames), u32::MAX)?;
+        self.take_mixed_parts(first.first, frames, around, owner);
+        Some(first)
+    }
+
+    /// A run with at most so many frames to be faulted in; nothing better is looked for than one
+    /// with the second number of them.
+    fn find_mixed(&self, frames: u32, faults: (u32, u32), mut looks: u32) -> Option<MixedRun> {
+        let (most, enough) = faults;
         let largest = frames.checked_ilog2().filter(|order| *order <= self.core.max_order)?;
-        let mut looks = WALKS;
         let mut best: Option<MixedRun> = None;
-        'looking: for order in (0..=largest).rev() {
-            for state in [State::Dirty, State::ZeroResident] {
+        for order in (0..=largest).rev() {
+            for state in State::ALL {
+                // All that is absent spares nothing, unless anything will do.
+                if state == State::ZeroAbsent && most < frames {
+                    continue;
+                }
                 let mut index = self.core.lists[state as usize][order as usize].head;
                 while index != NONE && looks > 0 {
                     let first = index >> largest << largest;
                     if let Some(run) = self.mixed_run(first, frames, &mut looks)
-                        && run.faults() <= frames / 4
+                        && run.faults() <= most
                         && best.is_none_or(|best| run.faults() < best.faults())
                     {
-                        best = Some(run);
-                        if run.faults() == 0 {
-                            break 'looking;
+                        if run.faults() <= enough {
+                            return Some(run);
                         }
+                        best = Some(run);
                     }
                     index = self.frames[index as usize].next.load(Ordering::Relaxed);
                 }
             }
         }
-        let best = best?;
-        self.take_mixed_parts(best.first, frames, owner);
-        Some(best)
+        best
     }
 
     fn mixed_run(&self, first: u32, frames: u32, looks: &mut u32) -> Option<MixedRun> {
@@ -157,7 +180,7 @@ impl Buddy<'_> {
     }
 
     /// Takes a run all of whose blocks are free.
-    fn take_mixed_parts(&mut self, first: u32, frames: u32, owner: u16) {
+    fn take_mixed_parts(&mut self, first: u32, frames: u32, around: u32, owner: u16) {
         let (mut at, mut left) = (first, frames);
         while let Some(part) = left.checked_ilog2() {
             let tag = self.frames[at as usize].tag();
@@ -167,11 +190,17 @@ impl Buddy<'_> {
                 self.become_used(at, part, worst, Use::Allocated, owner);
             } else {
                 let Some(state) = tag.free_state() else { return };
+                let (order, end) = (tag.order(), at + (1 << tag.order()));
                 let stamp = self.frames[at as usize].stamp.load(Ordering::Relaxed);
                 self.unlink(at);
-                self.become_used(at, tag.order(), state, Use::Allocated, owner);
-                if 1 << tag.order() > left {
-                    let cut = self.shrink_from(at, tag.order(), left, state, owner, stamp);
+                self.become_used(at, order, state, Use::Allocated, owner);
+                if end - at > left {
+                    let cut = if state == State::ZeroAbsent {
+                        let there = (at + left).next_multiple_of(around).min(end) - at;
+                        self.shrink_resident(at, order, (left, there), owner, stamp)
+                    } else {
+                        self.shrink_from(at, order, left, state, owner, stamp)
+                    };
                     debug_assert!(cut.is_ok(), "just taken: {cut:?}");
                     return;
                 }
@@ -258,31 +287,6 @@ impl Buddy<'_> {
             left -= 1 << (part - order);
         }
         found
-    }
-
-    /// Hands out a block made of free buddies of different states, for when no state by itself has
-    /// one that large. Among all groups the one found first from the largest free blocks down. The
-    /// result is dirty if any part was (and the zeroing of the others is counted as wasted), else
-    /// zero and absent if any part was absent.
-    pub fn take_mixed(&mut self, order: u32, owner: u16) -> Option<(u32, State)> {
-        if order > self.core.max_order {
-            return None;
-        }
-        for below in (0..order).rev() {
-            for state in State::ALL {
-                let mut index = self.core.lists[state as usize][below as usize].head;
-                while index != NONE {
-                    let base = index >> order << order;
-                    if let Some(worst) = self.group(base, order) {
-                        self.merge_group(base, order, worst);
-                        self.become_used(base, order, worst, Use::Allocated, owner);
-                        return Some((base, worst));
-                    }
-                    index = self.frames[index as usize].next.load(Ordering::Relaxed);
-                }
-            }
-        }
-        None
     }
 
     /// The worst state among the blocks of an aligned group, if all of it is free.

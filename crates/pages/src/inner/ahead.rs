@@ -10,7 +10,9 @@ impl Inner {
     /// How much free resident memory there is to be, by what is in use.
     fn mark(&self, counts: &Counts) -> u64 {
         let most = (self.settings.ahead >> self.frame_shift) as u64;
-        let mark = most.min(counts.out / 8);
+        // A sixteenth: of the quarter more than a program's own allocator that a pool may hold, the
+        // most goes to what runs and blocks leave between them.
+        let mark = most.min(counts.out / 16);
         // Less than the system brings at once is not worth a thread's while.
         if mark >> self.around(0) == 0 { 0 } else { mark }
     }

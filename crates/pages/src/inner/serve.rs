@@ -146,13 +146,13 @@ impl Inner {
         order: u32,
         wanted: &[State],
     ) -> Option<Found> {
-        let owner = self.owner();
+        let (owner, around) = (self.owner(), 1 << self.settings.huge_order);
         let mut buddy = guard.buddy();
         let by_state = |buddy: &mut Buddy<'_>| {
             wanted.iter().find_map(|state| {
                 if *state == State::ZeroAbsent {
-                    let mixed = buddy.take_mixed_run(frames, owner).map(Found::Mixed);
-                    return mixed.or_else(|| {
+                    let mixed = buddy.take_mixed_run(frames, around, owner);
+                    return mixed.map(Found::Mixed).or_else(|| {
                         Some(Found::Whole(buddy.take(self.around(order), *state, owner)?, *state))
                     });
                 }
@@ -167,10 +167,7 @@ impl Inner {
         let held = |buddy: &mut Buddy<'_>| {
             by_state(buddy)
                 .or_else(|| Some(Found::Whole(buddy.take(order, absent, owner)?, absent)))
-                .or_else(|| {
-                    let mixed = buddy.take_mixed(order, owner);
-                    mixed.map(|(index, state)| Found::Whole(index, state))
-                })
+                .or_else(|| Some(Found::Mixed(buddy.take_any_run(frames, around, owner)?)))
         };
         if let Some(found) = held(&mut buddy) {
             return Some(found);
@@ -242,14 +239,10 @@ impl Inner {
         let taken = self.frames()[index as usize].tag().order();
         let around = (self.settings.fault_around >> self.frame_shift).max(1) as u32;
         let mut there = frames.next_multiple_of(around).min(1 << taken);
-        // SAFETY: the block was just taken: mapped, and nobody else's.
-        let mut populated =
-            unsafe { os::populate(self.address(index), (there as usize) << self.frame_shift) };
+        let mut populated = self.fault_in(index, there);
         if populated.is_err() && there > frames {
             there = frames;
-            let length = (there as usize) << self.frame_shift;
-            // SAFETY: as above.
-            populated = unsafe { os::populate(self.address(index), length) };
+            populated = self.fault_in(index, there);
         }
         let mut guard = self.lock()?;
         let (owner, now) = (self.owner(), now());
@@ -259,30 +252,33 @@ impl Inner {
         };
         drop(guard);
         result.map_err(|why| self.free_error(index, taken, why))?;
-        let bytes = (frames as usize) << self.frame_shift;
-        populated.map_err(|errno| PoolError::NoMemory { bytes, source: errno.into() })?;
-        add(&self.control().events.populated, u64::from(there) << self.frame_shift);
-        Ok(())
+        populated
     }
 
     /// Faults in what is absent of a mixed run just taken.
     fn populate_mixed(&self, run: MixedRun, frames: u32) -> Result<(), PoolError> {
         let (from, end) = run.absent;
-        let length = ((end - from) as usize) << self.frame_shift;
-        if length == 0 {
-            return Ok(());
-        }
-        // SAFETY: inside the run, which was just taken: mapped, and nobody else's.
-        let populated = unsafe { os::populate(self.address(from), length) };
-        if let Err(errno) = populated {
+        let populated = if from == end { Ok(()) } else { self.fault_in(from, end - from) };
+        if populated.is_err() {
             let mut guard = self.lock()?;
             let owner = self.owner();
             let freed = guard.buddy().free_run(run.first, frames, run.state, owner, now());
             drop(guard);
             freed.map_err(|why| self.free_error(run.first, order_for(frames), why))?;
-            return Err(PoolError::NoMemory { bytes: length, source: errno.into() });
         }
-        add(&self.control().events.populated, length as u64);
+        populated
+    }
+
+    /// Makes frames just taken resident. Nothing where that is left to the touch.
+    fn fault_in(&self, index: u32, frames: u32) -> Result<(), PoolError> {
+        if self.settings.fault_on_touch {
+            return Ok(());
+        }
+        let bytes = (frames as usize) << self.frame_shift;
+        // SAFETY: just taken: mapped, and nobody else's.
+        let populated = unsafe { os::populate(self.address(index), bytes) };
+        populated.map_err(|errno| PoolError::NoMemory { bytes, source: errno.into() })?;
+        add(&self.control().events.populated, bytes as u64);
         Ok(())
     }
 

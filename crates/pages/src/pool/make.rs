@@ -214,6 +214,7 @@ impl Pool {
             EngineChoice::CpuThrough => Method::Through,
             EngineChoice::System => Method::System(backing),
         };
+        let (page, stands_in) = (os::page_size(), !builder.waits);
         let settings = Settings {
             growth: builder.growth,
             cache_blocks: builder.cache_blocks,
@@ -225,6 +226,7 @@ impl Pool {
             method,
             waits: builder.waits,
             ahead: builder.ahead,
+            fault_on_touch: stands_in && huge && trim_unit == page && os::gives_huge_pages(),
             huge_order: if huge {
                 (os::huge_page_size() / os::page_size()).max(1).ilog2()
             } else {

@@ -84,8 +84,8 @@ impl Model {
                 }
             }
             3 => {
-                if let Some((index, state)) = self.buddy().take_mixed(order, OWNER) {
-                    self.took(index, 1 << order, state);
+                if let Some(run) = self.buddy().take_any_run(1 << order, 1, OWNER) {
+                    self.took(run.first, 1 << order, run.state);
                 }
             }
             4 => {
@@ -97,7 +97,9 @@ impl Model {
                     self.took(index, frames, State::Dirty);
                 } else if let Some(index) = self.buddy().take_run(frames, State::Dirty, OWNER) {
                     self.took(index, frames, State::Dirty);
-                } else if let Some(run) = self.buddy().take_mixed_run(frames, OWNER) {
+                } else if let Some(run) =
+                    self.buddy().take_mixed_run(frames, 1 << (argument % 3), OWNER)
+                {
                     self.took(run.first, frames, run.state);
                 }
             }
@@ -363,7 +365,7 @@ impl Model {
                 let taken = State::ALL
                     .iter()
                     .find_map(|state| buddy.take(order, *state, OWNER))
-                    .or_else(|| buddy.take_mixed(order, OWNER).map(|(index, _)| index));
+                    .or_else(|| buddy.take_any_run(1 << order, 1, OWNER).map(|run| run.first));
                 let Some(index) = taken else { break };
                 self.claim(index, 1 << order);
                 all += 1u32 << order;
