@@ -3,6 +3,7 @@
 
 mod library;
 
+use cachewise_pages::Unit;
 use library::library;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -178,13 +179,92 @@ fn statistics_name_the_program_and_every_reason_in_three_forms() {
         assert!(name.starts_with("cachewise_pool_") && name.ends_with('}'), "{line}");
         assert!(name.contains("program=\"sizes\"") && value.parse::<u64>().is_ok(), "{line}");
     }
-    let has = |what| prometheus.contains(what);
+    let has = |what: &str| prometheus.contains(what);
+    // All that the C interface's structure has, in each form.
+    for (name, unit, _) in cachewise_pages::Stats::default().figures() {
+        let name = match name {
+            "zero_hits" => "found_zeroed",
+            "zero_misses" => "not_zeroed",
+            "trimmed" => "given_back",
+            "huge_broken" => "huge_pages_broken",
+            "scrub_cpu_ns" => "scrub_cpu_nanoseconds",
+            name => name,
+        };
+        let bytes = matches!(unit, Unit::Bytes | Unit::BytesSoFar);
+        let name = if bytes { format!("{name}_bytes") } else { name.to_owned() };
+        let sample = if unit == Unit::Bytes { name.clone() } else { format!("{name}_total") };
+        assert!(has(&format!("cachewise_pool_{sample}{{")), "{sample}: {prometheus}");
+        assert!(json.contains(&format!(",\"{name}\":")), "{name}: {json}");
+        assert!(text.contains(&format!(", {name} ")), "{name}: {text}");
+    }
     assert!(has("cachewise_pool_too_small{") && has("reason=\"busy\""), "{prometheus}");
     assert!(told_as("xml", "4M").contains("accepted 1, text, json, prometheus"));
     // Whoever makes no pool says nothing.
     for pool in [None, Some("64M")] {
         let output = under(Path::new("/bin/true"), pool).output().expect("it runs");
         assert_eq!(told(&output), (String::new(), String::new()));
+    }
+}
+
+/// A group of this process's own, with that limit; none where it may not make one.
+fn group_limited_to(bytes: &str) -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.split_once(":memory:/"))?.1;
+    let name = format!("cachewise-test-{}", std::process::id());
+    let group = Path::new("/sys/fs/cgroup/memory").join(path).join(name);
+    std::fs::create_dir(&group).ok()?;
+    if std::fs::write(group.join("memory.limit_in_bytes"), bytes).is_ok() {
+        return Some(group);
+    }
+    let _ = std::fs::remove_dir(&group);
+    None
+}
+
+/// Version 1's memory controller: its limit was not looked at once.
+#[test]
+fn a_pool_above_the_control_groups_limit_is_refused_and_one_below_serves() {
+    let Some(group) = group_limited_to("134217728") else {
+        return eprintln!(
+            "SKIPPED: no memory controller of version 1, or no right to make a group"
+        );
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "busy.c", &[]);
+    let inside = |pool| {
+        let enter = r#"echo $$ > "$1/cgroup.procs" && shift && exec "$@""#;
+        let mut command = under(Path::new("/bin/sh"), Some(pool));
+        command.args(["-c", enter, "sh"]).arg(&group).arg(&program);
+        told(&command.args(["2", "1048576", "50", "1"]).output().expect("it runs"))
+    };
+    let (refused, accepted) = (inside("1G").1, inside("64M").1);
+    std::fs::remove_dir(&group).expect("all in it have ended");
+    assert!(refused.contains("accepted at most the") && !refused.contains("served"), "{refused}");
+    assert!(served(&accepted) > 50, "{accepted}");
+}
+
+/// Threads that find each other in the pool are served by the program's own allocator: none waits,
+/// no block is two threads', and each is counted once.
+#[test]
+fn every_block_of_many_threads_is_served_or_handed_on_with_its_reason() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "busy.c", &[]);
+    for (threads, bytes, calls, fill) in [(8, 1 << 17, 4000, "0"), (4, 1 << 19, 250, "1")] {
+        let mut command = under(&program, Some("256M"));
+        command.env("CACHEWISE_POOL_STATS", "json");
+        let words = [threads.to_string(), bytes.to_string(), calls.to_string(), fill.to_owned()];
+        let output = command.args(words).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{} {stdout} {stderr}", output.status);
+        let figure = |name: &str| -> u64 {
+            let (_, after) = stderr.split_once(&format!("\"{name}\":")).expect(name);
+            let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().expect(name)
+        };
+        let all = threads * calls;
+        assert_eq!(figure("served") + figure("busy") + figure("full"), all, "{stderr}");
+        assert_eq!((figure("allocated_bytes"), figure("frees")), (0, figure("served")), "{stderr}");
+        // Each block is taken and given back under the lock.
+        assert!(figure("lock_holds") >= 2 * figure("served"), "{stderr}");
     }
 }
 
