@@ -55,7 +55,7 @@ impl Heap {
             .cache_blocks(0)
             .stands_in()
             .give_back(GiveBack { floor: (capacity / 16).min(give_back.floor), ..give_back })
-            // The pool keeps to an eighth of what is in use; this is the bound on what may lie idle of what the
+            // The pool keeps to a sixteenth of what is in use; this is the bound on what may lie idle of what the
             // user granted, the same part on every machine. Where a program rises faster, it makes
             // the rest resident itself.
             .grow_ahead(capacity / 32)
