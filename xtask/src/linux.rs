@@ -58,7 +58,8 @@ pub(crate) fn compiles() -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
-/// The kernel under QEMU, with every block from a zero list read before it is handed out.
+/// The kernel under QEMU, with every block from a zero list read before it is handed out: the guest's
+/// own tests, the kernel's, and the command.
 pub(crate) fn boots() -> Result<Ended> {
     if let Some(ended) = lacks(&[NEEDS, &[QEMU]].concat()) {
         return Ok(ended);
@@ -73,9 +74,22 @@ pub(crate) fn boots() -> Result<Ended> {
     let mut command = Command::new("timeout");
     command.arg(left()).arg(linux().join("build")).arg(&build).arg("x86");
     command::run(command.env("KBUILD_BUILD_TIMESTAMP", "@0"))?;
+    script("selftests", &build, &["x86"])?;
+    let cachewise = command_for_guests(&build)?;
     let mut command = Command::new(linux().join("boot"));
-    command::run(command.arg(&build).arg("x86").env("LIMIT", left()))?;
+    command::run(command.arg(&build).arg("x86").env("CACHEWISE", cachewise).env("LIMIT", left()))?;
     Ok(Ended::Passed)
+}
+
+/// The command, linked statically: a guest has no libraries.
+fn command_for_guests(build: &Path) -> Result<PathBuf> {
+    const TARGET: &str = "x86_64-unknown-linux-gnu";
+    let folder = build.join("cargo");
+    let mut cargo = command::cargo(&["build", "--release", "-p", "cachewise-cli", "--target"]);
+    cargo.args([TARGET, "--target-dir"]).arg(&folder).current_dir(root());
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    command::run(cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false"))?;
+    Ok(folder.join(TARGET).join("release/cachewise"))
 }
 
 fn lacks(needs: &[(&str, &'static str)]) -> Option<Ended> {
