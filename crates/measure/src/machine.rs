@@ -43,7 +43,7 @@ pub struct Machine {
 }
 
 /// A processor.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// `AuthenticAMD`, `GenuineIntel`, an Arm implementer code, `IBM`; `unknown` otherwise.
     pub vendor: String,
@@ -62,7 +62,7 @@ pub struct Cpu {
 }
 
 /// A C library.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Libc {
     /// `glibc`, `musl` or `unknown`.
     pub name: String,
@@ -129,15 +129,8 @@ impl Machine {
         let mut cpu = info.cpu(cpuid);
         if cpuid.is_none() && info.is_of_another_architecture() {
             // The host's, of which nothing holds here.
-            cpu = Cpu {
-                vendor: "unknown".to_owned(),
-                model_name: format!("emulated {}", std::env::consts::ARCH),
-                family: 0,
-                model: 0,
-                stepping: 0,
-                features: String::new(),
-                microcode: None,
-            };
+            let model_name = format!("emulated {}", std::env::consts::ARCH);
+            cpu = Cpu { vendor: "unknown".to_owned(), model_name, ..Cpu::default() };
         }
         let logical_cpus = tree
             .text("sys/devices/system/cpu/online")
@@ -161,11 +154,7 @@ impl Machine {
             thp: tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
             governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             kernel: kernel(&tree),
-            libc: Libc {
-                name: "unknown".to_owned(),
-                version: String::new(),
-                tunables: BTreeMap::new(),
-            },
+            libc: Libc { name: "unknown".to_owned(), ..Libc::default() },
             compiler: env!("CACHEWISE_COMPILER").to_owned(),
         }
     }
@@ -204,12 +193,8 @@ fn kernel(tree: &Tree) -> String {
         (Some(kind), Some(release)) => format!("{kind} {release} {}", std::env::consts::ARCH),
         _ => {
             let name = rustix::system::uname();
-            format!(
-                "{} {} {}",
-                name.sysname().to_string_lossy(),
-                name.release().to_string_lossy(),
-                std::env::consts::ARCH
-            )
+            let (kind, release) = (name.sysname().to_string_lossy(), name.release());
+            format!("{kind} {} {}", release.to_string_lossy(), std::env::consts::ARCH)
         }
     }
 }
@@ -257,8 +242,8 @@ impl CpuInfo {
                 family: facts.family,
                 model: facts.model,
                 stepping: facts.stepping,
-                features: String::new(),
                 microcode,
+                ..Cpu::default()
             };
         }
         let is_power = self.get("cpu").is_some_and(|name| name.starts_with("POWER"));
@@ -274,8 +259,8 @@ impl CpuInfo {
                 family: pvr >> 16,
                 model: pvr >> 12 & 0xF,
                 stepping: pvr & 0xFFF,
-                features: String::new(),
                 microcode,
+                ..Cpu::default()
             };
         }
         let model_name =
@@ -286,8 +271,8 @@ impl CpuInfo {
             family: self.number("cpu family").or(self.number("CPU architecture")).unwrap_or(0),
             model: self.number("model").or(self.number("CPU part")).unwrap_or(0),
             stepping: self.number("stepping").or(self.number("CPU revision")).unwrap_or(0),
-            features: String::new(),
             microcode,
+            ..Cpu::default()
         }
     }
 
@@ -394,8 +379,7 @@ fn tunables_of(listing: &str) -> BTreeMap<String, String> {
 }
 
 fn libc_here() -> Libc {
-    let mut libc =
-        Libc { name: "unknown".to_owned(), version: String::new(), tunables: BTreeMap::new() };
+    let mut libc = Libc { name: "unknown".to_owned(), ..Libc::default() };
     #[cfg(target_env = "gnu")]
     {
         use std::ffi::{CStr, c_char};

@@ -26,6 +26,12 @@ pub struct Warning {
     pub figure: String,
 }
 
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}); remedy: {}", self.cause, self.figure, self.remedy)
+    }
+}
+
 /// The counters and switches of the system at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NoiseSnapshot {

@@ -197,27 +197,6 @@ impl<'a> Cell<'a> {
         self.source = Some(source);
         self
     }
-
-    /// With other contents.
-    #[must_use]
-    pub fn with_contents(mut self, contents: Contents) -> Cell<'a> {
-        self.contents = contents;
-        self
-    }
-
-    /// With a reader.
-    #[must_use]
-    pub fn with_reader(mut self, reader: ReaderSpec) -> Cell<'a> {
-        self.reader = Some(reader);
-        self
-    }
-
-    /// With a bystander.
-    #[must_use]
-    pub fn with_bystander(mut self, bystander: &'a mut Bystander) -> Cell<'a> {
-        self.bystander = Some(bystander);
-        self
-    }
 }
 
 /// How a cell is sampled.
@@ -291,7 +270,7 @@ pub struct CellResult {
 }
 
 /// One candidate's samples, nanoseconds per call, by round.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
     /// Its name.
     pub name: String,
@@ -308,13 +287,7 @@ pub struct Samples {
 
 impl Samples {
     fn new(name: &str) -> Samples {
-        Samples {
-            name: name.to_owned(),
-            operation_ns: Vec::new(),
-            reader_ns: Vec::new(),
-            bystander_ns: Vec::new(),
-            dropped_after: None,
-        }
+        Samples { name: name.to_owned(), ..Samples::default() }
     }
 
     /// Operation, reader and bystander together, by round.

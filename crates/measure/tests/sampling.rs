@@ -45,10 +45,11 @@ fn from_the_machine_to_a_record() {
     let operand =
         |level, seed| Operand::new(level, 256, 0, 0.5, &machine.caches, seed).expect("an operand");
     let mut bystander = Bystander::new(32 << 10, 5).expect("a bystander");
-    let mut cell = Cell::new(operand(Level::L2, 1))
-        .with_source(operand(Level::L1, 2))
-        .with_reader(ReaderSpec { touched_fraction: 0.5, delay: Delay::Nanoseconds(50.0) })
-        .with_bystander(&mut bystander);
+    let mut cell = Cell {
+        reader: Some(ReaderSpec { touched_fraction: 0.5, delay: Delay::Nanoseconds(50.0) }),
+        bystander: Some(&mut bystander),
+        ..Cell::new(operand(Level::L2, 1)).with_source(operand(Level::L1, 2))
+    };
     let mut once = Copy { name: "once", times: 1 };
     let mut twice = Copy { name: "twice", times: 2 };
     let mut often = Copy { name: "often", times: 30 };

@@ -50,6 +50,18 @@ impl Figure {
         }
     }
 
+    /// Bars of a quantity, one for each candidate.
+    #[must_use]
+    pub fn bars(title: &str, value: &str) -> Figure {
+        Figure::new(title, FigureKind::Bars, "candidate", value)
+    }
+
+    /// Curves of a quantity over a coordinate.
+    #[must_use]
+    pub fn curve(title: &str, x: &str, value: &str) -> Figure {
+        Figure::new(title, FigureKind::Curve, x, value)
+    }
+
     /// With a panel for each value of these coordinates.
     #[must_use]
     pub fn by(mut self, panels: &[&str]) -> Figure {

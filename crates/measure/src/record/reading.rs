@@ -1,7 +1,7 @@
 //! Reading a record, and saying precisely what is wrong with one.
 
 use super::names::OLD_CANDIDATES;
-use super::{Decisions, End, Figure, Header, Line, Note, Record, Row, SCHEMA_VERSION};
+use super::{Decisions, Figure, Header, Record, Row, SCHEMA_VERSION};
 use crate::PairedRatio;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -139,9 +139,9 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
         return Err(RecordError::Empty { file: file.to_owned() });
     };
     let at = Place { file, line: number };
-    let object = at.object(first)?;
-    if at.kind(&object)? != "header" {
-        return Err(at.misplaced(&object, "header"));
+    let (kind, object) = at.object(first)?;
+    if kind != "header" {
+        return Err(at.misplaced(&kind, "header"));
     }
     match object.get("schema").and_then(Value::as_u64) {
         Some(found) if found > u64::from(SCHEMA_VERSION) => {
@@ -149,11 +149,8 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
         }
         Some(1..) => {}
         _ => {
-            return Err(at.field(
-                "schema",
-                describe(object.get("schema")),
-                format!("1 to {SCHEMA_VERSION}"),
-            ));
+            let accepted = format!("1 to {SCHEMA_VERSION}");
+            return Err(at.field("schema", describe(object.get("schema")), accepted));
         }
     }
     let mut header: Header = at.typed(object)?;
@@ -162,28 +159,17 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None };
     for (number, text) in lines {
         let at = Place { file, line: number };
-        let line = match at.line(text) {
+        let (kind, object) = match at.object(text) {
             Err(RecordError::NotJson { .. }) if partial && number == last => break,
             outcome => outcome?,
         };
-        if record.end.is_some() {
-            return Err(RecordError::Misplaced {
-                file: file.to_owned(),
-                line: number,
-                found: kind_of(&line).to_owned(),
-                accepted: "nothing, the record has ended",
-            });
+        if record.end.is_some() && KINDS.contains(&kind.as_str()) {
+            return Err(at.misplaced(&kind, "nothing, the record has ended"));
         }
-        match line {
-            Line::Header(_) => {
-                return Err(RecordError::Misplaced {
-                    file: file.to_owned(),
-                    line: number,
-                    found: "header".to_owned(),
-                    accepted: "row, note, decisions, end",
-                });
-            }
-            Line::Row(mut row) => {
+        match kind.as_str() {
+            "header" => return Err(at.misplaced(&kind, "row, note, decisions, end")),
+            "row" => {
+                let mut row: Row = at.typed(object)?;
                 // Schema 1 wrote down ratios of times below nothing, which say nothing.
                 row.ratio = row.ratio.filter(PairedRatio::is_sound);
                 row.total_ratio = row.total_ratio.filter(PairedRatio::is_sound);
@@ -194,26 +180,21 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
                 }
                 record.rows.push(row);
             }
-            Line::Decisions(made) => {
+            "decisions" => {
+                let made: Decisions = at.typed(object)?;
                 record.decisions.kernels.extend(made.kernels);
                 record.decisions.threads.extend(made.threads);
             }
-            Line::Note(note) => record.notes.push(note),
-            Line::End(end) => record.end = Some(end),
+            "note" => record.notes.push(at.typed(object)?),
+            "end" => record.end = Some(at.typed(object)?),
+            _ => return Err(at.misplaced(&kind, "header, row, note, decisions, end")),
         }
     }
     Ok((record, last))
 }
 
-fn kind_of(line: &Line) -> &'static str {
-    match line {
-        Line::Header(_) => "header",
-        Line::Row(_) => "row",
-        Line::Note(_) => "note",
-        Line::Decisions(_) => "decisions",
-        Line::End(_) => "end",
-    }
-}
+/// Types of lines.
+const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
 
 struct Place<'a> {
     file: &'a str,
@@ -221,39 +202,17 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn object(&self, text: &str) -> Result<Value, RecordError> {
-        let not_json = |found: String| RecordError::NotJson {
-            file: self.file.to_owned(),
-            line: self.line,
-            found,
-        };
+    /// A line's object, and its type.
+    fn object(&self, text: &str) -> Result<(String, Value), RecordError> {
+        let (file, line) = (self.file.to_owned(), self.line);
+        let not_json = |found: String| RecordError::NotJson { file, line, found };
         match serde_json::from_str::<Value>(text) {
-            Ok(value @ Value::Object(_)) => Ok(value),
+            Ok(value @ Value::Object(_)) => match value.get("type") {
+                Some(Value::String(kind)) => Ok((kind.clone(), value)),
+                other => Err(self.field("type", describe(other), KINDS.join(", "))),
+            },
             Ok(other) => Err(not_json(describe(Some(&other)))),
             Err(error) => Err(not_json(format!("column {}: {}", error.column(), cause(&error)))),
-        }
-    }
-
-    fn kind<'v>(&self, object: &'v Value) -> Result<&'v str, RecordError> {
-        match object.get("type") {
-            Some(Value::String(kind)) => Ok(kind),
-            other => Err(self.field(
-                "type",
-                describe(other),
-                "header, row, note, decisions, end".to_owned(),
-            )),
-        }
-    }
-
-    fn line(&self, text: &str) -> Result<Line, RecordError> {
-        let object = self.object(text)?;
-        match self.kind(&object)? {
-            "header" => Ok(Line::Header(self.typed(object)?)),
-            "row" => Ok(Line::Row(self.typed::<Row>(object)?)),
-            "note" => Ok(Line::Note(self.typed::<Note>(object)?)),
-            "decisions" => Ok(Line::Decisions(self.typed(object)?)),
-            "end" => Ok(Line::End(self.typed::<End>(object)?)),
-            _ => Err(self.misplaced(&object, "header, row, note, decisions, end")),
         }
     }
 
@@ -275,22 +234,13 @@ impl Place<'_> {
     }
 
     fn field(&self, field: &str, found: String, accepted: String) -> RecordError {
-        RecordError::Field {
-            file: self.file.to_owned(),
-            line: self.line,
-            field: field.to_owned(),
-            found,
-            accepted,
-        }
+        let (file, line) = (self.file.to_owned(), self.line);
+        RecordError::Field { file, line, field: field.to_owned(), found, accepted }
     }
 
-    fn misplaced(&self, object: &Value, accepted: &'static str) -> RecordError {
-        RecordError::Misplaced {
-            file: self.file.to_owned(),
-            line: self.line,
-            found: object.get("type").and_then(Value::as_str).unwrap_or("?").to_owned(),
-            accepted,
-        }
+    fn misplaced(&self, found: &str, accepted: &'static str) -> RecordError {
+        let (file, line) = (self.file.to_owned(), self.line);
+        RecordError::Misplaced { file, line, found: found.to_owned(), accepted }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One candidate in one cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The experiment's name.
     pub experiment: String,
@@ -81,16 +81,7 @@ impl Row {
             reference: reference.to_owned(),
             calls: 1,
             operation_ns,
-            reader_ns: Vec::new(),
-            bystander_ns: Vec::new(),
-            ratio: None,
-            verdict: None,
-            total_ratio: None,
-            proofs: Vec::new(),
-            drift: None,
-            dropped: false,
-            extra: BTreeMap::new(),
-            histogram: None,
+            ..Row::default()
         }
     }
 
@@ -141,7 +132,7 @@ impl Row {
 }
 
 /// What was measured: the coordinates of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellKey {
     /// The operation's name.
     pub operation: String,
@@ -173,12 +164,8 @@ impl CellKey {
         CellKey {
             operation: operation.to_owned(),
             size: size as u64,
-            source: None,
-            destination: None,
             state: state.into(),
-            reader: None,
-            bystander: None,
-            axes: BTreeMap::new(),
+            ..CellKey::default()
         }
     }
 
@@ -198,11 +185,12 @@ impl CellKey {
 
 /// How a cell's operands lie and what holds before each sample. Records of schema 1 called some of
 /// them otherwise; those names are read as the ones of today.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum State {
     /// One pair of buffers over and over; the destination is brought into the cache before each
     /// sample.
+    #[default]
     Warm,
     /// As warm, but the destination is driven out of every cache before each call.
     Evicted,

@@ -9,8 +9,8 @@ use crate::ProofVerdict;
 /// # Errors
 /// [`MeasureError::BadRequest`] for a plan or a cell that contradicts itself,
 /// [`MeasureError::WrongBytes`] when a candidate's [`function`](Candidate::function) fails its
-/// check, and [`MeasureError::OverBudget`] or [`MeasureError::Map`] for a reader's delay buffer.
-/// Being stopped by `watch` is no error: what is finished is returned.
+/// check, [`MeasureError::OverBudget`] or [`MeasureError::Map`] for a reader's delay buffer, and
+/// [`MeasureError::Interrupted`] as soon as `stop` says so.
 pub fn run(
     cell: &mut Cell<'_>,
     candidates: &mut [&mut dyn Candidate],
@@ -194,10 +194,8 @@ impl<'c, 'b> Table<'c, 'b> {
 
     /// Slots in memory; a sample that visited more would meet some again too early.
     fn slots_in_memory(&self) -> Option<usize> {
-        let far = self
-            .operands()
-            .filter(|operand| operand.level() == Level::Dram && !operand.is_reused());
-        far.map(Operand::slots).min()
+        let is_far = |at: &&Operand| at.level() == Level::Dram && !at.is_reused();
+        self.operands().filter(is_far).map(Operand::slots).min()
     }
 
     /// Lists the places of the next `calls` calls.
@@ -251,16 +249,13 @@ impl<'c, 'b> Table<'c, 'b> {
     /// Prepares and proves one operand after the other.
     fn prove(&mut self, proofs: &mut Proofs) {
         let clock = self.clock;
-        let destination = |cell: &Cell<'_>| {
-            let operand = Some(&cell.destination).filter(|operand| !operand.is_reused());
-            operand.map(|operand| operand.probe_and_count(&clock))
+        let probe = |operand: Option<&Operand>| {
+            let placed = operand.filter(|operand| !operand.is_reused());
+            placed.map(|operand| operand.probe_and_count(&clock))
         };
-        let source = |cell: &Cell<'_>| {
-            let operand = cell.source.as_ref().filter(|operand| !operand.is_reused());
-            operand.map(|operand| operand.probe_and_count(&clock))
-        };
-        proofs.destination.extend(self.probe_until_good(destination));
-        proofs.source.extend(self.probe_until_good(source));
+        let destination = self.probe_until_good(|cell| probe(Some(&cell.destination)));
+        proofs.destination.extend(destination);
+        proofs.source.extend(self.probe_until_good(|cell| probe(cell.source.as_ref())));
     }
 
     fn probe_until_good(
@@ -416,10 +411,8 @@ impl<'c, 'b> Table<'c, 'b> {
         }
         let to = self.clock.now();
         self.pass_over(list);
-        Times {
-            operation: self.clock.nanoseconds(from, to) / self.calls as f64,
-            ..Times::default()
-        }
+        let operation = self.clock.nanoseconds(from, to) / self.calls as f64;
+        Times { operation, ..Times::default() }
     }
 
     /// Each call, its reader and its bystander in intervals of their own.

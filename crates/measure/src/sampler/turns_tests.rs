@@ -192,10 +192,12 @@ fn readers_and_bystanders_have_parts_of_their_own() {
     let log = Log::default();
     let mut one = spies(&[40_000.0], &log, &clock);
     let mut bystander = Bystander::new(64 << 10, 3).expect("a bystander");
-    let mut cell = Cell::new(operand(Level::L2, 4096, 0.5, 1))
-        .with_source(operand(Level::Dram, 4096, 0.5, 2))
-        .with_reader(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) })
-        .with_bystander(&mut bystander);
+    let mut cell = Cell {
+        source: Some(operand(Level::Dram, 4096, 0.5, 2)),
+        reader: Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::Bytes(1 << 16) }),
+        bystander: Some(&mut bystander),
+        ..Cell::new(operand(Level::L2, 4096, 0.5, 1))
+    };
     let result = start(&mut cell, &mut one, &Plan::default(), &clock, &|| false).expect("ok");
     let samples = &result.candidates[0];
     assert_eq!(samples.reader_ns.len(), 15);
@@ -285,9 +287,8 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
     let clock = Clock::calibrate();
     for (a, b) in [(Level::L1, Level::L2), (Level::L2, Level::L1), (Level::L1, Level::Dram)] {
         for (contents, first) in [(Contents::Equal, None), (Contents::DiffersAt(77), Some(77))] {
-            let mut cell = Cell::new(operand(a, 200, 0.5, 1))
-                .with_source(operand(b, 200, 0.3, 2))
-                .with_contents(contents);
+            let source = Some(operand(b, 200, 0.3, 2));
+            let mut cell = Cell { source, contents, ..Cell::new(operand(a, 200, 0.5, 1)) };
             let mut candidate = Compare(first);
             let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
             run(&mut cell, &mut candidates, &Plan::default(), &clock, &|| false).expect("a result");
@@ -308,12 +309,14 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!(refused(&mut cell(), &plan, 0), "number of candidates is 0; accepted: 1 or more");
     let few = Plan { rounds: 3, ..plan.clone() };
     assert_eq!(refused(&mut cell(), &few, 1), "number of rounds is 3; accepted: 15 or more");
-    let mut large = cell();
-    large.size = 65;
-    assert_eq!(refused(&mut large, &plan, 1), "size of a cell is 65; accepted: up to 64, a slot");
-    let reader = ReaderSpec { touched_fraction: 1.5, delay: Delay::None };
-    assert!(refused(&mut cell().with_reader(reader), &plan, 1).contains("touched fraction is 1.5"));
-    assert!(refused(&mut cell().with_contents(Contents::Equal), &plan, 1).contains("contents"));
+    let reader = Some(ReaderSpec { touched_fraction: 1.5, delay: Delay::None });
+    for (mut cell, told) in [
+        (Cell { size: 65, ..cell() }, "size of a cell is 65; accepted: up to 64, a slot"),
+        (Cell { reader, ..cell() }, "touched fraction is 1.5"),
+        (Cell { contents: Contents::Equal, ..cell() }, "contents"),
+    ] {
+        assert!(refused(&mut cell, &plan, 1).contains(told), "{told}");
+    }
     assert!(log.borrow().is_empty(), "nobody was called");
 }
 

@@ -52,16 +52,16 @@ fn run_it(cell: &mut Cell<'_>, workload: &mut Workload, plan: &Plan) -> CellResu
 fn every_call_is_announced_once() {
     let arena = Arc::new(Arena::new(1 << 16, PagePolicy::Small, 1).expect("an arena"));
     let reused = || Operand::reused(&arena, 0, 64, 0, &caches(), 1).expect("an operand");
-    let reader = ReaderSpec { touched_fraction: 1.0, delay: Delay::None };
+    let reader = Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::None });
     let mut bystander = Bystander::new(1 << 12, 3).expect("a bystander");
     let plan = Plan { calls: Some(7), ..Plan::default() };
     let mut cells = [
         Cell::new(operand(Level::L1, 64, 1.0, 1)),
         Cell::new(reused()),
-        Cell::new(reused()).with_reader(reader),
+        Cell { reader, ..Cell::new(reused()) },
         Cell::new(reused()).with_source(operand(Level::Dram, 64, 1.0, 2)),
-        Cell::new(reused()).with_source(operand(Level::L2, 64, 1.0, 2)).with_reader(reader),
-        Cell::new(operand(Level::L2, 64, 1.0, 1)).with_bystander(&mut bystander),
+        Cell { reader, ..Cell::new(reused()).with_source(operand(Level::L2, 64, 1.0, 2)) },
+        Cell { bystander: Some(&mut bystander), ..Cell::new(operand(Level::L2, 64, 1.0, 1)) },
     ];
     for cell in &mut cells {
         let mut workload = Workload::default();
@@ -74,11 +74,11 @@ fn every_call_is_announced_once() {
 
 #[test]
 fn a_workload_reads_where_the_cell_has_a_reader() {
-    let reader = ReaderSpec { touched_fraction: 1.0, delay: Delay::None };
+    let reader = Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::None });
     let plan = Plan { calls: Some(3), ..Plan::default() };
     for reads_itself in [true, false] {
         let mut workload = Workload { reads_itself, ..Workload::default() };
-        let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1)).with_reader(reader);
+        let mut cell = Cell { reader, ..Cell::new(operand(Level::L1, 64, 1.0, 1)) };
         let result = run_it(&mut cell, &mut workload, &plan);
         assert_eq!(workload.read, 15 * 3);
         assert_eq!(result.candidates[0].reader_ns.len(), 15);
