@@ -120,7 +120,7 @@ pub fn tried(rows: &[Row]) -> Table {
         });
         table.push(cells);
     }
-    table.remarks.push("verdict: differences of up to 3 % are none worth a setting".to_owned());
+    table.remark("verdict: differences of up to 3 % are none worth a setting");
     table
 }
 

@@ -3,6 +3,7 @@
 
 use crate::cost;
 use crate::units::{bytes, gain};
+use cachewise_measure::record::groups;
 use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
 use std::fmt;
 
@@ -113,20 +114,13 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
     let is_library = |row: &Row| row.candidate.starts_with("cachewise");
     let about_library = rows.iter().any(is_library);
     let who = if about_library { "the library" } else { "some kernel" };
-    let mut cells: Vec<(&Row, Vec<&Row>)> = Vec::new();
     let compared =
         |row: &&Row| row.candidate != row.reference && (!about_library || is_library(row));
-    for row in rows.iter().filter(compared) {
-        let same = |cell: &Row| cell.cell == row.cell && cell.experiment == row.experiment;
-        match cells.iter_mut().find(|(first, _)| same(first)) {
-            Some((_, members)) => members.push(row),
-            None => cells.push((row, vec![row])),
-        }
-    }
-    let Some((first, _)) = cells.first() else {
+    let cells = groups(rows.iter().filter(compared), |row| (&row.cell, &row.experiment));
+    let Some((_, first)) = cells.first() else {
         return (Answer::CannotTell, "nothing was compared".to_owned());
     };
-    let (reference, all) = (first.reference.as_str(), cells.len());
+    let (reference, all) = (first[0].reference.as_str(), cells.len());
     let has = |members: &[&Row], wanted: Verdict| {
         members.iter().any(|row| cost::verdict(row) == Some(wanted))
     };

@@ -360,17 +360,9 @@ impl Comparison {
             });
         }
         let caption = if all { "Every row" } else { "Rows that changed" };
-        let mut table = Table::new(
+        let mut table = Table::of(
             caption,
-            &[
-                "what",
-                "candidate",
-                ">old ratio",
-                ">new ratio",
-                ">change",
-                ">95 % interval",
-                "verdict",
-            ],
+            "what | candidate | >old ratio | >new ratio | >change | >95 % interval | verdict",
         );
         for row in rows {
             let what = if several {

@@ -3,8 +3,8 @@
 
 use crate::Table;
 use crate::plot::{Quantity, Spread};
-use crate::rows::groups;
 use crate::units::{bytes, gain};
+use cachewise_measure::record::groups;
 use cachewise_measure::{CellKey, Record, Row};
 
 /// One candidate's result at one size.
@@ -37,11 +37,10 @@ pub fn table(record: &Record) -> Option<Table> {
     if table.rows.is_empty() {
         return None;
     }
-    table.remarks.push(
+    table.remark(
         "speed at the range's middle size, of the whole cost where reader or bystander were there: \
          +100 % is twice as fast; sizes are those measured, so the fastest changes somewhere \
-         between one range's `to` and the next one's `from`"
-            .to_owned(),
+         between one range's `to` and the next one's `from`",
     );
     Some(table)
 }

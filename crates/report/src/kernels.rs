@@ -8,19 +8,9 @@ use cachewise_kernels::{Features, Kernel};
 #[must_use]
 pub fn list(kernels: &[&Kernel], available: Features) -> Table {
     let runnable = kernels.iter().filter(|kernel| kernel.runs_on(available)).count();
-    let mut table = Table::new(
+    let mut table = Table::of(
         format!("{} kernels, {runnable} of them run on this CPU", kernels.len()),
-        &[
-            "name",
-            "aliases",
-            "store",
-            "prefetch",
-            ">group",
-            "registers",
-            "deploy",
-            "here",
-            "meaning",
-        ],
+        "name | aliases | store | prefetch | >group | registers | deploy | here | meaning",
     );
     for kernel in kernels {
         let missing = kernel.requires.missing_from(available);

@@ -16,7 +16,6 @@ pub mod matrix;
 pub mod peers;
 pub mod plot;
 pub mod programs;
-mod rows;
 pub mod sentences;
 pub mod splice;
 pub mod svg;

@@ -3,9 +3,9 @@
 
 use crate::Table;
 use crate::cost::{self, comparison, median};
-use crate::rows::by_cell;
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
+use cachewise_measure::record::by_cell;
 use cachewise_measure::{CellKey, ProofVerdict, Row};
 
 /// Bytes moved per cached row of seed 002's tables.
@@ -112,70 +112,52 @@ fn residency(row: &Row) -> Option<String> {
 /// Every row as one flat table, for CSV: one line per candidate and cell.
 #[must_use]
 pub fn flat(rows: &[Row]) -> Table {
-    let mut table = Table::new(
-        "",
-        &[
-            "experiment",
-            "operation",
-            "bytes",
-            "source",
-            "destination",
-            "state",
-            "reader",
-            "bystander_bytes",
-            "candidate",
-            "reference",
-            "calls",
-            "rounds",
-            "operation_ns",
-            "reader_ns",
-            "bystander_ns",
-            "gb_per_s",
-            "ratio",
-            "ratio_low",
-            "ratio_high",
-            "verdict",
-            "total_ratio",
-            "total_low",
-            "total_high",
-            "bytes_per_cycle",
-            "ceiling_share",
-            "dropped",
-        ],
-    );
-    let exact = |value: f64| format!("{value:.4}");
-    let optional = |value: Option<f64>| value.map_or(String::new(), exact);
-    for row in rows {
-        let operation = median(&row.operation_ns);
-        let part = |times: &[f64]| optional((!times.is_empty()).then(|| median(times)));
-        table.push(vec![
-            row.experiment.clone(),
-            row.cell.operation.clone(),
-            row.cell.size.to_string(),
-            row.cell.source.clone().unwrap_or_default(),
-            row.cell.destination.clone().unwrap_or_default(),
-            row.cell.state.to_string(),
-            optional(row.cell.reader),
-            row.cell.bystander.map_or(String::new(), |bytes| bytes.to_string()),
-            row.candidate.clone(),
-            row.reference.clone(),
-            row.calls.to_string(),
-            row.operation_ns.len().to_string(),
-            exact(operation),
-            part(&row.reader_ns),
-            part(&row.bystander_ns),
-            exact(row.cell.size as f64 / operation),
-            optional(row.ratio.map(|ratio| ratio.median)),
-            optional(row.ratio.map(|ratio| ratio.low)),
-            optional(row.ratio.map(|ratio| ratio.high)),
-            row.verdict.map_or(String::new(), |verdict| verdict.to_string()),
-            optional(row.total_ratio.map(|ratio| ratio.median)),
-            optional(row.total_ratio.map(|ratio| ratio.low)),
-            optional(row.total_ratio.map(|ratio| ratio.high)),
-            optional(row.extra.get("bytes_per_cycle").copied()),
-            optional(row.extra.get("ceiling_share").copied()),
-            row.dropped.to_string(),
-        ]);
-    }
+    let heads: Vec<&str> = FLAT.iter().map(|(head, _)| *head).collect();
+    let mut table = Table::new("", &heads);
+    rows.iter().for_each(|row| table.push(FLAT.iter().map(|(_, cell)| cell(row)).collect()));
     table
 }
+
+fn exact(value: impl Into<Option<f64>>) -> String {
+    value.into().map_or(String::new(), |value| format!("{value:.4}"))
+}
+
+fn part(times: &[f64]) -> String {
+    exact((!times.is_empty()).then(|| median(times)))
+}
+
+fn speed(row: &Row) -> f64 {
+    row.cell.size as f64 / median(&row.operation_ns)
+}
+
+/// A column of the flat table.
+type Column = (&'static str, fn(&Row) -> String);
+
+const FLAT: [Column; 26] = [
+    ("experiment", |row| row.experiment.clone()),
+    ("operation", |row| row.cell.operation.clone()),
+    ("bytes", |row| row.cell.size.to_string()),
+    ("source", |row| row.cell.source.clone().unwrap_or_default()),
+    ("destination", |row| row.cell.destination.clone().unwrap_or_default()),
+    ("state", |row| row.cell.state.to_string()),
+    ("reader", |row| exact(row.cell.reader)),
+    ("bystander_bytes", |row| row.cell.bystander.map_or(String::new(), |n| n.to_string())),
+    ("candidate", |row| row.candidate.clone()),
+    ("reference", |row| row.reference.clone()),
+    ("calls", |row| row.calls.to_string()),
+    ("rounds", |row| row.operation_ns.len().to_string()),
+    ("operation_ns", |row| exact(median(&row.operation_ns))),
+    ("reader_ns", |row| part(&row.reader_ns)),
+    ("bystander_ns", |row| part(&row.bystander_ns)),
+    ("gb_per_s", |row| exact(speed(row))),
+    ("ratio", |row| exact(row.ratio.map(|ratio| ratio.median))),
+    ("ratio_low", |row| exact(row.ratio.map(|ratio| ratio.low))),
+    ("ratio_high", |row| exact(row.ratio.map(|ratio| ratio.high))),
+    ("verdict", |row| row.verdict.map_or(String::new(), |verdict| verdict.to_string())),
+    ("total_ratio", |row| exact(row.total_ratio.map(|ratio| ratio.median))),
+    ("total_low", |row| exact(row.total_ratio.map(|ratio| ratio.low))),
+    ("total_high", |row| exact(row.total_ratio.map(|ratio| ratio.high))),
+    ("bytes_per_cycle", |row| exact(row.extra.get("bytes_per_cycle").copied())),
+    ("ceiling_share", |row| exact(row.extra.get("ceiling_share").copied())),
+    ("dropped", |row| row.dropped.to_string()),
+];

@@ -1,9 +1,9 @@
 //! `peers` as a table per operation: the library beside the best peer, by size and by script.
 
 use crate::Table;
-use crate::rows::groups;
 use crate::units::{bytes, significant};
 use cachewise_measure::Row;
+use cachewise_measure::record::groups;
 use cachewise_measure::record::names::LIBRARY;
 
 /// One table per operation; a row per cell.
@@ -79,11 +79,8 @@ mod tests {
     #[test]
     fn a_cell_names_the_best_peer_and_how_the_library_stands_to_it() {
         let tables = tables(&[row("libc", 40.0), row("cachewise", 20.0), row("memx", 32.0)]);
-        let mut text = Vec::new();
-        tables[0].csv(&mut text).expect("a vector takes everything");
-        let text = String::from_utf8(text).expect("UTF-8");
         assert_eq!(
-            text,
+            tables[0].csv(),
             "cell,libc ns,memx,library,95 % interval,of envelope,best peer\n\
              4 KiB misaligned,40.0,1.25,2.00,1.95 .. 2.05,1.60,memx\n"
         );

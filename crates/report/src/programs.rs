@@ -1,7 +1,7 @@
 //! What was learned about one program's call sites: a table, and a page of its own.
 
 use crate::Table;
-use crate::html::page_style;
+use crate::html::{page_style, render};
 use crate::units::{bytes, significant, time};
 use cachewise_learn::Way;
 use cachewise_learn::evidence::{Evidence, Moments};
@@ -108,21 +108,10 @@ fn percent(ratio: f64) -> String {
 /// The sites, those that moved the most bytes first.
 #[must_use]
 pub fn sites(program: &Program) -> Table {
-    let mut table = Table::new(
+    let mut table = Table::of(
         format!("{}: call sites of large copies and fills", program.name),
-        &[
-            "module",
-            "function",
-            "operation",
-            ">size",
-            ">calls",
-            ">bytes",
-            ">tried",
-            ">from call to call, temporal",
-            ">non-temporal",
-            "decision",
-            ">gain %",
-        ],
+        "module | function | operation | >size | >calls | >bytes | >tried | >from call to call, \
+         temporal | >non-temporal | decision | >gain %",
     );
     let mut lines: Vec<_> = program.sites.iter().collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.site.bytes));
@@ -149,18 +138,16 @@ pub fn sites(program: &Program) -> Table {
         ]);
     }
     if program.sites.is_empty() {
-        table.remarks.push("no large call was seen: nothing to learn".to_owned());
+        table.remark("no large call was seen: nothing to learn");
     } else {
-        table.remarks.push(
+        for remark in [
             "from call to call: the time to the same site's next call on its thread, with a 95 % \
-             interval; copy, reader and bystander are in it"
-                .to_owned(),
-        );
-        table.remarks.push(
+             interval; copy, reader and bystander are in it",
             "tried: calls done otherwise than they would have been; gain: of that time, against \
-             the profile without this section"
-                .to_owned(),
-        );
+             the profile without this section",
+        ] {
+            table.remark(remark);
+        }
         // The call is before the address it returns to.
         let found = program.sites.iter().filter(|line| !line.path.is_empty());
         if let Some(SiteLine { path, site, .. }) = found.max_by_key(|line| line.site.bytes) {
@@ -242,12 +229,7 @@ pub fn page(program: &Program) -> Result<String, minijinja::Error> {
             },
         ),
     ];
-    let columns = table.columns.iter().map(|(name, align)| (name, *align == crate::Align::Right));
-    let mut environment = minijinja::Environment::new();
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.add_template("programs.html", include_str!("programs.html"))?;
-    environment.get_template("programs.html")?.render(context! {
+    let values = context! {
         style => page_style(),
         program => context! {
             name => program.name,
@@ -256,10 +238,11 @@ pub fn page(program: &Program) -> Result<String, minijinja::Error> {
             all => program.sites.len(),
         },
         panels,
-        columns => columns.collect::<Vec<_>>(),
+        columns => table.heads(),
         rows => table.rows,
         remarks => table.remarks,
-    })
+    };
+    render("programs.html", include_str!("programs.html"), values)
 }
 
 #[cfg(test)]

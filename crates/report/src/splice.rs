@@ -61,21 +61,14 @@ pub struct Made {
 }
 
 /// What is wrong with a Markdown file's markers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {what}")]
 pub struct SpliceError {
     /// The line, from 1.
     pub line: usize,
     /// What was found and what is accepted.
     pub what: String,
 }
-
-impl std::fmt::Display for SpliceError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.line, self.what)
-    }
-}
-
-impl std::error::Error for SpliceError {}
 
 const ACCEPTED: &str = "verdict, verdicts, machine, command, decisions, crossovers, \
      table CAPTION, plot N [PANEL], numbers N [PANEL], figure N FILE.svg [PANEL]";
@@ -147,6 +140,7 @@ pub fn splice(
     let mut fence: Option<String> = None;
     for (index, line) in source.split_inclusive('\n').enumerate() {
         let number = index + 1;
+        let wrong = |what: String| Err(SpliceError { line: number, what });
         let trimmed = line.trim();
         if open.is_none() {
             let ticks: String = trimmed.chars().take_while(|c| matches!(c, '`' | '~')).collect();
@@ -166,10 +160,7 @@ pub fn splice(
         }
         if trimmed == CLOSE {
             let Some(marker) = open.take() else {
-                return Err(SpliceError {
-                    line: number,
-                    what: format!("found {CLOSE}, accepted after an opening marker"),
-                });
+                return wrong(format!("found {CLOSE}, accepted after an opening marker"));
             };
             let made = make(&marker).map_err(|what| SpliceError { line: marker.line, what })?;
             out.push_str(made.trim_end());
@@ -178,20 +169,13 @@ pub fn splice(
             continue;
         }
         if let Some(inside) = trimmed.strip_prefix(OPEN) {
-            if let Some(marker) = &open {
-                return Err(SpliceError {
-                    line: number,
-                    what: format!(
-                        "found another marker, accepted {CLOSE} for line {} first",
-                        marker.line
-                    ),
-                });
+            if let Some(Marker { line, .. }) = open {
+                let what = format!("found another marker, accepted {CLOSE} for line {line} first");
+                return wrong(what);
             }
             let Some(inside) = inside.strip_suffix(OPEN_END) else {
-                return Err(SpliceError {
-                    line: number,
-                    what: format!("found a marker that goes on, accepted {OPEN_END} in its line"),
-                });
+                let what = format!("found a marker that goes on, accepted {OPEN_END} in its line");
+                return wrong(what);
             };
             open = Some(marker(number, inside)?);
             out.push_str(line);

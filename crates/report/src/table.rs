@@ -38,6 +38,23 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new(), remarks: Vec::new() }
     }
 
+    /// The same with the column heads in one text, parted by ` | `.
+    #[must_use]
+    pub fn of(caption: impl Into<String>, heads: &str) -> Table {
+        Table::new(caption, &heads.split(" | ").collect::<Vec<_>>())
+    }
+
+    /// Column heads, and whether each is right-aligned.
+    #[must_use]
+    pub fn heads(&self) -> Vec<(String, bool)> {
+        self.columns.iter().map(|(name, align)| (name.clone(), *align == Align::Right)).collect()
+    }
+
+    /// Appends a remark.
+    pub fn remark(&mut self, text: impl Into<String>) {
+        self.remarks.push(text.into());
+    }
+
     /// Appends a row; missing cells are empty, superfluous ones are dropped.
     pub fn push(&mut self, mut row: Vec<String>) {
         row.resize(self.columns.len(), String::new());
@@ -86,16 +103,15 @@ impl Table {
     }
 
     /// RFC 4180, heads in the first line; caption and remarks have no place in it.
-    ///
-    /// # Errors
-    /// Only what writing to `out` can return.
-    pub fn csv(&self, out: impl std::io::Write) -> Result<(), std::io::Error> {
-        let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(self.columns.iter().map(|(name, _)| name.as_str()))?;
-        for row in &self.rows {
-            writer.write_record(row)?;
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+        let heads = self.columns.iter().map(|(name, _)| name).collect::<Vec<_>>();
+        for line in std::iter::once(heads).chain(self.rows.iter().map(|row| row.iter().collect())) {
+            // A vector takes everything, and so does a writer that does not count fields.
+            let _ = writer.write_record(line);
         }
-        writer.flush()
+        String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
     }
 
     /// A Markdown table, the caption in bold above, remarks as a list below.
@@ -159,10 +175,8 @@ mod tests {
 
     #[test]
     fn csv_quotes_what_needs_it() {
-        let mut out = Vec::new();
-        sample().csv(&mut out).expect("a vector takes it");
         assert_eq!(
-            String::from_utf8(out).expect("text"),
+            sample().csv(),
             "name,GB/s,verdict\ncopy.avx,12.34,faster\n\"a|b, \"\"c\"\"\",5.6,\n"
         );
     }

@@ -153,7 +153,7 @@ impl<'t> Tuned<'t> {
             "cells: sizes and states that were checked with the library following these decisions",
             "libc: no kernel was shown to be faster there; libc's own routine is called",
         ] {
-            table.remarks.push(remark.to_owned());
+            table.remark(remark);
         }
         table
     }
@@ -297,11 +297,7 @@ impl<'t> Tuned<'t> {
         let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
         let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
         for name in &names {
-            let shown = states.map(|state| {
-                ratio(name, state).map_or("-".to_owned(), |found| {
-                    format!("{:.3} ({:.3} .. {:.3})", found.median, found.low, found.high)
-                })
-            });
+            let shown = states.map(|state| ratio(name, state).map_or("-".to_owned(), interval));
             table.push([vec![(*name).to_owned()], shown.to_vec()].concat());
         }
         (!names.is_empty()).then_some(table)
@@ -344,6 +340,10 @@ fn state(row: &Row) -> String {
     }
 }
 
+fn interval(ratio: PairedRatio) -> String {
+    format!("{:.3} ({:.3} .. {:.3})", ratio.median, ratio.low, ratio.high)
+}
+
 /// The kernels at one size, the chosen one first, then the fastest.
 fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
     let here: Vec<&&Row> = race.iter().filter(|row| row.cell.size == size).collect();
@@ -369,11 +369,8 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
         Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
     for name in names {
         let mut cells = vec![if name == chosen { "->" } else { "" }.to_owned(), name.to_owned()];
-        cells.extend(states.iter().map(|state| {
-            ratio(name, state).map_or("-".to_owned(), |r| {
-                format!("{:.3} ({:.3} .. {:.3})", r.median, r.low, r.high)
-            })
-        }));
+        cells
+            .extend(states.iter().map(|state| ratio(name, state).map_or("-".to_owned(), interval)));
         table.push(cells);
     }
     for remark in [
@@ -383,7 +380,7 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
         "misaligned: operands at odd places; 4K-aliased: 4 KiB apart but for some bytes; overlap-up, -down: \
          in one buffer; unequal: operands differ somewhere",
     ] {
-        table.remarks.push(remark.to_owned());
+        table.remark(remark);
     }
     table
 }

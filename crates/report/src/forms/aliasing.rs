@@ -1,12 +1,7 @@
 //! `aliasing`: kernels against offsets, as time over the twin half a page further on; pages beside
 //! each other.
 
-use super::pivot::{axis, pivot, ratio, unproved};
-use crate::Table;
-use crate::rows::groups;
-use crate::units::{bytes, significant};
-use cachewise_measure::Row;
-use cachewise_measure::record::names::{DISTANCE, OFFSET, PAGE_BYTES};
+use super::*;
 
 /// Offsets from here to a line further are the twins the others are compared with.
 const TWINS: std::ops::Range<f64> = 2048.0..2112.0;
@@ -44,9 +39,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             |value| format!("+{value}"),
             |row| ratio(row).unwrap_or("-".to_owned()),
         );
-        table.remarks.push(
-            "offset: destination minus source modulo 4 KiB; ~: cannot tell it from 1".to_owned(),
-        );
+        table.remark("offset: destination minus source modulo 4 KiB; ~: cannot tell it from 1");
         table.remarks.extend(unproved(&of_cell));
         tables.push(table);
     }
@@ -66,40 +59,8 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             |value| bytes(value as u64),
             |row| significant(row.gbps()),
         );
-        table.remarks.push("pages of one size after the other, not in turns".to_owned());
+        table.remark("pages of one size after the other, not in turns");
         tables.push(table);
     }
     tables
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{exact as row, with_ratio};
-    use super::*;
-    use cachewise_measure::Verdict;
-
-    #[test]
-    fn offsets_stand_in_columns_and_twins_are_left_out() {
-        let at = |kernel: &str, offset: f64, ratio: f64, verdict| {
-            let axes = [(OFFSET, offset), (PAGE_BYTES, 4096.0)];
-            with_ratio(
-                row(("copy", 4096, "aliased"), (Some("L1"), Some("L1")), &axes, kernel, 50.0),
-                ratio,
-                verdict,
-            )
-        };
-        let zero = |page: f64, ns: f64| {
-            row(("zero", 4096, "pages"), (None, Some("DRAM")), &[(PAGE_BYTES, page)], "libc", ns)
-        };
-        let rows = [
-            at("libc", 0.0, 1.0, Verdict::CannotTell),
-            at("libc", 16.0, 1.4, Verdict::Slower),
-            at("libc", 2048.0, 1.0, Verdict::CannotTell),
-            at("copy.rep.movsb", 16.0, 3.0, Verdict::Slower),
-            zero(4096.0, 409.6),
-            zero(2097152.0, 204.8),
-        ];
-        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text);
-    }
 }

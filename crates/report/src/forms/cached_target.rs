@@ -1,13 +1,7 @@
 //! `cached-target` (001.2 to .4, 002.9): one table per size and source, a column per state of the
 //! target; and one of `prefetchnta`, a column per level.
 
-use super::pivot::residency;
-use crate::Table;
-use crate::cost::{comparison, median, sane};
-use crate::rows::{by_cell, groups};
-use crate::units::{bytes, gigabytes_per_second};
-use cachewise_kernels::find;
-use cachewise_measure::Row;
+use super::*;
 
 /// Targets first, then prefetching.
 #[must_use]
@@ -41,32 +35,23 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 /// Candidates down, states across; speed and ratio to the reference of the same cell.
 fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
-    let (mut states, mut names) = (Vec::new(), Vec::new());
-    for row in rows {
-        let state = state(row);
-        if !states.contains(&state) {
-            states.push(state);
-        }
-        if !names.contains(&row.candidate) {
-            names.push(row.candidate.clone());
-        }
-    }
+    let states = groups(rows.iter().copied(), &state);
     let mut heads = vec!["name".to_owned(), "alias".to_owned()];
-    for state in &states {
+    for (state, _) in &states {
         heads.extend([format!(">{state}, GB/s"), ">ratio".to_owned()]);
     }
     let mut table = Table::new(caption, &heads);
-    for name in names {
+    for (name, of_name) in groups(rows.iter().copied(), |row| row.candidate.clone()) {
         let alias = find(&name).map_or(String::new(), |kernel| kernel.aliases.join(" "));
         let mut cells = vec![name.clone(), alias];
-        for wanted in &states {
-            let found = rows.iter().find(|row| row.candidate == name && state(row) == *wanted);
+        for (wanted, _) in &states {
+            let found = of_name.iter().find(|row| state(row) == *wanted);
             match found.map(|row| (row, median(&row.operation_ns))) {
                 Some((row, time)) => cells.extend([
                     gigabytes_per_second(row.cell.size, time),
                     // Of the operation alone: reading the target is a state here, not a cost.
                     row.ratio
-                        .and_then(sane)
+                        .and_then(cost::sane)
                         .map_or(comparison(row)[0].clone(), |r| format!("{:.2}", r.median)),
                 ]),
                 None => cells.extend([String::new(), String::new()]),
@@ -77,35 +62,4 @@ fn grid(caption: &str, rows: &[&Row], state: impl Fn(&Row) -> String) -> Table {
     let reference = rows.first().map_or("", |row| row.reference.as_str());
     table.remarks.push(format!("ratio: time of the copy alone over {reference}'s in that state"));
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{cell, row};
-    use super::*;
-
-    #[test]
-    fn states_stand_side_by_side() {
-        let mut rows = Vec::new();
-        for (state, cached, non_temporal) in [
-            ("target pre-read", 1.0, 9000.0),
-            ("target not read", 1.0, 8000.0),
-            ("target far", 1.0, 8500.0),
-            ("target pre-read", 0.0, 4000.0),
-        ] {
-            let mut key = cell("copy", 8192, state);
-            key.axes.insert("source_cached".to_owned(), cached);
-            rows.push(row(&key, "libc", "libc", 1000.0));
-            rows.push(row(&key, "copy.mmx.nt", "libc", non_temporal));
-        }
-        for level in ["L2", "DRAM"] {
-            let mut key = cell("copy", 65536, "prefetchnta");
-            key.source = Some(level.to_owned());
-            rows.push(row(&key, "copy.mmx", "libc", 1000.0));
-            rows.push(row(&key, "copy.mmx.pf320", "libc", 1500.0));
-        }
-        let text: Vec<String> = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text.join("\n"));
-        assert!(tables(&[]).is_empty());
-    }
 }

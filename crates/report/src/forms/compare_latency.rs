@@ -1,13 +1,7 @@
 //! `compare-latency`: time by first difference; time per comparison of pages; seed 004's histograms
 //! with their running tally.
 
-use super::pivot::{axis, pivot};
-use crate::Table;
-use crate::cost::comparison;
-use crate::rows::groups;
-use crate::units::{bytes, significant};
-use cachewise_measure::record::names::{FIRST_DIFFERENCE, LAUNCH};
-use cachewise_measure::{Histogram, Row};
+use super::*;
 
 /// Lines of a histogram in a terminal.
 const LINES: usize = 20;
@@ -100,43 +94,4 @@ fn histogram(state: &str, candidate: &str, launches: &[&Row]) -> Table {
     last.extend([String::new(), "100.00 %".to_owned()]);
     table.push(last);
     table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{exact as row, with_ratio};
-    use super::*;
-    use cachewise_measure::Verdict;
-
-    #[test]
-    fn sweep_pages_and_histograms() {
-        let swept = |kernel: &str, at: f64, ns: f64| {
-            row(("compare", 64, "sweep"), (None, None), &[(FIRST_DIFFERENCE, at)], kernel, ns)
-        };
-        let page =
-            |kernel: &str, ns: f64| row(("compare", 4096, "pages"), (None, None), &[], kernel, ns);
-        let called = |launch: f64, counts: Vec<u64>| {
-            let mut row = row(
-                ("compare", 4096, "calls to 1000 ns"),
-                (None, None),
-                &[(LAUNCH, launch)],
-                "libc",
-                40.0,
-            );
-            let edges_ns = (0..=counts.len()).map(|edge| edge as f64 * 250.0).collect();
-            row.histogram = Some(Histogram { edges_ns, counts, above: 3 });
-            row
-        };
-        let rows = [
-            swept("libc", 0.0, 2.5),
-            swept("libc", 64.0, 4.0),
-            swept("compare.gpr64", 0.0, 1.5),
-            page("libc", 50.0),
-            with_ratio(page("compare.avx2", 45.0), 0.9, Verdict::Faster),
-            called(1.0, vec![900, 90, 0, 7]),
-            called(2.0, vec![890, 100, 1, 6]),
-        ];
-        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text);
-    }
 }

@@ -1,11 +1,6 @@
 //! `extent`: kernels against the way an extent is covered, in GB/s and over one call.
 
-use super::pivot::{axis, columns, grid, speed};
-use crate::Table;
-use crate::rows::groups;
-use crate::units::{bytes, significant};
-use cachewise_measure::Row;
-use cachewise_measure::record::names::{CHUNK, SHUFFLED};
+use super::*;
 
 /// One table per operation and extent.
 #[must_use]
@@ -31,32 +26,6 @@ fn table(operation: &str, size: u64, rows: &[&Row]) -> Table {
         |row| (row.candidate.clone(), way(row)),
         |row| if way(row).0 == size { significant(row.gbps()) } else { speed(row) },
     );
+    table.remark("~: cannot tell it from 1; shuffled: every page once, in random order");
     table
-        .remarks
-        .push("~: cannot tell it from 1; shuffled: every page once, in random order".to_owned());
-    table
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{exact as row, with_ratio};
-    use super::*;
-    use cachewise_measure::Verdict;
-
-    #[test]
-    fn ways_stand_in_columns() {
-        let at = |chunk: f64, shuffled: f64, ns: f64, verdict| {
-            let axes = [(CHUNK, chunk), (SHUFFLED, shuffled)];
-            let row = row(("zero", 1 << 30, "extent"), (None, None), &axes, "zero.avx.nt", ns);
-            with_ratio(row, ns / 1e8, verdict)
-        };
-        let rows = [
-            at((1 << 30) as f64, 0.0, 1e8, Verdict::CannotTell),
-            at(2097152.0, 0.0, 1.001e8, Verdict::CannotTell),
-            at(4096.0, 0.0, 1.2e8, Verdict::Slower),
-            at(4096.0, 1.0, 2e8, Verdict::Slower),
-        ];
-        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text);
-    }
 }

@@ -1,12 +1,7 @@
 //! `page-clear` and `page-copy` in seed 000's form (000.9): five sorted times of so many loops, then
 //! the pages zeroed and copied in all five.
 
-use crate::Table;
-use crate::cost::comparison;
-use crate::rows::by_cell;
-use crate::units::bytes;
-use cachewise_kernels::find;
-use cachewise_measure::{CellKey, Row};
+use super::*;
 
 /// Runs of the seed.
 const RUNS: usize = 5;
@@ -89,44 +84,7 @@ fn counters(row: &Row, loops: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::made_up::{cell, row};
     use super::*;
-
-    #[test]
-    fn the_seeds_lines_come_out() {
-        let key = cell("zero", 32 << 10, "seed 32k");
-        let line = |name: &str, loop_ns: f64, calls: u32| {
-            let mut row = row(&key, name, "libc", loop_ns);
-            row.reader_ns = vec![loop_ns / 2.0; row.operation_ns.len()];
-            row.calls = calls;
-            row.extra.extend([
-                ("loops".to_owned(), 200_000.0),
-                ("zeroed_per_loop".to_owned(), 8.0),
-                ("copied_per_loop".to_owned(), 0.0),
-            ]);
-            row
-        };
-        let rows = [line("libc", 12_000.0, 200_000), line("zero.mmx", 11_000.0, 200_000)];
-        let [table] = &tables(&rows)[..] else { panic!("one buffer, one table") };
-        insta::assert_snapshot!(table.terminal(None));
-    }
-
-    #[test]
-    fn a_fork_has_faults_and_no_counters() {
-        let key = cell("copy", 4 << 10, "buffer + 44k fits L2");
-        let mut fork = row(&key, "fork", "libc", 90_000.0);
-        fork.extra.extend([("loops".to_owned(), 40_000.0), ("faults_per_loop".to_owned(), 31.0)]);
-        let mut libc = row(&key, "libc", "libc", 3_000.0);
-        libc.extra.extend([
-            ("loops".to_owned(), 40_000.0),
-            ("zeroed_per_loop".to_owned(), 3.0),
-            ("copied_per_loop".to_owned(), 9.0),
-        ]);
-        let [table] = &tables(&[libc, fork])[..] else { panic!("one table") };
-        // Seed 000: 4k copying, 5x40000 loops: 600000 and 1800000 beside what the system did.
-        assert!(table.rows[0].contains(&"600000/1800000".to_owned()), "{table:?}");
-        insta::assert_snapshot!(table.terminal(None));
-    }
 
     #[test]
     fn times_read_as_the_seed_wrote_them() {

@@ -2,13 +2,7 @@
 //! delay. `<` marks cells that the candidate wins, `>` those it loses, `~` those that nobody can
 //! tell; between `<` and `>` runs the break-even line.
 
-use super::pivot::{columns, grid, residency};
-use crate::Table;
-use crate::cost::{MARGIN, ratio, verdict};
-use crate::rows::groups;
-use crate::units::{bytes, time};
-use cachewise_measure::{CellKey, Row, Verdict};
-use std::cmp::Ordering;
+use super::*;
 
 /// One table per candidate other than the reference, operation, size and place.
 #[must_use]
@@ -60,15 +54,17 @@ impl Delay {
 
 fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
     let mut rows = rows.to_vec();
-    rows.sort_by(|a, b| a.cell.reader.partial_cmp(&b.cell.reader).unwrap_or(Ordering::Equal));
+    rows.sort_by(|a, b| {
+        a.cell.reader.partial_cmp(&b.cell.reader).unwrap_or(std::cmp::Ordering::Equal)
+    });
     let delay = |row: &Row| Delay::of(&row.cell);
     let mut delays = columns(&rows, delay, |delay| delay.text());
-    delays.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+    delays.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
     let reference = rows.first().map_or("", |row| row.reference.as_str());
     let share = |row: &Row| format!("{:.1} %", row.cell.reader.unwrap_or(0.0) * 100.0);
     let cell = |row: &Row| {
-        ratio(row).map_or(String::new(), |ratio| {
-            let mark = match ratio.verdict(MARGIN) {
+        cost::ratio(row).map_or(String::new(), |ratio| {
+            let mark = match ratio.verdict(cost::MARGIN) {
                 Verdict::Faster => "<",
                 Verdict::Slower => ">",
                 Verdict::CannotTell => "~",
@@ -90,36 +86,5 @@ fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
 }
 
 fn by_verdict(rows: &[&Row], wanted: Verdict) -> usize {
-    rows.iter().filter(|row| verdict(row) == Some(wanted)).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{cell, row};
-    use super::*;
-
-    #[test]
-    fn a_map_has_a_row_per_fraction_and_a_column_per_delay() {
-        let mut rows = Vec::new();
-        for (fraction, at_once, traffic, later) in
-            [(1.0, 1800.0, 700.0, 1500.0), (0.25, 1005.0, 600.0, 900.0)]
-        {
-            for (axis, value, nanoseconds) in [
-                ("delay_bytes", 0.0, at_once),
-                ("delay_bytes", 67_108_864.0, traffic),
-                ("delay_ns", 20_000.0, later),
-            ] {
-                let mut key = cell("copy", 4096, "read after traffic");
-                key.source = Some("DRAM".to_owned());
-                key.destination = Some("DRAM".to_owned());
-                key.reader = Some(fraction);
-                key.axes.insert(axis.to_owned(), value);
-                rows.push(row(&key, "copy.avx", "copy.avx", 1000.0));
-                rows.push(row(&key, "copy.avx.nt", "copy.avx", nanoseconds));
-            }
-        }
-        let [table] = &tables(&rows)[..] else { panic!("one candidate, one map") };
-        insta::assert_snapshot!(table.terminal(None));
-        assert!(tables(&[]).is_empty());
-    }
+    rows.iter().filter(|row| cost::verdict(row) == Some(wanted)).count()
 }

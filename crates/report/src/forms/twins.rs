@@ -1,11 +1,6 @@
 //! `twins`: loops against their changes, one table a place.
 
-use super::pivot::{gbps, unproved};
-use crate::Table;
-use crate::rows::by_cell;
-use crate::units::{bytes, significant};
-use cachewise_measure::record::names::TWINS;
-use cachewise_measure::{Row, Verdict};
+use super::*;
 
 /// One table per cell: a line a loop, its speed, and its time with each change over that without.
 #[must_use]
@@ -24,7 +19,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         );
         let mut table = Table::new(caption, &heads.iter().map(String::as_str).collect::<Vec<_>>());
         for plain in of_cell.iter().filter(|row| row.candidate == row.reference) {
-            let mut line = vec![plain.candidate.clone(), significant(gbps(plain))];
+            let mut line = vec![plain.candidate.clone(), significant(plain.gbps())];
             line.extend(TWINS[1..].iter().map(|change| {
                 let name = format!("{}{change}", plain.candidate);
                 let found = of_cell.iter().find(|row| row.candidate == name);
@@ -38,35 +33,10 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
             }));
             table.push(line);
         }
-        table.remarks.push(
-            "numbers are times over the loop without the change; ~: cannot tell it from 1"
-                .to_owned(),
-        );
+        table
+            .remark("numbers are times over the loop without the change; ~: cannot tell it from 1");
         table.remarks.extend(unproved(&of_cell));
         tables.push(table);
     }
     tables
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{exact as row, with_ratio};
-    use super::*;
-
-    #[test]
-    fn changes_stand_in_columns() {
-        let at = |change: &str, ns: f64, verdict| {
-            let name = format!("movq{change}");
-            let made = row(("copy", 4096, "placed"), (Some("L1"), Some("L1")), &[], &name, ns);
-            Row { reference: "movq".to_owned(), ..with_ratio(made, ns / 100.0, verdict) }
-        };
-        let rows = [
-            at(TWINS[0], 100.0, Verdict::CannotTell),
-            at(TWINS[1], 101.0, Verdict::CannotTell),
-            at(TWINS[2], 95.0, Verdict::Faster),
-            at(TWINS[4], 130.0, Verdict::Slower),
-        ];
-        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text);
-    }
 }

@@ -1,10 +1,6 @@
 //! `values`: kernels against what is stored, in GB/s.
 
-use super::pivot::{columns, grid, unproved};
-use crate::Table;
-use crate::rows::groups;
-use crate::units::{bytes, significant};
-use cachewise_measure::Row;
+use super::*;
 
 /// One table per place, copies and fills apart.
 #[must_use]
@@ -31,37 +27,13 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 |row| significant(row.gbps()),
             );
             if states.iter().any(|(state, _)| state.ends_with("in turn")) {
-                table.remarks.push("in turn: the value and 0xA5 alternate over the same bytes; the mean of the two".to_owned());
+                table.remark(
+                    "in turn: the value and 0xA5 alternate over the same bytes; the mean of the \
+                     two",
+                );
             }
             table.remarks.extend(unproved(&of_cell));
             table
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::exact as row;
-    use super::*;
-
-    #[test]
-    fn values_stand_in_columns() {
-        let fill = |state: &str, kernel: &str, ns: f64| {
-            row(("fill", 4096, state), (None, Some("L1")), &[("value", 0.0)], kernel, ns)
-        };
-        let rows = [
-            fill("storing zeros over zeros", "libc", 40.96),
-            fill("storing zeros over others in turn", "libc", 81.92),
-            fill("storing zeros over zeros", "zero.clzero", 409.6),
-            row(
-                ("copy", 4096, "copying denormals"),
-                (Some("L1"), Some("L1")),
-                &[("value", 3.0)],
-                "copy.sse.nt",
-                1024.0,
-            ),
-        ];
-        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text);
-    }
 }

@@ -1,12 +1,7 @@
 //! `vector-state`: nanoseconds of saving and restoring by component and state; then kernels against
 //! sizes, with the faster integer kernel as 1.
 
-use super::pivot::{axis, pivot, ratio};
-use crate::Table;
-use crate::rows::groups;
-use crate::units::{bytes, significant};
-use cachewise_measure::Row;
-use cachewise_measure::record::names::{COMPONENTS, HELD, NET_NS};
+use super::*;
 
 /// The costs, then one table per operation.
 #[must_use]
@@ -30,7 +25,10 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
                 _ => ratio(row).unwrap_or("-".to_owned()),
             },
         );
-        table.remarks.push("+: between saving and restoring the registers the kernel uses, which hold something (dirty) or nothing (clean); ~: cannot tell it from 1".to_owned());
+        table.remark(
+            "+: between saving and restoring the registers the kernel uses, which hold something \
+             (dirty) or nothing (clean); ~: cannot tell it from 1",
+        );
         tables.push(table);
     }
     tables
@@ -38,17 +36,9 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 fn costs(rows: &[&Row]) -> Table {
     let states = ["dirty", "unmodified", "clean"];
-    let mut table = Table::new(
+    let mut table = Table::of(
         "Saving and restoring registers, ns",
-        &[
-            "components",
-            ">bytes",
-            "instructions",
-            ">dirty",
-            ">unmodified",
-            ">clean",
-            "held when clean",
-        ],
+        "components | >bytes | instructions | >dirty | >unmodified | >clean | held when clean",
     );
     let key = |row: &Row| (axis(row, COMPONENTS) as u64, row.cell.size, row.candidate.clone());
     for ((components, size, candidate), of_one) in groups(rows.iter().copied(), key) {
@@ -66,10 +56,11 @@ fn costs(rows: &[&Row]) -> Table {
         );
         table.push(line);
     }
-    table.remarks.push("dirty: every register modified before each save, which is subtracted; unmodified: as the last restore left them; clean: in their initial state".to_owned());
-    table.remarks.push(
-        "bytes: written at most; held: what the CPU still counted as in use (XSTATE_BV)".to_owned(),
+    table.remark(
+        "dirty: every register modified before each save, which is subtracted; unmodified: as the \
+         last restore left them; clean: in their initial state",
     );
+    table.remark("bytes: written at most; held: what the CPU still counted as in use (XSTATE_BV)");
     table
 }
 
@@ -82,51 +73,4 @@ fn names(components: u64) -> String {
         .map(|(_, name)| *name)
         .collect();
     if named.is_empty() { "none".to_owned() } else { named.join("+") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::made_up::{exact as row, with_ratio};
-    use super::*;
-    use cachewise_measure::Verdict;
-
-    #[test]
-    fn costs_and_curves() {
-        let saved = |state: &str, net: f64, held: f64| {
-            let mut row = row(
-                ("save-restore", 832, state),
-                (None, None),
-                &[(COMPONENTS, 7.0)],
-                "xsavec + xrstor",
-                net,
-            );
-            row.extra.insert(NET_NS.into(), net);
-            row.extra.insert(HELD.into(), held);
-            row
-        };
-        let mut integer = row(("copy", 256, "break-even"), (None, None), &[], "copy.gpr64", 8.0);
-        integer.reference = "copy.gpr64".into();
-        let curve = |size, ratio, verdict| {
-            with_ratio(
-                row(
-                    ("copy", size, "break-even"),
-                    (None, None),
-                    &[],
-                    "copy.avx + xsavec, dirty",
-                    9.0,
-                ),
-                ratio,
-                verdict,
-            )
-        };
-        let rows = [
-            saved("registers dirty", 88.0, 7.0),
-            saved("registers clean", 41.5, 0.0),
-            integer,
-            curve(256, 5.0, Verdict::Slower),
-            curve(4096, 0.995, Verdict::CannotTell),
-        ];
-        let text: String = tables(&rows).iter().map(|table| table.terminal(None)).collect();
-        insta::assert_snapshot!(text);
-    }
 }

@@ -2,8 +2,8 @@
 
 use crate::cost::{self, median};
 use crate::plot::cell_caption;
-use crate::rows::groups as by;
 use crate::units::gigabytes_per_second;
+use cachewise_measure::record::groups as by;
 use cachewise_measure::{DriftVerdict, Row};
 use serde::Serialize;
 

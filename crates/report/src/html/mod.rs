@@ -7,8 +7,8 @@ mod drill;
 use crate::plot::{self, Plot};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
-use crate::{Align, Table, compare, crossover};
-use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict};
+use crate::{Table, compare, crossover};
+use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict, Warning};
 use minijinja::{Environment, context};
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ struct Section {
     verdicts: Vec<String>,
     facts: Vec<(String, String)>,
     machine: Vec<(String, String)>,
-    warnings: Vec<Remark>,
+    warnings: Vec<Warning>,
     notes: Vec<String>,
     command: String,
     figures: Vec<Picture>,
@@ -46,13 +46,6 @@ struct Section {
     groups: Vec<drill::Group>,
     rows: usize,
     interrupted: bool,
-}
-
-#[derive(Serialize)]
-struct Remark {
-    cause: String,
-    figure: String,
-    remedy: String,
 }
 
 #[derive(Serialize)]
@@ -116,20 +109,11 @@ impl Drawn {
 
 impl From<&Table> for Drawn {
     fn from(table: &Table) -> Drawn {
+        let cell = |text: &String| Cell { text: text.clone(), again: false };
         Drawn {
             caption: table.caption.clone(),
-            columns: table
-                .columns
-                .iter()
-                .map(|(name, align)| (name.clone(), *align == Align::Right))
-                .collect(),
-            rows: table
-                .rows
-                .iter()
-                .map(|row| {
-                    row.iter().map(|cell| Cell { text: cell.clone(), again: false }).collect()
-                })
-                .collect(),
+            columns: table.heads(),
+            rows: table.rows.iter().map(|row| row.iter().map(cell).collect()).collect(),
             remarks: table.remarks.clone(),
         }
     }
@@ -175,19 +159,28 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
         .map(|key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n"))
         .collect();
     let style = page_style() + &toggles;
-    let mut environment = Environment::new();
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.add_template("page.html", include_str!("page.html"))?;
-    let template = environment.get_template("page.html")?;
-    template.render(context! {
+    let values = context! {
         title => sections[0].headline,
         several => sections.len() > 1,
         mixed => mixed(sheets),
         sections,
         style,
         written => sheets[0].record.header.tool,
-    })
+    };
+    render("page.html", include_str!("page.html"), values)
+}
+
+/// A page made of one of our templates.
+pub(crate) fn render(
+    name: &'static str,
+    template: &'static str,
+    values: minijinja::Value,
+) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.add_template(name, template)?;
+    environment.get_template(name)?.render(values)
 }
 
 /// What sets the machines of several records apart, in a sentence.
@@ -242,15 +235,7 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
         verdicts,
         facts: facts(record),
         machine: machine(&header.machine),
-        warnings: header
-            .warnings
-            .iter()
-            .map(|warning| Remark {
-                cause: warning.cause.clone(),
-                figure: warning.figure.clone(),
-                remedy: warning.remedy.clone(),
-            })
-            .collect(),
+        warnings: header.warnings.clone(),
         notes: record.notes.iter().map(|note| note.text.clone()).collect(),
         command: shell_words(&header.command),
         figures: plots.iter().map(picture).collect(),
@@ -438,8 +423,7 @@ fn note(plot: &Plot) -> String {
         }
         FigureKind::Bars => parts.push("Medians, whiskers their 95 % intervals"),
         FigureKind::HeatMap if plot.value.is_ratio() => {
-            parts
-                .push("Time over the reference's: below 1 is faster; the heavy line is break-even");
+            parts.push("Time over the reference's: below 1 is faster; the heavy line is break-even")
         }
         FigureKind::HeatMap => parts.push("Medians"),
         FigureKind::Histogram => {
@@ -534,14 +518,9 @@ fn histogram_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
             }
         }
         if histogram.above > 0 {
-            let edge = histogram.edges_ns.last().copied().unwrap_or(0.0);
-            table.push(vec![
-                name.clone(),
-                time(edge),
-                "and up".to_owned(),
-                histogram.above.to_string(),
-                "100 %".to_owned(),
-            ]);
+            let edge = time(histogram.edges_ns.last().copied().unwrap_or(0.0));
+            let above = histogram.above.to_string();
+            table.push(vec![name.clone(), edge, "and up".into(), above, "100 %".into()]);
         }
     }
     table

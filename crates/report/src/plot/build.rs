@@ -4,8 +4,9 @@ use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
 use super::{Axis, Key, Panel, Plot, Point, Rule, Series};
 use crate::cost::median;
 use crate::units::bytes;
+use cachewise_measure::record::groups;
 use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many candidates are drawn before anybody asks, the reference among them.
 const SHOWN: usize = 7;
@@ -78,36 +79,22 @@ fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
 /// Coordinates that set panels apart where the figure's own leave several cells at one place.
 const FURTHER: [&str; 6] = ["state", "source", "destination", "size", "reader", "bystander"];
 
-fn same_place(a: &Row, b: &Row, figure: &Figure, panels: &[String]) -> bool {
-    a.candidate == b.candidate
-        && a.cell.operation == b.cell.operation
-        && coordinate(a, &figure.x) == coordinate(b, &figure.x)
-        && figure.y.as_deref().is_none_or(|y| coordinate(a, y) == coordinate(b, y))
-        && panels.iter().all(|name| coordinate(a, name) == coordinate(b, name))
-}
-
 /// The figure's panels, and what else is needed so that no two cells share a place.
 fn panels_of(rows: &[&Row], figure: &Figure) -> Vec<String> {
     let mut panels: Vec<String> =
         figure.panels.iter().filter(|name| *name != "operation").cloned().collect();
     let conflict = |panels: &[String]| -> Option<String> {
         // Rows of one candidate stand near each other; a record's cells are few thousand.
-        let mut seen: std::collections::BTreeMap<String, &Row> = std::collections::BTreeMap::new();
+        let mut seen: BTreeMap<String, &Row> = BTreeMap::new();
         for row in rows {
             let mut place = format!("{} {}", row.candidate, row.cell.operation);
-            for name in panels
-                .iter()
-                .map(String::as_str)
-                .chain([figure.x.as_str()])
-                .chain(figure.y.as_deref())
-            {
+            for name in panels.iter().chain([&figure.x]).chain(&figure.y) {
                 place.push_str(&format!(" {:?}", coordinate(row, name)));
             }
             let Some(other) = seen.insert(place, row) else { continue };
             if other.cell == row.cell {
                 continue;
             }
-            debug_assert!(same_place(other, row, figure, panels));
             let axes = row.cell.axes.keys().chain(other.cell.axes.keys()).map(String::as_str);
             return FURTHER
                 .into_iter()
@@ -231,15 +218,12 @@ fn key_name(row: &Row, several_operations: bool) -> String {
 pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     let value = Quantity::named(&figure.value);
     let rows = rows_of(record, figure);
-    let rows: Vec<&Row> = rows
-        .into_iter()
-        .filter(|row| figure.kind == FigureKind::Histogram || value.of(row).is_some())
-        .filter(|row| {
-            figure.kind == FigureKind::Histogram
-                || (coordinate(row, &figure.x).is_some()
-                    && figure.y.as_deref().is_none_or(|y| coordinate(row, y).is_some()))
-        })
-        .collect();
+    let has_place = |row: &&Row| {
+        let mut axes = figure.y.iter().chain([&figure.x]);
+        value.of(row).is_some() && axes.all(|name| coordinate(row, name).is_some())
+    };
+    let is_drawn = |row: &&Row| figure.kind == FigureKind::Histogram || has_place(row);
+    let rows: Vec<&Row> = rows.into_iter().filter(is_drawn).collect();
     let operations: BTreeSet<&str> = rows.iter().map(|row| row.cell.operation.as_str()).collect();
     let short = operations.len() > 1;
     // One that no other is compared with is not the reference, unless it is drawn alone.
@@ -250,12 +234,8 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     for row in &rows {
         let name = key_name(row, short);
         if !keys.iter().any(|key| key.name == name) {
-            keys.push(Key {
-                name,
-                reference: row.candidate == row.reference && serves(&row.candidate),
-                shown: true,
-                colour: 0,
-            });
+            let reference = row.candidate == row.reference && serves(&row.candidate);
+            keys.push(Key { name, reference, shown: true, colour: 0 });
         }
     }
     if !figure.candidates.is_empty() {
@@ -267,16 +247,8 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
         keys.sort_by_key(|key| order(key).unwrap_or(usize::MAX));
     }
     let panel_names = panels_of(&rows, figure);
-    let mut groups: Vec<(String, Vec<&Row>)> = Vec::new();
-    for row in &rows {
-        let title = panel_title(row, &panel_names);
-        match groups.iter_mut().find(|(known, _)| *known == title) {
-            Some((_, members)) => members.push(row),
-            None => groups.push((title, vec![row])),
-        }
-    }
     let mut panels: Vec<Panel> = Vec::new();
-    for (title, members) in groups {
+    for (title, members) in groups(rows.iter().copied(), |row| panel_title(row, &panel_names)) {
         let x = axis(&members, &figure.x);
         let y = figure.y.as_deref().map(|name| axis(&members, name));
         let mut series: Vec<Series> = Vec::new();
@@ -343,11 +315,9 @@ fn points(
                     // Below 0 by noise alone, or the sum would have no value.
                     median(&medians).max(0.0)
                 };
-                [
-                    part(|row| &row.operation_ns),
-                    part(|row| &row.reader_ns),
-                    part(|row| &row.bystander_ns),
-                ]
+                let all: [fn(&Row) -> &Vec<f64>; 3] =
+                    [|row| &row.operation_ns, |row| &row.reader_ns, |row| &row.bystander_ns];
+                all.map(part)
             });
             Some(Point { x, y, value: Spread::pooled(&spreads)?, parts })
         })

@@ -1,4 +1,4 @@
-//! Small records for tests, made in code.
+//! Small records that were never measured, for tests of what draws them.
 
 use cachewise_measure::{
     CacheLevel, Caches, CellKey, ClockFacts, Cpu, Decisions, End, Figure, FigureKind, Header,
@@ -7,7 +7,8 @@ use cachewise_measure::{
 use std::collections::BTreeMap;
 
 /// A machine with 32 KiB, 512 KiB and 32 MiB of cache.
-pub(crate) fn machine() -> Machine {
+#[must_use]
+pub fn machine() -> Machine {
     let level = |bytes| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
     Machine {
         cpu: Cpu {
@@ -40,7 +41,8 @@ pub(crate) fn machine() -> Machine {
 }
 
 /// Fifteen rounds between 100 and 114 ns per KiB; kernels other than libc take half as long.
-pub(crate) fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
+#[must_use]
+pub fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
     let scale = size as f64 / 1024.0 * if candidate == "libc" { 2.0 } else { 1.0 };
     let operation_ns: Vec<f64> =
         (0..15).map(|round| (100.0 + f64::from(round * 7 % 15)) * scale).collect();
@@ -52,7 +54,8 @@ pub(crate) fn row(operation: &str, size: u64, state: &str, candidate: &str) -> R
 }
 
 /// A finished record of those rows.
-pub(crate) fn record(rows: Vec<Row>) -> Record {
+#[must_use]
+pub fn record(rows: Vec<Row>) -> Record {
     let end = End {
         rows: rows.len() as u64,
         interrupted: false,
@@ -89,12 +92,14 @@ pub(crate) fn record(rows: Vec<Row>) -> Record {
 }
 
 /// A figure with no panels of its own.
-pub(crate) fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
+#[must_use]
+pub fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
     Figure::new(&format!("{value} by {x}"), kind, x, value)
 }
 
 /// A record with a row for every kind of figure, and those figures.
-pub(crate) fn everything() -> Record {
+#[must_use]
+pub fn everything() -> Record {
     let mut rows = Vec::new();
     for size in [1024_u64, 4096, 16384, 65536, 1 << 20] {
         for candidate in ["libc", "copy.avx", "copy.avx.nt"] {

@@ -1,12 +1,11 @@
 //! A record's figures as data: panels, series, points. What draws them (SVG, text) decides nothing
 //! but how they look.
 
+pub mod fixtures;
 pub mod scale;
 pub mod value;
 
 mod build;
-#[cfg(test)]
-pub(crate) mod fixtures;
 
 pub use build::{cell_caption, figures, plot};
 use cachewise_measure::FigureKind;

@@ -17,7 +17,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// One cell's time per operation, without what comes after it.
 fn operation(of_cell: &[&Row], name: &str) -> Option<f64> {
-    named(of_cell, name).map(|row| stats::median(&row.operation_ns))
+    named(of_cell, name).map(Row::median_ns)
 }
 
 /// A kind of CPU by its non-temporal stores to a cached target.
@@ -69,43 +69,35 @@ fn targets(rows: &[Row]) -> Vec<String> {
             continue;
         };
         let Some(fastest) = fastest_temporal(read) else { continue };
-        let mut by_kind: Vec<(TargetKind, Vec<String>)> = Vec::new();
-        for row in read.iter().filter(|row| is_non_temporal(row)) {
-            let (Some(ours), Some(at_memory)) =
-                (operation(read, &row.candidate), operation(far, &row.candidate))
-            else {
-                continue;
-            };
-            let over_cached = PairedRatio::new(&row.operation_ns, &fastest.operation_ns, 0);
-            let kind = target_kind(over_cached, ours / at_memory);
+        let kind = |row: &&Row| {
+            let at_memory = operation(far, &row.candidate)?;
+            let over_cached = versus(row, fastest);
             let text = format!("{} {:.2}", row.candidate, over_cached.median);
-            match by_kind.iter_mut().find(|(known, _)| *known == kind) {
-                Some((_, names)) => names.push(text),
-                None => by_kind.push((kind, vec![text])),
-            }
-        }
-        if by_kind.is_empty() {
+            Some((target_kind(over_cached, row.median_ns() / at_memory), text))
+        };
+        let non_temporal = read.iter().filter(|row| is_non_temporal(row));
+        let found: Vec<(TargetKind, String)> = non_temporal.filter_map(kind).collect();
+        if found.is_empty() {
             continue;
         }
-        let kinds: Vec<String> = by_kind
-            .iter()
-            .map(|(kind, names)| {
-                let kind = match kind {
-                    TargetKind::Cached => "within 10 % of cached speed, as Athlon XP",
-                    TargetKind::Memory => "always at memory speed, as Athlon 64 and Opteron",
-                    TargetKind::Between => {
-                        "neither at cached nor at memory speed, as none of the documents' CPUs"
-                    }
-                    TargetKind::Open => "cannot tell",
-                };
-                format!("{kind}: {}", names.join(", "))
-            })
-            .collect();
+        let by_kind = groups(&found, |(kind, _)| *kind).into_iter();
+        let kinds = by_kind.map(|(kind, names)| {
+            let kind = match kind {
+                TargetKind::Cached => "within 10 % of cached speed, as Athlon XP",
+                TargetKind::Memory => "always at memory speed, as Athlon 64 and Opteron",
+                TargetKind::Between => {
+                    "neither at cached nor at memory speed, as none of the documents' CPUs"
+                }
+                TargetKind::Open => "cannot tell",
+            };
+            let names: Vec<&str> = names.into_iter().map(|(_, text)| text.as_str()).collect();
+            format!("{kind}: {}", names.join(", "))
+        });
         texts.push(format!(
             "NT to a cached target of {} (001.4; time over the fastest temporal stores, {}): {}",
             bytes(size),
             fastest.candidate,
-            kinds.join("; ")
+            kinds.collect::<Vec<_>>().join("; ")
         ));
         texts.extend(pre_reading(size, read, cell(size, TARGET_UNREAD, 1.0).map(|(_, rows)| rows)));
         texts.extend(uncached_source(size, cell(size, TARGET_READ, 0.0).map(|(_, rows)| rows)));
@@ -119,12 +111,7 @@ fn is_non_temporal(row: &Row) -> bool {
 
 /// The fastest with temporal stores.
 fn fastest_temporal<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
-    let time = |row: &Row| stats::median(&row.operation_ns);
-    of_cell
-        .iter()
-        .copied()
-        .filter(|row| !is_non_temporal(row))
-        .min_by(|a, b| time(a).total_cmp(&time(b)))
+    fastest(of_cell.iter().copied().filter(|row| !is_non_temporal(row)))
 }
 
 /// What reading the target first changes for non-temporal stores (001.2).
@@ -150,13 +137,9 @@ fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<S
 /// Who wins when the source is not cached (001.3).
 fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
     let of_cell = of_cell?;
-    let time = |row: &Row| stats::median(&row.operation_ns);
-    let best = of_cell
-        .iter()
-        .filter(|row| is_non_temporal(row))
-        .min_by(|a, b| time(a).total_cmp(&time(b)))?;
+    let best = fastest(of_cell.iter().copied().filter(|row| is_non_temporal(row)))?;
     let temporal = fastest_temporal(of_cell)?;
-    let pair = PairedRatio::new(&best.operation_ns, &temporal.operation_ns, 0);
+    let pair = versus(best, temporal);
     Some(format!(
         "With the source of {} in memory (001.3), before anybody reads the target: {} against {} is \
          {}, {}",
@@ -177,32 +160,30 @@ fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
 /// Which kind of CPU `prefetchnta` makes this (002.9).
 fn prefetching(rows: &[Row]) -> Vec<String> {
     let cells = by_cell(rows);
-    let mut by_pair: Vec<(String, Vec<(String, PairedRatio)>)> = Vec::new();
+    let mut found: Vec<(&str, &str, PairedRatio)> = Vec::new();
     for (key, of_cell) in cells.iter().filter(|(key, _)| key.state == PREFETCHNTA) {
-        for row in of_cell {
-            let without = find(&row.candidate).and_then(without_prefetch);
-            let pair = without.and_then(|without| between(of_cell, &row.candidate, without.name));
-            let (Some(pair), Some(level)) = (pair, key.source.clone()) else { continue };
-            match by_pair.iter_mut().find(|(name, _)| *name == row.candidate) {
-                Some((_, levels)) => levels.push((level, pair)),
-                None => by_pair.push((row.candidate.clone(), vec![(level, pair)])),
-            }
-        }
+        let Some(level) = &key.source else { continue };
+        found.extend(of_cell.iter().filter_map(|row| {
+            let without = find(&row.candidate).and_then(without_prefetch)?;
+            Some((
+                row.candidate.as_str(),
+                level.as_str(),
+                between(of_cell, &row.candidate, without.name)?,
+            ))
+        }));
     }
-    by_pair
+    groups(&found, |(name, ..)| *name)
         .into_iter()
         .map(|(name, levels)| {
             let says = |wanted: &str| {
-                let found = levels.iter().find(|(level, _)| level == wanted);
-                found.map(|(_, pair)| pair.verdict(MATTERS))
+                let found = levels.iter().find(|(_, level, _)| *level == wanted);
+                found.map(|(.., pair)| pair.verdict(MATTERS))
             };
             let kind = prefetch_kind(says("L2"), says("DRAM"));
-            let figures: Vec<String> = levels
-                .iter()
-                .map(|(level, pair)| {
-                    format!("{level} {:.2} ({})", pair.median, pair.verdict(MATTERS))
-                })
-                .collect();
+            let figure = |(_, level, pair): &&(&str, &str, PairedRatio)| {
+                format!("{level} {:.2} ({})", pair.median, pair.verdict(MATTERS))
+            };
+            let figures: Vec<String> = levels.iter().map(figure).collect();
             format!(
                 "prefetchnta in {name} (002.9) {kind}; time over without: {}",
                 figures.join(", ")
@@ -251,7 +232,7 @@ mod tests {
         .concat();
         let texts = verdicts(&rows);
         assert!(texts[1].contains("copy.avx.nt 0.50"), "pre-read halves it: {texts:?}");
-        assert!(texts[2].contains("copy.avx.nt against copy.avx is faster"), "{texts:?}");
+        holds(&texts[2], "copy.avx.nt against copy.avx is faster");
         texts[0].clone()
     }
 

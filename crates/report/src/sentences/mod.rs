@@ -194,6 +194,13 @@ fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
+/// A sentence says this; where it does not, it is printed.
+#[cfg(test)]
+#[track_caller]
+fn holds(sentence: &str, part: &str) {
+    assert!(sentence.contains(part), "{part} is not in: {sentence}");
+}
+
 #[cfg(test)]
 mod made_up {
     pub(super) use cachewise_measure::record::made_up::{noisy, row};
@@ -259,23 +266,9 @@ mod tests {
 
     #[test]
     fn an_experiment_without_a_row_cannot_tell() {
-        for name in [
-            "aliasing",
-            "cached-target",
-            "extent",
-            "page-clear",
-            "page-colour",
-            "page-compare",
-            "page-fault",
-            "parallel",
-            "peers",
-            "receive",
-            "reuse-map",
-            "sticky",
-            "tcp-copies",
-            "twins",
-            "vector-state",
-        ] {
+        let names = "aliasing cached-target extent page-clear page-colour page-compare page-fault \
+            parallel peers receive reuse-map sticky tcp-copies twins vector-state";
+        for name in names.split(' ') {
             let said = of(name, &[], &[]);
             assert!(said[0].contains("cannot tell"), "{name}: {said:?}");
         }
