@@ -76,7 +76,7 @@ fn status_of(error: &anyhow::Error) -> u8 {
             | LabError::NotForThis { .. }
             | LabError::TooLarge { .. }
             | LabError::TooLittleMemory { .. }
-            | LabError::Nothing { .. }
+            | LabError::Nothing(_)
             | LabError::Unsuited { .. },
         ) => status::USAGE,
         _ => status::ERROR,
@@ -90,9 +90,9 @@ mod tests {
     #[test]
     fn errors_have_the_statuses_that_help_promises() {
         let of = |error: LabError| status_of(&anyhow::Error::from(error));
-        assert_eq!(of(LabError::WrongBytes { what: "byte 3".into() }), status::WRONG_BYTES);
-        assert_eq!(of(LabError::Nothing { why: "none".into() }), status::USAGE);
-        assert_eq!(of(LabError::Emulated { by: "qemu".into() }), status::ERROR);
+        assert_eq!(of(LabError::WrongBytes("byte 3".into())), status::WRONG_BYTES);
+        assert_eq!(of(LabError::Nothing("none".into())), status::USAGE);
+        assert_eq!(of(LabError::Emulated("qemu".into())), status::ERROR);
         let wrapped = anyhow::Error::from(LabError::TooLarge { found: 9, most: 1, budget: 4 });
         assert_eq!(status_of(&wrapped.context("while running")), status::USAGE);
         assert_eq!(status_of(&anyhow::anyhow!("anything else")), status::ERROR);

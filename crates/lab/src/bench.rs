@@ -109,7 +109,7 @@ pub struct Bench {
 /// [`LabError::Emulated`] on such a machine.
 pub fn refuse_emulation(machine: &Machine) -> Result<(), LabError> {
     match &machine.emulated {
-        Some(emulator) => Err(LabError::Emulated { by: emulator.clone() }),
+        Some(emulator) => Err(LabError::Emulated(emulator.clone())),
         None => Ok(()),
     }
 }
@@ -427,5 +427,5 @@ fn check(candidate: &mut dyn Candidate, place: &Place) -> Result<(), LabError> {
     candidate.call(place);
     candidate
         .check(place)
-        .map_err(|what| LabError::WrongBytes { what: format!("{}: {what}", candidate.name()) })
+        .map_err(|what| LabError::WrongBytes(format!("{}: {what}", candidate.name())))
 }

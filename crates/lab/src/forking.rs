@@ -36,7 +36,6 @@ impl Looper {
     }
 }
 
-/// Threads of this process.
 fn threads() -> Option<usize> {
     Some(std::fs::read_dir("/proc/self/task").ok()?.count())
 }

@@ -97,7 +97,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
 /// What libc takes in this process, nanoseconds per call by size.
 fn times(operation: &str, sizes: &[usize]) -> Result<Vec<f64>, LabError> {
     let operation = Operation::from_name(operation)
-        .ok_or_else(|| LabError::Nothing { why: format!("no operation is called {operation}") })?;
+        .ok_or_else(|| LabError::Nothing(format!("no operation is called {operation}")))?;
     let mut bench = Bench::new(0, None)?;
     let time = |&size: &usize| {
         let plan = Plan { screening_rounds: 0, ..Plan::default() };

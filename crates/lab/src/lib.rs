@@ -125,47 +125,32 @@ pub enum LabError {
         /// Bytes needed at least.
         least: usize,
     },
-    /// None of the chosen kernels can be measured as asked.
-    #[error("nothing to measure: {why}")]
-    Nothing {
-        /// Why not.
-        why: String,
-    },
-    /// Timings of an emulated CPU mean nothing.
+    /// None of the chosen kernels can be measured as asked; why not.
+    #[error("nothing to measure: {0}")]
+    Nothing(String),
+    /// Timings of an emulated CPU mean nothing; its emulator.
     #[error(
-        "this CPU is emulated by {by}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
+        "this CPU is emulated by {0}: its timings would mean nothing, so none are taken (--verify-only checks the bytes)"
     )]
-    Emulated {
-        /// The emulator.
-        by: String,
-    },
+    Emulated(String),
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
-    /// A routine produced wrong bytes.
-    #[error("wrong bytes: {what}")]
-    WrongBytes {
-        /// Who, where, what.
-        what: String,
-    },
+    /// A routine produced wrong bytes: who, where, what.
+    #[error("wrong bytes: {0}")]
+    WrongBytes(String),
     /// The measurement was refused.
     #[error(transparent)]
     Measure(MeasureError),
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The page pool, or the system under it, refused.
-    #[error("page pool: {what}")]
-    Pool {
-        /// What was refused.
-        what: String,
-    },
-    /// A child process that was to be timed failed.
-    #[error("child process: {what}")]
-    Child {
-        /// What happened.
-        what: String,
-    },
+    /// The page pool, or the system under it, refused what this says.
+    #[error("page pool: {0}")]
+    Pool(String),
+    /// A child process that was to be timed failed; what happened.
+    #[error("child process: {0}")]
+    Child(String),
 }
 
 impl From<distributions::DistributionError> for LabError {
@@ -188,9 +173,6 @@ impl LabError {
     /// Whether it means that some routine produced wrong bytes (exit status 5).
     #[must_use]
     pub fn is_wrong_bytes(&self) -> bool {
-        matches!(
-            self,
-            LabError::WrongBytes { .. } | LabError::Measure(MeasureError::WrongBytes { .. })
-        )
+        matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))
     }
 }

@@ -7,7 +7,7 @@ use crate::recorder::Progress;
 use crate::routines::{Routine, libc_reference, library};
 use crate::select;
 use cachewise::profile::OPERATIONS;
-use cachewise_kernels::{Features, Operation, PAGE_SIZE, TABLE};
+use cachewise_kernels::{Features, Kernel, Operation, PAGE_SIZE, TABLE};
 use cachewise_measure::verify::verify_counted;
 use cachewise_measure::{Arena, Machine, MemoryBudget, PagePolicy};
 use std::cell::Cell;
@@ -54,20 +54,8 @@ pub fn kernels(
     seed: u64,
     progress: &mut dyn Progress,
 ) -> Result<Verified, LabError> {
-    let (here, absent) =
-        select::runnable(select::kernels(operations, pattern)?, Features::detect());
-    if here.is_empty() {
-        return Err(LabError::Nothing {
-            why: "this CPU can run none of the kernels chosen".to_owned(),
-        });
-    }
-    let mut routines: Vec<Routine> = here.iter().map(|kernel| Routine::from(*kernel)).collect();
-    let kernels = routines.len();
-    routines.extend(operations.iter().map(|operation| libc_reference(*operation)));
-    let mut done = check(&routines, kernels, sizes, seed, progress)?;
-    done.skipped =
-        absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
-    Ok(done)
+    let others = operations.iter().map(|operation| libc_reference(*operation)).collect();
+    check(select::kernels(operations, pattern)?, others, sizes, seed, progress)
 }
 
 /// Checks every kernel that a tuning may choose, the C library, and this library as it decides now.
@@ -79,25 +67,24 @@ pub fn tuning(seed: u64, progress: &mut dyn Progress) -> Result<Verified, LabErr
         .iter()
         .filter(|kernel| kernel.deploy && OPERATIONS.contains(&kernel.operation()))
         .collect();
-    let (here, absent) = select::runnable(deployable, Features::detect());
-    let mut routines: Vec<Routine> = here.iter().map(|kernel| Routine::from(*kernel)).collect();
-    let kernels = routines.len();
-    for operation in OPERATIONS {
-        routines.extend([libc_reference(operation), library(operation)]);
-    }
-    let mut done = check(&routines, kernels, &[], seed, progress)?;
-    done.skipped =
-        absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
-    Ok(done)
+    let others = OPERATIONS
+        .into_iter()
+        .flat_map(|operation| [libc_reference(operation), library(operation)]);
+    check(deployable, others.collect(), &[], seed, progress)
 }
 
 fn check(
-    routines: &[Routine],
-    kernels: usize,
+    kernels: Vec<&'static Kernel>,
+    others: Vec<Routine>,
     sizes: &[usize],
     seed: u64,
     progress: &mut dyn Progress,
 ) -> Result<Verified, LabError> {
+    let (here, absent) = select::runnable(kernels, Features::detect());
+    if here.is_empty() {
+        return Err(LabError::Nothing("this CPU can run none of the kernels chosen".to_owned()));
+    }
+    let routines: Vec<Routine> = here.iter().copied().map(Routine::from).chain(others).collect();
     let sizes = if sizes.is_empty() { sizes_for(&Machine::describe()) } else { sizes };
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let most = (MemoryBudget::process().left() / 2).saturating_sub(PAGE_SIZE) & !(PAGE_SIZE - 1);
@@ -108,9 +95,11 @@ fn check(
     let arena = Arena::new(2 * room, PagePolicy::Default, seed)?;
     let (dst, src) = (arena.as_mut_ptr(), arena.as_mut_ptr().wrapping_add(room));
     let calls = Cell::new(0);
-    let mut done = Verified { kernels, others: routines.len() - kernels, ..Verified::default() };
+    let skipped =
+        absent.iter().map(|(kernel, reason)| format!("{}: {reason}", kernel.name)).collect();
+    let (kernels, others) = (here.len(), routines.len() - here.len());
     progress.begin("verify", routines.len() as f64);
-    for routine in routines {
+    for routine in &routines {
         let operation = routine.function.operation();
         let pages = matches!(operation, Operation::CopyPages | Operation::ZeroPages);
         for &size in sizes {
@@ -127,11 +116,11 @@ fn check(
                         &calls,
                     )
                 }
-                .map_err(|wrong| LabError::WrongBytes {
-                    what: format!(
+                .map_err(|wrong| {
+                    LabError::WrongBytes(format!(
                         "{}, {operation} of {size} bytes, {}: {} is {}, expected {}",
                         routine.name, wrong.case, wrong.what, wrong.found, wrong.expected
-                    ),
+                    ))
                 })?;
             }
         }
@@ -140,8 +129,7 @@ fn check(
         }
         progress.advance(&routine.name, 1.0);
     }
-    done.calls = calls.get();
-    Ok(done)
+    Ok(Verified { kernels, others, calls: calls.get(), skipped })
 }
 
 #[cfg(test)]

@@ -49,8 +49,13 @@ fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
     Outcome { finish, rows: out.rows, notes: out.notes, verdicts }
 }
 
+/// Nobody stops it before so many advances.
+fn patient(left: usize) -> Patience {
+    Patience { begun: 0.0, advanced: 0.0, left }
+}
+
 fn run(name: &str, options: &Options) -> Outcome {
-    let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
+    let mut patience = patient(usize::MAX);
     let outcome = run_with(name, options, &mut patience);
     assert!(matches!(outcome.finish, Ok(())), "{name}: {:?}", outcome.finish);
     let share = patience.advanced / patience.begun;
@@ -68,21 +73,30 @@ fn quick(kernels: &str, sizes: &[usize]) -> Options {
     }
 }
 
+/// Experiments whose rows all have every coordinate, and stand beside the reference they name.
+const EACH: [&str; 5] = ["page-clear", "page-copy", "reuse-map", "cached-target", "receive"];
+
 /// Rows are whole, figures draw something, sentences are sentences.
 fn consistent(name: &str, outcome: &Outcome) {
     assert!(!outcome.rows.is_empty(), "{name}");
+    let mut seen = std::collections::BTreeSet::new();
     for row in &outcome.rows {
         assert_eq!(row.experiment, name);
-        assert!(row.operation_ns.len() >= 15 || row.dropped, "{name}: {row:?}");
-        assert!(row.ratio.is_some(), "{name}: {row:?}");
-        let has_reference = outcome
-            .rows
-            .iter()
-            .any(|other| other.cell == row.cell && other.candidate == row.reference);
-        assert!(has_reference, "{name}: {} stands beside its reference", row.candidate);
+        assert!(row.operation_ns.iter().all(|ns| ns.is_finite() && *ns >= 0.0), "{name}: {row:?}");
+        assert!(row.operation_ns.len() >= 4 && row.ratio.is_some(), "{name}: {row:?}");
+        let stands = seen.insert(format!("{:?} {}", row.cell, row.candidate));
+        assert!(stands, "{name}: {} stands twice", row.candidate);
+        if EACH.contains(&name) {
+            assert!(row.operation_ns.len() >= 15 || row.dropped, "{name}: {row:?}");
+            let is_its = |other: &&Row| other.cell == row.cell && other.candidate == row.reference;
+            assert!(outcome.rows.iter().any(|other| is_its(&other)), "{name}: {}", row.candidate);
+        }
     }
     for figure in experiments::find(name).expect("it is listed").figures() {
-        draws(name, &figure, &outcome.rows);
+        // Distances are swept only where no residency is asked for.
+        if (name, figure.states.as_str()) != ("aliasing", "power") {
+            draws(name, &figure, &outcome.rows);
+        }
     }
     for verdict in &outcome.verdicts {
         assert!(!verdict.contains("NaN") && verdict.len() > 20, "{name}: {verdict}");
@@ -96,30 +110,30 @@ fn draws(name: &str, figure: &Figure, rows: &[Row]) {
         .filter(|row| row.cell.state.starts_with(&figure.states))
         .filter(|row| figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
         .collect();
-    assert!(!shown.is_empty(), "{name}: \"{}\" shows nothing", figure.title);
+    let what = format!("{name}: \"{}\"", figure.title);
+    assert!(!shown.is_empty(), "{what} shows nothing");
     let known = ["size", "candidate", "state", "reader", "bystander", "source", "destination"];
-    for row in shown {
-        for coordinate in figure.panels.iter().chain([&figure.x]).chain(&figure.y) {
-            assert!(
-                known.contains(&coordinate.as_str()) || row.cell.axes.contains_key(coordinate),
-                "{name}: \"{}\": {coordinate} is no coordinate of {:?}",
-                figure.title,
-                row.cell
-            );
-        }
-        if figure.y.as_deref() == Some("reader") {
-            assert!(row.cell.reader.is_some(), "{name}: {:?}", row.cell);
-        }
-        let quantities = ["gbps", "ns", "total_ns", "ratio", "cost"];
-        assert!(
-            quantities.contains(&figure.value.as_str())
-                || (figure.value == "total_ratio" && row.total_ratio.is_some())
-                || row.extra.contains_key(&figure.value),
-            "{name}: {} of {}",
-            figure.value,
-            row.candidate
-        );
-        assert_eq!(figure.kind == FigureKind::HeatMap, figure.y.is_some(), "{name}");
+    let has = |check: &dyn Fn(&&Row) -> bool| match EACH.contains(&name) {
+        true => shown.iter().all(check),
+        false => shown.iter().any(check),
+    };
+    for coordinate in figure.panels.iter().chain([&figure.x]).chain(&figure.y) {
+        let is_axis = has(&|row| row.cell.axes.contains_key(coordinate));
+        assert!(known.contains(&coordinate.as_str()) || is_axis, "{what}: no {coordinate}");
+    }
+    let value = figure.value.as_str();
+    let is_there = match value {
+        "gbps" | "ns" | "total_ns" | "ratio" | "cost" | "calls" => true,
+        "total_ratio" => shown.iter().all(|row| row.total_ratio.is_some()),
+        extra => has(&|row| row.extra.contains_key(extra)),
+    };
+    assert!(is_there, "{what}: no {value}");
+    assert_eq!(figure.kind == FigureKind::HeatMap, figure.y.is_some(), "{what}");
+    if figure.y.as_deref() == Some("reader") {
+        assert!(shown.iter().all(|row| row.cell.reader.is_some()), "{what}");
+    }
+    if figure.kind == FigureKind::Histogram {
+        assert!(shown.iter().all(|row| row.histogram.is_some()), "{what}");
     }
 }
 
@@ -253,54 +267,213 @@ fn policies_receive_and_send() {
 }
 
 #[cfg(target_arch = "x86_64")]
+/// An experiment, and options under which it is short.
+struct Short {
+    name: &'static str,
+    options: Options,
+    /// Candidates that must be among the rows.
+    candidates: &'static [&'static str],
+}
+
+fn shorts() -> Vec<Short> {
+    let of = |kernels: &str, sizes: &[usize], placements: &[(Level, Level)]| Options {
+        kernels: Some(kernels.to_owned()),
+        sizes: sizes.to_vec(),
+        placements: placements.to_vec(),
+        quick: true,
+        ..Options::default()
+    };
+    let l1 = (Level::L1, Level::L1);
+    vec![
+        Short {
+            name: "read-batch",
+            options: of(
+                r"copy\.sse2(\.g[128])?|copy\.sse2\.movdqa(\.g8)?|copy\.sse2\.nt\.block(512|1k)",
+                &[2048, 4096],
+                &[l1],
+            ),
+            candidates: &["libc", "copy.sse2.g*", "copy.sse2.movdqa.g*", "copy.sse2.nt.block*"],
+        },
+        Short {
+            name: "aliasing",
+            options: of(r"copy\.rep\.movsb|zero\.rep\.stosb", &[4096], &[l1]),
+            candidates: &["libc", "copy.rep.movsb", "zero.rep.stosb"],
+        },
+        Short {
+            name: "values",
+            options: of(
+                r"copy\.sse\.nt|fill\.sse\.nt|zero\.clzero",
+                &[1024],
+                &[l1, (Level::Dram, Level::Dram)],
+            ),
+            candidates: &["libc", "copy.sse.nt", "fill.sse.nt"],
+        },
+        Short {
+            name: "twins",
+            options: Options { kernels: None, ..of("", &[4096], &[l1, (Level::L2, Level::L2)]) },
+            candidates: &[
+                "movdqa",
+                "movq",
+                "movq, misaligned",
+                "movntdq, prefetchnta",
+                "movntq, stray lines",
+            ],
+        },
+        Short {
+            name: "page-compare",
+            options: Options { kernels: None, ..of("", &[], &[]) },
+            candidates: &["libc", "cachewise", "compare.gpr64"],
+        },
+        Short {
+            name: "sticky",
+            options: of(r"copy\.rep\.movsb|fill\.rep\.stosb|zero\.sse2", &[8192], &[]),
+            candidates: &["libc", "copy.rep.movsb", "fill.rep.stosb", "zero.sse2"],
+        },
+        Short {
+            name: "vector-state",
+            options: of(r"(copy|zero|compare)\.(gpr64|sse2)", &[64, 1024], &[]),
+            candidates: &["xsave + xrstor", "copy.gpr64", "copy.sse2, bare", "compare.gpr64"],
+        },
+        Short {
+            name: "compare-latency",
+            options: of(r"compare\.(gpr64|sse2(\.pre64)?)", &[64], &[]),
+            candidates: &["libc", "compare.gpr64", "compare.sse2", "compare.sse2.pre64"],
+        },
+        Short {
+            name: "extent",
+            options: of(r"zero\.rep\.stosb|copy\.rep\.movsb", &[64 << 10], &[]),
+            candidates: &["libc", "zero.rep.stosb", "copy.rep.movsb"],
+        },
+    ]
+}
+
+#[cfg(target_arch = "x86_64")]
 #[test]
-fn being_stopped_keeps_finished_rows() {
-    for (name, options) in [
+fn rows_figures_and_verdicts_agree() {
+    for Short { name, options, candidates } in shorts() {
+        let outcome = run(name, &options);
+        for candidate in candidates {
+            let there = outcome.rows.iter().any(|row| row.candidate == *candidate);
+            assert!(there, "{name}: no {candidate}");
+        }
+        let said = outcome.verdicts.join("\n");
+        assert!(outcome.verdicts.len() > 1, "{name}: {said}");
+        assert!(!outcome.verdicts[0].contains("was measured"), "{name} measured nothing: {said}");
+        let named = candidates.iter().skip(1).any(|candidate| said.contains(candidate));
+        assert!(named, "{name} speaks of none of its candidates: {said}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
+    let others = [
         ("page-clear", quick("zero\\.sse2", &[4096, 8192])),
         ("page-copy", quick("copy\\.sse2", &[4096, 8192])),
         ("reuse-map", quick("copy\\.sse2(\\.nt)?", &[4096])),
         ("cached-target", quick("copy\\.sse2(\\.nt)?", &[4096])),
         ("receive", quick("copy\\.sse2(\\.nt)?", &[4096])),
-    ] {
-        let mut patience = Patience { begun: 0.0, advanced: 0.0, left: 1 };
-        let outcome = run_with(name, &options, &mut patience);
-        assert!(
-            matches!(outcome.finish, Err(LabError::Interrupted)),
-            "{name}: {:?}",
-            outcome.finish
-        );
+    ];
+    let shorts = shorts().into_iter().map(|short| (short.name, short.options));
+    for (name, options) in shorts.chain(others) {
+        let outcome = run_with(name, &options, &mut patient(1));
+        let interrupted = matches!(outcome.finish, Err(LabError::Interrupted));
+        assert!(interrupted, "{name}: {:?}", outcome.finish);
         assert!(!outcome.rows.is_empty(), "{name} keeps the cell that was finished");
-        assert!(outcome.rows.iter().all(|row| row.operation_ns.len() >= 15), "{name}");
+        assert!(!outcome.verdicts.is_empty(), "{name}");
+        assert!(outcome.rows.iter().all(|row| row.operation_ns.len() >= 4), "{name}");
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn options_without_meaning_are_refused_in_a_line() {
-    let refused = |name: &str, options: Options| {
-        let mut patience = Patience { begun: 0.0, advanced: 0.0, left: usize::MAX };
-        let outcome = run_with(name, &options, &mut patience);
+    let refused = |name: &str, options: &Options| {
+        let outcome = run_with(name, options, &mut patient(usize::MAX));
         assert!(outcome.rows.is_empty());
         let text = outcome.finish.expect_err("a refusal").to_string();
         assert!(!text.contains('\n'), "{text}");
         text
     };
-    let placed =
-        |options: Options| Options { placements: vec![(Level::L2, Level::Dram)], ..options };
-    for name in ["page-clear", "page-copy", "cached-target", "receive"] {
-        let text = refused(name, placed(Options::default()));
+    let placed = Options { placements: vec![(Level::L2, Level::Dram)], ..Options::default() };
+    for name in "page-clear page-copy cached-target receive sticky vector-state compare-latency \
+        page-compare extent"
+        .split_whitespace()
+    {
+        let text = refused(name, &placed);
         assert!(text.starts_with("--residency: found L2:DRAM, accepted no residency"), "{text}");
     }
+    let classic = Options { classic: true, ..Options::default() };
+    for name in ["aliasing", "values", "twins", "sticky", "page-compare", "vector-state", "extent"]
+    {
+        assert!(refused(name, &classic).starts_with("--classic"), "{name}");
+    }
     for name in ["page-clear", "page-copy"] {
-        let text = refused(name, quick("", &[5000]));
+        let text = refused(name, &quick("", &[5000]));
         assert_eq!(text, "--size: found 5000, accepted whole pages of 4096 bytes");
     }
-    assert!(refused("reuse-map", quick("copy\\.sse2", &[])).contains("none of the kernels chosen"));
-    let text = refused("cached-target", quick("copy\\.sse2", &[]));
+    let text = refused("cached-target", &quick("copy\\.sse2", &[]));
     assert!(text.contains("stores non-temporally or prefetches"), "{text}");
-    let text = refused("receive", quick("copy\\.sse2", &[]));
+    let text = refused("receive", &quick("copy\\.sse2", &[]));
     assert!(text.starts_with("--kernels: found 1 with ordinary stores and 0"), "{text}");
-    assert!(refused("page-clear", quick("zero.nonesuch", &[])).contains("nearest"));
+    for (name, kernels, sizes, says) in [
+        ("reuse-map", "copy\\.sse2", &[][..], "none of the kernels chosen"),
+        ("page-clear", "zero.nonesuch", &[], "nearest"),
+        ("extent", "", &[5000], "an extent of 5000 bytes; accepted"),
+        ("read-batch", "copy\\.avx\\.nt\\.pf512", &[], "nothing to measure"),
+    ] {
+        let text = refused(name, &quick(kernels, sizes));
+        assert!(text.contains(says), "{name}: {text}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
+    let outcome = run_with("page-colour", &quick("zero\\.sse2", &[]), &mut patient(usize::MAX));
+    match &outcome.finish {
+        Ok(()) => {
+            consistent("page-colour", &outcome);
+            let of = |state: &str| {
+                outcome.rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>()
+            };
+            let (one, every) =
+                (of("zeroing pages of one colour"), of("zeroing pages of every colour"));
+            assert!(one.iter().all(|row| row.extra["colours"] == 1.0));
+            assert!(every.iter().all(|row| row.extra["colours"] > 1.0));
+            assert!(one.len() == every.len() && one.len() >= 2, "libc and the kernel");
+            let said = outcome.verdicts.join("\n");
+            assert!(said.contains("zero.sse2"), "{said}");
+        }
+        Err(error) => {
+            let text = error.to_string();
+            assert!(matches!(error, LabError::Nothing(_)) && text.lines().count() == 1, "{text}");
+            assert!(text.contains("/proc/self/pagemap") || text.contains("sets"), "{text}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
+    let ran = run("tcp-copies", &quick("", &[16 << 10]));
+    assert_eq!(ran.rows[0].candidate, "tcp loopback");
+    for row in &ran.rows {
+        assert!(row.operation_ns.iter().all(|ns| *ns > 0.0), "{}", row.candidate);
+        let figure = |name: &str| row.extra.get(name).copied();
+        let (copied, mapped) = (figure("sends_copied"), figure("bytes_mapped"));
+        assert_eq!(copied.is_some(), row.candidate.contains("ZEROCOPY"), "{}", row.candidate);
+        assert_eq!(mapped.is_some(), row.candidate == "TCP_ZEROCOPY_RECEIVE");
+        if copied > Some(0.0) && row.candidate != row.reference && mapped.is_none() {
+            assert!(row.verdict.is_none(), "{}", row.candidate);
+        }
+        // The sentence and the table compare the same two.
+        let is_pinned = row.cell.state == "MSG_ZEROCOPY message, both ends";
+        assert_eq!(row.reference == "MSG_ZEROCOPY", is_pinned);
+        assert!(mapped.is_none() || row.reference == "MSG_ZEROCOPY", "{}", row.candidate);
+        let said = ran.verdicts.iter().any(|text| text.starts_with(&row.candidate));
+        assert!(said || row.candidate == "tcp loopback", "{:?}", ran.verdicts);
+    }
 }
 
 /// Page faults of this process so far that needed no reading from a disk.

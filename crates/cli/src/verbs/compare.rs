@@ -41,9 +41,7 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
     found.differences.splice(0..0, differences);
     let mut in_place = false;
     if let Some(path) = &args.csv {
-        let mut bytes = Vec::new();
-        found.table(true).csv(&mut bytes)?;
-        in_place |= put(path, &bytes)?;
+        in_place |= put(path, found.table(true).csv().as_bytes())?;
     }
     if let Some(path) = &args.json {
         in_place |= put(path, format!("{}\n", serde_json::to_string(&found)?).as_bytes())?;

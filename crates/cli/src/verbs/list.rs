@@ -85,11 +85,7 @@ fn entries(args: &List) -> anyhow::Result<()> {
 
 fn write(table: &Table, form: Form) -> anyhow::Result<()> {
     match form {
-        Form::Csv => {
-            let mut bytes = Vec::new();
-            table.csv(&mut bytes)?;
-            output::print(&String::from_utf8_lossy(&bytes))
-        }
+        Form::Csv => output::print(&table.csv()),
         Form::Markdown => output::print(&table.markdown()),
         Form::Table | Form::Json => output::print(&table.terminal(output::width())),
     }

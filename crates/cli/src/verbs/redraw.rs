@@ -72,6 +72,18 @@ pub fn page(all: &[Loaded]) -> anyhow::Result<String> {
     html::page(&sheets).context("the page was not drawn")
 }
 
+/// What a record says, its machine and its tables.
+pub fn summary(record: &Record, tables: &[Table]) -> String {
+    let mut text: String =
+        cachewise_report::verdicts(record).iter().map(|verdict| format!("{verdict}\n")).collect();
+    text.push_str(&format!("{}\n", record.header.machine.summary_line()));
+    for table in tables {
+        text.push('\n');
+        text.push_str(&table.terminal(output::width()));
+    }
+    text
+}
+
 /// The figures in text, as wide as the terminal.
 pub fn plots(record: &Record) -> String {
     let style = text::Style { width: output::width().unwrap_or(COLUMNS), colour: output::colour() };

@@ -23,9 +23,7 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
     }
     if let Some(path) = &args.csv {
         let rows: Vec<_> = all.iter().flat_map(|one| one.record.rows.iter().cloned()).collect();
-        let mut bytes = Vec::new();
-        matrix::flat(&rows).csv(&mut bytes)?;
-        output::write(path, &bytes)?;
+        output::write(path, matrix::flat(&rows).csv().as_bytes())?;
     }
     let files = args.output.is_some() || args.csv.is_some();
     for (index, one) in all.iter().enumerate() {
@@ -47,11 +45,6 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
 /// What the experiment printed when it ran.
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
-    let mut text = String::new();
-    for verdict in cachewise_report::verdicts(record) {
-        text.push_str(&format!("{verdict}\n"));
-    }
-    text.push_str(&format!("{}\n", record.header.machine.summary_line()));
     let tables = match one.decisions() {
         Some(decisions) => vec![decisions],
         None => {
@@ -59,10 +52,7 @@ fn summary(one: &Loaded) -> String {
             cachewise_report::experiment_tables(experiment, &record.rows)
         }
     };
-    for table in tables {
-        text.push('\n');
-        text.push_str(&table.terminal(output::width()));
-    }
+    let mut text = redraw::summary(record, &tables);
     if record.end.as_ref().is_some_and(|end| end.interrupted) {
         text.push_str("\nstopped before its end: these are the rows that were finished\n");
     }

@@ -108,9 +108,7 @@ fn show(
     let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
     let tables = cachewise_report::experiment_tables(experiment, rows);
     if let Some(path) = &args.csv {
-        let mut bytes = Vec::new();
-        cachewise_report::matrix::flat(rows).csv(&mut bytes)?;
-        output::write(path, &bytes)?;
+        output::write(path, cachewise_report::matrix::flat(rows).csv().as_bytes())?;
     }
     if let Some(path) = &args.markdown {
         let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
@@ -124,36 +122,22 @@ fn show(
         next: next(experiment, has_profile, interrupted),
     };
     for warning in warnings {
-        output::tell(&format!(
-            "warning: {} ({}); remedy: {}",
-            warning.cause, warning.figure, warning.remedy
-        ));
+        output::tell(&format!("warning: {warning}"));
     }
     if interrupted {
         output::tell(&format!("cachewise: interrupted; {} finished rows kept", rows.len()));
     }
     let stdout = Some(Path::new("-"));
     if args.json.as_deref() != stdout && args.html.as_deref() != stdout {
-        let mut text = String::new();
-        for verdict in cachewise_report::verdicts(&record) {
-            text.push_str(&format!("{verdict}\n"));
-        }
-        text.push_str(&format!("{}\n", record.header.machine.summary_line()));
-        for table in &tables {
-            text.push('\n');
-            text.push_str(&table.terminal(output::width()));
-        }
-        output::print(&text)?;
+        output::print(&redraw::summary(&record, &tables))?;
         if args.plot {
             output::print(&redraw::plots(&record))?;
         }
         output::print(&format!("\n{closing}"))?;
     }
     if let Some(path) = &args.html {
-        output::write(
-            path,
-            redraw::page(&[Loaded { name: format!("{experiment}.jsonl"), record }])?.as_bytes(),
-        )?;
+        let name = format!("{experiment}.jsonl");
+        output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
     }
     Ok(())
 }

@@ -76,9 +76,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let mut hardware = Hardware::new(setup)?;
     bar.borrow().say(&hardware.machine.summary_line());
     for warning in hardware.warnings() {
-        let told =
-            format!("warning: {} ({}); remedy: {}", warning.cause, warning.figure, warning.remedy);
-        bar.borrow().say(&told);
+        bar.borrow().say(&format!("warning: {warning}"));
     }
     let settings = Settings { budget, seed, previous: previous(&profile_path) };
     let mut evidence = Evidence::default();

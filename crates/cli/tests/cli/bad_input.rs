@@ -1,7 +1,7 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
-use crate::support::{line, program, refused};
-use cachewise::profile::Profile;
+use crate::support::{line, profile, program, refused};
+use cachewise::profile::{MAX_SIZE, Profile};
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,38 +10,36 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn an_unknown_kernel_brings_the_nearest_names() {
-    let text = refused(&["run", "copy-matrix", "--kernels", "copy.avx.mt"], 2);
+    let text = refused("run copy-matrix --kernels copy.avx.mt", 2);
     assert!(line(&text).contains("copy.avx.mt") && line(&text).contains("copy.avx.nt"), "{text}");
 }
 
 #[test]
 fn an_unknown_experiment_brings_the_list() {
-    let text = refused(&["run", "copy-metrics"], 2);
+    let text = refused("run copy-metrics", 2);
     assert!(line(&text).contains("copy-matrix"), "{text}");
 }
 
 #[test]
 fn bad_sizes_levels_and_operations_say_what_is_accepted() {
     for arguments in [
-        ["run", "copy-matrix", "--size", "12q"],
-        ["run", "copy-matrix", "--residency", "L7"],
-        ["run", "copy-matrix", "--rounds", "3"],
-        ["list", "kernels", "--op", "shred"],
+        "run copy-matrix --size 12q",
+        "run copy-matrix --residency L7",
+        "run copy-matrix --rounds 3",
+        "list kernels --op shred",
     ] {
-        let text = refused(&arguments, 2);
-        assert!(
-            text.contains(arguments[3]) && text.contains("15") | text.contains("accepted"),
-            "{text}"
-        );
+        let text = refused(arguments, 2);
+        let value = arguments.rsplit(' ').next().expect("a word");
+        assert!(text.contains(value) && text.contains("15") | text.contains("accepted"), "{text}");
     }
-    refused(&["explain", "--op", "copy", "--size", "4K", "--reuse", "later"], 2);
+    refused("explain --op copy --size 4K --reuse later", 2);
 }
 
 #[test]
 fn a_size_over_the_memory_bound_is_refused_with_the_bound() {
-    let text = refused(&["run", "copy-matrix", "--size", "2G"], 2);
+    let text = refused("run copy-matrix --size 2G", 2);
     assert!(line(&text).contains("2147483648") && line(&text).contains("accepted"), "{text}");
-    let text = refused(&["run", "copy-matrix", "--memory", "1M"], 2);
+    let text = refused("run copy-matrix --memory 1M", 2);
     assert!(line(&text).contains("1048576") && line(&text).contains("accepted"), "{text}");
 }
 
@@ -49,31 +47,18 @@ fn a_size_over_the_memory_bound_is_refused_with_the_bound() {
 fn unwritable_outputs_are_refused_before_anything_is_measured() {
     let begun = Instant::now();
     for flag in ["--json", "--csv", "--markdown"] {
-        let text = refused(&["run", "roofline", flag, "/nonexistent/directory/file"], 1);
+        let text = refused(&format!("run roofline {flag} /nonexistent/directory/file"), 1);
         assert!(line(&text).contains("/nonexistent/directory/file"), "{text}");
     }
-    let text = refused(&["tune", "--quick", "--output", "/nonexistent/a.profile"], 1);
+    let text = refused("tune --quick --output /nonexistent/a.profile", 1);
     assert!(line(&text).contains("/nonexistent/a"), "{text}");
     assert!(begun.elapsed() < Duration::from_secs(20), "it measured first");
 }
 
 #[test]
 fn a_full_disk_is_one_line_and_leaves_no_file() {
-    let text = refused(
-        &[
-            "run",
-            "copy-matrix",
-            "--kernels",
-            "copy0",
-            "--size",
-            "1K",
-            "--residency",
-            "L1",
-            "--json",
-            "/dev/full",
-        ],
-        1,
-    );
+    let text =
+        refused("run copy-matrix --kernels copy0 --size 1K --residency L1 --json /dev/full", 1);
     assert!(line(&text).contains("space"), "{text}");
     assert!(
         Path::new("/dev/full").metadata().is_ok_and(|m| !m.is_file()),
@@ -149,10 +134,10 @@ fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_writes_no_profile() {
 fn a_budget_is_a_duration_and_a_second_is_enough_for_a_profile() {
     for budget in ["0", "0s", "10", "-1s", "1 fortnight", "99h"] {
         let argument = format!("--budget={budget}");
-        let text = refused(&["tune", &argument], 2);
+        let text = refused(&format!("tune {argument}"), 2);
         assert!(text.contains("accepted a duration from 1s to 24h"), "{text}");
     }
-    refused(&["tune", "--quick", "--budget", "1s"], 2);
+    refused("tune --quick --budget 1s", 2);
     let directory = tempfile::tempdir().expect("a directory");
     let profile = directory.path().join("p.profile");
     let output = program()
@@ -171,7 +156,7 @@ fn a_record_that_cannot_be_decided_from_is_one_line() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("r.jsonl");
     let name = path.to_str().expect("UTF-8");
-    let text = refused(&["tune", "--from", name], 1);
+    let text = refused(&format!("tune --from {name}"), 1);
     assert!(line(&text).contains("r.jsonl"), "{text}");
     // Another experiment's, whole and cut off.
     let taken = program()
@@ -179,13 +164,13 @@ fn a_record_that_cannot_be_decided_from_is_one_line() {
         .output()
         .expect("the program starts");
     assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
-    let text = refused(&["tune", "--from", name], 2);
+    let text = refused(&format!("tune --from {name}"), 2);
     assert!(line(&text).contains("r.jsonl") && text.contains("no rows of a tuning"), "{text}");
     let whole = std::fs::read_to_string(&path).expect("a record");
     std::fs::write(&path, &whole[..whole.len() - 20]).expect("written");
-    let text = refused(&["tune", "--from", name], 1);
+    let text = refused(&format!("tune --from {name}"), 1);
     assert!(line(&text).contains("r.jsonl"), "{text}");
-    refused(&["tune", "--from", name, "--quick"], 2);
+    refused(&format!("tune --from {name} --quick"), 2);
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -210,29 +195,6 @@ fn a_closed_pipe_is_no_error() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// A whole profile for this CPU, as text.
-fn profile_text() -> String {
-    use cachewise::profile::{Decision, MAX_SIZE};
-    Profile {
-        cpu: cachewise::cpu::Cpu::detect(),
-        caches: cachewise::cpu::Caches::detect(),
-        record: None,
-        written: String::new(),
-        decisions: vec![Decision {
-            operation: cachewise_kernels::Operation::Copy,
-            reuse: cachewise::Reuse::Unknown,
-            from: 256,
-            to: MAX_SIZE,
-            kernel: "copy.gpr64".into(),
-            nearest: None,
-        }],
-        parallel: vec![],
-        entries: vec![],
-        notes: vec![],
-    }
-    .to_text()
 }
 
 fn explain_with(profile: &Path) -> Output {
@@ -267,7 +229,7 @@ fn what_a_profile_says_nothing_about_is_said_so() {
 #[test]
 fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     let directory = tempfile::tempdir().expect("a directory");
-    let good = profile_text();
+    let good = profile(&[(256, MAX_SIZE, "copy.gpr64")]).to_text();
     let path = directory.path().join("p.profile");
     std::fs::write(&path, &good).expect("written");
     assert!(String::from_utf8_lossy(&explain_with(&path).stdout).contains("copy.gpr64"));
@@ -291,8 +253,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
         assert!(!said.contains("copy.gpr64"), "{name}: it was followed: {said}");
         // Asked for by name, it is an error instead.
         let path = path.to_string_lossy();
-        let refused_with =
-            refused(&["explain", "--op", "copy", "--size", "4K", "--profile", &path], 1);
+        let refused_with = refused(&format!("explain --op copy --size 4K --profile {path}"), 1);
         assert!(line(&refused_with).contains("p.profile"), "{name}: {refused_with}");
     }
     // Unreadable: a directory in its place.

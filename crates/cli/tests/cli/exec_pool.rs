@@ -1,6 +1,6 @@
 //! `exec --pool`: a program whose large blocks come from the pool, and each refusal.
 
-use crate::support::{cachewise, stderr, text};
+use crate::support::{program, stderr, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -54,7 +54,7 @@ pub fn compiled(text: &str, folder: &Path, name: &str) -> String {
 }
 
 fn exec(arguments: &[&str]) -> Output {
-    cachewise(&[&["exec"], arguments].concat())
+    program().arg("exec").args(arguments).output().expect("the program starts")
 }
 
 #[test]

@@ -41,17 +41,10 @@ fn the_kernels_fork_copies_the_buffers_pages() {
 fn page_copy_stands_beside_a_real_fork() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("copy.jsonl");
-    let text = ok(&[
-        "run",
-        "page-copy",
-        "--quick",
-        "--size",
-        "32K",
-        "--kernels",
-        "mmx_AP.",
-        "--json",
-        path.to_str().expect("a name"),
-    ]);
+    let text = ok(&format!(
+        "run page-copy --quick --size 32K --kernels mmx_AP. --json {}",
+        path.to_str().expect("a name")
+    ));
     assert!(text.contains("32 KiB copying, 5x20000 loops"), "{text}");
     assert!(text.contains("300000/1600000"), "the seed's counters: {text}");
     assert!(text.contains("the kernel's own fork"), "{text}");
@@ -67,14 +60,14 @@ fn page_copy_stands_beside_a_real_fork() {
 #[test]
 fn what_means_nothing_to_an_experiment_is_a_usage_error() {
     for arguments in [
-        &["run", "page-clear", "--size", "5000"][..],
-        &["run", "page-copy", "--residency", "L2"],
-        &["run", "receive", "--kernels", "copy\\.avx"],
-        &["run", "reuse-map", "--kernels", "copy\\.sse2"],
+        "run page-clear --size 5000",
+        "run page-copy --residency L2",
+        "run receive --kernels copy\\.avx",
+        "run reuse-map --kernels copy\\.sse2",
     ] {
         let output = cachewise(arguments);
         let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {text}");
         assert!(
             text.lines().any(|line| line.contains("accepted") || line.contains("none of")),
             "{text}"

@@ -52,14 +52,14 @@ fn printed(experiment: &str, records: &[String]) -> String {
     let newest = records.iter().filter(ours).max();
     let newest = newest.unwrap_or_else(|| panic!("no record of {experiment}"));
     let record = root().join("record").join(newest).display().to_string();
-    let (status, told) = cachewise(&["report", &record, "--plot"]);
+    let (status, told) = cachewise(&format!("report {record} --plot"));
     assert_eq!(status, Some(0), "{told}");
     told.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 fn what_a_guide_quotes_is_printed_by_an_experiment_that_it_names() {
-    let experiments = cachewise(&["list", "experiments"]).1;
+    let experiments = cachewise("list experiments").1;
     let known: Vec<&str> =
         experiments.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let records: Vec<String> = fs::read_dir(root().join("record"))
@@ -100,7 +100,7 @@ fn what_a_guide_quotes_is_printed_by_an_experiment_that_it_names() {
 
 #[test]
 fn the_commands_of_a_guide_are_understood() {
-    let experiments = cachewise(&["list", "experiments"]).1;
+    let experiments = cachewise("list experiments").1;
     let mut seen = 0;
     for (name, text) in guides() {
         for line in parts(&text).1 {
@@ -109,9 +109,7 @@ fn the_commands_of_a_guide_are_understood() {
             // What follows is the program's.
             let own = rest.split(" -- ").next().unwrap_or(rest);
             let words: Vec<&str> = own.split_whitespace().map(|w| w.trim_matches('\'')).collect();
-            let mut asked = words.clone();
-            asked.push("--help");
-            let (status, told) = cachewise(&asked);
+            let (status, told) = cachewise(&format!("{} --help", words.join(" ")));
             assert_eq!(status, Some(0), "{name}: {line}: {told}");
             if words[0] == "run" {
                 let known =
@@ -124,7 +122,7 @@ fn the_commands_of_a_guide_are_understood() {
     assert!(seen > 15, "{seen}");
 }
 
-fn cachewise(arguments: &[&str]) -> (Option<i32>, String) {
+fn cachewise(arguments: &str) -> (Option<i32>, String) {
     let output = support::cachewise(arguments);
     (output.status.code(), stdout(&output) + &stderr(&output))
 }
@@ -147,9 +145,8 @@ fn the_recipes_use_flags_that_the_command_has() {
     let unit = fs::read_to_string(root().join("packaging/cachewise-tune.service")).expect("a unit");
     let start =
         unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/cachewise "));
-    let mut words: Vec<&str> = start.expect("what it starts").split_whitespace().collect();
-    words.push("--help");
-    assert_eq!(cachewise(&words).0, Some(0), "{words:?}");
+    let asked = format!("{} --help", start.expect("what it starts"));
+    assert_eq!(cachewise(&asked).0, Some(0), "{asked}");
     let recipe = fs::read_to_string(root().join("packaging/Containerfile")).expect("a recipe");
     for package in recipe.split("-p ").skip(1).filter_map(|rest| rest.split_whitespace().next()) {
         let manifests = ["crates/cli/Cargo.toml", "xtask/Cargo.toml"];

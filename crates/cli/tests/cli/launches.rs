@@ -36,6 +36,6 @@ fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
 
 #[test]
 fn options_without_meaning_are_usage_errors() {
-    let said = refused(&["run", "vector-state", "--residency", "L1"], 2);
+    let said = refused("run vector-state --residency L1", 2);
     assert!(said.contains("--residency: found L1:L1, accepted no residency here"), "{said}");
 }

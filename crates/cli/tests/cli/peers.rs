@@ -2,8 +2,7 @@
 //! another process. `run hints`: the library under each hint.
 
 use crate::support::{program, stderr};
-use cachewise::profile::{Decision, MAX_SIZE, Profile};
-use cachewise_kernels::Operation;
+use cachewise::profile::MAX_SIZE;
 use cachewise_measure::record;
 use std::path::Path;
 use std::process::Output;
@@ -87,28 +86,8 @@ fn an_operation_that_does_not_exist_brings_the_list() {
 fn libc_under_the_profiles_tunables_is_a_peer() {
     let directory = tempfile::tempdir().expect("a directory");
     let (profile, written) = (directory.path().join("p.profile"), directory.path().join("r.jsonl"));
-    let decide = |operation, from, to, kernel: &str| Decision {
-        operation,
-        reuse: cachewise::Reuse::Unknown,
-        from,
-        to,
-        kernel: kernel.into(),
-        nearest: None,
-    };
-    let text = Profile {
-        cpu: cachewise::cpu::Cpu::detect(),
-        caches: cachewise::cpu::Caches::detect(),
-        record: None,
-        written: String::new(),
-        decisions: vec![
-            decide(Operation::Copy, 256, 65_535, "copy.gpr64"),
-            decide(Operation::Copy, 65_536, MAX_SIZE, "copy.rep.movsb"),
-        ],
-        parallel: vec![],
-        entries: vec![],
-        notes: vec![],
-    }
-    .to_text();
+    let copies = [(256, 65_535, "copy.gpr64"), (65_536, MAX_SIZE, "copy.rep.movsb")];
+    let text = crate::support::profile(&copies).to_text();
     std::fs::write(&profile, text).expect("written");
     let file = written.to_str().expect("UTF-8");
     let arguments = ["--op", "copy,zero,compare", "--size", "100,8K", "--rounds", "15"];

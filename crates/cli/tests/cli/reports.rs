@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 /// One line of ours on stderr, which names what was wrong.
 #[track_caller]
-fn refused(arguments: &[&str], status: i32, said: &[&str]) {
+fn refused(arguments: &str, status: i32, said: &[&str]) {
     let text = support::refused(arguments, status);
     for words in said {
         assert!(line(&text).contains(words), "{words} is missing in: {text}");
@@ -23,21 +23,12 @@ fn measured() -> &'static (PathBuf, PathBuf) {
         let directory = tempfile::tempdir().expect("a directory").keep();
         let (record, page) = (directory.join("a.jsonl"), directory.join("a.html"));
         let printed = ends(
-            &[
-                "run",
-                "whole-cost",
-                "--kernels",
-                "copy\\.(sse2|avx)(\\.nt)?|copy\\.rep\\.movsb",
-                "--size",
-                "1K,2K,4K",
-                "--residency",
-                "L1",
-                "--plot",
-                "--json",
+            &format!(
+                "run whole-cost --kernels copy\\.(sse2|avx)(\\.nt)?|copy\\.rep\\.movsb \
+                 --size 1K,2K,4K --residency L1 --plot --json {} --html {}",
                 name(&record),
-                "--html",
-                name(&page),
-            ],
+                name(&page)
+            ),
             0,
         );
         assert!(printed.contains("█ operation ▒ reader ░ bystander"), "{printed}");
@@ -75,7 +66,7 @@ fn the_page_of_a_quick_tuning_is_small() {
             continue;
         }
         let page = directory.path().join("page.html");
-        ends(&["report", name(&path), "-o", name(&page)], 0);
+        ends(&format!("report {} -o {}", name(&path), name(&page)), 0);
         let bytes = page.metadata().expect("a page").len();
         assert!((100_000..2_000_000).contains(&bytes), "{}: {bytes} bytes", path.display());
         seen += 1;
@@ -99,13 +90,13 @@ fn no_control_character_of_a_record_reaches_a_terminal() {
             line["machine"]["cpu"]["model_name"] = evil.into();
         }
     });
-    let printed = ends(&["report", name(&hostile), "--plot"], 0);
+    let printed = ends(&format!("report {} --plot", name(&hostile)), 0);
     assert!(printed.contains("owned") && printed.lines().count() > 10, "{printed}");
     let control = |c: char| c.is_control() && c != '\n';
     assert_eq!(printed.chars().find(|c| control(*c)), None, "{printed:?}");
     let other = directory.path().join("other.jsonl");
     std::fs::write(&other, "{\"type\":\"\u{1b}[2J\"}\n").expect("written");
-    let refused = cachewise(&["report", name(&other)]);
+    let refused = cachewise(&format!("report {}", name(&other)));
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(stderr(&refused).chars().find(|c| control(*c)), None, "{:?}", stderr(&refused));
 }
@@ -120,7 +111,7 @@ fn a_record_is_redrawn_plain_or_compressed() {
     let (record, page) = measured();
     let directory = tempfile::tempdir().expect("a directory");
     let (again, packed) = (directory.path().join("b.html"), directory.path().join("a.jsonl.gz"));
-    ends(&["report", name(record), "-o", name(&again)], 0);
+    ends(&format!("report {} -o {}", name(record), name(&again)), 0);
     let (first, second) =
         (std::fs::read(page).expect("a page"), std::fs::read(&again).expect("a page"));
     assert!(first.len() > 20_000);
@@ -132,14 +123,14 @@ fn a_record_is_redrawn_plain_or_compressed() {
         assert!(!page.contains("<script"));
     }
     compressed(record, &packed);
-    let printed = ends(&["report", name(&packed)], 0);
+    let printed = ends(&format!("report {}", name(&packed)), 0);
     assert!(
         printed.contains("copy, 1 KiB, L1 to L1") && printed.contains("copy.sse2"),
         "{printed}"
     );
-    let several = ends(&["report", name(&packed), name(record), "-o", "-"], 0);
+    let several = ends(&format!("report {} {} -o -", name(&packed), name(record)), 0);
     assert!(several.contains("id=\"r1\""), "two sections");
-    let csv = ends(&["report", name(&packed), "--csv", "-"], 0);
+    let csv = ends(&format!("report {} --csv -", name(&packed)), 0);
     assert!(csv.starts_with("experiment,operation,bytes"), "{csv}");
 }
 
@@ -171,23 +162,26 @@ fn what_is_no_record_is_refused_by_name_and_line() {
         ("absent.jsonl", ["absent.jsonl", "No such file"]),
     ] {
         let path = file(bad);
-        refused(&["report", name(&path), "-o", name(&page)], 1, &[bad, said[0], said[1]]);
-        refused(&["compare", name(record), name(&path)], 1, &[bad, said[0], said[1]]);
+        refused(&format!("report {} -o {}", name(&path), name(&page)), 1, &[bad, said[0], said[1]]);
+        refused(&format!("compare {} {}", name(record), name(&path)), 1, &[bad, said[0], said[1]]);
         assert!(!page.exists(), "{bad} left a page");
     }
-    refused(&["report", name(record), "-o", "/nonexistent/a.html"], 1, &["/nonexistent/a.html"]);
-    refused(&["report", name(record), "-o", name(directory.path())], 1, &["found a directory"]);
-    assert_eq!(cachewise(&["report"]).status.code(), Some(2));
-    assert_eq!(cachewise(&["report", "--check", name(record)]).status.code(), Some(2));
+    for (output, told) in [
+        ("/nonexistent/a.html", "/nonexistent/a.html"),
+        (name(directory.path()), "found a directory"),
+    ] {
+        refused(&format!("report {} -o {output}", name(record)), 1, &[told]);
+    }
+    assert_eq!(cachewise("report").status.code(), Some(2));
+    assert_eq!(cachewise(&format!("report --check {}", name(record))).status.code(), Some(2));
 }
 
 #[test]
 fn a_page_that_cannot_be_written_leaves_nothing() {
     let (record, _) = measured();
-    refused(&["report", name(record), "-o", "/dev/full"], 1, &["/dev/full"]);
-    for verb in [&["run", "roofline"][..], &["tune", "--quick"][..]] {
-        let arguments = [verb, &["--html", "/nonexistent/a.html"]].concat();
-        refused(&arguments, 1, &["/nonexistent/a.html"]);
+    refused(&format!("report {} -o /dev/full", name(record)), 1, &["/dev/full"]);
+    for verb in ["run roofline", "tune --quick"] {
+        refused(&format!("{verb} --html /nonexistent/a.html"), 1, &["/nonexistent/a.html"]);
     }
 }
 
@@ -212,15 +206,17 @@ fn comparing_tells_by_exit_status() {
     let plain = file("plain.jsonl");
     scaled(&plain, 1.0);
     let record = &plain;
-    let same = ends(&["compare", name(record), name(record)], 0);
+    let same = ends(&format!("compare {} {}", name(record), name(record)), 0);
     assert!(same.starts_with("No change beyond 5 %"), "{same}");
     let measured = &measured().0;
-    assert!(ends(&["compare", name(measured), name(measured)], 0).starts_with("No change"));
+    assert!(
+        ends(&format!("compare {} {}", name(measured), name(measured)), 0).starts_with("No change")
+    );
 
     scaled(&file("slow.jsonl"), 1.5);
-    let slower = ends(&["compare", name(record), name(&file("slow.jsonl"))], 3);
+    let slower = ends(&format!("compare {} {}", name(record), name(&file("slow.jsonl"))), 3);
     assert!(slower.starts_with("Slower: ") && slower.contains("copy.sse2"), "{slower}");
-    let faster = ends(&["compare", name(&file("slow.jsonl")), name(record)], 0);
+    let faster = ends(&format!("compare {} {}", name(&file("slow.jsonl")), name(record)), 0);
     assert!(faster.starts_with("Faster: "), "{faster}");
 
     // Three rounds decide nothing.
@@ -231,25 +227,19 @@ fn comparing_tells_by_exit_status() {
             }
         }
     });
-    let unknown = ends(&["compare", name(record), name(&file("few.jsonl"))], 4);
+    let unknown = ends(&format!("compare {} {}", name(record), name(&file("few.jsonl"))), 4);
     assert!(unknown.starts_with("Cannot tell"), "{unknown}");
 
     let (csv, markdown, json) = (file("c.csv"), file("c.md"), file("c.json"));
     ends(
-        &[
-            "compare",
+        &format!(
+            "compare {} {} --margin 2% --csv {} --markdown {} --json {} --all",
             name(record),
             name(record),
-            "--margin",
-            "2%",
-            "--csv",
             name(&csv),
-            "--markdown",
             name(&markdown),
-            "--json",
-            name(&json),
-            "--all",
-        ],
+            name(&json)
+        ),
         0,
     );
     let csv = std::fs::read_to_string(csv).expect("CSV");
@@ -258,9 +248,9 @@ fn comparing_tells_by_exit_status() {
     let json: Value = serde_json::from_slice(&std::fs::read(json).expect("JSON")).expect("JSON");
     assert_eq!(json["outcome"], "unchanged");
     assert_eq!(json["margin"], 0.02);
-    assert_eq!(cachewise(&["compare", "a", "b", "--margin", "-3"]).status.code(), Some(2));
+    assert_eq!(cachewise("compare a b --margin -3").status.code(), Some(2));
     refused(
-        &["compare", name(record), name(record), "--csv", "/nonexistent/a"],
+        &format!("compare {} {} --csv /nonexistent/a", name(record), name(record)),
         1,
         &["/nonexistent/a"],
     );
@@ -277,14 +267,14 @@ fn machines_are_not_mixed_unawares() {
         }
     });
     refused(
-        &["compare", name(record), name(&other)],
+        &format!("compare {} {}", name(record), name(&other)),
         1,
         &["different machines", "Some Other CPU", "--across-machines"],
     );
-    let told = ends(&["compare", name(record), name(&other), "--across-machines"], 0);
+    let told = ends(&format!("compare {} {} --across-machines", name(record), name(&other)), 0);
     assert!(told.contains("the runs differ in CPU"), "{told}");
     let page = directory.path().join("both.html");
-    let drawn = cachewise(&["report", name(record), name(&other), "-o", name(&page)]);
+    let drawn = cachewise(&format!("report {} {} -o {}", name(record), name(&other), name(&page)));
     assert!(drawn.status.success());
     assert!(stderr(&drawn).starts_with("warning: other.jsonl comes from another machine"));
     assert!(std::fs::read_to_string(page).expect("a page").contains("different machines"));
@@ -295,13 +285,17 @@ fn machines_are_not_mixed_unawares() {
             line["experiment"] = "another".into();
         }
     });
-    refused(&["compare", name(record), name(&unrelated)], 1, &["no row in common", "accepted"]);
+    refused(
+        &format!("compare {} {}", name(record), name(&unrelated)),
+        1,
+        &["no row in common", "accepted"],
+    );
 }
 
 #[test]
 fn plots_fit_forty_columns_and_need_no_colour() {
     let (record, _) = measured();
-    let piped = ends(&["report", name(record), "--plot"], 0);
+    let piped = ends(&format!("report {} --plot", name(record)), 0);
     assert!(!piped.contains('\u{1b}'), "colour into a pipe");
     assert!(piped.contains('█'));
     // A terminal of forty columns, as util-linux's `script` makes one.
@@ -345,7 +339,7 @@ fn documents_are_spliced_and_checked() {
         marked("figure 1 cost.svg copy, L1 to L1, 4 KiB"),
     );
     std::fs::write(&document, &source).expect("a document");
-    let stale = cachewise(&["report", "--check", "--splice", name(&document)]);
+    let stale = cachewise(&format!("report --check --splice {}", name(&document)));
     assert_eq!(stale.status.code(), Some(1));
     assert!(stderr(&stale).contains("out of date"));
     assert_eq!(
@@ -353,7 +347,7 @@ fn documents_are_spliced_and_checked() {
         source,
         "a check changes nothing"
     );
-    let written = ends(&["report", "--splice", name(&document)], 0);
+    let written = ends(&format!("report --splice {}", name(&document)), 0);
     assert!(written.contains("page.md") && written.contains("cost.svg"), "{written}");
     let spliced = std::fs::read_to_string(&document).expect("text");
     for part in ["| copy.sse2 |", "```text", "![Whole cost", "](cost.svg)", "\ntext\n"] {
@@ -361,8 +355,12 @@ fn documents_are_spliced_and_checked() {
     }
     let svg = std::fs::read_to_string(directory.path().join("cost.svg")).expect("a picture");
     assert!(svg.starts_with("<svg xmlns=") && !svg.contains("NaN"));
-    assert_eq!(ends(&["report", "--splice", name(&document)], 0), "", "nothing is left to do");
-    ends(&["report", "--check", "--splice", name(&document)], 0);
+    assert_eq!(
+        ends(&format!("report --splice {}", name(&document)), 0),
+        "",
+        "nothing is left to do"
+    );
+    ends(&format!("report --check --splice {}", name(&document)), 0);
 
     // Every refusal names the document's line, and leaves the document alone.
     for (bad, said) in [
@@ -372,7 +370,7 @@ fn documents_are_spliced_and_checked() {
         ("<!-- cachewise a.jsonl verdict -->\n".into(), "page.md:1: found no end"),
     ] {
         std::fs::write(&document, &bad).expect("a document");
-        refused(&["report", "--splice", name(&document)], 1, &[said]);
+        refused(&format!("report --splice {}", name(&document)), 1, &[said]);
         assert_eq!(std::fs::read_to_string(&document).expect("text"), bad);
     }
 }
@@ -380,14 +378,14 @@ fn documents_are_spliced_and_checked() {
 #[test]
 fn shells_and_man_know_every_verb() {
     let directory = tempfile::tempdir().expect("a directory");
-    let manual = ends(&["man"], 0);
+    let manual = ends("man", 0);
     assert!(manual.contains(".TH cachewise 1"), "{manual}");
-    ends(&["man", "--to", name(directory.path())], 0);
+    ends(&format!("man --to {}", name(directory.path())), 0);
     for verb in ["tune", "doctor", "list", "run", "explain", "export", "report", "compare"] {
         let page = directory.path().join(format!("cachewise-{verb}.1"));
         assert!(std::fs::read_to_string(&page).expect(verb).contains(".SH OPTIONS"), "{verb}");
         for shell in ["bash", "zsh", "fish"] {
-            assert!(ends(&["completions", shell], 0).contains(verb), "{shell} {verb}");
+            assert!(ends(&format!("completions {shell}"), 0).contains(verb), "{shell} {verb}");
         }
     }
     assert!(!directory.path().join("cachewise-helper.1").exists(), "hidden verbs have no page");
@@ -399,5 +397,5 @@ fn shells_and_man_know_every_verb() {
     );
     let completed = Command::new("bash").args(["-c", &script]).output().expect("bash");
     assert_eq!(stdout(&completed).trim(), "--margin", "{}", stderr(&completed));
-    assert_eq!(cachewise(&["completions", "tcsh"]).status.code(), Some(2));
+    assert_eq!(cachewise("completions tcsh").status.code(), Some(2));
 }

@@ -1,5 +1,6 @@
 //! The command as it was built, and what it says.
 
+use cachewise::profile::{Decision, Profile};
 use std::ffi::OsString;
 use std::process::{Command, Output};
 
@@ -14,8 +15,31 @@ pub fn program() -> Command {
     command
 }
 
-pub fn cachewise(arguments: &[&str]) -> Output {
-    program().args(arguments).output().expect("the program starts")
+/// With arguments that are parted by single spaces.
+pub fn cachewise(arguments: &str) -> Output {
+    program().args(arguments.split(' ')).output().expect("the program starts")
+}
+
+/// A profile for this CPU with these ranges of copies that nobody gave a hint for.
+pub fn profile(copies: &[(u64, u64, &str)]) -> Profile {
+    let decision = |&(from, to, kernel): &(u64, u64, &str)| Decision {
+        operation: cachewise_kernels::Operation::Copy,
+        reuse: cachewise::Reuse::Unknown,
+        from,
+        to,
+        kernel: kernel.into(),
+        nearest: None,
+    };
+    Profile {
+        cpu: cachewise::cpu::Cpu::detect(),
+        caches: cachewise::cpu::Caches::detect(),
+        record: None,
+        written: String::new(),
+        decisions: copies.iter().map(decision).collect(),
+        parallel: vec![],
+        entries: vec![],
+        notes: vec![],
+    }
 }
 
 pub fn text(bytes: &[u8]) -> String {
@@ -32,22 +56,22 @@ pub fn stderr(output: &Output) -> String {
 
 /// What it prints where it ends with that status.
 #[track_caller]
-pub fn ends(arguments: &[&str], status: i32) -> String {
+pub fn ends(arguments: &str, status: i32) -> String {
     let output = cachewise(arguments);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", stderr(&output));
+    assert_eq!(output.status.code(), Some(status), "{arguments}: {}", stderr(&output));
     stdout(&output)
 }
 
-pub fn ok(arguments: &[&str]) -> String {
+pub fn ok(arguments: &str) -> String {
     ends(arguments, 0)
 }
 
 /// What it says on stderr where it refuses with that status.
 #[track_caller]
-pub fn refused(arguments: &[&str], status: i32) -> String {
+pub fn refused(arguments: &str, status: i32) -> String {
     let output = cachewise(arguments);
     let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    assert_eq!(output.status.code(), Some(status), "{arguments}: {text}");
     assert!(!text.contains("panicked"), "{text}");
     text
 }

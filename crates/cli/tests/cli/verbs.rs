@@ -1,6 +1,6 @@
 //! Every verb once for real, as a user would type it.
 
-use crate::support::{ok, program, stdout};
+use crate::support::{ok, profile, program, stdout};
 use cachewise::profile::Profile;
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::record;
@@ -9,28 +9,16 @@ use std::process::Command;
 
 #[test]
 fn help_of_every_verb() {
-    insta::assert_snapshot!("help", ok(&["--help"]));
-    for verb in [
-        "tune",
-        "doctor",
-        "list",
-        "run",
-        "explain",
-        "export",
-        "report",
-        "compare",
-        "completions",
-        "man",
-        "learn",
-        "forget",
-    ] {
-        insta::assert_snapshot!(format!("help-{verb}"), ok(&[verb, "--help"]));
+    insta::assert_snapshot!("help", ok("--help"));
+    let verbs = "tune doctor list run explain export report compare completions man learn forget";
+    for verb in verbs.split(' ') {
+        insta::assert_snapshot!(format!("help-{verb}"), ok(&format!("{verb} --help")));
     }
 }
 
 #[test]
 fn every_alias_of_the_source_documents_is_listed_and_resolves() {
-    let listed = ok(&["list", "kernels", "--format", "csv"]);
+    let listed = ok("list kernels --format csv");
     let letters = std::iter::once('0').chain(std::iter::once('D')).chain('H'..='Y');
     let mut aliases: Vec<String> = letters.map(|letter| format!("copy{letter}")).collect();
     for name in ["slow", "mmx_APn", "mmx_APN", "sse_APn", "sse_APN"] {
@@ -49,19 +37,19 @@ fn every_alias_of_the_source_documents_is_listed_and_resolves() {
 
 #[test]
 fn listings_have_every_form() {
-    let table = ok(&["list", "kernels", "--op", "zero"]);
+    let table = ok("list kernels --op zero");
     assert!(table.contains("zero.rep.stosb") && !table.contains("copy.avx"));
-    let entries = ok(&["list", "entries", "--op", "copy", "--format", "csv"]);
+    let entries = ok("list entries --op copy --format csv");
     if cfg!(target_arch = "x86_64") {
         assert!(entries.contains("copy,avx512vl.masked,"), "{entries}");
-        let lines = ok(&["list", "entries", "--format", "json"]);
+        let lines = ok("list entries --format json");
         let in_use = lines.lines().filter(|line| line.contains("\"in_use\":true")).count();
         assert_eq!((lines.lines().count(), in_use), (24, 6), "{lines}");
     }
-    assert!(ok(&["list", "experiments"]).contains("copy-matrix"));
-    let markdown = ok(&["list", "kernels", "--kernels", "copy[TUV]", "--format", "markdown"]);
+    assert!(ok("list experiments").contains("copy-matrix"));
+    let markdown = ok("list kernels --kernels copy[TUV] --format markdown");
     assert_eq!(markdown.lines().filter(|line| line.starts_with("| copy.")).count(), 3);
-    for line in ok(&["list", "kernels", "--format", "json"]).lines() {
+    for line in ok("list kernels --format json").lines() {
         let value: serde_json::Value = serde_json::from_str(line).expect("a JSON line");
         assert!(value["name"].is_string());
     }
@@ -97,7 +85,7 @@ fn doctor_speaks_text_and_json() {
 
 /// A profile for this CPU whose record says that the library takes this part of libc's time.
 fn measured_here(directory: &Path, ratio: f64) -> std::path::PathBuf {
-    use cachewise::profile::{Decision, MAX_SIZE, Profile, Record, fnv1a64};
+    use cachewise::profile::{MAX_SIZE, Record, fnv1a64};
     let stored = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../record/2026-11-22-tune-quick-zen3-guest.jsonl.gz"
@@ -129,24 +117,8 @@ fn measured_here(directory: &Path, ratio: f64) -> std::path::PathBuf {
     std::fs::write(directory.join("p.record.jsonl"), &record).expect("written");
     let checksum = fnv1a64(record.as_bytes());
     let path = directory.join("p.profile");
-    let decision = Decision {
-        operation: Operation::Copy,
-        reuse: cachewise::Reuse::Unknown,
-        from: 256,
-        to: MAX_SIZE,
-        kernel: "copy.gpr64".into(),
-        nearest: None,
-    };
-    let profile = Profile {
-        cpu: cachewise::cpu::Cpu::detect(),
-        caches: cachewise::cpu::Caches::detect(),
-        record: Some(Record { name: "p.record.jsonl".into(), checksum }),
-        written: String::new(),
-        decisions: vec![decision],
-        parallel: vec![],
-        entries: vec![],
-        notes: vec![],
-    };
+    let record = Some(Record { name: "p.record.jsonl".into(), checksum });
+    let profile = Profile { record, ..profile(&[(256, MAX_SIZE, "copy.gpr64")]) };
     profile.write_atomic(&path).expect("written");
     path
 }
@@ -187,24 +159,13 @@ fn doctor_answers_from_the_record_with_its_status() {
 fn an_experiment_prints_seed_columns_and_writes_its_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
-    let printed = ok(&[
-        "run",
-        "copy-matrix",
-        "--kernels",
-        "copy[T0]|copy\\.sse2",
-        "--size",
-        "1K",
-        "--residency",
-        "L1,DRAM:L1",
-        "--seed",
-        "7",
-        "--json",
-        &path("a.jsonl"),
-        "--csv",
-        &path("a.csv"),
-        "--markdown",
-        &path("a.md"),
-    ]);
+    let printed = ok(&format!(
+        "run copy-matrix --kernels copy[T0]|copy\\.sse2 --size 1K --residency L1,DRAM:L1 --seed 7 \
+         --json {} --csv {} --markdown {}",
+        path("a.jsonl"),
+        path("a.csv"),
+        path("a.md")
+    ));
     for text in
         ["copy0", "copyT", "B/s", "us", "copy, 1 KiB, L1 to L1", "DRAM to L1", "4.096e9 bytes"]
     {
@@ -223,18 +184,7 @@ fn an_experiment_prints_seed_columns_and_writes_its_files() {
 
 #[test]
 fn json_to_stdout_replaces_the_tables() {
-    let printed = ok(&[
-        "run",
-        "zero-matrix",
-        "--kernels",
-        "zero\\.sse2",
-        "--size",
-        "512",
-        "--residency",
-        "L1",
-        "--json",
-        "-",
-    ]);
+    let printed = ok("run zero-matrix --kernels zero\\.sse2 --size 512 --residency L1 --json -");
     let lines: Vec<serde_json::Value> =
         printed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.first().expect("a header")["type"], "header");
@@ -248,20 +198,11 @@ fn every_experiment_runs() {
         ("whole-cost", "copy\\.sse2(\\.nt)?"),
         ("zero-matrix", "zero(-pages)?\\.sse2"),
     ] {
-        let printed = ok(&[
-            "run",
-            experiment,
-            "--quick",
-            "--kernels",
-            kernels,
-            "--size",
-            "8K",
-            "--residency",
-            "L2",
-        ]);
+        let printed =
+            ok(&format!("run {experiment} --quick --kernels {kernels} --size 8K --residency L2"));
         assert!(printed.contains("sse2"), "{experiment}:\n{printed}");
     }
-    let roofline = ok(&["run", "roofline", "--quick"]);
+    let roofline = ok("run roofline --quick");
     for operation in ["copy", "fill", "zero", "equal"] {
         assert!(
             roofline.contains(&format!("{operation}, 16 MiB, DRAM")),
@@ -269,17 +210,7 @@ fn every_experiment_runs() {
         );
     }
     assert!(roofline.contains("100 %"), "the best kernel is its own ceiling: {roofline}");
-    let printed = ok(&[
-        "run",
-        "whole-cost",
-        "--quick",
-        "--kernels",
-        "zero\\.sse2",
-        "--size",
-        "64K",
-        "--residency",
-        "L2",
-    ]);
+    let printed = ok("run whole-cost --quick --kernels zero\\.sse2 --size 64K --residency L2");
     assert!(printed.contains("bystander") && printed.contains("sum"), "{printed}");
 }
 
@@ -287,20 +218,11 @@ fn every_experiment_runs() {
 fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
-    let printed = ok(&[
-        "tune",
-        "--budget",
-        "5s",
-        "--memory",
-        "64M",
-        "--output",
-        &path("p.profile"),
-        "--seed",
-        "1",
-        "--plot",
-        "--html",
-        &path("p.html"),
-    ]);
+    let printed = ok(&format!(
+        "tune --budget 5s --memory 64M --output {} --seed 1 --plot --html {}",
+        path("p.profile"),
+        path("p.html")
+    ));
     let page = std::fs::read_to_string(path("p.html")).expect("a page");
     for text in ["Decisions, and the library", "<svg"] {
         assert!(page.contains(text), "{text} is missing in the page");
@@ -322,7 +244,7 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     assert!(lines[0].starts_with("what next:  "), "{printed}");
     assert!(printed.contains("Decisions, and the library's speed"), "{printed}");
 
-    let explained = ok(&["explain", "--op", "memcpy", "--size", "64K", "--profile", &profile]);
+    let explained = ok(&format!("explain --op memcpy --size 64K --profile {profile}"));
     for text in ["copy of 64 KiB", "Time over", "lower is faster", "evicted: it is in no cache"] {
         assert!(explained.contains(text), "{text} is missing in:\n{explained}");
     }
@@ -330,7 +252,7 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     // Today's rules decide from the record what they decided then.
     let record_name = record_path.to_string_lossy().into_owned();
     let again =
-        Profile::parse(ok(&["tune", "--from", &record_name]).as_bytes()).expect("a profile");
+        Profile::parse(ok(&format!("tune --from {record_name}")).as_bytes()).expect("a profile");
     assert_eq!(
         again.cpu.signature,
         Profile::read(Path::new(&profile)).expect("read").cpu.signature
@@ -342,9 +264,9 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
         ("json", "\"decisions\""),
         ("c", "struct cachewise_decision"),
     ] {
-        assert!(ok(&["export", form, "--profile", &profile]).contains(text), "{form}");
+        assert!(ok(&format!("export {form} --profile {profile}")).contains(text), "{form}");
     }
-    compile_header(directory.path(), &ok(&["export", "c", "--profile", &profile]));
+    compile_header(directory.path(), &ok(&format!("export c --profile {profile}")));
 
     let followed = |size| {
         let mut command = program();
@@ -373,7 +295,6 @@ fn compile_header(directory: &Path, header: &str) {
 
 #[test]
 fn the_proof_of_residency_is_printed() {
-    let printed =
-        ok(&["run", "copy-matrix", "--kernels", "copy0", "--size", "4K", "--residency", "DRAM"]);
+    let printed = ok("run copy-matrix --kernels copy0 --size 4K --residency DRAM");
     assert!(printed.to_lowercase().contains("residency"), "{printed}");
 }

@@ -10,15 +10,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn an_experiments_candidates_are_checked_and_counted() {
-    let output = cachewise(&[
-        "run",
-        "compare-matrix",
-        "--verify-only",
-        "--kernels",
-        r".*\.bytes",
-        "--size",
-        "100,200",
-    ]);
+    let output = cachewise("run compare-matrix --verify-only --kernels .*\\.bytes --size 100,200");
     // compare and equal, of the table and of the C library; two sizes at three pairs of offsets;
     // equal buffers and three places both ways: 4 x 2 x 3 x 7.
     assert_eq!(
@@ -46,11 +38,11 @@ fn what_a_tuning_may_choose_is_checked_and_nothing_is_written() {
 #[test]
 fn flags_of_a_measurement_are_refused() {
     for arguments in [
-        &["run", "copy-matrix", "--verify-only", "--json", "-"][..],
-        &["run", "copy-matrix", "--verify-only", "--rounds", "15"],
-        &["run", "copy-matrix", "--verify-only", "--size", "0"],
-        &["tune", "--verify-only", "--quick"],
+        "run copy-matrix --verify-only --json -",
+        "run copy-matrix --verify-only --rounds 15",
+        "run copy-matrix --verify-only --size 0",
+        "tune --verify-only --quick",
     ] {
-        assert_eq!(cachewise(arguments).status.code(), Some(2), "{arguments:?}");
+        assert_eq!(cachewise(arguments).status.code(), Some(2), "{arguments}");
     }
 }

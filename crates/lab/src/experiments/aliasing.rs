@@ -7,21 +7,13 @@
 //! alignment, so the row of an offset is compared with the same kernel half a page further on, where
 //! it has the same alignment and is far from any alias; both take turns in one cell.
 
-use super::support::{at_least_one, field, is_plain, widest_class};
-use super::{Experiment, Setting, bytes, default_sizes};
-use crate::LabError;
-use crate::bench::{Call, Cell, Layout, Placement, Task, each, is_copied};
-use crate::routines::Routine;
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
-use cachewise_measure::arena::HUGE_PAGE;
-use cachewise_measure::record::names::{ALIAS_RATIO, DISTANCE, OFFSET, PAGE_BYTES};
-use cachewise_measure::{Figure, FigureKind, Level, PagePolicy, Place};
+use super::*;
 
 /// Half a page: no kernel here has a load within two KiB of a store that went before.
 const FAR: usize = PAGE_SIZE / 2;
 
 pub(super) fn figures() -> Vec<Figure> {
-    let by_offset = |title| Figure::new(title, FigureKind::Curve, OFFSET, ALIAS_RATIO);
+    let by_offset = |title| Figure::curve(title, OFFSET, ALIAS_RATIO);
     vec![
         by_offset(
             "Time over the same alignment half a page further on, by destination minus source modulo 4 KiB",
@@ -31,12 +23,7 @@ pub(super) fn figures() -> Vec<Figure> {
         by_offset("The same with the destination a power of two above the source")
             .by(&[DISTANCE])
             .of("power"),
-        Figure::new(
-            "Zeroing on 4 KiB and on 2 MiB pages",
-            FigureKind::Bars,
-            "candidate",
-            "gbps",
-        )
+        Figure::bars("Zeroing on 4 KiB and on 2 MiB pages", "gbps")
         .by(&["destination", PAGE_BYTES])
         .of("pages"),
     ]
@@ -144,13 +131,8 @@ fn copied(
         .flat_map(|routine| shifts.iter().map(move |&shift| shifted(routine, shift, size)))
         .collect();
     let asked = cell.pages;
-    let task = Task {
-        operation: Operation::Copy,
-        // Room for the largest shift.
-        size: size + PAGE_SIZE,
-        cell,
-        plan: setting.plan(false),
-    };
+    // Room for the largest shift.
+    let task = setting.task(Operation::Copy, size + PAGE_SIZE, cell);
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     note_pages(setting, asked, found.huge)?;
     let at = |shift: usize| shifts.iter().position(|known| *known == shift).unwrap_or(0);
@@ -188,14 +170,7 @@ fn zeroed_on(
     if zeros.len() == 1 && setting.options.kernels.is_some() {
         return Ok(());
     }
-    let (operation, plan) = (Operation::Zero, setting.plan(false));
-    let task = Task { operation, size, cell, plan };
-    let Some(found) = setting.routines(&task, zeros)? else { return Ok(()) };
-    for mut row in found.rows() {
-        row.cell = row.cell.with(axes);
-        setting.out.row(row)?;
-    }
-    Ok(())
+    setting.record(&setting.task(Operation::Zero, size, cell), zeros, axes)
 }
 
 fn note_pages(

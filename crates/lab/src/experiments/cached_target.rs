@@ -5,38 +5,16 @@
 //! *Not read*: calls back to back, so that each meets what the last one left. *Far*: every call
 //! finds its target in memory, which is what "memory speed" means here.
 
-use super::support::{present, widest};
-use super::{Experiment, Setting, bytes, default_sizes};
-use crate::LabError;
-use crate::bench::{Cell, Placement, Task};
-use crate::routines::{Routine, libc_reference};
-use crate::select;
-use cachewise_kernels::{Kernel, Operation, PAGE_SIZE, Prefetch, find};
-use cachewise_measure::record::names::{
-    PRE_READ, PREFETCHNTA, SOURCE_CACHED, TARGET_FAR, TARGET_READ, TARGET_UNREAD, flag,
-};
-use cachewise_measure::{Delay, Figure, FigureKind, Level};
+use super::*;
+use cachewise_kernels::find;
 
 /// Non-temporal stores by instruction: movntq, movntps, movnti, movntdq, and today's.
-const AROUND: &[&str] = &[
-    "copy.mmx.nt",
-    "copy.sse.nt",
-    "copy.gpr64.nt",
-    "copy.sse2.nt",
-    "copy.avx.nt",
-    "copy.avx512.nt",
-];
+const AROUND: &str =
+    "copy.mmx.nt copy.sse.nt copy.gpr64.nt copy.sse2.nt copy.avx.nt copy.avx512.nt";
 
 /// Ordinary stores: what "cached speed" means is the fastest of these and libc.
-const THROUGH: &[&str] = &[
-    "copy.rep.movsq",
-    "copy.gpr64",
-    "copy.mmx",
-    "copy.sse2.movdqa",
-    "copy.sse2",
-    "copy.avx",
-    "copy.avx512",
-];
+const THROUGH: &str =
+    "copy.rep.movsq copy.gpr64 copy.mmx copy.sse2.movdqa copy.sse2 copy.avx copy.avx512";
 
 /// Kernels that the documents had.
 const PERIOD: usize = 4;
@@ -52,7 +30,7 @@ const PREFETCHING: &[(&str, &str)] = &[
 
 /// Drawn: speeds by state, and what prefetching changes by level.
 pub(super) fn figures() -> Vec<Figure> {
-    let bars = |title| Figure::new(title, FigureKind::Bars, "candidate", "gbps");
+    let bars = |title| Figure::bars(title, "gbps");
     vec![
         bars("Repeated to a small target").of("target").by(&["state", SOURCE_CACHED, "size"]),
         bars("prefetchnta by where the source is").of(PREFETCHNTA).by(&["source", "size"]),
@@ -67,7 +45,6 @@ struct Chosen {
     prefetching: Vec<Routine>,
 }
 
-/// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("it goes through its own states")?;
     let chosen = chosen(setting)?;
@@ -101,29 +78,19 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-/// Measures one cell.
 fn measured(
     setting: &mut Setting<'_, '_>,
     routines: &[Routine],
     size: usize,
     cell: Cell,
 ) -> Result<(), LabError> {
-    let mut plan = setting.plan(false);
-    plan.max_sample_ns = 5e7;
     let text = format!("{} {}", bytes(size), cell.label);
     let cached = cell.source.level.is_none();
-    let operation = Operation::Copy;
-    let task = Task { operation, size, cell, plan };
-    if let Some(found) = setting.routines(&task, routines)? {
-        for mut row in found.rows() {
-            if row.cell.state != PREFETCHNTA {
-                let pre_read = flag(row.cell.state == TARGET_READ);
-                let axes = [(PRE_READ, pre_read), (SOURCE_CACHED, flag(cached))];
-                row.cell = row.cell.with(&axes);
-            }
-            setting.out.row(row)?;
-        }
-    }
+    let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
+    let axes = if cell.label == PREFETCHNTA { &[][..] } else { &axes };
+    let mut task = setting.task(Operation::Copy, size, cell);
+    task.plan.max_sample_ns = 5e7;
+    setting.record(&task, routines, axes)?;
     setting.out.advance(&text, 1.0);
     Ok(())
 }
@@ -133,10 +100,8 @@ fn measured(
 fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
     type Kernels = Vec<&'static Kernel>;
     let features = setting.bench.features;
-    let listed = |names: &[&str]| -> Kernels {
-        let most = if setting.options.classic { PERIOD } else { names.len() };
-        names[..most].iter().filter_map(|name| find(name)).collect()
-    };
+    let most = if setting.options.classic { PERIOD } else { usize::MAX };
+    let listed = |names: &str| names.split(' ').take(most).filter_map(find).collect();
     let (non_temporal, temporal, prefetching): (Kernels, Kernels, Kernels) =
         match setting.options.kernels.as_deref() {
             None => {
@@ -175,11 +140,11 @@ fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
     let chosen =
         Chosen { non_temporal: routines(non_temporal), temporal: routines(temporal), prefetching };
     if chosen.non_temporal.is_empty() && chosen.prefetching.is_empty() {
-        return Err(LabError::Nothing {
-            why: "none of the kernels chosen stores non-temporally or prefetches by prefetchnta, and \
+        return Err(LabError::Nothing(
+            "none of the kernels chosen stores non-temporally or prefetches by prefetchnta, and \
                   this experiment is about these"
                 .to_owned(),
-        });
+        ));
     }
     Ok(chosen)
 }
@@ -206,7 +171,7 @@ mod tests {
     #[test]
     fn every_listed_kernel_exists_with_its_twin() {
         use super::*;
-        for name in AROUND.iter().chain(THROUGH) {
+        for name in AROUND.split(' ').chain(THROUGH.split(' ')) {
             assert!(find(name).is_some(), "{name}");
         }
         for (with, without) in PREFETCHING {

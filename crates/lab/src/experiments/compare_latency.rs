@@ -5,19 +5,9 @@
 //! from this machine's files: pages compared as ksmd compares them, whole passes in turns. And single
 //! calls of that workload as distributions, cut at 1000 and at 5000 ns, in three launches.
 
-use super::support::{at_least_one, field, is_plain, of_pages, widest_class};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Call, Cell, Task, each};
-use crate::routines::Routine;
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass};
-use cachewise_measure::record::names::{
-    BELOW_100, CLOCK_COST, CLOCK_STEP, FIRST_DIFFERENCE, LAUNCH, OWN_PROCESS, flag,
-};
-use cachewise_measure::{CellKey, Contents, Figure, FigureKind, PairedRatio, Place, Row};
+use super::*;
 use launch::{Order, Outcome};
 use pages::{Differences, PageSet, ROOTS};
-use std::path::Path;
 
 pub mod launch;
 mod pages;
@@ -31,11 +21,10 @@ const LAUNCHES: usize = 3;
 pub(super) fn figures() -> Vec<Figure> {
     let calls = |title| Figure::new(title, FigureKind::Histogram, "candidate", "ns").by(&[LAUNCH]);
     vec![
-        Figure::new("Time by the first difference", FigureKind::Curve, FIRST_DIFFERENCE, "ns")
+        Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns")
             .by(&["size"])
             .of("sweep"),
-        Figure::new("Time per comparison of pages", FigureKind::Bars, "candidate", "ns")
-            .of("pages"),
+        Figure::bars("Time per comparison of pages", "ns").of("pages"),
         calls("Single calls up to 1000 ns").of("calls to 1000 ns"),
         calls("Single calls up to 5000 ns").of("calls to 5000 ns"),
     ]
@@ -138,14 +127,8 @@ fn sweep(
 ) -> Result<(), LabError> {
     let operation = routines[0].function.operation();
     let contents = (position < size).then_some(Contents::DiffersAt(position));
-    let (cell, plan) = (Cell { contents, ..Cell::reused("sweep") }, setting.plan(false));
-    let task = Task { operation, size, cell, plan };
-    if let Some(found) = setting.routines(&task, routines)? {
-        for mut row in found.rows() {
-            row.cell = row.cell.with(&[(FIRST_DIFFERENCE, position as f64)]);
-            setting.out.row(row)?;
-        }
-    }
+    let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
+    setting.record(&task, routines, &[(FIRST_DIFFERENCE, position as f64)])?;
     let text = format!("{operation} {}, difference at {position}", bytes(size));
     setting.out.advance(&text, 1.0);
     Ok(())
@@ -189,8 +172,7 @@ fn workload(
     let mut calls: Vec<Call<'_>> = compares.iter().map(pass).collect();
     // The places are not used: the pages are the set's.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("pages") };
-    let (operation, plan) = (Operation::Compare, setting.plan(false));
-    let task = Task { operation, size: PAGE_SIZE, cell, plan };
+    let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let equal = equal as f64 / (equal + different).max(1) as f64;
     of_pages(setting, &found, made, within, equal)?;

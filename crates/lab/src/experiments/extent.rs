@@ -5,19 +5,11 @@
 //! free list's order costs (the same pages shuffled). All four ways of one kernel take turns on the
 //! same extent and are compared with its one call.
 
-use super::support::{at_least_one, field, is_plain, widest_class};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Call, Cell, Task, each, is_copied, is_zeroed};
-use crate::routines::Routine;
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, RegisterClass};
-use cachewise_measure::arena::HUGE_PAGE;
-use cachewise_measure::record::names::{CHUNK, SHUFFLED, flag};
-use cachewise_measure::{Figure, FigureKind, MemoryBudget, Place};
+use super::*;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes of one call";
-    vec![Figure::new(title, FigureKind::Curve, CHUNK, "gbps").by(&[SHUFFLED, "size"])]
+    vec![Figure::curve(title, CHUNK, "gbps").by(&[SHUFFLED, "size"])]
 }
 
 /// A way to cover an extent.
@@ -70,11 +62,9 @@ fn sizes(setting: &mut Setting<'_, '_>, operation: Operation) -> Result<Vec<usiz
         let is_odd = |size: &&usize| !size.is_multiple_of(PAGE_SIZE) || **size < 2 * PAGE_SIZE;
         return match asked.iter().find(is_odd) {
             None => Ok(asked.clone()),
-            Some(found) => Err(LabError::Nothing {
-                why: format!(
-                    "an extent of {found} bytes; accepted: two 4096-byte pages or more, whole ones"
-                ),
-            }),
+            Some(found) => Err(LabError::Nothing(format!(
+                "an extent of {found} bytes; accepted: two 4096-byte pages or more, whole ones"
+            ))),
         };
     }
     let dram = setting.bench.machine.caches.dram_bytes().max(64 << 20);
@@ -109,8 +99,7 @@ fn cover(
         .iter()
         .flat_map(|routine| ways.iter().map(move |way| covering(routine, *way, order)))
         .collect();
-    let (cell, plan) = (Cell::reused("extent"), setting.plan(false));
-    let task = Task { operation, size, cell, plan };
+    let task = setting.task(operation, size, Cell::reused("extent"));
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
         for (which, way) in ways.iter().enumerate() {

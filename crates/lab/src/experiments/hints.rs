@@ -5,13 +5,9 @@
 //! Where two hints lead to the same kernel there is nothing to tell apart; which they lead to stands in
 //! the record.
 
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Task};
-use crate::routines::{Routine, libc_reference};
-use cachewise::{Reuse, raw};
-use cachewise_kernels::{Function, Operation};
-use cachewise_measure::{Decision, Figure, FigureKind};
+use super::*;
+use cachewise::raw;
+use cachewise_measure::Decision;
 
 /// Operations with a hint of which the destination is all that counts.
 pub(super) const OPERATIONS: &[Operation] = &[Operation::Copy, Operation::Zero];
@@ -52,7 +48,7 @@ hinted! {
 
 /// What the reader takes and what the bystander loses.
 pub(super) fn figures() -> Vec<Figure> {
-    let curve = |title| Figure::new(title, FigureKind::Curve, "size", "total_ratio");
+    let curve = |title| Figure::curve(title, "size", "total_ratio");
     vec![
         curve("Operation and the reader after it, over libc's").of("read"),
         curve("Operation and what the bystander lost, over libc's").of("beside"),
@@ -87,10 +83,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             }
             for cell in [Cell::read(), Cell::beside(setting.bench.bystander_bytes(size))] {
                 let text = format!("{operation} {} {}", bytes(size), cell.label);
-                let plan = setting.plan(false);
-                let task = Task { operation, size, cell, plan };
-                let Some(found) = setting.routines(&task, &routines)? else { continue };
-                setting.out.rows(found.rows())?;
+                setting.record(&setting.task(operation, size, cell), &routines, &[])?;
                 setting.out.advance(&text, 1.0);
             }
         }

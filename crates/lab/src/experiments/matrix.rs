@@ -1,15 +1,9 @@
 //! `copy-matrix`, `zero-matrix`, `compare-matrix`: kernels x sizes x residency, the operation alone.
 //! `whole-cost`: the same with the reader and the bystander.
 
-use super::roofline::{self, Ceilings};
-use super::support::present;
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Task};
-use crate::routines::{Routine, libc_reference};
-use crate::select;
-use cachewise_kernels::{Operation, PAGE_SIZE};
-use cachewise_measure::{Delay, Figure, FigureKind};
+use super::roofline;
+use super::roofline::Ceilings;
+use super::*;
 
 /// The operation alone, at placed and proved operands.
 pub(super) fn operation_alone(
@@ -34,14 +28,14 @@ pub(super) fn whole_cost(
 pub(super) fn speeds() -> Vec<Figure> {
     let title = "Speed of the operation alone";
     let panels = ["source", "destination", "size"];
-    vec![Figure::new(title, FigureKind::Bars, "candidate", "gbps").by(&panels)]
+    vec![Figure::bars(title, "gbps").by(&panels)]
 }
 
 /// Operation, reader and bystander stacked.
 pub(super) fn costs() -> Vec<Figure> {
     let title = "Whole cost: the operation, the later reader, the neighbour's lost lines";
     let panels = ["source", "destination", "size"];
-    vec![Figure::new(title, FigureKind::Bars, "candidate", "cost").by(&panels)]
+    vec![Figure::bars(title, "cost").by(&panels)]
 }
 
 fn run(
@@ -66,12 +60,8 @@ fn run(
                 setting.out.note(note)?;
                 continue;
             }
-            let task = Task {
-                operation: *operation,
-                size,
-                cell: followed(setting, Cell::placed(source, destination), size),
-                plan: setting.plan(false),
-            };
+            let cell = followed(setting, Cell::placed(source, destination), size);
+            let task = setting.task(*operation, size, cell);
             let Some(found) = setting.routines(&task, routines)? else { continue };
             let ceiling = ceilings.of(*operation, source.max(destination), setting)?;
             for mut row in found.rows() {

@@ -25,12 +25,25 @@ mod twins;
 mod values;
 mod vector_state;
 
-use crate::LabError;
-use crate::bench::{Bench, Outcome, Task};
+use crate::bench::{
+    Bench, Call, Cell, Layout, Outcome, Placement, Task, each, is_copied, is_zeroed, run_all,
+};
 use crate::recorder::Recorder;
-use crate::routines::Routine;
-use cachewise_kernels::Operation;
-use cachewise_measure::{Caches, Candidate, Figure, Level, MeasureError};
+use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, libc_reference, library};
+use crate::{LabError, select};
+use cachewise::Reuse;
+use cachewise_kernels::table::{CompareFn, CopyFn};
+use cachewise_kernels::{
+    Features, Function, Kernel, Operation, PAGE_SIZE, Prefetch, RegisterClass, TABLE,
+};
+use cachewise_measure::arena::HUGE_PAGE;
+use cachewise_measure::record::names::*;
+use cachewise_measure::{
+    Arena, Caches, Candidate, CellKey, Clock, Contents, Delay, Figure, FigureKind, LINE, Level,
+    MARGIN, MeasureError, MemoryBudget, PagePolicy, PairedRatio, Place, Plan, Reader, Row, stats,
+};
+use std::path::Path;
+use support::*;
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -401,6 +414,11 @@ impl Experiment {
 }
 
 impl Setting<'_, '_> {
+    /// A cell of an operation, sampled as it was asked for.
+    fn task(&self, operation: Operation, size: usize, cell: Cell) -> Task {
+        Task { operation, size, cell, plan: self.plan(false) }
+    }
+
     /// Measures candidates in a cell; nothing, and a remark, where it does not fit this machine.
     fn measure(
         &mut self,
@@ -415,6 +433,18 @@ impl Setting<'_, '_> {
     fn routines(&mut self, task: &Task, routines: &[Routine]) -> Result<Option<Outcome>, LabError> {
         let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
         self.fitting(task, found)
+    }
+
+    /// Takes down the rows of routines in a cell with further coordinates.
+    fn record(
+        &mut self,
+        task: &Task,
+        routines: &[Routine],
+        axes: &[(&str, f64)],
+    ) -> Result<(), LabError> {
+        let rows = self.routines(task, routines)?.map_or(Vec::new(), |found| found.rows());
+        let with = |row: Row| Row { cell: row.cell.clone().with(axes), ..row };
+        self.out.rows(rows.into_iter().map(with))
     }
 
     fn fitting<T>(
@@ -437,21 +467,14 @@ impl Setting<'_, '_> {
     /// An option that this experiment has no use for.
     fn refuse_placements(&self, why: &str) -> Result<(), LabError> {
         let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
-        Err(LabError::Unsuited {
-            option: "--residency",
-            found: format!("{source}:{destination}"),
-            accepted: format!("no residency here ({why})"),
-        })
+        let found = format!("{source}:{destination}");
+        unsuited("--residency", found, format!("no residency here ({why})"))
     }
 
     /// Likewise.
     fn refuse_sizes(&self, why: &str) -> Result<(), LabError> {
         let Some(size) = self.options.sizes.first() else { return Ok(()) };
-        Err(LabError::Unsuited {
-            option: "--size",
-            found: size.to_string(),
-            accepted: format!("no size here ({why})"),
-        })
+        unsuited("--size", size.to_string(), format!("no size here ({why})"))
     }
 
     /// Refuses sizes that are not whole pages.
@@ -459,35 +482,24 @@ impl Setting<'_, '_> {
         let is_odd = |size: &&usize| !size.is_multiple_of(cachewise_kernels::PAGE_SIZE);
         match self.options.sizes.iter().find(is_odd) {
             None => Ok(()),
-            Some(found) => Err(LabError::Unsuited {
-                option: "--size",
-                found: found.to_string(),
-                accepted: "whole pages of 4096 bytes".to_owned(),
-            }),
+            Some(size) => unsuited("--size", size.to_string(), "whole pages of 4096 bytes".into()),
         }
     }
 
     fn check_sizes(&self) -> Result<(), LabError> {
         let most = self.bench.largest_size();
         match self.options.sizes.iter().find(|size| **size == 0 || **size > most) {
-            Some(&found) => Err(LabError::TooLarge {
-                found,
-                most,
-                budget: cachewise_measure::MemoryBudget::process().limit(),
-            }),
+            Some(&found) => {
+                Err(LabError::TooLarge { found, most, budget: MemoryBudget::process().limit() })
+            }
             None => Ok(()),
         }
     }
 
-    fn plan(&self, screening: bool) -> cachewise_measure::Plan {
-        let mut plan = cachewise_measure::Plan::default();
-        if let Some(rounds) = self.options.rounds {
-            plan.rounds = rounds;
-        }
-        if !screening {
-            plan.screening_rounds = 0;
-        }
-        plan
+    fn plan(&self, screening: bool) -> Plan {
+        let usual = Plan::default();
+        let screening_rounds = if screening { usual.screening_rounds } else { 0 };
+        Plan { rounds: self.options.rounds.unwrap_or(usual.rounds), screening_rounds, ..usual }
     }
 
     /// The levels to place operands at, and the sizes at each.
@@ -499,19 +511,19 @@ impl Setting<'_, '_> {
         };
         let mut cells = Vec::new();
         for (source, destination) in placements {
-            let sizes = if self.options.sizes.is_empty() {
-                default_sizes(
-                    source.min(destination),
-                    self.options.quick,
-                    &self.bench.machine.caches,
-                )
-            } else {
-                self.options.sizes.clone()
+            let (level, caches) = (source.min(destination), &self.bench.machine.caches);
+            let sizes = match &self.options.sizes {
+                sizes if sizes.is_empty() => default_sizes(level, self.options.quick, caches),
+                sizes => sizes.clone(),
             };
             cells.extend(sizes.into_iter().map(|size| (source, destination, size)));
         }
         cells
     }
+}
+
+fn unsuited(option: &'static str, found: String, accepted: String) -> Result<(), LabError> {
+    Err(LabError::Unsuited { option, found, accepted })
 }
 
 /// Sizes that say something about a level and of which two operands fit it. What a guest has of the

@@ -4,42 +4,20 @@
 //! 32nd byte of the buffer (the reader). The seed's buffers of 32k and 320k were half of its CPU's
 //! L1 and two and a half times all its caches, so each level of this machine gets the same two.
 
-use super::support::{listed, present};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Task, each};
-use crate::routines::{Routine, libc_reference};
-use crate::select;
-use cachewise_kernels::{Function, Operation, PAGE_SIZE};
-use cachewise_measure::record::names::{COPIED, LOOPS, ZEROED};
-use cachewise_measure::{Caches, Candidate, Delay, Figure, FigureKind, Level, Place, Reader};
+use super::*;
 
 /// Pages that a run of the seed zeroes, whatever its buffer: 200,000 loops of 32k, 20,000 of 320k.
 const PAGES_PER_RUN: usize = 1_600_000;
 
 /// The period's kernels, then today's (seed 000.15).
-const KERNELS: &[&str] = &[
-    "zero.rep.stosl",
-    "zero.mmx",
-    "zero.mmx.nt",
-    "zero.sse",
-    "zero.sse.nt",
-    "zero.rep.stosb",
-    "zero.clzero",
-    "zero.avx",
-    "zero.avx.nt",
-    "zero.avx512",
-    "zero.avx512.nt",
-];
+const KERNELS: &str = "zero.rep.stosl zero.mmx zero.mmx.nt zero.sse zero.sse.nt zero.rep.stosb \
+    zero.clzero zero.avx zero.avx.nt zero.avx512 zero.avx512.nt";
 
 /// Drawn: the whole cost over libc's by buffer, and its parts.
 pub(super) fn figures() -> Vec<Figure> {
     let whole = "Clear, touch and read again: time over libc's";
     let parts = "Clearing and touching, and reading afterwards";
-    vec![
-        Figure::new(whole, FigureKind::Curve, "size", "total_ratio"),
-        Figure::new(parts, FigureKind::Bars, "candidate", "cost").by(&["size"]),
-    ]
+    vec![Figure::curve(whole, "size", "total_ratio"), Figure::bars(parts, "cost").by(&["size"])]
 }
 
 /// Clears page by page.
@@ -84,7 +62,6 @@ impl Candidate for Clearer<'_> {
     }
 }
 
-/// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("the loop leaves its buffer where it leaves it")?;
     setting.whole_pages()?;
@@ -94,11 +71,10 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.out.begin(experiment.name, sizes.iter().map(|&(size, _)| weight(size)).sum());
     for (size, relation) in sizes {
         let loops = (PAGES_PER_RUN / (size / PAGE_SIZE)).max(1);
-        let mut plan = setting.plan(false);
-        plan.max_sample_ns = 5e7;
-        plan.calls = setting.options.classic.then_some(loops);
         let cell = Cell::reused(relation.as_str()).read_after(Delay::None, 1.0);
-        let task = Task { operation: Operation::Zero, size, cell, plan };
+        let mut task = setting.task(Operation::Zero, size, cell);
+        task.plan.max_sample_ns = 5e7;
+        task.plan.calls = setting.options.classic.then_some(loops);
         let mut clearers: Vec<Clearer<'_>> = routines
             .iter()
             .enumerate()
@@ -121,7 +97,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 fn routines(setting: &mut Setting<'_, '_>) -> Result<Vec<Routine>, LabError> {
     let kernels = match setting.options.kernels.as_deref() {
         Some(pattern) => select::kernels(&[Operation::Zero], Some(pattern))?,
-        None => listed(KERNELS, Operation::Zero),
+        None => listed(KERNELS.split(' '), Operation::Zero),
     };
     let here = present(setting, kernels)?;
     let mut routines = vec![libc_reference(Operation::Zero)];

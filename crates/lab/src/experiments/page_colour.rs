@@ -6,17 +6,9 @@
 //! over and over. Frame numbers come from `/proc/self/pagemap`, which tells them to root alone. A guest's
 //! are the guest's own: where its host backs it with huge pages, the colours of an L2 are still right.
 
-use super::support::{at_least_one, field, widest};
-use super::{Experiment, Setting};
-use crate::LabError;
-use crate::bench::{Call, Cell, Task, each};
-use crate::routines::Routine;
-use cachewise_kernels::{Function, Kernel, Operation};
-use cachewise_measure::record::names::{COLOURS, PAGES_OF};
-use cachewise_measure::{Arena, Figure, FigureKind, Level, MemoryBudget, PagePolicy, Place};
+use super::*;
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::Path;
 
 /// Pages of one colour that are zeroed, at most, for each way of the cache: as many as it has ways
 /// fit it.
@@ -24,7 +16,7 @@ const PAGES_PER_WAY: usize = 4;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Zeroing by the colours of a buffer's pages";
-    let figure = Figure::new(title, FigureKind::Bars, "candidate", "gbps");
+    let figure = Figure::bars(title, "gbps");
     vec![figure.by(&["destination", "state"])]
 }
 
@@ -105,22 +97,20 @@ fn coloured(directory: &Path, page: usize) -> Result<Vec<Coloured>, LabError> {
     let last = cache(Level::Llc, found.last().filter(|(level, ..)| *level > 2));
     match l2 {
         Some(l2) => Ok([Some(l2), last].into_iter().flatten().collect()),
-        None => Err(LabError::Nothing {
-            why: format!(
-                "the system does not say how many sets and ways the L2 has (no such numbers in {})",
-                directory.display()
-            ),
-        }),
+        None => Err(LabError::Nothing(format!(
+            "the system does not say how many sets and ways the L2 has (no such numbers in {})",
+            directory.display()
+        ))),
     }
 }
 
 /// The frame number of every page of an arena.
 fn frames(arena: &Arena, page: usize) -> Result<Vec<u64>, LabError> {
-    let refused = |found: String| LabError::Nothing {
-        why: format!(
+    let refused = |found: String| {
+        LabError::Nothing(format!(
             "page frame numbers cannot be read: /proc/self/pagemap: found {found}; it tells them to \
              root (CAP_SYS_ADMIN) alone"
-        ),
+        ))
     };
     let io = |error: std::io::Error| refused(error.to_string());
     let mut file = File::open("/proc/self/pagemap").map_err(io)?;
@@ -191,16 +181,14 @@ fn one_level(
     }
     let size = buffers.pages[0].len() * bytes;
     // The places are not used: the pages are the arena's.
-    let (cell, plan) = (Cell::reused("pages"), setting.plan(false));
-    let operation = Operation::Zero;
-    let task = Task { operation, size, cell, plan };
+    let task = setting.task(Operation::Zero, size, Cell::reused("pages"));
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for page in buffers.pages.iter().flatten() {
         // SAFETY: a page of the arena, written and used by nobody else now.
         let found = unsafe { std::slice::from_raw_parts(start.wrapping_add(page * bytes), bytes) };
         if found.iter().any(|byte| *byte != 0) {
             let what = format!("page {page} of a buffer was not zeroed");
-            return Err(LabError::WrongBytes { what });
+            return Err(LabError::WrongBytes(what));
         }
     }
     for (nth, routine) in routines.iter().enumerate() {

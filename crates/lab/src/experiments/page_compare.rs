@@ -7,16 +7,9 @@
 //! `position:probability` with 4096 for equal pages. The C library and this library's own entry stand
 //! beside them as what a program would call.
 
-use super::support::{is_plain, of_pages, widest_class};
-use super::{Experiment, Setting};
-use crate::LabError;
-use crate::bench::{Call, Cell, Task, each};
+use super::*;
 use crate::distributions::{draw, read_list};
-use crate::routines::{Routine, libc_reference, library};
-use cachewise_kernels::table::CompareFn;
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, TABLE, find};
-use cachewise_measure::record::names::PAIRS;
-use cachewise_measure::{Arena, Contents, Figure, FigureKind, MemoryBudget, PagePolicy, Place};
+use cachewise_kernels::find;
 
 /// Seed 004.6: of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
 /// anywhere behind. It says nothing of equal pages.
@@ -28,7 +21,7 @@ const FIRST: usize = 64;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Time of a comparison, the vector registers' owner spared";
-    vec![Figure::new(title, FigureKind::Bars, "candidate", "ns").by(&["state"])]
+    vec![Figure::bars(title, "ns").by(&["state"])]
 }
 
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
@@ -75,8 +68,7 @@ fn compared(setting: &mut Setting<'_, '_>, pairs: &Pairs, state: &str) -> Result
     }
     // The places are not used: the pages are the pairs'.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
-    let (operation, plan) = (Operation::Compare, setting.plan(false));
-    let task = Task { operation, size: PAGE_SIZE, cell, plan };
+    let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     let made = pairs.firsts.len();
     let within = [16, 32, 64].map(|most| pairs.within(most));
@@ -164,13 +156,11 @@ impl Pairs {
                 0
             };
             if found.signum() != expected.signum() {
-                return Err(LabError::WrongBytes {
-                    what: format!(
-                        "{}: pages that differ at byte {first} first compare as {found}, expected \
+                return Err(LabError::WrongBytes(format!(
+                    "{}: pages that differ at byte {first} first compare as {found}, expected \
                          the sign of {expected}",
-                        routine.name
-                    ),
-                });
+                    routine.name
+                )));
             }
         }
         Ok(())

@@ -9,18 +9,9 @@
 //! takes free pages that nobody has touched for long, so that the same is measured again with every
 //! destination in memory.
 
-use super::support::{listed, present};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Placement, Task, each};
+use super::*;
 use crate::forking::Forker;
-use crate::routines::{LIBC, Routine, libc_reference};
-use crate::select;
-use cachewise_kernels::{Function, Operation, PAGE_SIZE, find};
-use cachewise_measure::record::names::{
-    COLD_DESTINATION, COPIED, FAULTS_PER_LOOP, FORK, LOOPS, ZEROED,
-};
-use cachewise_measure::{Caches, Candidate, Figure, FigureKind, Level, Place, Reader};
+use cachewise_kernels::find;
 
 /// Pages that one fork zeroes, and pages it copies, beside the buffer's (000.10).
 const ZEROED_PAGES: usize = 3;
@@ -71,13 +62,13 @@ pub(super) fn figures() -> Vec<Figure> {
     let whole = "A fork's worth of pages and its buffer: time over libc's";
     let beside = "Beside the kernel's own fork: time per loop";
     vec![
-        Figure::new(whole, FigureKind::Curve, "size", "ratio")
+        Figure::curve(whole, "size", "ratio")
             .among(ROWS.iter().map(|(name, _, _)| *name))
             .of("buffer"),
-        Figure::new(&format!("{whole}, {COLD_DESTINATION}"), FigureKind::Curve, "size", "ratio")
+        Figure::curve(&format!("{whole}, {COLD_DESTINATION}"), "size", "ratio")
             .among(ROWS.iter().map(|(name, _, _)| *name))
             .of(COLD_DESTINATION),
-        Figure::new(beside, FigureKind::Bars, "candidate", "ns").by(&["size"]).of("buffer"),
+        Figure::bars(beside, "ns").by(&["size"]).of("buffer"),
     ]
 }
 
@@ -169,7 +160,6 @@ impl Candidate for Copier<'_> {
     }
 }
 
-/// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("the loop leaves its pages where it leaves them")?;
     setting.whole_pages()?;
@@ -229,7 +219,7 @@ fn one_buffer(
     candidates.extend(forker.iter_mut().map(|forker| forker as &mut dyn Candidate));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     if let Some(error) = forker.as_mut().and_then(Forker::take_failure) {
-        return Err(LabError::Child { what: format!("forking: {error}") });
+        return Err(LabError::Child(format!("forking: {error}")));
     }
     let faults = forker.as_ref().and_then(Forker::faults_per_loop);
     for (nth, mut row) in found.rows().into_iter().enumerate() {
@@ -310,10 +300,8 @@ fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
     let chosen = match pattern.as_deref() {
         Some(pattern) => select::kernels(&both, Some(pattern))?,
         None => {
-            let zeroes: Vec<&str> = ROWS.iter().map(|(_, zero, _)| *zero).collect();
-            let copies: Vec<&str> = ROWS.iter().map(|(_, _, copy)| *copy).collect();
-            let mut kernels = listed(&zeroes, Operation::Zero);
-            kernels.extend(listed(&copies, Operation::Copy));
+            let mut kernels = listed(ROWS.iter().map(|(_, zero, _)| *zero), Operation::Zero);
+            kernels.extend(listed(ROWS.iter().map(|(_, _, copy)| *copy), Operation::Copy));
             kernels.sort_unstable_by_key(|kernel| kernel.name);
             kernels.dedup_by_key(|kernel| kernel.name);
             kernels
@@ -321,13 +309,10 @@ fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
     };
     let here = present(setting, chosen)?;
     let is_here = |name: &str| here.iter().any(|kernel| kernel.name == name);
+    let pair =
+        |name: &str, zero, copy| Pair { name: name.to_owned(), zero, copy, grain: PAGE_SIZE };
     let libc = |operation| libc_reference(operation);
-    let mut pairs = vec![Pair {
-        name: LIBC.to_owned(),
-        zero: libc(Operation::Zero),
-        copy: libc(Operation::Copy),
-        grain: PAGE_SIZE,
-    }];
+    let mut pairs = vec![pair(LIBC, libc(Operation::Zero), libc(Operation::Copy))];
     let features = setting.bench.features;
     let mut used: Vec<&str> = Vec::new();
     for (name, zero, copy) in ROWS {
@@ -336,20 +321,12 @@ fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
             continue;
         }
         used.extend([zero.name, copy.name]);
-        pairs.push(Pair {
-            name: (*name).to_owned(),
-            zero: zero.into(),
-            copy: copy.into(),
-            grain: PAGE_SIZE,
-        });
+        pairs.push(pair(name, zero.into(), copy.into()));
     }
     for kernel in here.iter().filter(|kernel| !used.contains(&kernel.name)) {
-        let name = kernel.name.to_owned();
-        let grain = PAGE_SIZE;
-        pairs.push(if kernel.operation() == Operation::Copy {
-            Pair { name, zero: libc(Operation::Zero), copy: (*kernel).into(), grain }
-        } else {
-            Pair { name, zero: (*kernel).into(), copy: libc(Operation::Copy), grain }
+        pairs.push(match kernel.operation() {
+            Operation::Copy => pair(kernel.name, libc(Operation::Zero), (*kernel).into()),
+            _ => pair(kernel.name, (*kernel).into(), libc(Operation::Copy)),
         });
     }
     if setting.options.classic {

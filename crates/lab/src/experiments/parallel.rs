@@ -3,19 +3,13 @@
 //!
 //! The tuner asks the same contest, and writes what it finds into the profile.
 
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Bench, Call, Cell, Task, each, is_copied, is_zeroed};
-use cachewise::Reuse;
+use super::*;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
-use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE, TABLE};
-use cachewise_measure::record::names::{ALONE, CEILING, THREADS};
-use cachewise_measure::{Figure, FigureKind, MemoryBudget, Place, Plan, Row};
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by size and number of threads";
-    vec![Figure::new(title, FigureKind::Curve, "size", "gbps").by(&["operation"])]
+    vec![Figure::curve(title, "size", "gbps").by(&["operation"])]
 }
 
 /// A pool whose threads wait between calls.
@@ -31,7 +25,7 @@ impl Pool {
             .num_threads(threads.saturating_sub(1).max(1))
             .build()
             .map(Pool)
-            .map_err(|error| LabError::Nothing { why: format!("no threads for a pool: {error}") })
+            .map_err(|error| LabError::Nothing(format!("no threads for a pool: {error}")))
     }
 }
 
@@ -176,7 +170,6 @@ fn measured(
     Ok(rows)
 }
 
-/// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     let why = "it compares numbers of threads on one buffer that is used over and over";
     setting.refuse_placements(why)?;
@@ -186,7 +179,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     }
     let all = Threads::all().threads();
     if all < 2 {
-        return Err(LabError::Nothing { why: "this process may run on one CPU only".to_owned() });
+        return Err(LabError::Nothing("this process may run on one CPU only".to_owned()));
     }
     let pool = Pool::new(all)?;
     let sizes = if setting.options.sizes.is_empty() {

@@ -5,61 +5,19 @@
 //! everywhere; the envelope is what the best choice per size would give. Even rounds are compared with
 //! the peer that was best in the odd ones, and the other way round.
 
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
+use super::*;
 use crate::bench::script::Script;
-use crate::bench::{Cell, Task};
 use crate::distributions::Distribution;
 use crate::elsewhere::TunedLibc;
-use crate::routines::{LIBC, LIBRARY, Routine, libc_reference, library};
-use cachewise_kernels::Operation;
-use cachewise_measure::record::names::{OF_ENVELOPE, TUNED_LIBC};
-use cachewise_measure::{
-    Candidate, Contents, Figure, FigureKind, MARGIN, PairedRatio, Plan, Row, stats,
-};
 
-/// 1 byte to 256 MiB.
+/// 1 byte to 256 MiB: the small ones that programs call with, then powers of two.
 const SIZES: [usize; 37] = [
-    1,
-    4,
-    8,
-    15,
-    16,
-    24,
-    32,
-    48,
-    64,
-    96,
-    128,
-    200,
-    256,
-    384,
-    512,
-    1024,
-    1500,
-    2048,
-    2304,
-    3072,
-    4096,
-    6144,
-    8192,
-    12288,
-    16 << 10,
-    32 << 10,
-    64 << 10,
-    128 << 10,
-    256 << 10,
-    512 << 10,
-    1 << 20,
-    2 << 20,
-    4 << 20,
-    8 << 20,
-    16 << 20,
-    64 << 20,
-    256 << 20,
+    1, 4, 8, 15, 16, 24, 32, 48, 64, 96, 128, 200, 256, 384, 512, 1024, 1500, 2048, 2304, 3072,
+    4096, 6144, 8192, 12288, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 2097152,
+    4194304, 8388608, 16777216, 67108864, 268435456,
 ];
 
-const QUICK_SIZES: [usize; 11] = [1, 8, 16, 64, 128, 256, 1024, 4096, 16 << 10, 256 << 10, 4 << 20];
+const QUICK_SIZES: [usize; 11] = [1, 8, 16, 64, 128, 256, 1024, 4096, 16384, 262144, 4194304];
 
 /// Sizes at which the operands are also misaligned, and a little above a power of two apart.
 const MISALIGNED: [usize; 7] = [100, 300, 1500, 4096, 16 << 10, 256 << 10, 4 << 20];
@@ -85,7 +43,7 @@ const fn c_function(operation: Operation) -> &'static str {
 
 /// Speed by size, a line per library.
 pub(super) fn figures() -> Vec<Figure> {
-    let curve = |title, value| Figure::new(title, FigureKind::Curve, "size", value);
+    let curve = |title, value| Figure::curve(title, "size", value);
     vec![
         curve("Speed by size, warm buffers", "gbps").of("warm"),
         curve("Time over libc's, warm buffers", "ratio").of("warm"),

@@ -6,20 +6,14 @@
 //! family, `copy.avx.g*` for registers (grouping) and `copy.avx.nt.block*` for block prefetch; the
 //! number is the axis `read_bytes`. The hardware's prefetcher stays on.
 
-use super::support::{at_least_one, field, widest_class};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Task};
-use crate::routines::Routine;
-use cachewise_kernels::{Kernel, Operation, Prefetch, RegisterClass, find};
-use cachewise_measure::record::names::READ_BYTES;
-use cachewise_measure::{Figure, FigureKind, Level};
+use super::*;
+use cachewise_kernels::find;
 
 /// A line per family.
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes read before writing";
     let panels = ["source", "destination", "size"];
-    vec![Figure::new(title, FigureKind::Curve, READ_BYTES, "gbps").by(&panels)]
+    vec![Figure::curve(title, READ_BYTES, "gbps").by(&panels)]
 }
 
 /// The family of a copy kernel and the bytes it reads before it writes; `None` for kernels that
@@ -91,9 +85,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         let fits = |name: &str| find(name).and_then(member).is_none_or(|(_, bytes)| bytes <= size);
         let of_size: Vec<_> =
             routines.iter().filter(|routine| fits(&routine.name)).cloned().collect();
-        let (operation, plan) = (Operation::Copy, setting.plan(false));
-        let cell = Cell::placed(source, destination);
-        let task = Task { operation, size, cell, plan };
+        let task = setting.task(Operation::Copy, size, Cell::placed(source, destination));
         let Some(found) = setting.routines(&task, &of_size)? else { continue };
         for mut row in found.rows() {
             if let Some((family, bytes)) = find(&row.candidate).and_then(member) {

@@ -6,20 +6,9 @@
 //! Seven policies choose the stores; a bystander's working set is warm before every call. A real TCP
 //! receive over loopback stands beside them.
 
-use super::support::{present, widest};
 use super::tcp;
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Placement, Task, each};
-use crate::routines::{LIBC, libc_reference};
-use crate::select;
-use cachewise_kernels::table::CopyFn;
-use cachewise_kernels::{Function, Kernel, Operation, find};
-use cachewise_measure::record::names::{
-    BOTH_ENDS, COPY_SHARE, CPU_SHARE, GBIT, OTHER_CORE, POLICIES, READ, RECEIVE, SEND, TCP,
-    USER_REUSED, flag,
-};
-use cachewise_measure::{Candidate, Delay, Figure, FigureKind, Level, Place, stats};
+use super::*;
+use cachewise_kernels::find;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Nanoseconds that a byte has at 10 Gb/s.
@@ -85,7 +74,7 @@ impl Policy {
 /// Drawn: operation, reader and bystander by policy; and speed.
 pub(super) fn figures() -> Vec<Figure> {
     let panels = ["state", USER_REUSED, READ, OTHER_CORE, "size"];
-    let bars = |title, value| Figure::new(title, FigureKind::Bars, "candidate", value).by(&panels);
+    let bars = |title, value| Figure::bars(title, value).by(&panels);
     vec![
         bars("Whole cost of a call by policy", "cost"),
         bars("Gigabits per second of one core", GBIT),
@@ -201,7 +190,6 @@ impl Drop for Device {
     }
 }
 
-/// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     setting.refuse_placements("the ring and the user's buffer have places of their own")?;
     let (temporal, non_temporal) = kernels(setting)?;
@@ -227,7 +215,6 @@ fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// A kernel's name and entry point.
 type Named = (String, CopyFn);
 
 /// One kernel for each side: the widest here, the period's bcopy and pagecopy with `--classic`, or
@@ -260,19 +247,19 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
             match (find("copy.rep.movsq"), find("copy.gpr64.nt.pf320")) {
                 (Some(temporal), Some(non_temporal)) => (temporal, non_temporal),
                 _ => {
-                    return Err(LabError::Nothing {
-                        why: "the period's bcopy and pagecopy are x86-64 routines".to_owned(),
-                    });
+                    return Err(LabError::Nothing(
+                        "the period's bcopy and pagecopy are x86-64 routines".to_owned(),
+                    ));
                 }
             }
         }
-        None => widest(Operation::Copy, features).ok_or_else(|| LabError::Nothing {
-            why: "this CPU has no non-temporal copy for a policy to choose".to_owned(),
+        None => widest(Operation::Copy, features).ok_or_else(|| {
+            LabError::Nothing("this CPU has no non-temporal copy for a policy to choose".to_owned())
         })?,
     };
     let entry = |kernel: &Kernel| match kernel.function {
         Function::Copy(copy) => Ok((kernel.name.to_owned(), copy)),
-        _ => Err(LabError::Nothing { why: format!("{} copies no bytes", kernel.name) }),
+        _ => Err(LabError::Nothing(format!("{} copies no bytes", kernel.name))),
     };
     Ok((entry(temporal)?, entry(non_temporal)?))
 }
@@ -398,7 +385,7 @@ fn connection(
 ) -> Result<Option<tcp::Connection>, LabError> {
     match tcp::Connection::open(size, tcp::Way::Plain, false) {
         Ok(connection) => Ok(Some(connection)),
-        Err(tcp::Refused::WrongBytes(what)) => Err(LabError::WrongBytes { what }),
+        Err(tcp::Refused::WrongBytes(what)) => Err(LabError::WrongBytes(what)),
         Err(tcp::Refused::Io(error)) => {
             setting.out.note(format!("skipped {TCP}: {error}"))?;
             Ok(None)

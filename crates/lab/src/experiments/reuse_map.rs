@@ -5,15 +5,8 @@
 //! time, at which size, for copy and for zero. The reference is the kernel with ordinary stores, so
 //! that a ratio of 1 is the break-even line; libc stands beside both.
 
-use super::support::{present, temporal_twin, widest};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, Task};
-use crate::routines::{Routine, libc_reference};
-use crate::select;
-use cachewise_kernels::{Kernel, Operation, TABLE, find};
-use cachewise_measure::record::names::{DELAY_BYTES, DELAY_NS};
-use cachewise_measure::{Caches, Delay, Figure, FigureKind, LINE, Level};
+use super::*;
+use cachewise_kernels::find;
 
 /// Label of cells whose delay is traffic.
 const BY_TRAFFIC: &str = "read after traffic";
@@ -64,7 +57,6 @@ struct Point {
     delay: Delay,
 }
 
-/// The experiment.
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     let sides = sides(setting)?;
     let points = points(setting);
@@ -101,14 +93,8 @@ fn one_point(setting: &mut Setting<'_, '_>, side: &Sides, point: Point) -> Resul
     };
     let placed = Cell::placed(point.source, point.destination);
     let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
-    let (operation, size) = (side.operation, point.size);
-    let task = Task { operation, size, cell, plan };
-    let Some(found) = setting.routines(&task, &side.routines)? else { return Ok(()) };
-    for mut row in found.rows() {
-        row.cell = row.cell.with(&[(axis, value)]);
-        setting.out.row(row)?;
-    }
-    Ok(())
+    let task = Task { plan, ..setting.task(side.operation, point.size, cell) };
+    setting.record(&task, &side.routines, &[(axis, value)])
 }
 
 /// Who stands for each side: the widest kernels here, the period's with `--classic`, or those
@@ -146,12 +132,11 @@ fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Sides>, LabError> {
         sides.push(Sides { operation, routines });
     }
     if sides.is_empty() {
-        return Err(LabError::Nothing {
-            why:
-                "the map compares non-temporal stores with ordinary ones, and none of the kernels \
+        return Err(LabError::Nothing(
+            "the map compares non-temporal stores with ordinary ones, and none of the kernels \
                   chosen copies or zeroes by them"
-                    .to_owned(),
-        });
+                .to_owned(),
+        ));
     }
     Ok(sides)
 }

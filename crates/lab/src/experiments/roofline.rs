@@ -4,35 +4,17 @@
 //! figure: reading is two streams of equal bytes compared, which is bound by loads; writing is a
 //! fill. Other experiments use the ceilings to say how near the limit a result is.
 
-use super::{Experiment, Setting, bytes, default_sizes};
-use crate::LabError;
-use crate::bench::{Bench, Cell, Task};
-use crate::routines::{Routine, libc_reference};
-use cachewise_kernels::{Kernel, Operation, TABLE};
-use cachewise_measure::record::names::{BYTES_PER_CYCLE, CEILING_GBPS, CEILING_SHARE};
-use cachewise_measure::{Clock, Level, MeasureError, Plan, Row};
+use super::*;
 use std::collections::BTreeMap;
 
 /// Which kernels set the ceiling of an operation: the straight members of each vector family and
 /// the string instruction.
 fn straight(operation: Operation, bench: &Bench) -> Vec<Routine> {
-    let straight = [
-        "sse2",
-        "avx",
-        "avx2",
-        "avx512",
-        "sse2.nt",
-        "avx.nt",
-        "avx512.nt",
-        "rep.movsb",
-        "rep.stosb",
-        "clzero",
-        "gpr64",
-    ];
+    let straight = "sse2 avx avx2 avx512 sse2.nt avx.nt avx512.nt rep.movsb rep.stosb clzero gpr64";
     let wanted = |kernel: &&Kernel| {
         kernel.operation() == operation
             && kernel.runs_on(bench.features)
-            && straight.contains(&kernel.technique())
+            && straight.split(' ').any(|name| name == kernel.technique())
     };
     std::iter::once(libc_reference(operation))
         .chain(TABLE.iter().filter(wanted).map(Routine::from))
@@ -44,7 +26,6 @@ fn task(operation: Operation, level: Level, bench: &Bench, plan: Plan) -> Task {
     Task { operation, size, cell: Cell::placed(level, level), plan }
 }
 
-/// The best of some rows.
 fn best(rows: &[Row]) -> f64 {
     rows.iter().map(Row::gbps).fold(0.0, f64::max)
 }

@@ -6,16 +6,7 @@
 //! row of calls is timed alone, after temporal stores, after non-temporal ones, and after those and one
 //! read of every line; the three take turns in one round.
 
-use super::support::{at_least_one, field, widest};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{is_copied, run_all};
-use crate::routines::{FILL_BYTE, Routine};
-use cachewise_kernels::{Function, Kernel, Operation};
-use cachewise_measure::record::names::{AFTER, CALL};
-use cachewise_measure::{
-    Arena, CellKey, Figure, FigureKind, MeasureError, PagePolicy, PairedRatio, Place, Row,
-};
+use super::*;
 
 /// Calls in a row.
 const CALLS: usize = 8;
@@ -30,13 +21,8 @@ const OPERATIONS: [Operation; 3] = [Operation::Copy, Operation::Fill, Operation:
 
 pub(super) fn figures() -> Vec<Figure> {
     vec![
-        Figure::new(
-            "Speed of calls in a row, by who wrote before",
-            FigureKind::Curve,
-            CALL,
-            "gbps",
-        )
-        .by(&["size", "state"]),
+        Figure::curve("Speed of calls in a row, by who wrote before", CALL, "gbps")
+            .by(&["size", "state"]),
     ]
 }
 
@@ -167,17 +153,15 @@ fn check(routine: &Routine, place: &Place) -> Result<(), LabError> {
         Function::Fill(_) => FILL_BYTE,
         Function::Zero(_) => 0,
         _ => {
-            let wrong = |what| LabError::WrongBytes { what: format!("{}: {what}", routine.name) };
+            let wrong = |what| LabError::WrongBytes(format!("{}: {what}", routine.name));
             return is_copied(place).map_err(wrong);
         }
     };
     match destination.iter().position(|byte| *byte != expected) {
         None => Ok(()),
-        Some(at) => Err(LabError::WrongBytes {
-            what: format!(
-                "{}: byte {at} of {} is {}, expected {expected}",
-                routine.name, place.n, destination[at]
-            ),
-        }),
+        Some(at) => Err(LabError::WrongBytes(format!(
+            "{}: byte {at} of {} is {}, expected {expected}",
+            routine.name, place.n, destination[at]
+        ))),
     }
 }

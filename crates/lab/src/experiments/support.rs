@@ -1,12 +1,7 @@
 //! What several experiments share: choosing kernels.
 
-use super::Setting;
-use crate::LabError;
-use crate::bench::Outcome;
-use crate::routines::{LIBC, Routine, libc_reference};
-use crate::select;
-use cachewise_kernels::{Features, Kernel, Operation, RegisterClass, TABLE, find};
-use cachewise_measure::record::names::{EQUAL, WITHIN};
+use super::*;
+use cachewise_kernels::find;
 
 /// libc, then the kernels the user names (what this CPU lacks is noted), or else those of the
 /// experiment's own choice that this CPU runs.
@@ -55,7 +50,7 @@ pub(super) fn present(
     let here = runnable(setting, kernels)?;
     if here.is_empty() {
         let why = "this CPU can run none of the kernels chosen".to_owned();
-        return Err(LabError::Nothing { why });
+        return Err(LabError::Nothing(why));
     }
     Ok(here)
 }
@@ -65,16 +60,19 @@ pub(super) fn at_least_one(fields: &[&[Routine]]) -> Result<(), LabError> {
     if fields.iter().any(|field| field.iter().any(|routine| routine.name != LIBC)) {
         return Ok(());
     }
-    Err(LabError::Nothing {
-        why: "this CPU runs none of the kernels chosen, or this experiment has no use for them"
+    Err(LabError::Nothing(
+        "this CPU runs none of the kernels chosen, or this experiment has no use for them"
             .to_owned(),
-    })
+    ))
 }
 
 /// The kernels of these names; where this architecture has none of them, the deployable ones of
 /// the operation.
-pub(super) fn listed(names: &[&str], operation: Operation) -> Vec<&'static Kernel> {
-    let listed: Vec<_> = names.iter().filter_map(|name| find(name)).collect();
+pub(super) fn listed<'n>(
+    names: impl Iterator<Item = &'n str>,
+    operation: Operation,
+) -> Vec<&'static Kernel> {
+    let listed: Vec<_> = names.filter_map(find).collect();
     if !listed.is_empty() {
         return listed;
     }

@@ -80,7 +80,7 @@ fn one_cell(
     for way in ways {
         match Connection::open(size, *way, true) {
             Ok(connection) => ends.push(BothEnds(connection)),
-            Err(Refused::WrongBytes(what)) => return Err(LabError::WrongBytes { what }),
+            Err(Refused::WrongBytes(what)) => return Err(LabError::WrongBytes(what)),
             Err(Refused::Io(error)) => {
                 let (name, size) = (way.name(), bytes(size));
                 setting.out.note(format!("skipped {name} at {size}: {error}"))?;

@@ -4,18 +4,14 @@
 //! line somewhere else. Each loop takes turns with its own twin. Loops are of `movq` (seed 000) and
 //! `movdqa` (seed 002), with temporal and with non-temporal stores, a line of 64 bytes a round.
 
-#[cfg(not(target_arch = "x86_64"))]
-use super::{Experiment, Setting};
-#[cfg(not(target_arch = "x86_64"))]
-use crate::LabError;
-use cachewise_measure::{Figure, FigureKind};
+use super::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Time over the same loop without the change";
-    vec![Figure::new(title, FigureKind::Bars, "candidate", "ratio").by(&["destination"])]
+    vec![Figure::bars(title, "ratio").by(&["destination"])]
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -23,10 +19,8 @@ pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    Err(LabError::Nothing {
-        why: format!(
-            "{}: its loops are the documents' own, which exist on x86 only",
-            experiment.name
-        ),
-    })
+    Err(LabError::Nothing(format!(
+        "{}: its loops are the documents' own, which exist on x86 only",
+        experiment.name
+    )))
 }

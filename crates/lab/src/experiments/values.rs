@@ -9,21 +9,13 @@
 //! sample passes over its buffers many times, so that "over others" is two values in turn, and its
 //! time the mean of the two.
 
-use super::support::{at_least_one, field, is_plain, widest_class};
-use super::{Experiment, Setting, bytes, default_sizes};
-use crate::LabError;
-use crate::bench::{Call, Task, each, is_copied};
-use crate::routines::{FILL_BYTE, Routine};
-use cachewise_kernels::{Function, Kernel, Operation, find};
-use cachewise_measure::record::names::{OVER_OTHERS, VALUE, VALUES, flag};
-use cachewise_measure::{Contents, Figure, FigureKind, Level, Place};
+use super::*;
+use cachewise_kernels::find;
 use std::cell::Cell;
 use std::rc::Rc;
 
 pub(super) fn figures() -> Vec<Figure> {
-    let bars = |title| {
-        Figure::new(title, FigureKind::Bars, "candidate", "gbps").by(&["destination", "state"])
-    };
+    let bars = |title| Figure::bars(title, "gbps").by(&["destination", "state"]);
     vec![
         bars("Copies by what is copied").of("copying"),
         bars("Fills by what is stored over what").of("storing"),
@@ -104,12 +96,8 @@ fn copied(
             write_value(value, quarter);
         }
     };
-    let task = Task {
-        operation: Operation::Copy,
-        size: VALUES.len() * size,
-        cell: crate::bench::Cell::placed(source, destination),
-        plan: setting.plan(false),
-    };
+    let cell = crate::bench::Cell::placed(source, destination);
+    let task = setting.task(Operation::Copy, VALUES.len() * size, cell);
     let stop = || setting.out.stopped();
     let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
     let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
@@ -191,8 +179,7 @@ fn stored(
         contents: Some(Contents::Kept),
         ..crate::bench::Cell::placed(level, level)
     };
-    let (operation, plan) = (Operation::Fill, setting.plan(false));
-    let task = Task { operation, size: 4 * size, cell, plan };
+    let task = setting.task(Operation::Fill, 4 * size, cell);
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
         setting.out.note(format!(

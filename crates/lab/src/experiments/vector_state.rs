@@ -8,29 +8,18 @@
 //! like). Then copy, zero and compare by each register class, bare and between save and restore, take
 //! turns with the integer kernels.
 
-#[cfg(not(target_arch = "x86_64"))]
-use super::{Experiment, Setting};
-#[cfg(not(target_arch = "x86_64"))]
-use crate::LabError;
-use cachewise_measure::record::names::{COMPONENTS, NET_NS};
-use cachewise_measure::{Figure, FigureKind};
+use super::*;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub(super) fn figures() -> Vec<Figure> {
     vec![
-        Figure::new(
-            "Saving and restoring registers, by component",
-            FigureKind::Bars,
-            "candidate",
-            NET_NS,
-        )
-        .by(&[COMPONENTS, "state"])
-        .of("registers"),
-        Figure::new(
+        Figure::bars("Saving and restoring registers, by component", NET_NS)
+            .by(&[COMPONENTS, "state"])
+            .of("registers"),
+        Figure::curve(
             "Time over the faster integer kernel's, save and restore included",
-            FigureKind::Curve,
             "size",
             "ratio",
         )
@@ -43,11 +32,9 @@ pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    Err(LabError::Nothing {
-        why: format!(
-            "{}: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
+    Err(LabError::Nothing(format!(
+        "{}: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
              kernel has to measure instead",
-            experiment.name
-        ),
-    })
+        experiment.name
+    )))
 }

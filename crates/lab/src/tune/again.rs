@@ -224,9 +224,9 @@ pub fn facts(header: &Header) -> Facts {
 pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result<Tuning, LabError> {
     let (evidence, today) = Evidence::of_rows(rows);
     if evidence.of(Purpose::Race).next().is_none() {
-        return Err(LabError::Nothing {
-            why: "the record has no rows of a tuning (experiment `tune`)".to_owned(),
-        });
+        return Err(LabError::Nothing(
+            "the record has no rows of a tuning (experiment `tune`)".to_owned(),
+        ));
     }
     let mut fields = Vec::new();
     for operation in OPERATIONS {

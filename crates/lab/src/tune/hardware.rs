@@ -184,7 +184,7 @@ impl<'h> Hardware<'h> {
             };
             if !done {
                 let why = format!("the library refuses what is to be measured ({arm:?})");
-                return Err(LabError::Nothing { why });
+                return Err(LabError::Nothing(why));
             }
             self.table = wanted;
         }
@@ -421,8 +421,8 @@ impl super::seam::Machine for Hardware<'_> {
         let profile = Profile { decisions, parallel, ..nothing_decided() };
         self.followed = profile.to_text().into_bytes();
         self.table = Table::Unknown;
-        cachewise::install(&self.followed).map_err(|error| LabError::Nothing {
-            why: format!("the library refuses these decisions: {error}"),
+        cachewise::install(&self.followed).map_err(|error| {
+            LabError::Nothing(format!("the library refuses these decisions: {error}"))
         })?;
         self.table = Table::Followed;
         Ok(())

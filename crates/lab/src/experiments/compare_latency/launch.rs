@@ -58,11 +58,11 @@ pub fn in_process_of_its_own(
     order: &Order,
     stop: &dyn Fn() -> bool,
 ) -> Result<Outcome, LabError> {
-    let failed = |error: std::io::Error| LabError::Child { what: format!("single calls: {error}") };
+    let failed = |error: std::io::Error| LabError::Child(format!("single calls: {error}"));
     let mut helper = Helper::start(program, None).map_err(failed)?;
     match helper.ask_until(&Request::Calls(order.clone()), stop) {
         Ok(Some(Answer::Calls(outcome))) => Ok(outcome),
-        Ok(Some(other)) => Err(LabError::Child { what: format!("single calls: found {other:?}") }),
+        Ok(Some(other)) => Err(LabError::Child(format!("single calls: found {other:?}"))),
         Ok(None) => Err(LabError::Interrupted),
         Err(error) => Err(failed(error)),
     }
@@ -141,12 +141,10 @@ pub fn check(routine: &Routine, set: &PageSet, trace: &[Comparison]) -> Result<(
         // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
         let found = unsafe { compare(set.page(candidate), set.page(node), PAGE_SIZE) };
         if found.signum() != i32::from(sign) {
-            return Err(LabError::WrongBytes {
-                what: format!(
-                    "{}: pages {candidate} and {node} compare as {found}, expected the sign {sign}",
-                    routine.name
-                ),
-            });
+            return Err(LabError::WrongBytes(format!(
+                "{}: pages {candidate} and {node} compare as {found}, expected the sign {sign}",
+                routine.name
+            )));
         }
     }
     Ok(())

@@ -88,12 +88,10 @@ impl PageSet {
         }
         if pages < LEAST {
             let roots: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
-            return Err(LabError::Nothing {
-                why: format!(
-                    "found {pages} pages of readable files under {}, accepted {LEAST} or more",
-                    roots.join(", ")
-                ),
-            });
+            return Err(LabError::Nothing(format!(
+                "found {pages} pages of readable files under {}, accepted {LEAST} or more",
+                roots.join(", ")
+            )));
         }
         let set = PageSet { arena, pages, files: read };
         for copy in pages..(pages + pages / 2).min(wanted) {

@@ -107,8 +107,8 @@ pub(super) struct Pools {
 
 pub(super) fn refused(error: PoolError) -> LabError {
     match error {
-        PoolError::NotZero { .. } => LabError::WrongBytes { what: format!("pool: {error}") },
-        error => LabError::Pool { what: error.to_string() },
+        PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
+        error => LabError::Pool(error.to_string()),
     }
 }
 
@@ -235,7 +235,7 @@ impl Held<'_> {
 }
 
 pub(super) fn out_of_memory(what: &str) -> LabError {
-    LabError::Pool { what: format!("{what} beside it: {}", std::io::Error::last_os_error()) }
+    LabError::Pool(format!("{what} beside it: {}", std::io::Error::last_os_error()))
 }
 
 /// Room for a huge page's alignment, and for calloc's header.
@@ -314,8 +314,7 @@ fn take<'p>(
             Held::Allocation { start, first }
         }
         Arm::HotZero | Arm::Prezeroed | Arm::PrezeroedBase | Arm::Draining => {
-            let pool =
-                arm.pool(pools).ok_or(LabError::Pool { what: "none for this arm".to_owned() })?;
+            let pool = arm.pool(pools).ok_or(LabError::Pool("none for this arm".to_owned()))?;
             for _ in 0..pages {
                 let page = pool.zalloc_raw(0).map_err(refused)?;
                 touch(page.as_ptr());
@@ -407,7 +406,7 @@ pub(super) fn sample(
             .collect();
         let ended = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| {
-                Err(LabError::Child { what: "a thread of page-fault panicked".to_owned() })
+                Err(LabError::Child("a thread of page-fault panicked".to_owned()))
             })
         });
         ended.collect()
@@ -492,7 +491,7 @@ pub(super) fn check(arm: Arm, pools: &Pools, pages: usize) -> Result<u64, LabErr
         let bytes = unsafe { std::slice::from_raw_parts_mut(held.page(index), PAGE_SIZE) };
         if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
             let what = format!("{}: byte {at} of page {index} is {}, not 0", arm.name(), bytes[at]);
-            return Err(LabError::WrongBytes { what });
+            return Err(LabError::WrongBytes(what));
         }
         // For whoever gets the page next.
         bytes.fill(0xA5);

@@ -36,7 +36,7 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
         }
         found.push(
             timed(setting, scrubbing, rounds, per_round)
-                .map_err(|error| LabError::Pool { what: error.to_string() })?,
+                .map_err(|error| LabError::Pool(error.to_string()))?,
         );
     }
     let reference = found[0].by_round.clone();

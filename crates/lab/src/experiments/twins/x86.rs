@@ -1,11 +1,7 @@
 //! The loops of `twins`, for x86-64, and their measuring.
 
-use crate::LabError;
-use crate::bench::{Call, Cell, Task, each, is_copied};
-use crate::experiments::{Experiment, Setting, bytes};
-use cachewise_kernels::{CACHE_LINE, Operation};
-use cachewise_measure::record::names::TWINS;
-use cachewise_measure::{Level, Place};
+use crate::experiments::*;
+use cachewise_kernels::CACHE_LINE;
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;
 

@@ -1,14 +1,8 @@
 //! The measuring part of `vector-state`, for x86-64.
 
-use crate::LabError;
-use crate::bench::{Call, Cell, Task, each, is_copied, is_zeroed};
-use crate::experiments::support::{at_least_one, field, is_plain};
-use crate::experiments::{Experiment, Setting, bytes};
-use crate::routines::Routine;
+use crate::experiments::*;
 use crate::xstate::{self, AVX, AVX512, Area, SSE, Save, Support, X87};
-use cachewise_kernels::{Function, Kernel, Operation, RegisterClass, find};
-use cachewise_measure::record::names::{COMPONENTS, HELD, NET_NS};
-use cachewise_measure::{Contents, Place, stats};
+use cachewise_kernels::find;
 use std::cell::Cell as Shared;
 use std::rc::Rc;
 
@@ -35,9 +29,9 @@ pub(in super::super) fn run(
     setting: &mut Setting<'_, '_>,
 ) -> Result<(), LabError> {
     let Some(support) = Support::detect() else {
-        return Err(LabError::Nothing {
-            why: "this CPU has no XSAVE, or the operating system does not enable it".to_owned(),
-        });
+        return Err(LabError::Nothing(
+            "this CPU has no XSAVE, or the operating system does not enable it".to_owned(),
+        ));
     };
     setting.refuse_placements("one pair of buffers is used over and over")?;
     for save in Save::ALL.into_iter().filter(|save| !support.has(*save)) {
@@ -128,8 +122,7 @@ fn save_restore(
     let label = format!("registers {}", state.name());
     // The operands are not used.
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(label) };
-    let (operation, plan) = (Operation::Zero, setting.plan(false));
-    let task = Task { operation, size: 64, cell, plan };
+    let task = setting.task(Operation::Zero, 64, cell);
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     let alone = found.result.candidates.get(instructions.len());
     for (index, save) in instructions.iter().enumerate() {
@@ -246,8 +239,7 @@ fn beside(
         }
     }
     let mut candidates = each(&mut calls);
-    let (cell, plan) = (Cell::reused("break-even"), setting.plan(false));
-    let task = Task { operation, size, cell, plan };
+    let task = setting.task(operation, size, Cell::reused("break-even"));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     let time = |index: usize| stats::median(&found.result.candidates[index].operation_ns);
     let reference = (0..integers.len()).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(0);

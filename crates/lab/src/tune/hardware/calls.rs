@@ -101,8 +101,11 @@ pub(super) fn check(
     differences: &[usize],
     who: &str,
 ) -> Result<(), LabError> {
-    let wrong = |call: usize, what: String| LabError::WrongBytes {
-        what: format!("{who}, {} of {} bytes, call {call}: {what}", operands.operation, operands.n),
+    let wrong = |call: usize, what: String| {
+        LabError::WrongBytes(format!(
+            "{who}, {} of {} bytes, call {call}: {what}",
+            operands.operation, operands.n
+        ))
     };
     let bytes = |start: *const u8| {
         // SAFETY: n bytes of the arena; nobody writes them while the slice is there.
