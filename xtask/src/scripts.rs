@@ -28,16 +28,8 @@ pub const SKIPPED: i32 = 77;
 const COMMON: &str = include_str!("../programs/common.sh");
 
 /// What a preloaded library is told by, which is nobody's business but ours.
-const OURS: [&str; 8] = [
-    "PYTHON",
-    "GLIBC_TUNABLES",
-    "LD_PRELOAD",
-    "CACHEWISE_STATS",
-    "CACHEWISE_LEARN",
-    "CACHEWISE_PROGRAM",
-    "CACHEWISE_POOL",
-    "PERCENT",
-];
+const OURS: &str = "PYTHON GLIBC_TUNABLES LD_PRELOAD CACHEWISE_STATS CACHEWISE_LEARN \
+    CACHEWISE_PROGRAM CACHEWISE_POOL PERCENT";
 
 /// The Python that scripts are told of, if any.
 static PYTHON: OnceLock<PathBuf> = OnceLock::new();
@@ -60,7 +52,7 @@ pub fn lay_out(directory: &Path, script: &str) -> Result<()> {
 pub fn command(program: &Path, prepared: &Path, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).stdin(Stdio::null());
-    for name in OURS {
+    for name in OURS.split(' ') {
         command.env_remove(name);
     }
     command.env("LC_ALL", "C").env("TZ", "UTC").env("CACHEWISE_QUIET", "1");

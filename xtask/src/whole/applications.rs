@@ -7,7 +7,7 @@
 //! long its own work took writes it to `$SECONDS_FILE`. Python's packages come from pip, into an
 //! environment of this chore's own under Cargo's target directory, made once.
 
-use super::script::{Prepared, Script, Setting};
+use super::script::{Script, Setting};
 use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, saying, times_json};
 use crate::interrupt::Interrupt;
 use crate::scripts;
@@ -168,9 +168,8 @@ fn one(
 ) -> Result<Outcome> {
     let (name, begun) = (turn.name, Instant::now());
     let (script, first) = match Script::prepare(turn, text, argument, RUNS)? {
-        Prepared::Ready(script, first) => (script, first),
-        Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
-        Prepared::Stopped => return Ok(Outcome::Stopped),
+        Ok(ready) => ready,
+        Err(outcome) => return Ok(outcome),
     };
     let mut wrong = None;
     let mut ran = |candidate: &Candidate| -> Result<_> {

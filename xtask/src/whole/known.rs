@@ -127,24 +127,13 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     let scratch = tempfile::Builder::new().prefix("cachewise-known").tempdir()?;
     let library = super::library(&args.common, "cachewise-preload", scratch.path())?;
     let place = Place { file: compile(scratch.path())?, library, args };
-    let mut table = Table::new(
+    let mut table = Table::of(
         "",
-        &[
-            "program",
-            "verdict",
-            "decision",
-            "size",
-            ">calls",
-            ">tried",
-            ">temporal, ms",
-            ">non-temporal, ms",
-            ">non-temporal over temporal, whole runs",
-            ">learned over the better way",
-            ">rounds",
-            ">runs that learned",
-        ],
+        "program | verdict | decision | size | >calls | >tried | >temporal, ms | >non-temporal, \
+         ms | >non-temporal over temporal, whole runs | >learned over the better way | >rounds \
+         | >runs that learned",
     );
-    table.remarks.push("ms: from call to call; ratios of time, below 1 is faster".to_owned());
+    table.remark("ms: from call to call; ratios of time, below 1 is faster");
     let mut one = |turn: &Turn<'_>, ends_as: &&str| place.one(turn, ends_as);
     campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
 }

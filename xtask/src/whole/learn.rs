@@ -6,7 +6,7 @@
 //! is left that more of them could decide, or a third of the program's share of the time is spent.
 //! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
 
-use super::script::{Prepared, Script};
+use super::script::Script;
 use super::{Common, Outcome, Turn, campaign, chosen};
 use crate::interrupt::Interrupt;
 use crate::scripts::open_to_all;
@@ -81,25 +81,14 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
     let scratch = tempfile::Builder::new().prefix("cachewise-learn").tempdir()?;
     open_to_all(scratch.path())?;
     let tools = Tools::new(args, scratch.path())?;
-    let mut table = Table::new(
+    let mut table = Table::of(
         "",
-        &[
-            "program",
-            "verdict",
-            ">sites",
-            ">decided",
-            ">speed, profile only",
-            ">speed, learned",
-            ">CPU, learned",
-            ">runs that learned",
-            ">rounds",
-            ">input, %",
-        ],
+        "program | verdict | >sites | >decided | >speed, profile only | >speed, learned | >CPU, \
+         learned | >runs that learned | >rounds | >input, %",
     );
-    table.remarks.push(
-        "speed: libc's time over the program's own, in turns, with its 95 % interval; above 1 is faster. \
-         CPU: the CPU time of all its processes over that with libc"
-            .to_owned(),
+    table.remark(
+        "speed: libc's time over the program's own, in turns, with its 95 % interval; above 1 is \
+         faster. CPU: the CPU time of all its processes over that with libc",
     );
     let mut one = |turn: &Turn<'_>, text: &&str| tools.one(turn, text, args);
     campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
@@ -179,9 +168,8 @@ impl Tools {
     fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Outcome> {
         let (name, begun) = (turn.name, Instant::now());
         let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
-            Prepared::Ready(script, first) => (script, first),
-            Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
-            Prepared::Stopped => return Ok(Outcome::Stopped),
+            Ok(ready) => ready,
+            Err(outcome) => return Ok(outcome),
         };
         let learning = turn.share.mul_f64(LEARNING);
         let (learning_began, mut runs) = (Instant::now(), 0);

@@ -6,7 +6,7 @@
 //! and prints what must be the same each time. Everything the script starts runs under the library.
 
 use super::counts::Counts;
-use super::script::{Prepared, Script, Setting};
+use super::script::{Script, Setting};
 use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, saying, times_json};
 use crate::interrupt::Interrupt;
 use anyhow::{Context as _, Result};
@@ -77,24 +77,15 @@ pub fn run(args: &Programs) -> Result<()> {
         all.extend(profile.iter().map(|path| ("CACHEWISE_PROFILE", path.as_os_str())));
         all
     };
-    let mut table = Table::new(
+    let mut table = Table::of(
         "",
-        &[
-            "program",
-            "verdict",
-            ">speed with the library",
-            ">control",
-            ">rounds",
-            ">without, s",
-            ">CPU",
-            ">input, %",
-        ],
+        "program | verdict | >speed with the library | >control | >rounds | >without, s | >CPU \
+         | >input, %",
     );
-    table.remarks.push(
-        "speed: time without the library over time with it, of the same round: above 1 the library is \
-         faster; control: the same of two runs without; CPU: CPU time with it over that without; 95 % \
-         intervals"
-            .to_owned(),
+    table.remark(
+        "speed: time without the library over time with it, of the same round: above 1 the library \
+         is faster; control: the same of two runs without; CPU: CPU time with it over that \
+         without; 95 % intervals",
     );
     let mut one = |turn: &Turn<'_>, script: &String| {
         one(turn, script, &settings(), args.common.rounds as usize)
@@ -120,9 +111,8 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
 fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: usize) -> Result<Outcome> {
     let (name, begun) = (turn.name, Instant::now());
     let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
-        Prepared::Ready(script, first) => (script, first),
-        Prepared::Skipped(why) => return Ok(Outcome::Skipped(why)),
-        Prepared::Stopped => return Ok(Outcome::Stopped),
+        Ok(ready) => ready,
+        Err(outcome) => return Ok(outcome),
     };
     let expected = first.output;
     let wrong = RefCell::new(None);

@@ -1,6 +1,6 @@
 //! A program's script: prepared once, with as much of its input as there is time for, and run.
 
-use super::Turn;
+use super::{Outcome, Turn};
 use crate::scripts::{self, SKIPPED, open_to_all, with_input};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::whole::{Ended, Run, run};
@@ -27,15 +27,8 @@ pub struct Script<'a> {
     pub percent: u32,
 }
 
-/// What `prepare` and the first run came to.
-pub enum Prepared<'a> {
-    /// The script, and a run of it.
-    Ready(Script<'a>, Run),
-    /// What it needs is not here.
-    Skipped(String),
-    /// Somebody wants to stop.
-    Stopped,
-}
+/// The script and a run of it, or what becomes of the program without.
+pub type Prepared<'a> = std::result::Result<(Script<'a>, Run), Outcome>;
 
 impl<'a> Script<'a> {
     /// Prepares a script and runs it once without anything. Where the share of the time has no room
@@ -57,22 +50,22 @@ impl<'a> Script<'a> {
         loop {
             scripts::lay_out(script.prepared, text)?;
             let ended = script.step("prepare", script.prepared, &[])?;
-            let Some(prepared) = ended else { return Ok(Prepared::Stopped) };
+            let Some(prepared) = ended else { return Ok(Err(Outcome::Stopped)) };
             match prepared.status.code() {
                 Some(0) => {}
                 Some(SKIPPED) => {
                     let why = String::from_utf8_lossy(&prepared.output).trim().to_owned();
-                    return Ok(Prepared::Skipped(why));
+                    return Ok(Err(Outcome::Skipped(why)));
                 }
                 _ => bail!("prepare: {}: {}", prepared.status, prepared.told),
             }
             let first = script.run(&[]).context("without the library")?;
-            let Some((whole, first)) = first else { return Ok(Prepared::Stopped) };
+            let Some((whole, first)) = first else { return Ok(Err(Outcome::Stopped)) };
             let percent = scripts::percent(turn.share, runs, whole);
             if script.percent < 100 || percent == 100 {
                 // Far longer: the machine may be suspended meanwhile.
                 script.limit = Duration::from_secs_f64(180.0 + 10.0 * whole.min(3600.0));
-                return Ok(Prepared::Ready(script, first));
+                return Ok(Ok((script, first)));
             }
             fs::remove_dir_all(script.prepared)?;
             script.percent = percent;
