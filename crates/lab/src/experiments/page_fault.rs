@@ -135,8 +135,8 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     }
     if let (Some(least), Some(limit)) = (shortened.iter().min(), limit) {
         setting.out.note(format!(
-            "{} of {} cells were sampled in fewer rounds than {rounds} (at least {least}), to end in \
-             {} s: intervals say what that costs, --rounds {rounds} takes the time",
+            "{} of {} cells were sampled in fewer rounds than {rounds} (at least {least}), so that \
+             they take {} s together: intervals say what that costs, --rounds {rounds} takes the time",
             shortened.len(),
             cells.len(),
             limit.as_secs()
