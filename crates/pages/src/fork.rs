@@ -258,7 +258,8 @@ impl Drop for TurnGuard<'_> {
     }
 }
 
-#[cfg(test)]
+// Miri has no fork.
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 
