@@ -62,10 +62,8 @@ fn kind(model: &str, condition: &str) -> Kind {
 
 /// The machine's own description, from its CPU's tuning.
 fn header(model: &str) -> Header {
-    let name = format!("../../record/2026-11-22-tune-quick-{model}-guest.jsonl.gz");
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let mut text = String::new();
-    let file = std::fs::File::open(&packed).expect("a record");
+    let file = std::fs::File::open(crate::newest_tuning(model)).expect("a record");
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("gzip");
     record::read_text(model, &text).expect("a record").header
 }

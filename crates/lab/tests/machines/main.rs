@@ -21,6 +21,7 @@ use cachewise_measure::{Row, stats};
 use check::{Outcome, check};
 use simulated::Kind;
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use table::Table;
 
 /// The tables: one file and one line per CPU.
@@ -34,6 +35,15 @@ fn zen3() -> Table {
 
 fn zen5() -> Table {
     table::read(include_str!("../../../../record/2026-11-22-costs-zen5-guest.csv"))
+}
+
+/// The newest record of `tune --quick` on a machine; names begin with the date.
+fn newest_tuning(cpu: &str) -> PathBuf {
+    let records = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../record"));
+    let all =
+        std::fs::read_dir(records).expect("records").map(|entry| entry.expect("a name").path());
+    let wanted = format!("-tune-quick-{cpu}-guest.jsonl.gz");
+    all.filter(|path| path.to_string_lossy().ends_with(&wanted)).max().expect("a tuning")
 }
 
 /// A quiet machine of that table.

@@ -44,7 +44,7 @@ fn machine(cpu: &str) -> Kind {
 /// Who was measured, and which entries and threads paid, from the CPU's own tuning; the kernels
 /// from its table, in which every destination's state was restored.
 fn make(cpu: &str) -> Profile {
-    let tuning = at(&format!("record/2026-11-22-tune-quick-{cpu}-guest.jsonl.gz"));
+    let tuning = crate::newest_tuning(cpu);
     let mut text = String::new();
     let packed = std::fs::File::open(&tuning).expect("a record");
     flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
