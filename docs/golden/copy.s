@@ -93,8 +93,9 @@ avx512vl.masked:
     lea rcx, [rdx-1h]
     cmp rcx, 3Eh
     ja elsewhere
-    and edi, 0FFFh
-    cmp edi, 0FE0h
+    mov r9d, edi
+    and r9d, 0FFFh
+    cmp r9d, 0FE0h
     ja 1
     mov ecx, 0FFFFFFFFh
     xor r8d, r8d
@@ -104,11 +105,10 @@ avx512vl.masked:
     cmovb edx, r8d
     vmovdqu8 ymm20{k1}{z}, [rsi]
     vmovdqu8 ymm21{k1}{z}, [rsi+rdx]
-    vmovdqu8 [rax]{k1}, ymm20
-    vmovdqu8 [rax+rdx]{k1}, ymm21
+    vmovdqu8 [rdi]{k1}, ymm20
+    vmovdqu8 [rdi+rdx]{k1}, ymm21
     ret
 1:
-    mov rdi, rax
     cmp edx, 10h
     jb 3
     cmp edx, 20h

@@ -81,8 +81,9 @@ avx512vl.masked:
     mov rax, rdi
     cmp rdx, 40h
     jae elsewhere
-    and edi, 0FFFh
-    cmp edi, 0FE0h
+    mov r9d, edi
+    and r9d, 0FFFh
+    cmp r9d, 0FE0h
     ja elsewhere
     vpbroadcastb ymm20, esi
     mov ecx, 0FFFFFFFFh
@@ -91,8 +92,8 @@ avx512vl.masked:
     sub edx, 20h
     kmovd k1, ecx
     cmovb edx, r8d
-    vmovdqu8 [rax]{k1}, ymm20
-    vmovdqu8 [rax+rdx]{k1}, ymm20
+    vmovdqu8 [rdi]{k1}, ymm20
+    vmovdqu8 [rdi+rdx]{k1}, ymm20
     ret
 avx2:
     mov rax, rdi

@@ -76,8 +76,9 @@ avx512vl.masked:
     mov rax, rdi
     cmp rsi, 40h
     jae elsewhere
-    and edi, 0FFFh
-    cmp edi, 0FE0h
+    mov r9d, edi
+    and r9d, 0FFFh
+    cmp r9d, 0FE0h
     ja elsewhere
     vpxord xmm20, xmm20, xmm20
     mov ecx, 0FFFFFFFFh
@@ -86,8 +87,8 @@ avx512vl.masked:
     sub esi, 20h
     kmovd k1, ecx
     cmovb esi, r8d
-    vmovdqu8 [rax]{k1}, ymm20
-    vmovdqu8 [rax+rsi]{k1}, ymm20
+    vmovdqu8 [rdi]{k1}, ymm20
+    vmovdqu8 [rdi+rsi]{k1}, ymm20
     ret
 avx2:
     mov rax, rdi

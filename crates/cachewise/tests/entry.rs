@@ -388,6 +388,9 @@ mod written_out {
             for n in 0..LONGEST {
                 super::leaves_nothing(&calls, entry.name, n);
             }
+            for n in 0..=128 {
+                super::returns_what_it_is_given(&calls, entry.name, n);
+            }
             // As under Valgrind: nothing is read behind the buffers.
             PAGE.store(u32::MAX - 1, Relaxed);
             buffers.everything(64);
@@ -456,6 +459,46 @@ fn leaves_nothing(calls: &Calls, name: &str, n: usize) {
         if Features::detect().contains(Features::AVX2) {
             assert_eq!(uppers(function, to, second, third), [0; 2], "{what} {name}, {n} bytes");
         }
+    }
+}
+
+/// Behind its first instruction an entry makes no use of what it returns: whoever wants another value
+/// returned, as `mempcpy` does, enters there with it.
+#[cfg(target_arch = "x86_64")]
+fn returns_what_it_is_given(calls: &Calls, name: &str, n: usize) {
+    let from: Vec<u8> = (0..n).map(|at| at as u8 | 1).collect();
+    for (what, function, second, third, byte) in [
+        ("copy", calls.copy as *const u8, from.as_ptr() as usize, n, None),
+        ("move", calls.r#move as *const u8, from.as_ptr() as usize, n, None),
+        ("fill", calls.fill as *const u8, 5, n, Some(5)),
+        ("zero", calls.zero as *const u8, n, 0, Some(0)),
+    ] {
+        // Room for what would go to another place.
+        let mut all = vec![9u8; 3 * n + 64];
+        let returned: usize;
+        // SAFETY: the function's own arguments, and as in `leaves_nothing`; its first instruction is three
+        // bytes long and only makes rax of rdi.
+        unsafe {
+            std::arch::asm!(
+                "mov r12, rsp",
+                "sub rsp, 256",
+                "and rsp, -64",
+                "call r11",
+                "mov rsp, r12",
+                in("r11") function.wrapping_add(3),
+                inlateout("rax") all.as_ptr().addr() + n => returned,
+                in("rdi") all.as_mut_ptr(),
+                in("rsi") second,
+                in("rdx") third,
+                out("r12") _,
+                clobber_abi("C"),
+            );
+        }
+        assert_eq!(returned, all.as_ptr().addr() + n, "{what} {name}, {n} bytes");
+        let (stored, rest) = all.split_at(n);
+        let right = byte.map_or(from.clone(), |byte| vec![byte; n]);
+        assert_eq!(stored, right, "{what} {name}, {n} bytes");
+        assert!(rest.iter().all(|byte| *byte == 9), "{what} {name}, {n} bytes: behind them");
     }
 }
 

@@ -99,14 +99,14 @@ macro_rules! entry_group {
 /// So no vector reaches further than 32 bytes, which one mask of 64 would, into lines that may
 /// not be in cache and pages that may not be there.
 ///
-/// `unless_at_the_end` of the destination's page asks first, and goes to the classes at label 21, rdi
-/// lost. What is masked off faults nowhere, but where its page is absent the CPU takes a fifth of a
-/// microsecond and more to find that out: each time before memory that was never written.
+/// `unless_at_the_end` of the destination's page asks first, and goes to the classes at label 21. What
+/// is masked off faults nowhere, but where its page is absent the CPU takes a fifth of a microsecond
+/// and more to find that out: each time before memory that was never written.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_mask {
     (unless_at_the_end) => {
-        concat!("and edi, 4095\n", "cmp edi, 4096 - 32\n", "ja 21f\n")
+        concat!("mov r9d, edi\n", "and r9d, 4095\n", "cmp r9d, 4096 - 32\n", "ja 21f\n")
     };
     ($half:literal) => {
         concat!(
