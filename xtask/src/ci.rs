@@ -198,7 +198,8 @@ fn cargo(arguments: &[&str]) -> Result<Ended> {
 
 /// All tests; what one of them left out for want of something is known by a word in its output.
 fn test() -> Result<Ended> {
-    let mut command = command::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+    let mut command =
+        command::cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().context("a pipe")?;
     let mut left_out = Vec::new();

@@ -82,7 +82,10 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     assert!(verdicts[0].starts_with("A prezeroed page is taken"), "{verdicts:?}");
     assert!(verdicts.iter().any(|text| text.contains("p99.9")), "{verdicts:?}");
     assert!(verdicts.iter().any(|text| text.contains("zeroes nothing")), "{verdicts:?}");
-    assert!(verdicts.iter().any(|text| text.contains("Scrubbing with temporal stores")), "{verdicts:?}");
+    assert!(
+        verdicts.iter().any(|text| text.contains("Scrubbing with temporal stores")),
+        "{verdicts:?}"
+    );
 
     let refused = |options: &Options| run(&mut Bench::new(7, None).expect("a bench"), options);
     let error = refused(&Options { kernels: Some("zero.*".into()), ..Options::default() });

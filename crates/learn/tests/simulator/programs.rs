@@ -192,7 +192,7 @@ pub fn two_sites() -> Program<'static> {
 }
 
 /// Threads in a loop over many sites, each with cached buffers of its own that are read at once:
-/// around the cache costs nearly three times as much.
+/// non-temporal stores cost nearly three times as much.
 pub fn many(threads: usize, sites: usize) -> Program<'static> {
     let round = Box::new(move |thread: usize, _: usize, _: &mut Rng| {
         let buffer = |site: usize| (thread * sites + site) * 2;

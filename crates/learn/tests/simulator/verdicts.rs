@@ -193,7 +193,7 @@ fn a_program_that_changes_is_noticed() {
     }
 }
 
-/// Blocks of eight calls say that around the cache is cheaper; where one way goes on it is not.
+/// Blocks of eight calls say that non-temporal stores are cheaper; where one way goes on it is not.
 #[test]
 fn a_cache_that_settles_late_is_waited_for() {
     let program = programs::settles_late();
