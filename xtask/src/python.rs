@@ -126,7 +126,7 @@ fn types(python: &Path) -> Result<()> {
     println!("python: types");
     let mypy = |module: &str| -> Result<Command> {
         let mut command = on_path(python)?;
-        command.env("MYPY_CACHE_DIR", python.with_file_name("mypy"));
+        command.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
         command.current_dir(root().join("python")).args(["-P", "-m", module]);
         Ok(command)
     };
