@@ -131,7 +131,8 @@ fn types(python: &Path) -> Result<()> {
         Ok(command)
     };
     command::run(&mut mypy("mypy")?)?;
-    command::run(mypy("mypy.stubtest")?.arg("cachewise._core"))
+    let stub = ["--mypy-config-file", "pyproject.toml", "cachewise._core"];
+    command::run(mypy("mypy.stubtest")?.args(stub))
 }
 
 fn numpys_tests(python: &Path, environment: &Environment) -> Result<()> {
