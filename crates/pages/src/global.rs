@@ -34,7 +34,7 @@ const BUILT: u8 = 2;
 ///
 /// The pool is made at the first large request. What it allocates itself on the way goes to the
 /// other allocator, as does what other threads ask for in the meantime. If it cannot be made, all
-/// requests go there. It has no per-thread caches: a thread's cache would need thread-local storage
+/// requests go there, and so does one that would have to wait for another thread's. It has no per-thread caches: a thread's cache would need thread-local storage
 /// with a destructor, which an allocator must not have.
 #[derive(Debug)]
 pub struct PoolAlloc<A = System> {

@@ -42,7 +42,12 @@ pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String>
     let (sound, withheld) = sound(rows);
     let Some(mut said) = own(experiment, &sound, decisions) else { return withheld };
     if said.is_empty() {
-        said.push(format!("{experiment}: cannot tell, nothing was measured that can be relied on"));
+        let left = if sound.is_empty() {
+            "nothing was measured that can be relied on"
+        } else {
+            "what was measured does not suffice for a verdict"
+        };
+        said.push(format!("{experiment}: cannot tell, {left}"));
     }
     said.extend(withheld);
     said
@@ -301,6 +306,11 @@ mod tests {
             said,
             ["Withheld: 1 of 3 cells, whose operands were not where they are said to be (copy of \
               4 KiB, LLC to LLC: LLC not proved: 99.0 ns a line)"]
+        );
+        assert!(of("hints", &rows, &[])[0].ends_with("does not suffice for a verdict"));
+        assert!(
+            of("hints", &rows[1..2], &[])[0]
+                .ends_with("nothing was measured that can be relied on")
         );
         rows[2].bystander_ns = vec![-500.0; 15];
         let said = of("read-batch", &rows, &[]);
