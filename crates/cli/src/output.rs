@@ -32,10 +32,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// Writes to stdout, [`printable`].
 pub fn print(text: &str) -> anyhow::Result<()> {
+    write_out(printable(text).as_bytes())
+}
+
+fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(printable(text).as_bytes())?;
-    stdout.flush()?;
-    Ok(())
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).context("standard output")
 }
 
 /// Writes a line to stderr, [`printable`].
@@ -60,10 +62,7 @@ pub fn colour() -> bool {
 /// Writes to a file that appears whole, or to stdout for `-`.
 pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if path == Path::new("-") {
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(bytes)?;
-        stdout.flush()?;
-        return Ok(());
+        return write_out(bytes);
     }
     write_file(path, bytes)
 }
@@ -117,9 +116,11 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     if is_special(path) {
         return Ok(());
     }
-    tempfile::NamedTempFile::new_in(directory)
-        .map(drop)
-        .with_context(|| format!("{}: its directory cannot be written", path.display()))
+    let Err(error) = tempfile::NamedTempFile::new_in(directory) else { return Ok(()) };
+    // What the system says, without the name that was tried.
+    let system = error.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
+    let system = system.unwrap_or_else(|| error.to_string());
+    anyhow::bail!("{}: its directory cannot be written: {system}", path.display())
 }
 
 /// Whether an error is stdout having been closed by its reader.

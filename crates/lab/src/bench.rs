@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 mod call;
 mod cell;
-pub mod script;
+mod scripts;
 
 pub use call::{Call, each, is_copied, is_zeroed, run_all};
 pub use cell::{Cell, Layout, Placement};

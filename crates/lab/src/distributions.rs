@@ -208,6 +208,14 @@ impl Distribution {
         self.sizes.iter().map(|(size, _)| *size).max().unwrap_or(0)
     }
 
+    /// The mean size.
+    #[must_use]
+    pub fn mean(&self) -> usize {
+        let calls: f64 = self.sizes.iter().map(|(_, weight)| weight).sum();
+        let bytes: f64 = self.sizes.iter().map(|(size, weight)| *size as f64 * weight).sum();
+        (bytes / calls) as usize
+    }
+
     /// A size.
     pub fn size(&self, random: &mut Rng) -> usize {
         draw(&self.sizes, random)

@@ -29,6 +29,7 @@ pub mod helper;
 pub mod peers;
 pub mod recorder;
 pub mod routines;
+mod script;
 pub mod select;
 pub mod tunables;
 pub mod tune;

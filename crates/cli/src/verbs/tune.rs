@@ -83,7 +83,19 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let outcome = tuner::run(&mut hardware, &settings, &mut evidence);
     bar.borrow().clear();
 
-    // Whatever became of it, what was seen is kept.
+    // Whatever became of it, what was seen is kept; of a tuning that ended early beside the record that
+    // the profile in force names.
+    let rows = evidence.rows();
+    let record_path = match (&outcome, &args.record) {
+        (Err(_), None) => profile_path.with_extension("interrupted.jsonl"),
+        _ => record_path,
+    };
+    if let Err(LabError::Interrupted) = outcome
+        && rows.is_empty()
+    {
+        anstream::eprintln!("cachewise: interrupted; nothing was seen yet, nothing written");
+        return Ok(status::INTERRUPTED);
+    }
     let mut writer = Writer::create(&record_path)?;
     let mut header = hardware.header(seed);
     header.settings = BTreeMap::from([
@@ -92,7 +104,6 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     ]);
     header.figures = recording::figures();
     writer.header(&header)?;
-    let rows = evidence.rows();
     for row in &rows {
         writer.row(row)?;
     }

@@ -6,7 +6,6 @@
 //! the peer that was best in the odd ones, and the other way round.
 
 use super::*;
-use crate::bench::script::Script;
 use crate::distributions::Distribution;
 use crate::elsewhere::TunedLibc;
 
@@ -143,9 +142,10 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         let Some(distribution) = distribution else { continue };
         for &span in spans {
             let (seed, plan) = (setting.bench.seed, setting.plan(true));
-            let script = Script::draw(&distribution, operation, span, seed);
             let stop = || setting.out.stopped();
-            let mut rows = setting.bench.script(operation, &script, &routines, plan, &stop)?;
+            let found =
+                setting.bench.script(operation, &distribution, span, &routines, plan, &stop);
+            let mut rows = found?;
             relate(&mut rows, seed);
             setting.out.rows(rows)?;
             setting.out.advance(&format!("{operation} as {} calls it", distribution.name), 1.0);

@@ -47,6 +47,26 @@ pub(super) fn always(rounds: usize) -> f64 {
     (2.0 * (1.0 + 1.0 / n) * ((n + 1.0).sqrt() / 0.05).ln()).sqrt()
 }
 
+/// Whether rounds have shown what they can: any number of further ones would take off a fifth of the
+/// error at most, the rest being the floor. How many that needs is for the scatter to say, which is the
+/// machine's.
+pub(super) fn is_plenty(rounds: usize, error: f64, floor: f64) -> bool {
+    // Their scatter is known.
+    const ENOUGH: usize = 8;
+    rounds >= ENOUGH && 0.8 * error <= floor
+}
+
+/// The same of a comparison of its own: its rounds as logarithms.
+pub(super) fn has_plenty(log_ratios: &[f64]) -> bool {
+    if log_ratios.is_empty() {
+        return false;
+    }
+    let middle = median(log_ratios);
+    let off: Vec<f64> = log_ratios.iter().map(|ratio| ratio - middle).collect();
+    let error = (scatter(&off).powi(2) / log_ratios.len() as f64 + FLOOR.powi(2)).sqrt();
+    is_plenty(log_ratios.len(), error, FLOOR)
+}
+
 /// Of values whose middle is known: how far they lie from it, as a standard deviation.
 pub(super) fn scatter(deviations: &[f64]) -> f64 {
     let absolute: Vec<f64> = deviations.iter().map(|value| value.abs()).collect();
@@ -162,11 +182,7 @@ impl Field {
                 continue;
             }
             for arm in 1..self.arms.len() {
-                let log_ratios = log
-                    .pairs(&self.arms[arm].name)
-                    .map(|(ours, libc)| (ours.total() / libc.total()).ln())
-                    .collect::<Vec<_>>();
-                for log_ratio in log_ratios {
+                for log_ratio in log.log_ratios(&self.arms[arm].name) {
                     self.add(arm, view, size, log_ratio);
                 }
             }
@@ -264,13 +280,9 @@ impl Field {
 
     /// Whether no further round can change anything at a size.
     fn settled(&self, shows: &Shows, size: usize) -> bool {
-        const PLENTY: usize = 100;
-        const ENOUGH: usize = 8;
-        // An error below this is mostly the floor.
-        const NARROW: f64 = 0.005;
         self.live(size).iter().all(|arm| {
             let (value, worst) = (shows.value[*arm][size], shows.worst[*arm][size]);
-            value.rounds >= PLENTY || (value.rounds >= ENOUGH && worst.error < NARROW)
+            is_plenty(value.rounds, worst.error, self.floor)
         })
     }
 

@@ -8,13 +8,13 @@
 //! |---|---|
 //! | `operands` | where operands lie, what they hold, and how a state is restored |
 //! | `calls` | calls as they are timed, and as their bytes are checked |
-//! | `script` | small calls as programs make them |
+//! | `sample` | what a sample is where the clock's steps are long, or an interrupt comes |
 //! | `calibrate` | what the machine is |
 
 mod calibrate;
 mod calls;
 mod operands;
-mod script;
+mod sample;
 
 use super::seam::{
     After, Arm, Ask, Cell, Class, Competitor, Contents, Destination, Facts, Sample, Script, Stage,
@@ -24,15 +24,16 @@ use crate::LabError;
 use crate::distributions::Distribution;
 use crate::experiments::parallel::Pool;
 use crate::routines::{libc_reference, library};
+use crate::script;
 use crate::select::candidates;
 use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_kernels::{Features, Kernel, Operation};
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, Latencies, Machine, MemoryBudget, NoiseSnapshot, PagePolicy,
-    Warning, stats::median, warnings,
+    Warning, warnings,
 };
-use calls::{Caller, call_all, check, play};
+use calls::{Caller, call_all, check};
 use fastrand::Rng;
 use operands::{Operands, differences, flush, overwrite, read, room};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,12 +49,6 @@ const WATCHED_NS: f64 = 20_000.0;
 
 /// A sample is disturbed when the thread did not run for more than this part of it.
 const STOLEN: f64 = 0.05;
-
-/// Times that a sample is the mean of at most, where the clock's steps are long.
-const MOST_TIMED: usize = 64;
-
-/// What the shortest interrupts take: a time that is longer than the middle one by this has one in it.
-const INTERRUPT_NS: f64 = 2_000.0;
 
 /// Asked between samples whether to stop.
 pub type Stop<'h> = &'h dyn Fn() -> bool;
@@ -279,17 +274,16 @@ impl<'h> Hardware<'h> {
         let mut visit = Visit::default();
         // What this sample would take at the least: the clocks of the thread are worth it above that.
         let watched = !several && cell.size * operands.calls > (WATCHED_NS * 10.0) as usize;
-        // A bystander's walks take far longer than steps that matter.
-        let most = if bystander.is_some() { 1 } else { MOST_TIMED };
-        for sample in 0..ask.samples {
-            let mut times: Vec<[f64; 2]> = Vec::new();
-            while times.len() < most && !is_precise(&times, self.clock.resolution_ns()) {
+        let longest = sample::longest(self.setup.budget);
+        for nth in 0..ask.samples {
+            let begun = Instant::now();
+            let take = || {
                 if (self.setup.stop)() {
                     return Err(LabError::Interrupted);
                 }
                 let places = differences(&cell, operands.calls, &mut random);
                 operands.flip(&places);
-                operands.restore(cell.destination, ask.draw.wrapping_add(sample as u64));
+                operands.restore(cell.destination, ask.draw.wrapping_add(nth as u64));
                 let before = bystander.map(|bystander| {
                     bystander.walk();
                     let from = self.clock.now();
@@ -313,16 +307,16 @@ impl<'h> Hardware<'h> {
                     [clock.nanoseconds(begun, called), clock.nanoseconds(called, clock.now())]
                 });
                 operands.flip(&places);
-                let Some([operation, after]) = parts else { break };
-                times.push([operation, after - before.unwrap_or(0.0)]);
-            }
-            let Some([operation, after]) = mean(&times) else {
+                Ok(parts.map(|[operation, after]| [operation, after - before.unwrap_or(0.0)]))
+            };
+            let is_over = || begun.elapsed() > longest;
+            let found = sample::sample(self.clock.resolution_ns(), is_over, take)?;
+            let Some([operation, after]) = found else {
                 visit.disturbed += 1;
                 continue;
             };
             let each = operands.calls as f64;
-            // A call of no time at all is below what the clock can tell.
-            let operation = operation.max(self.clock.resolution_ns()) / each;
+            let operation = operation / each;
             visit.samples.push(match bystander {
                 Some(_) => Sample { operation, bystander: after / each, ..Sample::default() },
                 None => Sample { operation, reader: after / each, ..Sample::default() },
@@ -331,7 +325,7 @@ impl<'h> Hardware<'h> {
         Ok(visit)
     }
 
-    fn visit_script(&mut self, ask: &Ask, script: Script) -> Result<Visit, LabError> {
+    fn visit_script(&mut self, ask: &Ask, small: Script) -> Result<Visit, LabError> {
         let cell = ask.cell;
         let function = self.function(&cell, ask.arm)?;
         let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
@@ -345,35 +339,34 @@ impl<'h> Hardware<'h> {
             if (self.setup.stop)() {
                 return Err(LabError::Interrupted);
             }
+            let calls = script::calls(&self.distribution);
             let steps =
-                script::draw(&self.distribution, cell.operation, span, unequal, &mut random);
+                script::draw(&self.distribution, calls, cell.operation, span, unequal, &mut random);
             let compares = matches!(cell.operation, Operation::Compare | Operation::Equal);
-            for step in &steps {
-                let (to, from) = (dst.wrapping_add(step.to), src.wrapping_add(step.from));
+            for (to, from, n) in steps.iter().map(|step| step.at(dst, src)) {
                 if compares && !unequal {
                     // The same bytes in both, whatever ran before.
-                    overwrite(to, step.n, step.to as u64);
-                    overwrite(from, step.n, step.from as u64);
+                    overwrite(to, n, to as u64 - dst as u64);
+                    overwrite(from.cast_mut(), n, from as u64 - src as u64);
                 }
             }
-            for step in &steps {
-                let (to, from) = (dst.wrapping_add(step.to), src.wrapping_add(step.from));
-                if script.hot && cell.destination == Destination::Cached {
-                    read(to, step.n);
-                    read(from, step.n);
+            for (to, from, n) in steps.iter().map(|step| step.at(dst, src)) {
+                if small.hot && cell.destination == Destination::Cached {
+                    read(to, n);
+                    read(from, n);
                 } else {
-                    flush(to, step.n);
-                    flush(from, step.n);
+                    flush(to, n);
+                    flush(from, n);
                 }
             }
             if sample == 0 {
                 // Code that has not run for a while is not what is to be timed.
-                play(function, &steps[..1], dst, src);
+                script::play(function, &steps[..1], dst, src);
             }
             let clock = &self.clock;
             let parts = Self::timed(clock, true, || {
                 let begun = clock.now();
-                play(function, &steps, dst, src);
+                script::play(function, &steps, dst, src);
                 [clock.nanoseconds(begun, clock.now()), 0.0]
             });
             match parts {
@@ -461,24 +454,6 @@ fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
     kernels
 }
 
-/// Whether the mean of some times is known to 1 % in spite of the clock's steps. Both ends of a time lie
-/// anywhere in a step, which leaves each time with a standard deviation of a step over the root of 6.
-fn is_precise(times: &[[f64; 2]], step: f64) -> bool {
-    let sum: f64 = times.iter().map(|[operation, _]| operation).sum();
-    // The sum's deviation is that of one time by the root of their number.
-    let deviation = step * (times.len() as f64 / 6.0).sqrt();
-    !times.is_empty() && deviation <= 0.01 * sum
-}
-
-/// The mean of a sample's times, those with an interrupt in them left out; `None` for none.
-fn mean(times: &[[f64; 2]]) -> Option<[f64; 2]> {
-    let whole = |[operation, after]: &[f64; 2]| operation + after;
-    let middle = median(&times.iter().map(whole).collect::<Vec<_>>());
-    let calm: Vec<_> = times.iter().filter(|time| whole(time) <= middle + INTERRUPT_NS).collect();
-    let part = |of: usize| calm.iter().map(|time| time[of]).sum::<f64>() / calm.len() as f64;
-    (!calm.is_empty()).then(|| [part(0), part(1)])
-}
-
 /// Nanoseconds that this thread ran.
 fn thread_ns() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -489,32 +464,4 @@ fn hash(cell: &Cell) -> u64 {
     let mut hasher = DefaultHasher::new();
     cell.hash(&mut hasher);
     hasher.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Times of 33 ns by a clock of 10: each is 30 or 40, and no number of medians comes nearer.
-    #[test]
-    fn a_clock_of_long_steps_is_averaged_out() {
-        let mut random = Rng::with_seed(1);
-        let mut times = Vec::new();
-        let time = |phase: f64| ((phase + 33.0) / 10.0).floor() * 10.0;
-        while !is_precise(&times, 10.0) {
-            times.push([time(10.0 * random.f64()), 0.0]);
-        }
-        let [found, _] = mean(&times).expect("times");
-        assert!((found / 33.0 - 1.0).abs() < 0.03, "{found} of {} times", times.len());
-        assert!(times.len() > MOST_TIMED, "a time of three steps needs more than there may be");
-        assert!(is_precise(&[[500.0, 0.0]], 10.0), "fifty steps are told apart at once");
-        assert!(is_precise(&[[33.0, 0.0]], 0.4), "and so is a short time by a fine clock");
-    }
-
-    #[test]
-    fn an_interrupt_is_not_averaged_in() {
-        let times = [[30.0, 5.0], [40.0, 5.0], [9000.0, 5.0], [40.0, 5.0], [30.0, 9000.0]];
-        assert_eq!(mean(&times).map(|parts| parts.map(f64::round)), Some([37.0, 5.0]));
-        assert_eq!(mean(&[]), None);
-    }
 }

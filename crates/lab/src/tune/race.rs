@@ -5,7 +5,7 @@
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
 
-use super::field::Field;
+use super::field::{Field, has_plenty};
 use super::hints;
 use super::plan;
 use super::rounds::{Evidence, Purpose};
@@ -122,7 +122,7 @@ impl<'r, 'm> Race<'r, 'm> {
     }
 
     fn next_epoch(&mut self, lane: usize) {
-        let Lane { epoch, bought, ref what, .. } = self.lanes[lane];
+        let Lane { bought, ref what, .. } = self.lanes[lane];
         if !bought {
             // A whole epoch without a visit: the time left buys none.
             self.lanes[lane].over = true;
@@ -158,21 +158,26 @@ impl<'r, 'm> Race<'r, 'm> {
             What::Threads => {
                 let top = self.fields.iter().flat_map(|f| f.sizes.last()).max();
                 let top = top.copied().unwrap_or(0);
-                items.extend(crews(self.facts.cpus, top).into_iter().map(Item::Threads));
+                let open = |crew: &Crew| {
+                    self.is_open(Purpose::Threads, crew.candidates(self.facts.cpus).0.cell)
+                };
+                let crews = crews(self.facts.cpus, top).into_iter().filter(open);
+                items.extend(crews.map(Item::Threads));
             }
             What::Entries => {
                 for (field, f) in self.fields.iter().enumerate() {
                     if self.visits.machine.entries(f.operation).len() > 1 {
-                        items.extend([true, false].map(|hot| Item::Entries { field, hot }));
+                        let open = |hot: &bool| {
+                            self.is_open(Purpose::Entries, script(f.operation, &self.facts, *hot))
+                        };
+                        let open = [true, false].into_iter().filter(open);
+                        items.extend(open.map(|hot| Item::Entries { field, hot }));
                     }
                 }
             }
         }
-        // As much as shows a difference of 2 % where rounds scatter by 8 %.
-        const PLENTY: usize = 16;
         let lane = &mut self.lanes[lane];
-        let ends = matches!(lane.what, What::Threads | What::Entries);
-        lane.over = items.is_empty() || (ends && epoch >= PLENTY);
+        lane.over = items.is_empty();
         if lane.over {
             return;
         }
@@ -180,6 +185,12 @@ impl<'r, 'm> Race<'r, 'm> {
         lane.bought = false;
         self.visits.random.shuffle(&mut items);
         lane.items = items;
+    }
+
+    /// Whether something is left to learn of a cell whose candidates are compared with the reference.
+    fn is_open(&self, purpose: Purpose, cell: Cell) -> bool {
+        let Some(log) = self.evidence.logs.get(&(purpose, cell)) else { return true };
+        !log.others.keys().all(|name| has_plenty(&log.log_ratios(name)))
     }
 
     fn item(&mut self, item: Item, first: bool, stop: f64) -> Result<bool, LabError> {

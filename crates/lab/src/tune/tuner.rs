@@ -156,10 +156,7 @@ pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
         let score = |name: &String| -> Option<f64> {
             let mut sum = 0.0;
             for log in &logs {
-                let ratios: Vec<f64> = log
-                    .pairs(name)
-                    .map(|(ours, libc)| (ours.total() / libc.total()).ln())
-                    .collect();
+                let ratios = log.log_ratios(name);
                 if ratios.len() < 3 {
                     return None;
                 }

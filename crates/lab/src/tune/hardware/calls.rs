@@ -1,7 +1,6 @@
 //! Calls, as they are timed and as their bytes are checked.
 
 use super::operands::Operands;
-use super::script::Step;
 use crate::LabError;
 use crate::experiments::parallel::Pool;
 use crate::routines::FILL_BYTE;
@@ -62,31 +61,6 @@ fn by_threads(operands: &Operands, count: usize, workers: &impl Workers) {
             // SAFETY: as above.
             unsafe { zero_by(count, Reuse::Unknown, workers, dst, n) };
         }
-    }
-}
-
-/// The calls of a script.
-pub(super) fn play(function: Function, steps: &[Step], dst: *mut u8, src: *const u8) {
-    macro_rules! calls {
-        ($step:ident, $to:ident, $from:ident => $call:expr) => {
-            for $step in steps {
-                let $to = dst.wrapping_add($step.to);
-                let base = if $step.overlaps { dst.cast_const() } else { src };
-                let $from = base.wrapping_add($step.from);
-                // SAFETY: a script's places are inside its span, which both buffers have, and apart
-                // unless the operation is a move; this CPU runs the function.
-                black_box(unsafe { $call });
-            }
-        };
-    }
-    match function {
-        Function::Copy(f) | Function::Move(f) => calls!(step, to, from => f(to, from, step.n)),
-        Function::Fill(f) => calls!(step, to, _from => f(to, i32::from(FILL_BYTE), step.n)),
-        Function::Zero(f) => calls!(step, to, _from => f(to, step.n)),
-        Function::Compare(f) | Function::Equal(f) => {
-            calls!(step, to, from => f(to, from, step.n));
-        }
-        Function::CopyPages(_) | Function::ZeroPages(_) => {}
     }
 }
 

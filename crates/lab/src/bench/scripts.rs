@@ -1,0 +1,65 @@
+//! Calls of mixed sizes at mixed places, on the bench.
+
+use super::{Bench, Call, Cell, Task, each};
+use crate::LabError;
+use crate::distributions::Distribution;
+use crate::routines::Routine;
+use crate::script::{Step, calls, draw, play};
+use cachewise_kernels::Operation;
+use cachewise_measure::{Place, Plan, Row};
+use fastrand::Rng;
+use std::cell::RefCell;
+
+impl Bench {
+    /// Measures calls as a distribution has them, in a span of memory that is at least twice the
+    /// largest; the cell's size is their mean. Every sample has other calls, the same for all
+    /// candidates. Bytes are not checked here: measure fixed sizes first.
+    ///
+    /// # Errors
+    /// The span does not fit the budget; being stopped.
+    pub fn script(
+        &mut self,
+        operation: Operation,
+        distribution: &Distribution,
+        span: usize,
+        routines: &[Routine],
+        plan: Plan,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Row>, LabError> {
+        // Sizes are 1 GiB at most (`Distribution::read`), places below 4 GiB.
+        let span = span.max((2 * distribution.largest() + 4096).next_multiple_of(4096));
+        let mut cell = Cell::reused(format!("calls as {}", distribution.name));
+        cell.source.offset = 0;
+        let task = Task { operation, size: span, cell, plan };
+        let (each_has, seed) = (calls(distribution), self.seed);
+        let scripts = vec![RefCell::<Vec<Step>>::default(); routines.len()];
+        let mut candidates: Vec<Call<'_>> = routines
+            .iter()
+            .zip(&scripts)
+            .enumerate()
+            .map(|(index, (routine, steps))| {
+                let function = routine.function;
+                let mut random = Rng::with_seed(seed);
+                let call = Call::new(routine.name.clone(), move |places: &[Place]| {
+                    for (place, steps) in places.iter().zip(steps.borrow().chunks(each_has)) {
+                        play(function, steps, place.dst, place.src);
+                    }
+                });
+                let drawn = call.set_up(move |places| {
+                    let calls = places.len() * each_has;
+                    steps.replace(draw(distribution, calls, operation, span, false, &mut random));
+                });
+                drawn.staying(index == 0)
+            })
+            .collect();
+        let mut rows = self.measure(&task, &mut each(&mut candidates), stop)?.rows();
+        for row in &mut rows {
+            row.cell.size = distribution.mean() as u64;
+            row.cell.axes.insert("span".to_owned(), span as f64);
+            for time in &mut row.operation_ns {
+                *time /= each_has as f64;
+            }
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,154 @@
+//! Small calls as programs make them: sizes, places and overlaps from a distribution, drawn anew for
+//! every sample. A CPU that remembers the calls of the last one, as Zen 5 does 8,192 of them, knows
+//! nothing of the next: what is timed holds the mispredicted branches that repetition hides, whatever
+//! the CPU.
+
+use crate::distributions::Distribution;
+use crate::routines::FILL_BYTE;
+use cachewise_kernels::{Function, Operation};
+use fastrand::Rng;
+use std::hint::black_box;
+
+/// Calls in a script, at most: some microseconds.
+pub(crate) const CALLS: usize = 512;
+
+/// From this mean size on a script has fewer calls: one takes longer than any misprediction.
+const LARGE: usize = 4096;
+
+/// One call: 16 bytes, so that the script itself takes little of the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    to: u32,
+    from: u32,
+    n: u32,
+    /// Whether `from` is a place in the destination's span.
+    overlaps: bool,
+}
+
+impl Step {
+    /// Destination, source and bytes, in buffers that start there.
+    pub(crate) fn at(&self, dst: *mut u8, src: *const u8) -> (*mut u8, *const u8, usize) {
+        let base = if self.overlaps { dst.cast_const() } else { src };
+        (dst.wrapping_add(self.to as usize), base.wrapping_add(self.from as usize), self.n as usize)
+    }
+}
+
+/// How many calls a script of a distribution has.
+pub(crate) fn calls(distribution: &Distribution) -> usize {
+    (CALLS * LARGE / distribution.mean().max(1)).clamp(1, CALLS)
+}
+
+/// Makes the calls of a script, in buffers of its span.
+pub(crate) fn play(function: Function, steps: &[Step], dst: *mut u8, src: *const u8) {
+    macro_rules! calls {
+        ($to:ident, $from:ident, $n:ident => $call:expr) => {
+            for step in steps {
+                let ($to, $from, $n) = step.at(dst, src);
+                // SAFETY: a script's places are inside its span, which both buffers have, and apart
+                // unless the operation is a move; this CPU runs the function.
+                black_box(unsafe { $call });
+            }
+        };
+    }
+    match function {
+        Function::Copy(f) | Function::Move(f) => calls!(to, from, n => f(to, from, n)),
+        Function::Fill(f) => calls!(to, _from, n => f(to, i32::from(FILL_BYTE), n)),
+        Function::Zero(f) => calls!(to, _from, n => f(to, n)),
+        Function::Compare(f) | Function::Equal(f) => calls!(to, from, n => f(to, from, n)),
+        // No script is drawn for page operations.
+        Function::CopyPages(_) | Function::ZeroPages(_) => {}
+    }
+}
+
+/// Ranges of sizes, and how many of a hundred calls are in each; within one all are equally likely.
+///
+/// A plain mixture, no program's own: every entry's classes of small sizes are met, and most calls are
+/// shorter than a line, as every published count of calls has it (Chen et al., "automemcpy", ISMM
+/// 2021; glibc's `bench-memcpy-random`). One program's counts are better: `--distribution FILE`.
+const PLAIN: [(std::ops::RangeInclusive<usize>, f64); 7] = [
+    (0..=3, 10.0),
+    (4..=15, 35.0),
+    (16..=31, 20.0),
+    (32..=64, 16.0),
+    (65..=128, 10.0),
+    (129..=256, 6.0),
+    (257..=1024, 3.0),
+];
+
+/// That mixture. A quarter of the places are odd (text), a quarter are words', half are as allocators
+/// give them out; a move overlaps in one call of ten.
+pub(crate) fn plain() -> Distribution {
+    let sizes = PLAIN.into_iter().flat_map(|(sizes, calls)| {
+        let each = calls / sizes.clone().count() as f64;
+        sizes.map(move |size| (size, each))
+    });
+    Distribution {
+        name: "plain".to_owned(),
+        sizes: sizes.collect(),
+        overlapping: 0.1,
+        alignments: vec![(1, 0.25), (8, 0.25), (16, 0.5)],
+    }
+}
+
+/// Draws so many calls in a span below 4 GiB. Compared operands are at one place in both buffers, where
+/// they are equal, or at any two (`unequal`).
+pub(crate) fn draw(
+    distribution: &Distribution,
+    calls: usize,
+    operation: Operation,
+    span: usize,
+    unequal: bool,
+    random: &mut Rng,
+) -> Vec<Step> {
+    let compares = matches!(operation, Operation::Compare | Operation::Equal);
+    (0..calls)
+        .map(|_| {
+            let n = distribution.size(random).min(span / 2);
+            let to = distribution.place(n, span, random);
+            let overlaps = operation == Operation::Move && n > 0 && distribution.overlaps(random);
+            let from = if overlaps {
+                // Starts inside the destination or ends there.
+                let distance = random.usize(1..=n);
+                if random.bool() {
+                    to.saturating_sub(distance)
+                } else {
+                    (to + distance).min(span - n)
+                }
+            } else if compares && !unequal {
+                to
+            } else {
+                distribution.place(n, span, random)
+            };
+            let [to, from, n] = [to, from, n].map(|place| place as u32);
+            Step { to, from, n, overlaps }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_stays_inside_its_span() {
+        for operation in cachewise::profile::OPERATIONS {
+            let known = plain();
+            for span in [4096, 16 << 10, 1 << 20] {
+                let mut random = Rng::with_seed(7);
+                let steps = draw(&known, CALLS, operation, span, true, &mut random);
+                let inside = |at: u32, n: u32| at as usize + n as usize <= span;
+                assert!(steps.iter().all(|s| inside(s.to, s.n) && inside(s.from, s.n)));
+                let equal = draw(&known, CALLS, operation, span, false, &mut random);
+                let compares = matches!(operation, Operation::Compare | Operation::Equal);
+                assert!(!compares || equal.iter().all(|step| step.to == step.from));
+            }
+        }
+    }
+
+    #[test]
+    fn large_calls_are_few() {
+        let of = |size| Distribution { sizes: vec![(size, 1.0)], ..plain() };
+        assert_eq!(calls(&plain()), CALLS);
+        assert_eq!([4096, 8192, 1 << 30].map(|size| calls(&of(size))), [CALLS, CALLS / 2, 1]);
+    }
+}
