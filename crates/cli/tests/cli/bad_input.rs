@@ -193,10 +193,10 @@ fn a_record_that_cannot_be_decided_from_is_one_line() {
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(directory)
-        .expect("a directory")
-        .map(|entry| entry.expect("an entry").path())
-        .collect()
+    let all = std::fs::read_dir(directory).expect("a directory");
+    let mut paths: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
 }
 
 #[test]
