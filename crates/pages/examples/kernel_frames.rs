@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p cachewise-pages --example kernel_frames`
 
-use cachewise_pages::buddy::{Buddy, Core, Frame, State, order_for};
+use cachewise_pages::buddy::{Buddy, Core, Frame, State, Wanted};
 
 const PAGE: usize = 4096;
 const FRAMES: usize = 1000; // memory is rarely a power of two
@@ -25,7 +25,7 @@ fn zeroed(core: &mut Core, frames: &[Frame], memory: &mut [u8], order: u32) -> O
     }
     let index = buddy
         .take(order, State::Dirty, OWNER)
-        .or_else(|| buddy.take_any_run(1 << order, 1, OWNER).map(|run| run.first))?;
+        .or_else(|| buddy.take_any_run(&Wanted::frames(1 << order), OWNER).map(|run| run.first))?;
     let start = index as usize * PAGE;
     memory[start..start + (PAGE << order)].fill(0);
     Some(index)
@@ -56,11 +56,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{chunks} chunks zeroed; {:?}", core.counts());
     assert_eq!(core.counts().dirty, 0);
 
-    // A buffer of 5 pages: what the block of 8 has more goes back at once.
-    let order = order_for(5);
+    // A buffer of 5 pages, wherever as many lie side by side.
     let mut buddy = Buddy::new(&mut core, frames);
-    let buffer = buddy.take(order, State::ZeroResident, OWNER).ok_or("no memory")?;
-    buddy.shrink(buffer, 5, State::ZeroResident, OWNER, 1000)?;
+    let buffer = buddy.take_zero_run(&Wanted::frames(5), OWNER).ok_or("no memory")?.first;
     assert!(memory[buffer as usize * PAGE..][..5 * PAGE].iter().all(|byte| *byte == 0));
 
     let mut buddy = Buddy::new(&mut core, frames);

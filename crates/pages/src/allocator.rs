@@ -11,7 +11,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::buddy::run_alignment;
 use crate::pool::Pool;
 use allocator_api2::alloc::{AllocError, Allocator, Layout};
 use std::ptr::NonNull;
@@ -24,11 +23,7 @@ fn run(pool: &Pool, layout: Layout, zeroed: bool) -> Result<NonNull<[u8]>, Alloc
         return Ok(NonNull::slice_from_raw_parts(nowhere, 0));
     }
     let frames = pool.frames_for(layout.size()).map_err(|_| AllocError)?;
-    let base = 1usize << (pool.base() as usize).trailing_zeros();
-    if layout.align() > (pool.page_size() * run_alignment(frames) as usize).min(base) {
-        return Err(AllocError);
-    }
-    let start = if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) };
+    let start = pool.aligned_run_raw(frames, layout.align(), zeroed).ok_or(AllocError)?;
     let length = frames as usize * pool.page_size();
     Ok(NonNull::slice_from_raw_parts(start.map_err(|_| AllocError)?, length))
 }

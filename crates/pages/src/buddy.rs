@@ -1,7 +1,7 @@
 //! A buddy allocator of page frames that knows which free blocks are zero.
 //!
 //! Here are the lists and what every operation is made of; `tag` is what is known of a frame,
-//! `take` and `give` what callers do, `in_flight` what scrubbing and trimming do, `check` what is
+//! `take`, `run` and `give` what callers do, `in_flight` what scrubbing and trimming do, `check` what is
 //! done after a death.
 //!
 //! It owns no memory and touches none: frames are numbers, and what is known of each is 16 bytes in
@@ -33,6 +33,7 @@ mod count;
 mod error;
 mod give;
 mod in_flight;
+mod run;
 mod tag;
 mod take;
 #[cfg(all(test, not(loom)))]
@@ -40,8 +41,8 @@ mod tests;
 
 pub use count::Counts;
 pub use error::{FreeError, Inconsistent};
+pub use run::{Run, Wanted};
 pub use tag::{Frame, State, Tag, Use, halve_cached, split_cached};
-pub use take::MixedRun;
 
 use tag::{TAIL, cached};
 
@@ -156,19 +157,15 @@ const fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// A run of so many frames starts at a multiple of this many: of its largest part.
-#[must_use]
-pub const fn run_alignment(frames: u32) -> u32 {
-    if frames == 0 { 1 } else { 1 << frames.ilog2() }
-}
-
-/// The blocks that a run of `frames` frames consists of, as offset and order, largest first. The
-/// run starts at a multiple of its largest part ([`run_alignment`]), so each is aligned to its own
-/// size.
-pub fn run_parts(frames: u32) -> impl Iterator<Item = (u32, u32)> {
-    (0..u32::BITS).rev().filter(move |order| frames >> order & 1 == 1).map(move |order| {
-        let larger = if order == u32::BITS - 1 { 0 } else { frames >> (order + 1) << (order + 1) };
-        (larger, order)
+/// The blocks that the run of `frames` frames from `first` on consists of, as first frame and order:
+/// each as large as its alignment and what is left allow. A run may start anywhere.
+pub fn run_parts(first: u32, frames: u32) -> impl Iterator<Item = (u32, u32)> {
+    let (mut at, mut left) = (first, frames);
+    core::iter::from_fn(move || {
+        let order = left.checked_ilog2()?.min(at.trailing_zeros());
+        let part = at;
+        (at, left) = (at.wrapping_add(1 << order), left - (1 << order));
+        Some((part, order))
     })
 }
 
@@ -305,6 +302,15 @@ impl<'a> Buddy<'a> {
         if self.core.lists[state][order].blocks == 0 {
             self.core.filled[state] &= !(1 << order);
         }
+    }
+
+    /// The block that a frame belongs to, as its first frame and tag.
+    fn block_at(&self, index: u32) -> Option<(u32, Tag)> {
+        (0..=self.core.max_order).find_map(|order| {
+            let first = index >> order << order;
+            let tag = self.frames[first as usize].tag();
+            (tag.used().is_some() && tag.order() >= order).then_some((first, tag))
+        })
     }
 
     fn is(&self, index: u32, order: u32, used: Use) -> Result<(), FreeError> {

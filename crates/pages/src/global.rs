@@ -10,7 +10,6 @@
 //! # fn main() {}
 //! ```
 
-use crate::buddy::run_alignment;
 use crate::config::Builder;
 use crate::pool::Pool;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -83,10 +82,7 @@ impl<A> PoolAlloc<A> {
             self.build();
         }
         let pool = self.pool()?;
-        let frames = pool.frames_for(layout.size()).ok()?;
-        // A run starts at a multiple of its largest part, as far as the pool's start is aligned.
-        let aligned = (pool.page_size() * run_alignment(frames) as usize).min(base_alignment(pool));
-        (layout.align() <= aligned).then_some((pool, frames))
+        Some((pool, pool.frames_for(layout.size()).ok()?))
     }
 
     #[cold]
@@ -105,16 +101,12 @@ impl<A> PoolAlloc<A> {
 
     fn take(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
         let (pool, frames) = self.pool_for(layout)?;
-        if zeroed { pool.zalloc_run_raw(frames) } else { pool.alloc_run_raw(frames) }.ok()
+        pool.aligned_run_raw(frames, layout.align(), zeroed)?.ok()
     }
 
     fn owner(&self, block: *const u8) -> Option<&Pool> {
         self.pool().filter(|pool| pool.contains(block))
     }
-}
-
-fn base_alignment(pool: &Pool) -> usize {
-    1 << (pool.base() as usize).trailing_zeros()
 }
 
 // SAFETY: blocks come from the pool, which hands each out once, or from the inner allocator; which

@@ -100,11 +100,31 @@ impl Heap {
     /// As [`Pool::alloc_run_raw`].
     pub fn take(&self, size: usize, zeroed: bool) -> Result<NonNull<u8>, PoolError> {
         let frames = self.pool.frames_for(size)?;
-        let block = if zeroed {
-            self.pool.zalloc_run_raw(frames)
-        } else {
-            self.pool.alloc_run_raw(frames)
-        }?;
+        let block =
+            if zeroed { self.pool.zalloc_run_raw(frames) } else { self.pool.alloc_run_raw(frames) };
+        block.inspect(|block| self.taken(*block, frames))
+    }
+
+    /// [`take`](Heap::take) of a block at a multiple of `align`; `None` where
+    /// [`Pool::aligned_run_raw`] has none.
+    ///
+    /// # Errors
+    /// As [`Pool::alloc_run_raw`].
+    pub fn take_aligned(
+        &self,
+        size: usize,
+        align: usize,
+        zeroed: bool,
+    ) -> Option<Result<NonNull<u8>, PoolError>> {
+        let frames = match self.pool.frames_for(size) {
+            Ok(frames) => frames,
+            Err(error) => return Some(Err(error)),
+        };
+        let block = self.pool.aligned_run_raw(frames, align, zeroed)?;
+        Some(block.inspect(|block| self.taken(*block, frames)))
+    }
+
+    fn taken(&self, block: NonNull<u8>, frames: u32) {
         if let Some(length) = self.length(block.as_ptr()) {
             length.store(frames, Ordering::Release);
         }
@@ -113,7 +133,6 @@ impl Heap {
         if in_use > self.most_in_use.load(Ordering::Relaxed) {
             self.most_in_use.fetch_max(in_use, Ordering::Relaxed);
         }
-        Ok(block)
     }
 
     /// Bytes of the block that begins there.
@@ -198,6 +217,25 @@ mod tests {
         let outside = heap.pool().base().wrapping_add(heap.pool().capacity());
         assert_eq!(heap.bytes(outside), Err(NoBlock));
         assert_eq!(heap.bytes(heap.pool().base().wrapping_sub(page)), Err(NoBlock));
+    }
+
+    #[test]
+    fn an_aligned_block_is_one_or_none() {
+        let heap = Heap::new(8 << 20, GiveBack::default()).expect("memory");
+        let page = heap.pool().page_size();
+        // What is taken in between leaves the next one at any page.
+        for align in [1, 64, page, 4 * page, 64 * page] {
+            let between = heap.take(3 * page, false).expect("room");
+            let block = heap.take_aligned(5 * page, align, true).expect("a small power of two");
+            let block = block.expect("room");
+            assert!(block.addr().get().is_multiple_of(align.max(page)), "{align}");
+            assert_eq!(heap.bytes(block.as_ptr()), Ok(5 * page));
+            // SAFETY: nobody uses it.
+            assert_eq!(unsafe { heap.give_back(between) }, Ok(()));
+        }
+        for none in [0, 3, 1 << 40] {
+            assert!(heap.take_aligned(page, none, false).is_none(), "{none}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod ahead;
 mod serve;
 mod upkeep;
 
-use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
+use crate::buddy::{Buddy, Core, Frame, FreeError, Tag, Use};
 use crate::cache::{self, Magazines};
 use crate::config::Verify;
 use crate::engine::Method;
@@ -40,8 +40,6 @@ pub(crate) const PROCESSES: usize = 64;
 /// The owner of everything in a pool that is not shared.
 const SOLE_OWNER: u16 = 1;
 const NO_OWNER: u32 = 0;
-/// What serves a zeroed request, best first.
-const ZERO_WANTED: [State; 3] = [State::ZeroResident, State::Dirty, State::ZeroAbsent];
 /// How long an allocation waits for blocks in flight before it says that there are none. A chunk
 /// takes microseconds, but the thread that has it is of idle priority: on a busy machine it may not
 /// run for tenths of a second, and to be late is better than to have no memory.

@@ -142,9 +142,8 @@ impl Pool {
     }
 
     /// A run of whole pages of at least that many bytes, with any contents. It takes no more than
-    /// that: what is left of the block it was cut from stays in the pool, and where no block of its
-    /// size rounded up to a power of two is free, free blocks side by side do as well. It starts at
-    /// a multiple of its size rounded *down* to a power of two.
+    /// that, wherever as many free pages lie side by side: it starts at any page, and one of 2^n
+    /// pages at a multiple of its size.
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
@@ -189,7 +188,7 @@ impl Pool {
         {
             return Ok(self.at(index));
         }
-        self.run(order, None, false)
+        self.block(order, false)
     }
 
     /// [`zalloc`](Pool::zalloc) for callers that keep addresses.
@@ -203,7 +202,7 @@ impl Pool {
         {
             return Ok(self.at(index));
         }
-        self.run(order, None, true)
+        self.block(order, true)
     }
 
     /// [`zalloc`](Pool::zalloc) for a caller who will write or read all of the block at once. A
@@ -244,7 +243,7 @@ impl Pool {
     /// # Errors
     /// As [`alloc`](Pool::alloc).
     pub fn alloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
-        self.run(order_for(frames), Some(frames.max(1)), false)
+        self.run(frames.max(1), 1, false)
     }
 
     /// A run of zeroed pages, to be given back with [`free_run_raw`](Pool::free_run_raw).
@@ -252,22 +251,44 @@ impl Pool {
     /// # Errors
     /// As [`zalloc`](Pool::zalloc).
     pub fn zalloc_run_raw(&self, frames: u32) -> Result<NonNull<u8>, PoolError> {
-        self.run(order_for(frames), Some(frames.max(1)), true)
+        self.run(frames.max(1), 1, true)
+    }
+
+    /// [`alloc_run_raw`](Pool::alloc_run_raw), or [`zalloc_run_raw`](Pool::zalloc_run_raw), of a run
+    /// that begins at a multiple of `align` bytes; `None` if that is no power of two or above
+    /// what the pool can do: 2 MiB at least, as far as its largest blocks have that.
+    ///
+    /// # Errors
+    /// As those.
+    pub fn aligned_run_raw(
+        &self,
+        frames: u32,
+        align: usize,
+        zeroed: bool,
+    ) -> Option<Result<NonNull<u8>, PoolError>> {
+        let largest = self.page_size() << self.inner.settings().max_order;
+        let base = 1 << self.base().addr().trailing_zeros();
+        if !align.is_power_of_two() || align > largest.min(base) {
+            return None;
+        }
+        let alignment = u32::try_from(align / self.page_size()).ok()?.max(1);
+        Some(self.run(frames.max(1), alignment, zeroed))
+    }
+
+    fn block(&self, order: u32, zero: bool) -> Result<NonNull<u8>, PoolError> {
+        let max_order = self.inner.settings().max_order;
+        if order > max_order {
+            return Err(PoolError::Order { order, max_order });
+        }
+        self.run(1 << order, 1, zero)
     }
 
     #[cold]
     #[inline(never)]
-    fn run(&self, order: u32, frames: Option<u32>, zero: bool) -> Result<NonNull<u8>, PoolError> {
+    fn run(&self, frames: u32, alignment: u32, zero: bool) -> Result<NonNull<u8>, PoolError> {
         let inner = &self.inner;
-        if inner.is_closed() {
-            return Err(PoolError::Closed);
-        }
-        let max_order = inner.settings().max_order;
-        if order > max_order {
-            return Err(PoolError::Order { order, max_order });
-        }
-        let frames = frames.unwrap_or(1 << order);
-        let index = if zero { inner.zalloc(frames)? } else { inner.alloc(frames)? };
+        let index =
+            if zero { inner.zalloc(frames, alignment)? } else { inner.alloc(frames, alignment)? };
         Ok(self.at(index))
     }
 

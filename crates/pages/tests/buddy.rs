@@ -4,7 +4,7 @@
 mod support;
 
 use cachewise_pages::buddy::{
-    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, order_for, run_parts,
+    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, order_for, run_parts,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -23,14 +23,14 @@ proptest! {
     }
 
     #[test]
-    fn runs_tile_exactly(count in 1u32..1 << 19) {
-        let mut next = 0;
-        for (offset, order) in run_parts(count) {
-            prop_assert_eq!(offset, next);
-            prop_assert_eq!(offset & ((1 << order) - 1), 0, "aligned to its own size");
-            next = offset + (1 << order);
+    fn runs_tile_exactly(first in 0u32..1 << 19, count in 1u32..1 << 19) {
+        let mut next = first;
+        for (part, order) in run_parts(first, count) {
+            prop_assert_eq!(part, next);
+            prop_assert_eq!(part & ((1 << order) - 1), 0, "aligned to its own size");
+            next = part + (1 << order);
         }
-        prop_assert_eq!(next, count);
+        prop_assert_eq!(next, first + count);
     }
 }
 
@@ -111,50 +111,131 @@ fn runs_of_every_length_leave_the_rest() {
     }
 }
 
-/// Three quarters of a large block whose last quarter is in use are a run of their size, and so are
-/// two neighbours that are no buddies.
+/// Sixteen frames of one state, of which one is in use: a run of any length has its place beside it, on
+/// whichever side there is room, and the rest stays whole.
 #[test]
-fn a_run_is_made_of_blocks_side_by_side_where_none_is_large_enough() {
+fn a_run_begins_at_any_frame_where_as_many_are_free_side_by_side() {
     for state in [State::Dirty, State::ZeroResident] {
-        for (kept, asked, expected) in [
-            // A frame in use, frames asked for, whether blocks smaller than them all do.
-            (12, 12, true),
-            (12, 11, true),
-            (12, 9, true),
-            (11, 12, false),
-            (3, 12, false),
-            (7, 6, true),
-            (0, 15, false),
-            // A single block that is large enough is not looked for here.
-            (8, 7, false),
-            (5, 4, false),
-        ] {
-            let (mut core, frames) = (Core::new(4), frames(16));
-            let mut buddy = Buddy::new(&mut core, &frames);
-            buddy.extend(16, state, 0);
-            // All single, and all but one given back, in an order that leaves lists in any order.
-            let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
-            all.rotate_left(5);
-            for index in all.iter().filter(|index| **index != kept) {
-                buddy.free(*index, 0, state, 1, 0).expect("ours");
+        for kept in 0..16u32 {
+            for asked in 1..=16u32 {
+                let (mut core, frames) = (Core::new(4), frames(16));
+                let mut buddy = Buddy::new(&mut core, &frames);
+                buddy.extend(16, state, 0);
+                // All single, and all but one given back, in an order that leaves lists in any order.
+                let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
+                all.rotate_left(5);
+                for index in all.iter().filter(|index| **index != kept) {
+                    buddy.free(*index, 0, state, 1, 0).expect("ours");
+                }
+                let step = if asked.is_power_of_two() { asked } else { 1 };
+                let place =
+                    |first: &u32| first + asked <= 16 && !(*first..first + asked).contains(&kept);
+                let expected = (0..16).step_by(step as usize).any(|first| place(&first));
+                let found = buddy.take_run(&Wanted::frames(asked), 1);
+                assert_eq!(found.is_some(), expected, "{kept}, {asked}: {found:?}");
+                let counts = buddy.check().expect("sound");
+                assert_eq!(counts.out, 1 + if found.is_some() { u64::from(asked) } else { 0 });
+                if let Some(run) = found {
+                    assert!(place(&run.first) && run.first.is_multiple_of(step), "{run:?}");
+                    buddy.free_run(run.first, asked, state, 1, 0).expect("ours");
+                    let again = buddy.free_run(run.first, asked, state, 1, 0);
+                    assert!(again.is_err(), "given back twice");
+                }
+                buddy.free(kept, 0, state, 1, 0).expect("ours");
+                buddy.check().expect("sound");
+                assert_eq!(buddy.core().blocks(state, 4), 1, "all of it merged again");
             }
-            let found = buddy.take_run(asked, state, 1);
-            // Whatever starts where it may, is free and has its length will do.
-            let aligned = cachewise_pages::buddy::run_alignment(asked);
-            if let Some(index) = found {
-                assert!(index.is_multiple_of(aligned) && !(index..index + asked).contains(&kept));
-            }
-            assert_eq!(found.is_some(), expected, "{kept}, {asked}: {found:?}");
-            let counts = buddy.check().expect("sound");
-            assert_eq!(counts.out, 1 + if found.is_some() { u64::from(asked) } else { 0 });
-            if let Some(index) = found {
-                buddy.free_run(index, asked, state, 1, 0).expect("ours");
-                assert!(buddy.free_run(index, asked, state, 1, 0).is_err(), "given back twice");
-            }
-            buddy.free(kept, 0, state, 1, 0).expect("ours");
-            buddy.check().expect("sound");
-            assert_eq!(buddy.core().blocks(state, 4), 1, "all of it merged again");
         }
+    }
+}
+
+/// Memory with holes of given lengths, each free and with one frame in use behind it.
+fn holes(core: &mut Core, frames: &[Frame], lengths: &[u32], state: State) -> Vec<u32> {
+    let mut buddy = Buddy::new(core, frames);
+    buddy.extend(lengths.iter().map(|length| length + 1).sum(), state, 0);
+    while buddy.take(0, state, 1).is_some() {}
+    let mut firsts = Vec::new();
+    let mut at = 0;
+    for length in lengths {
+        firsts.push(at);
+        for frame in at..at + length {
+            buddy.free(frame, 0, state, 1, 0).expect("ours");
+        }
+        at += length + 1;
+    }
+    buddy.check().expect("sound");
+    firsts
+}
+
+#[test]
+fn a_run_is_cut_from_the_stretch_that_fits_it_closest() {
+    let lengths = [40, 11, 25, 13, 60, 12];
+    for asked in [9, 11, 12, 13, 14, 25, 26, 39, 41] {
+        let (mut core, frames) = (Core::new(6), frames(200));
+        let firsts = holes(&mut core, &frames, &lengths, State::Dirty);
+        let mut buddy = Buddy::new(&mut core, &frames);
+        let fits = |(_, length): &(&u32, &u32)| **length >= asked;
+        let closest = firsts.iter().zip(&lengths).filter(fits).min_by_key(|(_, length)| **length);
+        let (first, length) = closest.expect("one is as long");
+        let run = buddy.take_run(&Wanted::frames(asked), 1).expect("one is as long");
+        let at_an_end = run.first == *first || run.first + asked == first + length;
+        assert!(at_an_end, "{asked}: {run:?} in {length} from {first}");
+        buddy.check().expect("sound");
+    }
+}
+
+#[test]
+fn a_run_is_found_however_many_blocks_have_to_be_looked_at() {
+    // Every other frame zero, the rest dirty: nothing merges, and no stretch is known as a whole.
+    let (mut core, frames) = (Core::new(9), frames(512));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(512, State::Dirty, 0);
+    while buddy.take(0, State::Dirty, 1).is_some() {}
+    for at in 0..300u32 {
+        let state = if at.is_multiple_of(2) { State::Dirty } else { State::ZeroResident };
+        buddy.free(at, 0, state, 1, 0).expect("ours");
+    }
+    assert_eq!(buddy.take_any_run(&Wanted::frames(301), 1), None);
+    let wanted = Wanted { alignment: 64, ..Wanted::frames(230) };
+    let run = buddy.take_any_run(&wanted, 1).expect("from 0 on, or from 64");
+    assert_eq!((run.first % 64, run.state), (0, State::Dirty));
+    buddy.check().expect("sound");
+    buddy.free_run(run.first, 230, State::Dirty, 1, 0).expect("ours");
+    let run = buddy.take_any_run(&Wanted::frames(300), 1).expect("all of it");
+    assert_eq!((run.first, run.state), (0, State::Dirty));
+    assert_eq!(buddy.check().expect("sound").out, 512);
+}
+
+/// What comes with a huge page of which a run needs a part is there, on both sides; of one that is
+/// there in part already nothing comes.
+#[test]
+fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
+    for (resident, asked, there) in [
+        // From 0 on so many are there; a run of 9 begins with them, and the rest of its eights come.
+        (5u32, 9u32, (0, 16)),
+        (8, 9, (0, 16)),
+        (3, 17, (0, 24)),
+        (15, 31, (0, 32)),
+        // A run that ends inside what is there brings nothing.
+        (12, 9, (0, 12)),
+    ] {
+        let (mut core, frames) = (Core::new(6), frames(64));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(64, State::ZeroAbsent, 0);
+        buddy.take(6, State::ZeroAbsent, 1).expect("all");
+        buddy.shrink_resident(0, 6, (1, resident), 1, 0).expect("ours");
+        buddy.free(0, 0, State::ZeroResident, 1, 0).expect("ours");
+        let wanted = Wanted { around: 8, ..Wanted::frames(asked) };
+        let run = buddy.take_run(&wanted, 1).expect("a part is there");
+        assert!(run.first + asked >= resident.min(asked), "{run:?}");
+        let counts = buddy.check().expect("sound");
+        let (from, to): (u32, u32) = there;
+        let now = u64::from(to - from).max(u64::from(resident));
+        // In the unit that was there in part, what the run does not take stays absent.
+        let known = counts.out + counts.zero_resident;
+        assert_eq!(known, now, "{resident}, {asked}: {run:?}, {counts:?}");
+        buddy.free_run(run.first, asked, State::ZeroResident, 1, 0).expect("ours");
+        assert_eq!(buddy.check().expect("sound").zero_resident, now);
     }
 }
 
@@ -188,13 +269,9 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
                 buddy.shrink(first, freed, State::ZeroAbsent, 1, 0).expect("ours");
                 let state = if zeroed { State::ZeroResident } else { State::Dirty };
                 buddy.free_run(first, freed, state, 1, 0).expect("ours");
-                let run = buddy.take_mixed_run(asked, 1, 1);
+                let run = buddy.take_run(&Wanted::frames(asked), 1);
                 let faults = asked.saturating_sub(freed);
-                if faults > asked / 4 {
-                    assert_eq!(run, None, "{freed}, {asked}");
-                    continue;
-                }
-                let run = run.expect("all of it is free, and most of it there");
+                let run = run.expect("all of it is free, and a part there");
                 assert_eq!(run.first, 0, "{freed}, {asked}");
                 let absent = if faults > 0 { (freed, asked) } else { (asked, asked) };
                 assert_eq!(run.absent, absent, "{freed}, {asked}");
@@ -214,7 +291,7 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
     let (mut core, frames) = (Core::new(5), frames(32));
     let mut buddy = Buddy::new(&mut core, &frames);
     buddy.extend(32, State::ZeroAbsent, 0);
-    assert_eq!(buddy.take_mixed_run(3, 1, 1), None);
+    assert_eq!(buddy.take_run(&Wanted::frames(3), 1), None);
 }
 
 /// The forerunner's lists of zeroed and other pages never met: a large block could not be had
@@ -229,8 +306,7 @@ fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
         (1, 0, Some(40)),
         (3, 2, Some(40)),
         (3, 4, Some(16)),
-        // More than a quarter.
-        (4, 4, None),
+        (4, 4, Some(40)),
     ] {
         let (mut core, frames) = (Core::new(4), frames(64));
         let mut buddy = Buddy::new(&mut core, &frames);
@@ -242,7 +318,7 @@ fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
                 buddy.free(first + at, 0, state, 1, 0).expect("ours");
             }
         }
-        let run = buddy.take_mixed_run(12, 1, 2);
+        let run = buddy.take_run(&Wanted::frames(12), 2);
         assert_eq!(run.map(|run| run.first), expected, "{at_16}, {at_40}");
         if let Some(run) = run {
             let faults = if run.first == 16 { at_16 } else { at_40 };
@@ -301,7 +377,7 @@ fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {
         let mut buddy = Buddy::new(&mut core, &frames);
         buddy.extend(1, lower, 0);
         buddy.extend(1, upper, 0);
-        let run = buddy.take_any_run(2, 1, 1).map(|run| (run.first, run.state));
+        let run = buddy.take_any_run(&Wanted::frames(2), 1).map(|run| (run.first, run.state));
         assert_eq!(run, Some((0, worst)), "{lower:?}, {upper:?}");
         let wasted = worst == dirty && [lower, upper].contains(&there);
         assert_eq!(buddy.core().wasted(), u64::from(wasted));
@@ -321,7 +397,7 @@ fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before()
     for state in State::ALL {
         assert_eq!(buddy.take(4, state, 1), None);
     }
-    let run = buddy.take_any_run(16, 1, 1).expect("both halves");
+    let run = buddy.take_any_run(&Wanted::frames(16), 1).expect("both halves");
     assert_eq!((run.first, run.state, run.absent), (0, State::Dirty, (16, 16)));
     assert_eq!(buddy.core().wasted(), 8, "the zeroing of half of it was for nothing");
     buddy.check().expect("sound");

@@ -20,14 +20,14 @@ static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 struct Held {
     start: NonNull<u8>,
-    order: u32,
+    frames: u32,
     word: u64,
 }
 
 /// One word of each page, each at another place.
-fn words(pool: &Pool, start: NonNull<u8>, order: u32) -> impl Iterator<Item = *mut u64> + use<> {
+fn words(pool: &Pool, start: NonNull<u8>, frames: u32) -> impl Iterator<Item = *mut u64> + use<> {
     let page = pool.page_size();
-    (0..1usize << order).map(move |at| {
+    (0..frames as usize).map(move |at| {
         // SAFETY: inside the page.
         unsafe { start.as_ptr().add(at * page + at % 8 * 8) }.cast()
     })
@@ -42,20 +42,34 @@ struct User<'a> {
 
 impl User<'_> {
     fn take(&mut self) {
-        let order = self.random.u32(0..8);
-        let zero = self.random.u8(0..3);
-        let taken = match zero {
-            0 => self.pool.alloc_raw(order),
-            1 => self.pool.zalloc_raw(order),
-            _ => self.pool.zalloc_to_fill_raw(order),
+        let (order, any) = (self.random.u32(0..8), self.random.u32(1..160));
+        let way = self.random.u8(0..6);
+        let (frames, taken) = match way {
+            0 => (1 << order, self.pool.alloc_raw(order)),
+            1 => (1 << order, self.pool.zalloc_raw(order)),
+            2 => (1 << order, self.pool.zalloc_to_fill_raw(order)),
+            3 => (any, self.pool.alloc_run_raw(any)),
+            4 => (any, self.pool.zalloc_run_raw(any)),
+            _ => {
+                let align = self.pool.page_size() << (order % 4);
+                // A shared pool begins where the system put it.
+                let Some(run) = self.pool.aligned_run_raw(any, align, true) else { return };
+                let aligned = |start: &NonNull<u8>| start.addr().get().is_multiple_of(align);
+                assert!(
+                    run.as_ref().is_ok_and(aligned) || run.is_err(),
+                    "not a multiple of {align}"
+                );
+                (any, run)
+            }
         };
         // A full pool says so, and a call that was made to fail.
         let Ok(start) = taken else { return };
-        let held = Held { start, order, word: self.random.u64(1..) };
-        for word in words(self.pool, start, order) {
+        let zero = !matches!(way, 0 | 3);
+        let held = Held { start, frames, word: self.random.u64(1..) };
+        for word in words(self.pool, start, frames) {
             // SAFETY: the block is this thread's.
             let found = unsafe { word.read() };
-            assert!(zero == 0 || found == 0, "handed out as zero: {found:#x}");
+            assert!(!zero || found == 0, "handed out as zero: {found:#x}");
             // SAFETY: as above.
             unsafe { word.write(held.word) };
         }
@@ -64,7 +78,7 @@ impl User<'_> {
 
     fn check(&self) {
         for held in &self.held {
-            for word in words(self.pool, held.start, held.order) {
+            for word in words(self.pool, held.start, held.frames) {
                 // SAFETY: the block is this thread's.
                 let found = unsafe { word.read() };
                 assert_eq!(found, held.word, "a block in use was written to");
@@ -76,9 +90,10 @@ impl User<'_> {
         if self.held.is_empty() {
             return;
         }
-        let Held { start, order, .. } = self.held.swap_remove(self.random.usize(..self.held.len()));
+        let Held { start, frames, .. } =
+            self.held.swap_remove(self.random.usize(..self.held.len()));
         // SAFETY: this thread's, and not used any more.
-        let freed = unsafe { self.pool.free_raw(start, order) };
+        let freed = unsafe { self.pool.free_run_raw(start, frames) };
         assert!(freed.is_ok(), "{freed:?}");
     }
 
@@ -224,4 +239,72 @@ fn a_seed_is_the_same_schedule_again() {
         assert_eq!((parted, first.len()), (None, again.len()), "seed {seed}");
     }
     assert_ne!(run(1).trace, run(2).trace, "another seed is another schedule");
+}
+
+/// A process that shares a pool dies at each point of what it does, one after another: with the lock held
+/// and a run half cut or half put together, with memory in flight, or in the middle of its cache. Those that
+/// live find all of theirs untouched, all of its memory free again, and what is said to be zero is.
+#[test]
+fn whoever_dies_at_any_point_leaves_a_shared_pool_sound() {
+    let _alone = ALONE.lock().expect("whole");
+    let scrub = Scrub { enabled: false, ..Scrub::default() };
+    let builder = Pool::builder().capacity(2 << 20).growth(256 << 10).scrub(scrub).cache_blocks(8);
+    let pool = builder.page_size(PageSize::Base).build_shared().expect("a pool");
+    let lives = |seed| User {
+        pool: &pool,
+        random: fastrand::Rng::with_seed(seed),
+        held: Vec::new(),
+        forks: None,
+    };
+    let mut own = lives(1);
+    (0..6).for_each(|_| own.take());
+    let allocated = pool.stats().expect("figures").allocated;
+    let (mut seed, mut points, mut all) = (0, 0, 0);
+    while seed < 2 {
+        // SAFETY: the child runs what follows, which a process with one thread may, and ends.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0, "no child");
+        if child == 0 {
+            // Where it hangs it is ended.
+            // SAFETY: asks for a signal.
+            unsafe { libc::alarm(60) };
+            let sound = catch_unwind(AssertUnwindSafe(|| {
+                let mut user = lives(seed);
+                schedule::die_after(points);
+                for step in 0..12 {
+                    user.take();
+                    if step % 3 == 2 {
+                        user.give_back();
+                        drop(pool.scrub_now(5 * pool.page_size()));
+                        drop(pool.trim_at_most(3 * pool.page_size()));
+                    }
+                }
+                user.check();
+            }));
+            // SAFETY: ends the process, without what the parent is to do at its end.
+            unsafe { libc::_exit(i32::from(sound.is_err())) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for what it says.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        let died = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
+        assert!(died || status == 0, "seed {seed}, at point {points}: {status:#x}");
+        pool.reap().expect("what it held comes back");
+        pool.check().unwrap_or_else(|error| panic!("seed {seed}, at point {points}: {error}"));
+        pool.check_zeros()
+            .unwrap_or_else(|error| panic!("seed {seed}, at point {points}: {error}"));
+        own.check();
+        let stats = pool.stats().expect("figures");
+        let held = (stats.allocated, stats.cached, stats.in_flight);
+        assert_eq!(held, (allocated, 0, 0), "seed {seed}, at point {points}");
+        (points, all) = (points + 1, all + 1);
+        if !died {
+            (seed, points) = (seed + 1, 0);
+        }
+    }
+    println!("{all} points");
+    assert!(all > 200, "the children do more than pass {all} points");
+    while !own.held.is_empty() {
+        own.give_back();
+    }
 }

@@ -1,7 +1,6 @@
 //! The pool, made at the first large request, and what it could not serve.
 
 use crate::say;
-use cachewise_pages::buddy::run_alignment;
 use cachewise_pages::global::{LARGEST, SMALLEST};
 use cachewise_pages::heap::Heap;
 use cachewise_pages::{GiveBack, PoolError};
@@ -162,14 +161,7 @@ pub(crate) fn owner(block: *const u8) -> Option<Owner> {
 }
 
 fn take_aligned(heap: &Heap, size: usize, align: usize, zeroed: bool) -> Result<NonNull<u8>, Miss> {
-    let pool = heap.pool();
-    let frames = pool.frames_for(size).map_err(|_| Miss::TooLarge)?;
-    // A run starts at a multiple of its size rounded down, as far as the pool's start is aligned.
-    let own = pool.page_size() * run_alignment(frames) as usize;
-    if align > own.min(1 << pool.base().addr().trailing_zeros()) {
-        return Err(Miss::Alignment);
-    }
-    heap.take(size, zeroed).map_err(|why| match why {
+    heap.take_aligned(size, align, zeroed).ok_or(Miss::Alignment)?.map_err(|why| match why {
         PoolError::Exhausted { .. } => Miss::Full,
         PoolError::Busy => Miss::Busy,
         _ => Miss::Other,

@@ -1,8 +1,6 @@
 //! Taking blocks back: from their users, and from per-thread caches.
 
-use super::{
-    Buddy, FreeError, ORDERS, State, TAIL, Tag, Use, cached, order_for, run_alignment, run_parts,
-};
+use super::{Buddy, FreeError, ORDERS, State, TAIL, Tag, Use, cached, order_for, run_parts};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
@@ -41,8 +39,7 @@ impl Buddy<'_> {
         swapped.map_err(|_| FreeError::DoubleFree)
     }
 
-    /// Takes a run back that [`shrink`](Buddy::shrink) made. Returns the order of the largest free
-    /// block that came of it.
+    /// Takes a run back. Returns the order of the largest free block that came of it.
     ///
     /// # Errors
     /// [`FreeError`]; nothing is changed then.
@@ -54,22 +51,24 @@ impl Buddy<'_> {
         owner: u16,
         now: u32,
     ) -> Result<u32, FreeError> {
-        let whole = order_for(frames);
-        let aligned = index & (run_alignment(frames) - 1) == 0;
-        if frames == 0 || whole > self.core.max_order || !aligned {
+        // A run of a power of two is one block.
+        let misaligned = frames.is_power_of_two() && index & (frames - 1) != 0;
+        if frames == 0 || order_for(frames) > self.core.max_order || misaligned {
             return Err(FreeError::Misaligned);
         }
-        for (claimed, (offset, order)) in run_parts(frames).enumerate() {
-            let Err(why) = self.claim(index + offset, order, owner) else { continue };
-            for (offset, order) in run_parts(frames).take(claimed) {
-                let tag = Tag::new(Use::Allocated, order, owner);
-                self.frames[(index + offset) as usize].set_tag(tag);
+        if index.checked_add(frames).is_none_or(|end| end > self.core.managed) {
+            return Err(FreeError::Foreign);
+        }
+        for (claimed, (part, order)) in run_parts(index, frames).enumerate() {
+            let Err(why) = self.claim(part, order, owner) else { continue };
+            for (part, order) in run_parts(index, frames).take(claimed) {
+                self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
             }
             return Err(why);
         }
         let mut largest = 0;
-        for (offset, order) in run_parts(frames) {
-            let merged = self.release(index + offset, order, Use::Allocated, state, now);
+        for (part, order) in run_parts(index, frames) {
+            let merged = self.release(part, order, Use::Allocated, state, now);
             largest = largest.max(merged);
         }
         Ok(largest)
@@ -96,19 +95,11 @@ impl Buddy<'_> {
             }
             Some(Use::Allocated) => Ok(()),
             Some(_) => Err(FreeError::DoubleFree),
-            None => Err(match self.enclosing(index).and_then(Tag::used) {
+            None => Err(match self.block_at(index).and_then(|(_, tag)| tag.used()) {
                 Some(Use::Allocated) => FreeError::Interior,
                 _ => FreeError::DoubleFree,
             }),
         }
-    }
-
-    /// The tag of the block that a tail frame belongs to.
-    fn enclosing(&self, index: u32) -> Option<Tag> {
-        (1..=self.core.max_order).find_map(|order| {
-            let tag = self.frames[(index >> order << order) as usize].tag();
-            (tag.used().is_some() && tag.order() >= order).then_some(tag)
-        })
     }
 
     /// Takes a block back from a per-thread cache.

@@ -107,13 +107,16 @@ fn every_kind_of_damage_is_named_and_mended() {
 }
 
 #[test]
-fn a_run_starts_at_a_multiple_of_its_largest_part_and_tiles_up_to_the_largest_number() {
-    let alignments = [0, 1, 2, 3, 4, 12, 16, u32::MAX].map(run_alignment);
-    assert_eq!(alignments, [1, 1, 2, 2, 4, 8, 16, 1 << 31]);
-    let mut next = 0;
-    for (offset, order) in run_parts(u32::MAX) {
-        assert_eq!(offset, next);
-        next += 1 << order;
+fn parts_are_as_large_as_alignment_and_length_allow_up_to_the_largest_number() {
+    for (first, frames) in [(0, u32::MAX), (1, u32::MAX), (3, 5), (6, 1 << 20), (7, 1), (8, 0)] {
+        let mut next = first;
+        for (part, order) in run_parts(first, frames) {
+            let left = frames - part.wrapping_sub(first);
+            assert_eq!(part, next);
+            assert!(order <= part.trailing_zeros() && 1 << order <= left, "{first}, {frames}");
+            assert!(order == part.trailing_zeros() || left >> order < 2, "{first}, {frames}");
+            next = next.wrapping_add(1 << order);
+        }
+        assert_eq!(next, first.wrapping_add(frames));
     }
-    assert_eq!(next, u32::MAX);
 }

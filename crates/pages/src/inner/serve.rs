@@ -1,7 +1,7 @@
 //! Handing runs out past the caches' stacks, and taking them back.
 
-use super::{Guard, HOLD_OFF, Inner, LANDING, LANDING_WAIT, ZERO_WANTED, now};
-use crate::buddy::{Buddy, FreeError, MixedRun, State, order_for};
+use super::{Guard, HOLD_OFF, Inner, LANDING, LANDING_WAIT, now};
+use crate::buddy::{Buddy, FreeError, Run, State, Wanted, order_for};
 use crate::cache;
 use crate::config::Verify;
 use crate::engine::{Method, Range};
@@ -17,21 +17,20 @@ enum Found {
     /// A block of one state, of the run's size or larger; what it has more is still to be given
     /// back.
     Whole(u32, State),
-    /// The run itself, all of one state.
-    Run(u32, State),
-    /// The run itself, of blocks in different states.
-    Mixed(MixedRun),
+    /// The run itself.
+    Run(Run),
 }
 
 impl Inner {
-    /// A zeroed run of `frames` frames, past the caches. Returns its first frame.
+    /// A zeroed run of `frames` frames that begins at a multiple of `alignment` of them, past the
+    /// caches. Returns its first frame.
     #[cold]
-    pub(crate) fn zalloc(&self, frames: u32) -> Result<u32, PoolError> {
+    pub(crate) fn zalloc(&self, frames: u32, alignment: u32) -> Result<u32, PoolError> {
         let order = self.order(frames)?;
         let events = &self.control().events;
-        if frames == 1 << order
-            && let Some((index, dirty)) = cache::take_zeroed(self, order)
-        {
+        let wanted = self.run_of(frames, alignment, true);
+        let block = wanted.is_block();
+        if block && let Some((index, dirty)) = cache::take_zeroed(self, order) {
             if dirty {
                 self.hot_zero(index, frames);
             }
@@ -40,8 +39,13 @@ impl Inner {
         }
         let mut guard = self.lock_to_take()?;
         self.wanted(u64::from(frames));
-        if let Some(index) = guard.buddy().take(order, State::ZeroResident, self.owner()) {
-            self.finish_run(&mut guard, index, frames, State::ZeroResident)?;
+        let (owner, mut buddy) = (self.owner(), guard.buddy());
+        let found = if block {
+            buddy.take(order, State::ZeroResident, owner)
+        } else {
+            buddy.take_zero_run(&wanted, owner).map(|run| run.first)
+        };
+        if let Some(index) = found {
             self.release_after_hand_out(guard);
             add(&events.zero_hits[order as usize], 1);
             self.verify(index, frames)?;
@@ -50,35 +54,39 @@ impl Inner {
         drop(guard);
         add(&events.zero_misses[order as usize], 1);
         self.wake_scrubber(false);
-        let found = self.take_any(frames, order, &ZERO_WANTED)?;
-        let (index, state) = self.make_resident(found, frames)?;
-        if state == State::Dirty {
-            self.hot_zero(index, frames);
-            add(&events.hot_zeroed, u64::from(frames) << self.frame_shift);
+        let found = self.take_any(&wanted, order)?;
+        let (index, _, (from, end)) = self.make_resident(found, frames)?;
+        if from != end {
+            self.hot_zero(from, end - from);
+            add(&events.hot_zeroed, u64::from(end - from) << self.frame_shift);
         }
         self.verify(index, frames)?;
         Ok(index)
     }
 
-    /// A run of `frames` frames with any contents, past the caches' stacks. Returns its first
-    /// frame.
+    /// A run of `frames` frames with any contents that begins at a multiple of `alignment` of them,
+    /// past the caches' stacks. Returns its first frame.
     #[cold]
-    pub(crate) fn alloc(&self, frames: u32) -> Result<u32, PoolError> {
+    pub(crate) fn alloc(&self, frames: u32, alignment: u32) -> Result<u32, PoolError> {
         let order = self.order(frames)?;
         let events = &self.control().events;
-        if frames == 1 << order
+        let wanted = self.run_of(frames, alignment, false);
+        if wanted.is_block()
             && let Some(index) = cache::take_dirty(self, order)
         {
             return Ok(index);
         }
-        let wanted = [State::Dirty, State::ZeroResident, State::ZeroAbsent];
-        let found = self.take_any(frames, order, &wanted)?;
-        let (index, state) = self.make_resident(found, frames)?;
+        let found = self.take_any(&wanted, order)?;
+        let (index, state, _) = self.make_resident(found, frames)?;
         if state == State::ZeroResident {
             add(&events.wasted, u64::from(frames) << self.frame_shift);
         }
         add(&events.dirty_allocations, 1);
         Ok(index)
+    }
+
+    fn run_of(&self, frames: u32, alignment: u32, zeroed: bool) -> Wanted {
+        Wanted { frames, alignment, zeroed, around: 1 << self.settings.huge_order }
     }
 
     fn order(&self, frames: u32) -> Result<u32, PoolError> {
@@ -93,21 +101,15 @@ impl Inner {
         Ok(order)
     }
 
-    /// A block from whatever there is: by state in the order given, then merged, then by growing,
+    /// A run from whatever there is: what is there already, then absent memory, then by growing,
     /// then from this thread's own cache, then from what others have in flight at the moment.
-    fn take_any(&self, frames: u32, order: u32, wanted: &[State]) -> Result<Found, PoolError> {
+    fn take_any(&self, wanted: &Wanted, order: u32) -> Result<Found, PoolError> {
         let mut deadline = None;
         let mut flushed = false;
         loop {
             let mut guard = self.lock_to_take()?;
-            let found = self.take_once(&mut guard, frames, order, wanted);
+            let found = self.take_once(&mut guard, wanted, order);
             if let Some(found) = found {
-                // Absent memory is faulted in as a whole first (`populate`).
-                if let Found::Whole(index, state) = found
-                    && state != State::ZeroAbsent
-                {
-                    self.finish_run(&mut guard, index, frames, state)?;
-                }
                 self.release_after_hand_out(guard);
                 return Ok(found);
             }
@@ -125,7 +127,7 @@ impl Inner {
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + LANDING);
             if in_flight == 0 || !self.settings.waits || Instant::now() >= deadline {
                 return Err(PoolError::Exhausted {
-                    bytes: (frames as usize) << self.frame_shift,
+                    bytes: (wanted.frames as usize) << self.frame_shift,
                     capacity: (self.capacity as usize) << self.frame_shift,
                 });
             }
@@ -139,35 +141,33 @@ impl Inner {
         }
     }
 
-    fn take_once(
-        &self,
-        guard: &mut Guard<'_>,
-        frames: u32,
-        order: u32,
-        wanted: &[State],
-    ) -> Option<Found> {
-        let (owner, around) = (self.owner(), 1 << self.settings.huge_order);
+    fn take_once(&self, guard: &mut Guard<'_>, wanted: &Wanted, order: u32) -> Option<Found> {
+        let owner = self.owner();
         let mut buddy = guard.buddy();
-        let by_state = |buddy: &mut Buddy<'_>| {
-            wanted.iter().find_map(|state| {
-                if *state == State::ZeroAbsent {
-                    let mixed = buddy.take_mixed_run(frames, around, owner);
-                    return mixed.map(Found::Mixed).or_else(|| {
-                        Some(Found::Whole(buddy.take(self.around(order), *state, owner)?, *state))
-                    });
-                }
-                let whole = buddy.take(order, *state, owner);
-                whole
-                    .map(|index| Found::Whole(index, *state))
-                    .or_else(|| Some(Found::Run(buddy.take_run(frames, *state, owner)?, *state)))
-            })
+        let block = wanted.is_block();
+        // Absent memory is handed out as a block, to be cut down when it is there (`populate`).
+        let order = order.max(wanted.alignment.ilog2());
+        let states = if wanted.zeroed {
+            [State::ZeroResident, State::Dirty]
+        } else {
+            [State::Dirty, State::ZeroResident]
         };
-        // Absent memory in smaller portions where there are no larger ones.
-        let absent = State::ZeroAbsent;
         let held = |buddy: &mut Buddy<'_>| {
-            by_state(buddy)
+            let block = block.then(|| {
+                states
+                    .iter()
+                    .find_map(|state| Some(Found::Whole(buddy.take(order, *state, owner)?, *state)))
+            });
+            let absent = State::ZeroAbsent;
+            block
+                .flatten()
+                .or_else(|| Some(Found::Run(buddy.take_run(wanted, owner)?)))
+                // In portions, and in smaller ones where there are no larger ones.
+                .or_else(|| {
+                    Some(Found::Whole(buddy.take(self.around(order), absent, owner)?, absent))
+                })
                 .or_else(|| Some(Found::Whole(buddy.take(order, absent, owner)?, absent)))
-                .or_else(|| Some(Found::Mixed(buddy.take_any_run(frames, around, owner)?)))
+                .or_else(|| Some(Found::Run(buddy.take_any_run(wanted, owner)?)))
         };
         if let Some(found) = held(&mut buddy) {
             return Some(found);
@@ -176,17 +176,23 @@ impl Inner {
         held(&mut buddy)
     }
 
-    /// Faults in what of the run is absent. Its first frame, and its state as it was found.
-    fn make_resident(&self, found: Found, frames: u32) -> Result<(u32, State), PoolError> {
+    /// Faults in what of the run is absent. Its first frame, its state as it was found, and from
+    /// where to where it may be dirty.
+    fn make_resident(
+        &self,
+        found: Found,
+        frames: u32,
+    ) -> Result<(u32, State, (u32, u32)), PoolError> {
         match found {
             Found::Whole(index, State::ZeroAbsent) => {
                 self.populate(index, frames)?;
-                Ok((index, State::ZeroAbsent))
+                Ok((index, State::ZeroAbsent, (index, index)))
             }
-            Found::Whole(index, state) | Found::Run(index, state) => Ok((index, state)),
-            Found::Mixed(run) => {
-                self.populate_mixed(run, frames)?;
-                Ok((run.first, run.state))
+            Found::Whole(index, State::Dirty) => Ok((index, State::Dirty, (index, index + frames))),
+            Found::Whole(index, state) => Ok((index, state, (index, index))),
+            Found::Run(run) => {
+                self.populate_run(run, frames)?;
+                Ok((run.first, run.state, run.dirty))
             }
         }
     }
@@ -196,21 +202,6 @@ impl Inner {
     pub(super) fn around(&self, order: u32) -> u32 {
         let unit = (self.settings.fault_around >> self.frame_shift).max(1).ilog2();
         order.max(unit.min(self.settings.max_order))
-    }
-
-    /// Gives back what a block has more than the run needs.
-    fn finish_run(
-        &self,
-        guard: &mut Guard<'_>,
-        index: u32,
-        frames: u32,
-        state: State,
-    ) -> Result<(), PoolError> {
-        if frames == 0 || frames.is_power_of_two() {
-            return Ok(());
-        }
-        let result = guard.buddy().shrink(index, frames, state, self.owner(), now());
-        result.map_err(|why| self.free_error(index, order_for(frames), why))
     }
 
     pub(super) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) {
@@ -255,8 +246,8 @@ impl Inner {
         populated
     }
 
-    /// Faults in what is absent of a mixed run just taken.
-    fn populate_mixed(&self, run: MixedRun, frames: u32) -> Result<(), PoolError> {
+    /// Faults in what is absent of a run just taken.
+    fn populate_run(&self, run: Run, frames: u32) -> Result<(), PoolError> {
         let (from, end) = run.absent;
         let populated = if from == end { Ok(()) } else { self.fault_in(from, end - from) };
         if populated.is_err() {
@@ -305,9 +296,9 @@ impl Inner {
         }
         let mut guard = self.lock()?;
         let owner = self.owner();
-        for (offset, order) in crate::buddy::run_parts(frames) {
-            let withdrawn = guard.buddy().quarantine_allocated(index + offset, order, owner);
-            withdrawn.map_err(|why| self.free_error(index, order, why))?;
+        for (part, order) in crate::buddy::run_parts(index, frames) {
+            let withdrawn = guard.buddy().quarantine_allocated(part, order, owner);
+            withdrawn.map_err(|why| self.free_error(part, order, why))?;
         }
         add(&events.quarantined_ever, bytes as u64);
         Err(error)

@@ -3,7 +3,8 @@
 //! fuzzer runs it on its own.
 
 use cachewise_pages::buddy::{
-    Buddy, Core, Frame, FreeError, State, Use, halve_cached, order_for, run_parts, split_cached,
+    Buddy, Core, Frame, FreeError, Run, State, Use, Wanted, halve_cached, order_for, run_parts,
+    split_cached,
 };
 
 const OWNER: u16 = 7;
@@ -84,23 +85,20 @@ impl Model {
                 }
             }
             3 => {
-                if let Some(run) = self.buddy().take_any_run(1 << order, 1, OWNER) {
-                    self.took(run.first, 1 << order, run.state);
-                }
+                let frames = 1 + argument % ((1 << max_order) + 2);
+                self.any_run(frames, 1 << (argument % 3));
             }
             4 => {
                 let frames = 1 + argument % (1 << max_order);
                 let order = order_for(frames);
-                if let Some(index) = self.buddy().take(order, State::Dirty, OWNER) {
+                if argument.is_multiple_of(4)
+                    && let Some(index) = self.buddy().take(order, State::Dirty, OWNER)
+                {
                     let shrunk = self.buddy().shrink(index, frames, State::Dirty, OWNER, now);
                     assert_eq!(shrunk, Ok(()));
                     self.took(index, frames, State::Dirty);
-                } else if let Some(index) = self.buddy().take_run(frames, State::Dirty, OWNER) {
-                    self.took(index, frames, State::Dirty);
-                } else if let Some(run) =
-                    self.buddy().take_mixed_run(frames, 1 << (argument % 3), OWNER)
-                {
-                    self.took(run.first, frames, run.state);
+                } else {
+                    self.run(frames, argument);
                 }
             }
             5 | 6 => self.free(argument, operation % 16 == 6),
@@ -135,6 +133,53 @@ impl Model {
             _ => self.misuse(argument),
         }
         self.check();
+    }
+
+    /// A run that is there in part, or wholly.
+    fn run(&mut self, frames: u32, argument: u32) {
+        let wanted = Wanted {
+            alignment: 1 << (argument % 3),
+            zeroed: argument.is_multiple_of(2),
+            around: 1 << (argument % 4),
+            ..Wanted::frames(frames)
+        };
+        let run = if argument.is_multiple_of(7) {
+            self.buddy().take_zero_run(&wanted, OWNER)
+        } else {
+            self.buddy().take_run(&wanted, OWNER)
+        };
+        let Some(run) = run else { return };
+        assert!(run.first.is_multiple_of(wanted.alignment), "{run:?} for {wanted:?}");
+        let absent = run.absent.1 - run.absent.0;
+        assert!(absent <= frames);
+        self.took_run(run, frames);
+    }
+
+    /// A run if there is a place for it: where no frame is anybody's.
+    fn any_run(&mut self, frames: u32, alignment: u32) {
+        let own = if frames.is_power_of_two() { frames } else { 1 };
+        let step = alignment.max(own);
+        let managed = self.core.managed();
+        let fits = |first: u32| {
+            frames <= 1 << self.core.max_order()
+                && first + frames <= managed
+                && !self.taken[first as usize..(first + frames) as usize].contains(&true)
+        };
+        let possible = (0..managed).step_by(step as usize).any(fits);
+        let wanted = Wanted { alignment, ..Wanted::frames(frames) };
+        let run = self.buddy().take_any_run(&wanted, OWNER);
+        assert_eq!(run.is_some(), possible, "{wanted:?}: {run:?}");
+        let Some(run) = run else { return };
+        assert!(run.first.is_multiple_of(step), "{run:?} for {wanted:?}");
+        self.took_run(run, frames);
+    }
+
+    /// What is outside the dirty part is zero.
+    fn took_run(&mut self, run: Run, frames: u32) {
+        let (from, end) = run.dirty;
+        self.assert_zero(run.first, from - run.first);
+        self.assert_zero(end, run.first + frames - end);
+        self.took(run.first, frames, run.state);
     }
 
     fn took(&mut self, index: u32, frames: u32, state: State) {
@@ -304,8 +349,8 @@ impl Model {
         let now = self.now;
         let held = |this: &Model, frames: u32| {
             this.held.iter().any(|held| {
-                run_parts(held.frames)
-                    .any(|(offset, part)| held.index + offset == index && frames == 1 << part)
+                run_parts(held.index, held.frames)
+                    .any(|(first, part)| first == index && frames == 1 << part)
             })
         };
         if order > 20 || !held(self, 1 << order) {
@@ -365,7 +410,9 @@ impl Model {
                 let taken = State::ALL
                     .iter()
                     .find_map(|state| buddy.take(order, *state, OWNER))
-                    .or_else(|| buddy.take_any_run(1 << order, 1, OWNER).map(|run| run.first));
+                    .or_else(|| {
+                        buddy.take_any_run(&Wanted::frames(1 << order), OWNER).map(|run| run.first)
+                    });
                 let Some(index) = taken else { break };
                 self.claim(index, 1 << order);
                 all += 1u32 << order;

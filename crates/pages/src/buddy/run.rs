@@ -1,0 +1,418 @@
+//! Runs: any number of frames side by side, from any frame on, made of whatever is free there.
+//!
+//! A run consists of the blocks that [`run_parts`](super::run_parts) names. It is looked for in
+//! *stretches*, free blocks side by side whatever their states and orders, so that what a run leaves
+//! free beside it serves the next one.
+
+use super::{Buddy, NONE, State, Tag, Use};
+#[cfg(not(loom))]
+use core::sync::atomic::Ordering;
+#[cfg(loom)]
+use loom::sync::atomic::Ordering;
+
+/// Blocks that are looked at for a run, so that no lock is held for long: some microseconds' worth, as
+/// long as a fault takes that it may spare.
+const WALKS: u32 = 128;
+/// Blocks of a stretch that are looked at together, around one of them.
+const STRETCH: usize = 32;
+/// Stretches that are remembered, so that none is looked at for each of its blocks.
+const REMEMBERED: usize = 8;
+
+/// A run that is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// How long it is.
+    pub frames: u32,
+    /// It begins at a multiple of so many frames, a power of two.
+    pub alignment: u32,
+    /// Zeroed memory is of use, and dirty memory costs its zeroing. Otherwise zeroed memory would be
+    /// wasted.
+    pub zeroed: bool,
+    /// Where the system makes frames resident, it does so many at a time, a power of two.
+    pub around: u32,
+}
+
+impl Wanted {
+    /// So many frames, wherever they begin and whatever is in them.
+    #[must_use]
+    pub const fn frames(frames: u32) -> Wanted {
+        Wanted { frames, alignment: 1, zeroed: false, around: 1 }
+    }
+
+    /// Whether it is to be one block.
+    #[must_use]
+    pub const fn is_block(&self) -> bool {
+        self.frames.is_power_of_two() && self.alignment <= self.frames
+    }
+
+    /// A run of a power of two is one block, as whoever takes blocks by order expects.
+    const fn aligned(self) -> Wanted {
+        let own = if self.frames.is_power_of_two() { self.frames } else { 1 };
+        let alignment = if self.alignment > own { self.alignment } else { own };
+        Wanted { alignment, ..self }
+    }
+
+    const fn up(&self, at: u32) -> Option<u32> {
+        at.checked_next_multiple_of(self.alignment)
+    }
+}
+
+/// A run of free blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its first frame.
+    pub first: u32,
+    /// The worst state among its blocks: dirty before absent before resident.
+    pub state: State,
+    /// From its first absent frame to behind its last: frames between them may be resident.
+    pub absent: (u32, u32),
+    /// From its first dirty frame to behind its last: frames between them may be zero.
+    pub dirty: (u32, u32),
+}
+
+/// What a run costs, dearest first: frames to be faulted in, frames zeroed in vain or to be zeroed,
+/// and how long the stretch is that it is cut from.
+type Cost = (u32, u32, u32);
+
+/// Free blocks side by side, in order.
+struct Stretch {
+    /// First frames, and behind the last block its end.
+    borders: [u32; STRETCH + 1],
+    states: [State; STRETCH],
+    blocks: usize,
+    /// Whether it may go on to the left, to the right.
+    open: (bool, bool),
+}
+
+impl Stretch {
+    fn start(&self) -> u32 {
+        self.borders[0]
+    }
+
+    fn end(&self) -> u32 {
+        self.borders[self.blocks]
+    }
+
+    /// What a run from there on would be, with its cost.
+    fn run(&self, first: u32, wanted: &Wanted) -> (Run, Cost) {
+        let end = first + wanted.frames;
+        let (mut absent, mut dirty) = ((end, end), (end, end));
+        let mut frames = [0; super::STATES];
+        for (block, state) in self.states[..self.blocks].iter().enumerate() {
+            let (from, to) = (self.borders[block].max(first), self.borders[block + 1].min(end));
+            if from >= to {
+                continue;
+            }
+            frames[*state as usize] += to - from;
+            match state {
+                State::ZeroAbsent => absent = (absent.0.min(from), to),
+                State::Dirty => dirty = (dirty.0.min(from), to),
+                State::ZeroResident => {}
+            }
+        }
+        let state = match (frames[State::Dirty as usize], frames[State::ZeroAbsent as usize]) {
+            (0, 0) => State::ZeroResident,
+            (0, _) => State::ZeroAbsent,
+            _ => State::Dirty,
+        };
+        let wrong =
+            if wanted.zeroed { dirty.1 - dirty.0 } else { frames[State::ZeroResident as usize] };
+        let longer = if self.open == (false, false) { 0 } else { u32::MAX >> 1 };
+        let length = (self.end() - self.start()).saturating_add(longer);
+        let cost = (frames[State::ZeroAbsent as usize], wrong, length);
+        (Run { first, state, absent, dirty }, cost)
+    }
+
+    /// The cheapest run in it: one that begins with a block, or ends with the stretch; of two that
+    /// cost the same the one at an end.
+    fn cheapest(&self, wanted: &Wanted) -> Option<(Run, Cost)> {
+        let last = self.end().checked_sub(wanted.frames)? / wanted.alignment * wanted.alignment;
+        let begins = self.borders[..self.blocks].iter().filter_map(|border| wanted.up(*border));
+        let at_the_right = self.open.0 && !self.open.1;
+        at_the_right
+            .then_some(last)
+            .into_iter()
+            .chain(begins)
+            .chain([last])
+            .filter(|first| *first >= self.start() && *first <= last)
+            .map(|first| self.run(first, wanted))
+            .min_by_key(|(_, cost)| *cost)
+    }
+}
+
+impl Buddy<'_> {
+    /// Hands out a run of which at least a part is there: the one with the fewest frames to be faulted
+    /// in, of these the one with the fewest frames in the wrong state, of these the one that fits
+    /// closest. It looks at so many blocks, the largest first, that no lock is held for long.
+    ///
+    /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
+    /// time, what comes with the run and lies beside it is zero and resident from now on.
+    pub fn take_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
+        let wanted = wanted.aligned();
+        let run = self.find_run(&wanted)?;
+        self.take_found(run.first, &wanted, owner);
+        Some(run)
+    }
+
+    /// [`take_run`](Buddy::take_run) if all of it is zero and there.
+    pub fn take_zero_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
+        let wanted = Wanted { zeroed: true, ..*wanted }.aligned();
+        let run = self.find_run(&wanted).filter(|run| run.state == State::ZeroResident)?;
+        self.take_found(run.first, &wanted, owner);
+        Some(run)
+    }
+
+    /// [`take_run`](Buddy::take_run) whatever part of it is absent, and however many blocks have to be
+    /// looked at: if there is a place for it, it is found.
+    pub fn take_any_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
+        let wanted = wanted.aligned();
+        let run = self.find_any_run(&wanted)?;
+        self.take_found(run.first, &wanted, owner);
+        Some(run)
+    }
+
+    fn find_run(&self, wanted: &Wanted) -> Option<Run> {
+        if wanted.frames == 0 || wanted.frames > 1 << self.core.max_order {
+            return None;
+        }
+        let mut best: Option<(Run, Cost)> = None;
+        let mut looks = WALKS;
+        let mut seen = [(0, 0); REMEMBERED];
+        let mut stretches = 0;
+        let preferred = if wanted.zeroed {
+            [State::ZeroResident, State::Dirty]
+        } else {
+            [State::Dirty, State::ZeroResident]
+        };
+        for order in (0..=self.core.max_order).rev() {
+            for state in preferred {
+                let mut index = self.core.lists[state as usize][order as usize].head;
+                while index != NONE && looks > 0 {
+                    looks -= 1;
+                    let known = seen.iter().any(|(from, to)| (*from..*to).contains(&index));
+                    if !known {
+                        let stretch = self.stretch(index, &mut looks);
+                        seen[stretches % REMEMBERED] = (stretch.start(), stretch.end());
+                        stretches += 1;
+                        if let Some((run, cost)) = stretch.cheapest(wanted)
+                            && best.is_none_or(|(_, cheapest)| cost < cheapest)
+                        {
+                            if cost == (0, 0, wanted.frames) {
+                                return Some(run);
+                            }
+                            best = Some((run, cost));
+                        }
+                    }
+                    index = self.frames[index as usize].next.load(Ordering::Relaxed);
+                }
+            }
+        }
+        best.map(|(run, _)| run)
+    }
+
+    /// The free blocks around one.
+    fn stretch(&self, index: u32, looks: &mut u32) -> Stretch {
+        let mut found = Stretch {
+            borders: [0; STRETCH + 1],
+            states: [State::Dirty; STRETCH],
+            blocks: 0,
+            open: (true, true),
+        };
+        let free = |at: u32| {
+            let (first, tag) = self.block_at(at)?;
+            Some((first, tag.free_state()?))
+        };
+        // To the left first, from the right end of the room; then moved to its front.
+        let (mut room, mut at) = (STRETCH, index);
+        while room > STRETCH / 2 && *looks > 0 {
+            let Some((first, state)) = at.checked_sub(1).and_then(free) else {
+                found.open.0 = false;
+                break;
+            };
+            *looks -= 1;
+            room -= 1;
+            (found.borders[room], found.states[room]) = (first, state);
+            at = first;
+        }
+        found.borders.copy_within(room..STRETCH, 0);
+        found.states.copy_within(room.., 0);
+        found.blocks = STRETCH - room;
+        let mut at = index;
+        while found.blocks < STRETCH && (at == index || *looks > 0) {
+            let tag = self.frames.get(at as usize).filter(|_| at < self.core.managed);
+            let Some((tag, state)) =
+                tag.map(super::Frame::tag).and_then(|tag| Some((tag, tag.free_state()?)))
+            else {
+                found.open.1 = false;
+                break;
+            };
+            *looks = looks.saturating_sub(1);
+            (found.borders[found.blocks], found.states[found.blocks]) = (at, state);
+            found.blocks += 1;
+            at += 1 << tag.order();
+        }
+        found.borders[found.blocks] = at;
+        found
+    }
+
+    /// The first place found, from the largest free blocks down: from each free block on that has none
+    /// before it.
+    fn find_any_run(&self, wanted: &Wanted) -> Option<Run> {
+        let counts = self.core.counts;
+        let free = counts.dirty + counts.zero_resident + counts.zero_absent;
+        if wanted.frames == 0
+            || wanted.frames > 1 << self.core.max_order
+            || u64::from(wanted.frames) > free
+        {
+            return None;
+        }
+        for order in (0..=self.core.max_order).rev() {
+            for state in State::ALL {
+                let mut index = self.core.lists[state as usize][order as usize].head;
+                while index != NONE {
+                    let follows = index.checked_sub(1).and_then(|before| self.block_at(before));
+                    if follows.is_none_or(|(_, tag)| tag.free_state().is_none())
+                        && let Some(run) = self.run_from(index, wanted)
+                    {
+                        return Some(run);
+                    }
+                    index = self.frames[index as usize].next.load(Ordering::Relaxed);
+                }
+            }
+        }
+        None
+    }
+
+    /// The first run in the stretch that begins there.
+    fn run_from(&self, start: u32, wanted: &Wanted) -> Option<Run> {
+        let first = wanted.up(start)?;
+        let end = first.checked_add(wanted.frames).filter(|end| *end <= self.core.managed)?;
+        let mut run =
+            Run { first, state: State::ZeroResident, absent: (end, end), dirty: (end, end) };
+        let mut at = start;
+        while at < end {
+            let tag = self.frames[at as usize].tag();
+            let state = tag.free_state()?;
+            let next = at + (1 << tag.order());
+            let (from, to) = (at.max(first), next.min(end));
+            if from < to {
+                match state {
+                    State::Dirty => run.dirty = (run.dirty.0.min(from), to),
+                    State::ZeroAbsent => run.absent = (run.absent.0.min(from), to),
+                    State::ZeroResident => {}
+                }
+            }
+            at = next;
+        }
+        run.state = match (run.dirty.0 < end, run.absent.0 < end) {
+            (true, _) => State::Dirty,
+            (false, true) => State::ZeroAbsent,
+            (false, false) => State::ZeroResident,
+        };
+        Some(run)
+    }
+
+    /// Takes a run all of whose frames are free.
+    fn take_found(&mut self, first: u32, wanted: &Wanted, owner: u16) {
+        let end = first + wanted.frames;
+        let mut comes = [first, end - 1].map(|at| self.comes_with(at, wanted.around));
+        if comes[0] == comes[1] {
+            comes[1] = None;
+        }
+        self.split_at(first);
+        self.split_at(end);
+        for (part, order) in super::run_parts(first, wanted.frames) {
+            let tag = self.frames[part as usize].tag();
+            // A block that lies in the run and begins with a part is no larger than it.
+            let state = if tag.order() < order {
+                let Some(worst) = self.group(part, order) else { return };
+                self.merge_group(part, order, worst);
+                worst
+            } else {
+                let Some(state) = tag.free_state() else { return };
+                self.unlink(part);
+                state
+            };
+            self.become_used(part, order, state, Use::Allocated, owner);
+        }
+        for (from, to) in comes.into_iter().flatten() {
+            self.is_resident(from, first.min(to));
+            self.is_resident(end.max(from), to);
+        }
+    }
+
+    /// The frames that the system makes resident together with this one, if none of them is yet.
+    fn comes_with(&self, at: u32, around: u32) -> Option<(u32, u32)> {
+        let from = at / around * around;
+        let to = from.saturating_add(around).min(self.core.managed);
+        let (mut next, tag) = self.block_at(from)?;
+        let absent = |tag: Tag| tag.free_state() == Some(State::ZeroAbsent);
+        if !absent(tag) {
+            return None;
+        }
+        next += 1 << tag.order();
+        while next < to {
+            let tag = self.frames[next as usize].tag();
+            if !absent(tag) {
+                return None;
+            }
+            next += 1 << tag.order();
+        }
+        Some((from, to))
+    }
+
+    /// Frames that were free and absent are zero and resident.
+    fn is_resident(&mut self, from: u32, to: u32) {
+        if from >= to {
+            return;
+        }
+        self.split_at(from);
+        self.split_at(to);
+        let mut at = from;
+        while at < to {
+            let tag = self.frames[at as usize].tag();
+            if tag.free_state() != Some(State::ZeroAbsent) {
+                return;
+            }
+            let order = tag.order();
+            self.unlink(at);
+            *self.core.counts.of(Use::Free(State::ZeroAbsent)) -= 1 << order;
+            *self.core.counts.of(Use::Free(State::ZeroResident)) += 1 << order;
+            self.frames[at as usize].set_tag(Tag::free(State::ZeroResident, order));
+            self.coalesce_and_link(at, order, State::ZeroResident);
+            at += 1 << order;
+        }
+    }
+
+    /// Cuts the free block in which that frame lies, so that one begins with it. Both sides are the
+    /// largest blocks that they can be, but what is left of them may be buddies of one state, until the
+    /// caller takes what lies on one side.
+    fn split_at(&mut self, at: u32) {
+        if at >= self.core.managed {
+            return;
+        }
+        let Some((mut index, tag)) = self.block_at(at) else { return };
+        let Some(state) = tag.free_state() else { return };
+        if index == at {
+            return;
+        }
+        let mut order = tag.order();
+        let stamp = self.frames[index as usize].stamp.load(Ordering::Relaxed);
+        self.unlink(index);
+        while index != at {
+            order -= 1;
+            let upper = index + (1 << order);
+            // As in `carve`: the upper half is tagged first.
+            self.frames[upper as usize].stamp.store(stamp, Ordering::Relaxed);
+            self.frames[upper as usize].set_tag(Tag::free(state, order));
+            self.frames[index as usize].set_tag(Tag::free(state, order));
+            if at < upper {
+                self.link(upper, order, state);
+            } else {
+                self.link(index, order, state);
+                index = upper;
+            }
+        }
+        self.link(index, order, state);
+    }
+}
