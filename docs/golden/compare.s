@@ -154,21 +154,22 @@ avx512vl:
     jne elsewhere
     ret
 avx512vl.masked:
-    lea rcx, [rdx-1h]
-    cmp rcx, 3Fh
+    cmp rdx, 40h
     ja elsewhere
     mov rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
+    je 1
     kmovq k1, rcx
     vmovdqu8 zmm20{k1}{z}, [rdi]
     vpcmpneqb k2{k1}, zmm20, [rsi]
     kmovq rax, k2
     test rax, rax
-    jne 1
-    ret
-    xor eax, eax
+    jne 2
     ret
 1:
+    xor eax, eax
+    ret
+2:
     tzcnt rcx, rax
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]

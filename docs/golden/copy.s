@@ -90,16 +90,20 @@ avx512vl:
     ret
 avx512vl.masked:
     mov rax, rdi
-    lea rcx, [rdx-1h]
-    cmp rcx, 3Eh
-    ja elsewhere
+    cmp rdx, 40h
+    jae elsewhere
     mov r9d, edi
+    and r9d, 0FFFh
+    cmp r9d, 0FE0h
+    ja 1
+    mov r9d, esi
     and r9d, 0FFFh
     cmp r9d, 0FE0h
     ja 1
     mov ecx, 0FFFFFFFFh
     xor r8d, r8d
     bzhi ecx, ecx, edx
+    je 5
     sub edx, 20h
     kmovd k1, ecx
     cmovb edx, r8d

@@ -150,22 +150,23 @@ avx512vl:
     inc eax
     ret
 avx512vl.masked:
-    lea rcx, [rdx-1h]
-    cmp rcx, 3Fh
+    cmp rdx, 40h
     ja elsewhere
     mov rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
+    je 1
     kmovq k1, rcx
     vmovdqu8 zmm20{k1}{z}, [rdi]
     vpcmpneqb k2{k1}, zmm20, [rsi]
     kmovq rax, k2
     test rax, rax
-    jne 1
+    jne 2
     inc eax
     ret
+1:
     mov eax, 1h
     ret
-1:
+2:
     xor eax, eax
     ret
 avx2:

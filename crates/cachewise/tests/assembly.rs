@@ -88,7 +88,8 @@ fn check(name: &str, entry: *const u8, others: &[u64]) -> String {
     // The first branch upwards is that of larger sizes, whose code follows that of the small ones.
     let mut in_order: Vec<Instruction> = code;
     in_order.sort_by_key(Instruction::ip);
-    let larger = in_order.iter().find(|one| one.mnemonic() == Mnemonic::Ja);
+    let upwards = |one: &&Instruction| matches!(one.mnemonic(), Mnemonic::Ja | Mnemonic::Jae);
+    let larger = in_order.iter().find(upwards);
     let larger = larger.expect("sizes are told apart").near_branch_target();
     in_order.retain(|one| (entry as u64..larger).contains(&one.ip()));
     listing(&in_order)

@@ -179,12 +179,11 @@ macro_rules! entry_compare_evex {
             "ret\n",
         )
     };
-    // 65 and more, at label 28; `$none` is for no bytes, where they come here.
-    (zmm, $same:expr, $none:literal) => {
+    // 65 and more, at label 28.
+    (zmm, $same:expr) => {
         concat!(
             ".p2align 5\n",
             "28:\n",
-            $none,
             "vmovdqu64 zmm20, [rdi]\n",
             "vpcmpneqb k1, zmm20, [rsi]\n",
             "kmovq rax, k1\n",
@@ -527,7 +526,7 @@ macro_rules! entry_compare_way {
             "jz 25f\n",
             $crate::entry_compare_classes!($same, $small),
             $crate::entry_compare_evex!(ymm, $same),
-            $crate::entry_compare_evex!(zmm, $same, ""),
+            $crate::entry_compare_evex!(zmm, $same),
             $near,
             $apart,
             ".p2align 4\n",
@@ -535,13 +534,13 @@ macro_rules! entry_compare_way {
     };
     (masked, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
-            // No bytes at all go with more than 64: their pointers are often to nothing, which takes a
-            // fifth of a microsecond to find out even where all is masked off.
-            "lea rcx, [rdx - 1]\n",
-            "cmp rcx, 63\n",
+            "cmp rdx, 64\n",
             "ja 28f\n",
             "mov rcx, -1\n",
             "bzhi rcx, rcx, rdx\n",
+            // No bytes at all: their pointers are often to nothing, which takes a fifth of a
+            // microsecond to find out even where all is masked off.
+            "jz 25f\n",
             "kmovq k1, rcx\n",
             "vmovdqu8 zmm20{{k1}}{{z}}, [rdi]\n",
             "vpcmpneqb k2{{k1}}, zmm20, [rsi]\n",
@@ -552,7 +551,7 @@ macro_rules! entry_compare_way {
             "\n",
             "ret\n",
             $near,
-            $crate::entry_compare_evex!(zmm, $same, "test rdx, rdx\njz 25b\n"),
+            $crate::entry_compare_evex!(zmm, $same),
             $apart,
             ".p2align 4\n",
         )
