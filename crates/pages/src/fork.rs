@@ -214,6 +214,7 @@ fn over(thread: &Thread) -> u32 {
 
 extern "C" fn child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    crate::os::forked();
     let thread = thread::current();
     // In a signal handler that interrupted a fork this one is over, and that one goes on: it keeps
     // what it has locked. Whoever else had a lock is not here.

@@ -25,7 +25,7 @@ use rustix::fd::OwnedFd;
 use std::boxed::Box;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use std::vec::Vec;
 
@@ -109,6 +109,8 @@ pub(crate) struct Inner {
     notes: AtomicPtr<Noted>,
     verify_turn: AtomicU32,
     pub(crate) scrubber_state: AtomicU8,
+    /// Whether its threads end when none but threads of pools is left in the process.
+    pub(crate) leaves_when_alone: AtomicBool,
     pub(crate) load_rests: AtomicU64,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
@@ -286,6 +288,7 @@ impl Inner {
             notes: AtomicPtr::default(),
             verify_turn: AtomicU32::new(0),
             scrubber_state: AtomicU8::new(0),
+            leaves_when_alone: AtomicBool::new(false),
             load_rests: AtomicU64::new(0),
             behind: AtomicU32::new(0),
             file: places.file.zip(identity),

@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -275,6 +276,24 @@ impl Spawned {
     }
 }
 
+/// Threads of [`spawn`] that have not ended.
+static SPAWNED: AtomicU32 = AtomicU32::new(0);
+
+/// In a forked child, which has none of them.
+pub(crate) fn forked() {
+    SPAWNED.store(0, Ordering::Relaxed);
+}
+
+/// Whether no thread is left but those of [`spawn`], and the main thread, which stays in the system's
+/// list to the end. False where that cannot be found out.
+pub(crate) fn is_alone() -> bool {
+    let Ok(task) = rustix::fs::stat("/proc/self/task") else { return false };
+    #[allow(clippy::unnecessary_cast, reason = "the field has other types on other targets")]
+    let links = task.st_nlink as u64;
+    // A folder has two links of its own, and one for each that is in it.
+    links <= 3 + u64::from(SPAWNED.load(Ordering::Relaxed))
+}
+
 struct Start {
     name: &'static CStr,
     body: Box<dyn FnOnce() + Send>,
@@ -288,6 +307,7 @@ extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: this thread, and a string that ends in NUL.
     unsafe { libc::pthread_setname_np(this, start.name.as_ptr()) };
     (start.body)();
+    SPAWNED.fetch_sub(1, Ordering::Relaxed);
     ptr::null_mut()
 }
 
@@ -321,6 +341,7 @@ pub(crate) fn spawn(
         // is.
         unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes, begin, start.cast()) }
     };
+    SPAWNED.fetch_add(1, Ordering::Relaxed);
     let mut refused = create(attributes.as_ptr());
     if refused == libc::EINVAL {
         refused = create(ptr::null());
@@ -330,6 +351,7 @@ pub(crate) fn spawn(
     // SAFETY: filled in above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     if refused != 0 {
+        SPAWNED.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: no thread was made, so it is still ours.
         drop(unsafe { Box::from_raw(start) });
         return Err(std::io::Error::from_raw_os_error(refused));

@@ -528,6 +528,14 @@ impl Pool {
         size_of::<Frame>()
     }
 
+    /// For a pool that its program does not know of, when the main thread leaves by `pthread_exit`: the
+    /// process ends with its last thread, which must not be one of a pool's. From now on they look
+    /// ten times a second whether others are left (`/proc/self/task`), and end with them.
+    pub fn leave_when_alone(&self) {
+        self.inner.leaves_when_alone.store(true, std::sync::atomic::Ordering::SeqCst);
+        self.inner.wake_scrubber(true);
+    }
+
     /// What was asked for and could not be had.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {

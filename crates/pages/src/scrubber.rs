@@ -25,6 +25,8 @@ use std::vec::Vec;
 const GO: u8 = 0;
 const PAUSE: u8 = 1;
 const STOP: u8 = 2;
+/// Between two looks whether others are left ([`Pool::leave_when_alone`](crate::Pool::leave_when_alone)).
+const ALONE: Duration = Duration::from_millis(100);
 /// How long `pause` waits for the chunk at hand.
 const PAUSE_WAIT: Duration = Duration::from_millis(10);
 /// How often orders are looked at while an engine is at work.
@@ -188,7 +190,7 @@ impl Worker {
         loop {
             // What it rests for may be over before it does: a newer order is then seen as such.
             let order = self.order();
-            if order == STOP {
+            if order == STOP || (self.leaves() && os::is_alone()) {
                 break;
             }
             if order == GO && self.grow_ahead() {
@@ -209,6 +211,10 @@ impl Worker {
         self.tell_cpu();
         self.state(ScrubberState::Off);
         self.orders.be_quiet();
+    }
+
+    fn leaves(&self) -> bool {
+        self.inner.leaves_when_alone.load(Ordering::SeqCst)
     }
 
     fn order(&self) -> u8 {
@@ -244,10 +250,15 @@ impl Worker {
             _ => false,
         };
         let orders = &self.orders;
+        let leaves = self.leaves();
+        let timeout = timeout.into_iter().chain(leaves.then_some(ALONE)).min();
         let by_use = by_use && matches!(state, ScrubberState::Idle | ScrubberState::Unused);
         let behind = || order == GO && inner.is_behind();
         inner.sleep(timeout, by_use, || {
-            orders.order.load(Ordering::SeqCst) != order || behind() || has_work()
+            orders.order.load(Ordering::SeqCst) != order
+                || self.leaves() != leaves
+                || behind()
+                || has_work()
         });
     }
 

@@ -61,6 +61,24 @@ pub unsafe extern "C" fn free(block: *mut u8) {
     unsafe { release(block) };
 }
 
+/// C23's, in glibc from 2.43 on, whose own takes every block for one of its own.
+///
+/// # Safety
+/// `free_sized`'s contract.
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
+pub unsafe extern "C" fn free_sized(block: *mut u8, _size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { release(block) };
+}
+
+/// # Safety
+/// `free_aligned_sized`'s contract.
+#[cfg_attr(not(fuzzing), unsafe(no_mangle))]
+pub unsafe extern "C" fn free_aligned_sized(block: *mut u8, _align: usize, _size: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { release(block) };
+}
+
 /// # Safety
 /// `free`'s contract.
 #[inline(always)]

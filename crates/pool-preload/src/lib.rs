@@ -42,7 +42,11 @@ extern "C" fn constructor() {
         keep_stderr();
     }
     match parse(size) {
-        Some(bytes) => pool::enable(bytes, idle()),
+        Some(bytes) => {
+            pool::enable(bytes, idle());
+            #[cfg(not(fuzzing))]
+            pool::watch_main();
+        }
         None => say(format_args!(
             "CACHEWISE_POOL: found \"{}\", accepted bytes with K, M, G or T behind them; no pool",
             size.to_string_lossy()
@@ -121,7 +125,9 @@ fn identity(file: i32) -> Option<[u64; 2]> {
 
 /// Appends to a file in one write, so that what several processes say does not mix.
 fn append(file: &CStr, text: &str) {
+    // Of a pipe that nobody reads it is refused, and does not keep the program from ending.
     let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    let flags = flags | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: the name ends in NUL.
     let opened = unsafe { libc::open(file.as_ptr(), flags, 0o600) };
     if opened < 0 {

@@ -3,9 +3,12 @@
 use crate::say;
 use cachewise_pages::global::{LARGEST, SMALLEST};
 use cachewise_pages::heap::Heap;
-use cachewise_pages::{GiveBack, PoolError};
+use cachewise_pages::{GiveBack, PoolError, thread};
+use core::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::time::Duration;
 
 /// Bytes that `CACHEWISE_POOL` gave; 0 where there is no pool to be.
@@ -103,11 +106,58 @@ fn build() {
         return;
     }
     let capacity = CAPACITY.load(Ordering::Acquire);
+    // What the pool needs itself is nobody's request.
+    let own = &thread::current().looking;
+    own.store(1, Ordering::Relaxed);
     match Heap::new(capacity, idle()) {
-        Ok(heap) => POOL.store(Box::into_raw(Box::new(heap)), Ordering::Release),
+        Ok(heap) => {
+            POOL.store(Box::into_raw(Box::new(heap)), Ordering::SeqCst);
+            leave_if_main_did();
+        }
         Err(error) => say(format_args!("CACHEWISE_POOL: {error}; no pool")),
     }
+    own.store(0, Ordering::Relaxed);
     STATE.store(BUILT, Ordering::Release);
+}
+
+/// Whether the main thread left by `pthread_exit`: the pool's must not be the one that is left.
+static MAIN_LEFT: AtomicBool = AtomicBool::new(false);
+
+fn leave_if_main_did() {
+    if MAIN_LEFT.load(Ordering::SeqCst)
+        && let Some(heap) = built()
+    {
+        heap.pool().leave_when_alone();
+    }
+}
+
+extern "C" fn main_left(_: *mut c_void) {
+    MAIN_LEFT.store(true, Ordering::SeqCst);
+    leave_if_main_did();
+}
+
+/// The key whose value only the main thread has: its destructor runs when that thread leaves alone, and not
+/// when the process ends.
+static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+extern "C" fn is_main() {
+    MAIN_LEFT.store(false, Ordering::SeqCst);
+    // SAFETY: a key, or a number that is none, which is refused; any value but null.
+    unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), ptr::dangling()) };
+}
+
+/// Called by the main thread. In a forked child it is the one that forked.
+#[cfg(not(fuzzing))]
+pub(crate) fn watch_main() {
+    let mut key = 0;
+    // SAFETY: a place for the key, and a function that lives as long as the process.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(main_left)) } != 0 {
+        return;
+    }
+    KEY.store(key, Ordering::Relaxed);
+    is_main();
+    // SAFETY: a function that lives as long as the process.
+    unsafe { libc::pthread_atfork(None, None, Some(is_main)) };
 }
 
 /// Keeps the thread's `errno`, which `free` must not change, nor `malloc` that succeeds.
@@ -141,7 +191,16 @@ fn large(size: usize, align: usize, zeroed: bool) -> Option<NonNull<u8>> {
         if built().is_none() {
             build();
         }
-        match take_aligned(built()?, size, align, zeroed) {
+        let Some(heap) = built() else {
+            // Another thread is making it, and this one does not wait.
+            if STATE.load(Ordering::Acquire) == BUILDING
+                && thread::current().looking.load(Ordering::Relaxed) == 0
+            {
+                missed(Miss::Busy, size);
+            }
+            return None;
+        };
+        match take_aligned(heap, size, align, zeroed) {
             Ok(block) => {
                 TAKEN.fetch_add(1, Ordering::Relaxed);
                 Some(block)

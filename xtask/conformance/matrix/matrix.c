@@ -25,6 +25,10 @@ void *__mempcpy_chk (void *, const void *, size_t, size_t);
 void *__memset_chk (void *, int, size_t, size_t);
 void __explicit_bzero_chk (void *, size_t, size_t);
 
+/* C23's, which not every C library has. */
+void free_sized (void *, size_t) __attribute__ ((weak));
+void free_aligned_sized (void *, size_t, size_t) __attribute__ ((weak));
+
 /* Whether only what asks for no more memory may be called. */
 static int small_alone;
 
@@ -141,8 +145,26 @@ by_pointer (size_t size)
   return posix_memalign (&at, 64, size) == 0 ? at : NULL;
 }
 
+static unsigned char *
+freed_with_its_size (size_t size)
+{
+  if (free_sized != NULL)
+    free_sized (malloc (size), size);
+  return malloc (size);
+}
+
+static unsigned char *
+freed_with_its_alignment (size_t size)
+{
+  if (free_aligned_sized != NULL)
+    free_aligned_sized (aligned_alloc (64, size), 64, size);
+  return malloc (size);
+}
+
 ALLOCATES (malloc, 16, malloc (size))
 ALLOCATES (free, 16, (free (NULL), malloc (size)))
+ALLOCATES (free_sized, 16, freed_with_its_size (size))
+ALLOCATES (free_aligned_sized, 16, freed_with_its_alignment (size))
 ALLOCATES (calloc, 16, zeroed (size))
 ALLOCATES (realloc, 16, grown (size, 0))
 ALLOCATES (reallocarray, 16, grown (size, 1))
@@ -158,8 +180,8 @@ typedef int check_t (void);
 static const struct { const char *name; check_t *check; void *address; } FUNCTIONS[] = {
   ROW (memcpy), ROW (memmove), ROW (mempcpy), ROW (memset), ROW (memcmp), ROW (bcmp), ROW (bzero),
   ROW (explicit_bzero), ROW (__memcpy_chk), ROW (__memmove_chk), ROW (__mempcpy_chk),
-  ROW (__memset_chk), ROW (__explicit_bzero_chk), ROW (malloc), ROW (free), ROW (calloc),
-  ROW (realloc), ROW (reallocarray), ROW (aligned_alloc), ROW (memalign), ROW (posix_memalign),
+  ROW (__memset_chk), ROW (__explicit_bzero_chk), ROW (malloc), ROW (free), ROW (free_sized),
+  ROW (free_aligned_sized), ROW (calloc), ROW (realloc), ROW (reallocarray), ROW (aligned_alloc), ROW (memalign), ROW (posix_memalign),
   ROW (valloc), ROW (pvalloc), ROW (malloc_usable_size),
 };
 

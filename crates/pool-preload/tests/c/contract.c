@@ -147,12 +147,39 @@ static void small_print(void)
     CHECK(errno == 77);
 }
 
+/* C23's, which not every C library has. */
+void free_sized(void *, size_t) __attribute__((weak));
+void free_aligned_sized(void *, size_t, size_t) __attribute__((weak));
+
+static void freed_with_their_size(void)
+{
+    if (getenv("LD_PRELOAD") == NULL && (free_sized == NULL || free_aligned_sized == NULL))
+        return;
+    CHECK(free_sized != NULL && free_aligned_sized != NULL);
+    errno = 77;
+    free_sized(NULL, 0);
+    free_aligned_sized(NULL, 64, 64);
+    for (int at = 0; at < SIZES; at++)
+        for (int round = 0; round < 40; round++) {
+            unsigned char *block = calloc(1, sizes[at]);
+            CHECK(block != NULL);
+            filled(block, sizes[at], 0);
+            memset(block, 5, sizes[at]);
+            free_sized(block, sizes[at]);
+            block = aligned_alloc(4096, sizes[at]);
+            CHECK(block != NULL);
+            free_aligned_sized(block, 4096, sizes[at]);
+        }
+    CHECK(errno == 77);
+}
+
 int main(void)
 {
     resized();
     aligned();
     refused();
     small_print();
+    freed_with_their_size();
     puts("contract holds");
     return 0;
 }

@@ -282,6 +282,43 @@ fn the_standards_words_on_every_function_hold() {
     }
 }
 
+/// A process whose main thread leaves ends with the last thread of the program, though the pool has one
+/// more; so does a forked child, whose main thread is another one.
+#[test]
+fn a_program_whose_main_thread_leaves_ends_with_its_last_thread() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "leaves.c", &[]);
+    for (pool, words, ends) in [
+        (None, &[] as &[&str], 1),
+        (Some("64M"), &[], 1),
+        (Some("64M"), &["forks"], 2),
+        (Some("64M"), &["forks", "others alone"], 2),
+    ] {
+        // A process that is left with the pool's thread alone takes no signal but this one.
+        let mut command = under(Path::new("timeout"), pool);
+        command.args(["-s", "KILL", "60"]).arg(&program).args(words);
+        let output = command.output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{pool:?} {words:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "ended\n".repeat(ends), "{pool:?} {words:?}: {stderr}");
+    }
+}
+
+/// Nobody reads from the pipe: that is said, and the program ends.
+#[test]
+fn a_file_for_statistics_that_is_a_pipe_holds_no_program_up() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo(1)");
+    assert!(made.success());
+    let mut command = under(Path::new("timeout"), Some("64M"));
+    command.args(["-s", "KILL", "60"]).arg(compiled(directory.path()));
+    let output = command.env("CACHEWISE_POOL_STATS_FILE", &pipe).output().expect("it runs");
+    let (_, stderr) = told(&output);
+    assert!(output.status.success(), "{} {stderr}", output.status);
+    assert!(stderr.contains("CACHEWISE_POOL_STATS_FILE: "), "{stderr}");
+}
+
 #[test]
 fn a_block_freed_twice_ends_the_program_with_a_word() {
     let directory = tempfile::tempdir().expect("a directory");
