@@ -249,18 +249,6 @@ pub unsafe fn modify(components: u64) {
     }
 }
 
-/// `x87`, `x87+sse+avx`: components by name.
-#[must_use]
-pub fn names(components: u64) -> String {
-    let known = [(X87, "x87"), (SSE, "sse"), (AVX, "avx"), (AVX512, "avx512")];
-    let named: Vec<&str> = known
-        .iter()
-        .filter(|(bits, _)| components & bits == *bits)
-        .map(|(_, name)| *name)
-        .collect();
-    named.join("+")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,13 +321,11 @@ mod tests {
     }
 
     #[test]
-    fn areas_are_large_enough_and_components_have_names() {
+    fn areas_are_large_enough() {
         let Some(support) = Support::detect() else { return };
         let mut area = Area::new(&support);
         assert_eq!(area.pointer() as usize % 64, 0);
         assert!(area.memory.len() * 64 >= support.area);
         assert_eq!(support.bytes(X87 | SSE), 576);
-        assert_eq!(names(X87 | SSE | AVX), "x87+sse+avx");
-        assert_eq!(names(AVX512), "avx512");
     }
 }

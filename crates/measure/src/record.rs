@@ -20,7 +20,7 @@ mod writing;
 
 pub use figure::{Figure, FigureKind, Histogram};
 pub use reading::{RecordError, read, read_partial, read_text};
-pub use row::{CellKey, Row, State, by_cell, groups, made_up, total_ns};
+pub use row::{CellKey, PART_NOISE, Row, State, by_cell, groups, made_up, total_ns};
 pub use threads::paying;
 pub use writing::Writer;
 

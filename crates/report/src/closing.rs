@@ -69,7 +69,7 @@ impl Trust {
                 doubts.push(format!("{found} of {} rows {what}", rows.len()));
             }
         };
-        count(&|row| !cost::is_measurable(row), "could not be measured");
+        count(&|row| !row.is_measurable(), "could not be measured");
         count(
             &|row| row.proofs.iter().any(|proof| proof.verdict == ProofVerdict::Failed),
             "had data elsewhere than in the cache level they name",

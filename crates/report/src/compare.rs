@@ -6,7 +6,6 @@
 //! over all counts only rows that differ after Holm's correction (1979) for how many there are.
 
 use crate::Table;
-use crate::cost::is_measurable;
 use crate::plot::cell_caption;
 use cachewise_measure::stats::{GeometricMean, LEAST_ROUNDS};
 use cachewise_measure::{CellKey, Header, Machine, PairedRatio, Record, Row, unpaired};
@@ -181,7 +180,7 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
         let reference = references.get(&of_reference).and_then(|all| all.get(*launch));
         *launch += 1;
         let sample = found.entry(key).or_insert(Sample { row, ratios: Vec::new(), dropped: false });
-        sample.dropped |= row.dropped || !is_measurable(row);
+        sample.dropped |= row.dropped || !row.is_measurable();
         if let Some(reference) = reference {
             let pairs = row.total_ns().into_iter().zip(reference.total_ns());
             sample

@@ -8,10 +8,9 @@
 pub use cachewise_measure::MARGIN;
 
 use crate::units::time;
+use cachewise_measure::record::PART_NOISE;
 use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 
-/// A part may be negative by this share of the operation: twice the [`MARGIN`].
-const NOISE: f64 = 2.0 * MARGIN;
 /// In place of a figure that cannot be.
 pub const NOT_MEASURABLE: &str = "not measurable here";
 
@@ -19,16 +18,6 @@ pub const NOT_MEASURABLE: &str = "not measurable here";
 #[must_use]
 pub fn median(times: &[f64]) -> f64 {
     if times.is_empty() { 0.0 } else { stats::median(times) }
-}
-
-/// Whether the row's times can be.
-#[must_use]
-pub fn is_measurable(row: &Row) -> bool {
-    let operation = median(&row.operation_ns);
-    let least = -NOISE * operation;
-    operation > 0.0
-        && [&row.reader_ns, &row.bystander_ns].iter().all(|part| median(part) >= least)
-        && median(&row.total_ns()) > 0.0
 }
 
 /// The ratio, where it can be: above 0, finite, and inside its interval.
@@ -41,7 +30,7 @@ pub fn sane(ratio: PairedRatio) -> Option<PairedRatio> {
 /// The ratio that counts: of the sum where there are parts; `None` where there is none or it cannot be.
 #[must_use]
 pub fn ratio(row: &Row) -> Option<PairedRatio> {
-    row.total_ratio.or(row.ratio).filter(|_| is_measurable(row)).and_then(sane)
+    row.total_ratio.or(row.ratio).filter(|_| row.is_measurable()).and_then(sane)
 }
 
 /// In place of a verdict whose proof of residency failed.
@@ -65,7 +54,7 @@ pub fn part(row: &Row, times: &[f64]) -> String {
     match median(times) {
         _ if times.is_empty() => "-".to_owned(),
         value if value >= 0.0 => time(value),
-        value if value >= -NOISE * median(&row.operation_ns) => time(0.0),
+        value if value >= -PART_NOISE * median(&row.operation_ns) => time(0.0),
         _ => NOT_MEASURABLE.to_owned(),
     }
 }
@@ -73,7 +62,7 @@ pub fn part(row: &Row, times: &[f64]) -> String {
 /// The sum as text.
 #[must_use]
 pub fn total(row: &Row) -> String {
-    if is_measurable(row) { time(median(&row.total_ns())) } else { NOT_MEASURABLE.to_owned() }
+    if row.is_measurable() { time(median(&row.total_ns())) } else { NOT_MEASURABLE.to_owned() }
 }
 
 /// Ratio, interval and verdict as texts.

@@ -6,6 +6,9 @@ use crate::stats::{DriftVerdict, MARGIN, PairedRatio, Verdict, median};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// A part may be negative by this share of the operation: twice the [`MARGIN`].
+pub const PART_NOISE: f64 = 2.0 * MARGIN;
+
 /// One candidate in one cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -123,11 +126,17 @@ impl Row {
         PairedRatio::new(&self.total_ns(), &other.total_ns(), 0)
     }
 
-    /// Whether its times are times: what a bystander loses is a difference of two walks, and where
-    /// their noise is larger than all the rest, the sum can come out at nothing or below.
+    /// Whether its times are times. Reader and bystander are differences of times, which noise makes a
+    /// little negative, by [`PART_NOISE`] of the operation at most; a part below that, or a sum of
+    /// nothing or less, is noise alone.
     #[must_use]
     pub fn is_measurable(&self) -> bool {
-        !self.operation_ns.is_empty() && median(&self.total_ns()) > 0.0 && self.median_ns() > 0.0
+        let operation = self.median_ns();
+        let least = -PART_NOISE * operation;
+        let is_part = |part: &&Vec<f64>| part.is_empty() || median(part) >= least;
+        operation > 0.0
+            && [&self.reader_ns, &self.bystander_ns].iter().all(is_part)
+            && median(&self.total_ns()) > 0.0
     }
 }
 
@@ -363,6 +372,12 @@ mod tests {
         row.bystander_ns = vec![-100.0];
         assert_eq!(row.total_ns(), [-89.0, 22.0]);
         assert!(!row.is_measurable(), "less than no time");
+        (row.operation_ns, row.reader_ns) = (vec![100.0], Vec::new());
+        for (bystander, is_measurable) in [(-1.9, true), (-2.1, false), (f64::NAN, false)] {
+            row.bystander_ns = vec![bystander];
+            assert_eq!(row.is_measurable(), is_measurable, "{bystander} of 100 ns");
+        }
+        assert!(!Row::default().is_measurable(), "no times");
         assert_eq!(row.axis("x"), None);
     }
 }

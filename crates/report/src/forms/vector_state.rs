@@ -44,7 +44,7 @@ fn costs(rows: &[&Row]) -> Table {
     for ((components, size, candidate), of_one) in groups(rows.iter().copied(), key) {
         let of =
             |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(&format!(" {state}")));
-        let mut line = vec![names(components), size.to_string(), candidate];
+        let mut line = vec![component_names(components), size.to_string(), candidate];
         line.extend(states.map(|state| {
             let net = of(state).and_then(|row| row.extra.get(NET_NS));
             net.map_or("-".to_owned(), |net| significant(*net))
@@ -52,7 +52,7 @@ fn costs(rows: &[&Row]) -> Table {
         line.push(
             of("clean")
                 .and_then(|row| row.extra.get(HELD))
-                .map_or("-".to_owned(), |held| names(*held as u64)),
+                .map_or("-".to_owned(), |held| component_names(*held as u64)),
         );
         table.push(line);
     }
@@ -62,15 +62,4 @@ fn costs(rows: &[&Row]) -> Table {
     );
     table.remark("bytes: written at most; held: what the CPU still counted as in use (XSTATE_BV)");
     table
-}
-
-/// Components of XCR0 by name.
-fn names(components: u64) -> String {
-    let known = [(0b1, "x87"), (0b10, "sse"), (0b100, "avx"), (0b1110_0000, "avx512")];
-    let named: Vec<&str> = known
-        .iter()
-        .filter(|(bits, _)| components & bits == *bits)
-        .map(|(_, name)| *name)
-        .collect();
-    if named.is_empty() { "none".to_owned() } else { named.join("+") }
 }

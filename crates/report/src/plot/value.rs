@@ -184,7 +184,7 @@ impl Quantity {
                     .finite()
             }
             Quantity::Ns => Spread::of(&row.operation_ns),
-            Quantity::TotalNs | Quantity::Cost if !cost::is_measurable(row) => None,
+            Quantity::TotalNs | Quantity::Cost if !row.is_measurable() => None,
             Quantity::TotalNs | Quantity::Cost => Spread::of(&row.total_ns()),
             Quantity::Ratio | Quantity::TotalRatio => {
                 let ratio = match self {

@@ -60,7 +60,7 @@ pub(in super::super) fn run(
     for &components in &masks {
         for state in [State::Dirty, State::Unmodified, State::Clean] {
             save_restore(setting, &support, components, state)?;
-            let text = format!("{} {}", xstate::names(components), state.name());
+            let text = format!("{} {}", component_names(components), state.name());
             setting.out.advance(&text, 1.0);
         }
     }
