@@ -17,16 +17,19 @@ use std::time::Instant;
 static TABLE: Mutex<()> = Mutex::new(());
 
 fn with_hardware(stop: &dyn Fn() -> bool, test: impl FnOnce(&mut Hardware<'_>)) {
+    with_outcome(stop, |made| test(&mut made.expect("a machine")));
+}
+
+fn with_outcome(stop: &dyn Fn() -> bool, test: impl FnOnce(Result<Hardware<'_>, LabError>)) {
     let _one = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let setup = Setup {
+    test(Hardware::new(Setup {
         begun: Instant::now(),
         memory: Some(48 << 20),
         budget: 60.0,
         distribution: None,
         stop,
         progress: &mut |_, _| {},
-    };
-    test(&mut Hardware::new(setup).expect("a machine"));
+    }));
 }
 
 fn ask(cell: Cell, arm: Arm) -> Ask {
@@ -119,15 +122,21 @@ fn layouts_bystanders_threads_scripts_and_the_library_itself() {
 
 #[test]
 fn the_user_stops_it_between_samples() {
-    let asked = Counter::new(0);
+    let (made, asked) = (Counter::new(false), Counter::new(0));
     let stop = || {
-        asked.set(asked.get() + 1);
+        asked.set(asked.get() + i32::from(made.get()));
         asked.get() > 1
     };
     with_hardware(&stop, |hardware| {
+        made.set(true);
         let cell = Cell::new(Operation::Zero, 4096, Destination::Cached);
         let stopped = hardware.visit(&Ask { cell, arm: Arm::LIBC, samples: 1000, draw: 1 });
         assert!(matches!(stopped, Err(LabError::Interrupted)), "{stopped:?}");
     });
     assert_eq!(asked.get(), 2);
+}
+
+#[test]
+fn the_user_stops_it_while_the_machine_is_calibrated() {
+    with_outcome(&|| true, |made| assert!(matches!(made, Err(LabError::Interrupted))));
 }

@@ -163,14 +163,18 @@ impl Machine {
     #[must_use]
     pub fn summary_line(&self) -> String {
         let Caches { l1d, l2, llc, .. } = &self.caches;
+        let memory = match self.memory_bytes {
+            0 => "unknown".to_owned(),
+            known => bytes(known),
+        };
         let mut line = format!(
-            "{} ({} CPUs; L1d {}, L2 {}, LLC {} per complex; {} memory; THP {}; {}; {} {})",
+            "{} ({} CPU{}; L1d {}, L2 {}, LLC {} per complex; {memory} memory; THP {}; {}; {} {})",
             self.cpu.model_name,
             self.logical_cpus,
+            if self.logical_cpus == 1 { "" } else { "s" },
             bytes(l1d.bytes as u64),
             bytes(l2.bytes as u64),
             bytes(llc.bytes as u64),
-            bytes(self.memory_bytes),
             self.thp.as_deref().unwrap_or("unknown"),
             self.kernel,
             self.libc.name,
@@ -501,7 +505,9 @@ mod tests {
         let tcg = CpuidFacts { hypervisor: Some("TCGTCGTCGTCG".into()), ..CpuidFacts::default() };
         let machine = Machine::from_sources(root.path(), Some(&tcg));
         assert_eq!(machine.emulated.as_deref(), Some("QEMU TCG"));
-        assert!(machine.summary_line().contains("emulated by QEMU TCG"));
+        let line = machine.summary_line();
+        assert!(line.contains("emulated by QEMU TCG"), "{line}");
+        assert!(line.contains("(1 CPU; ") && line.contains("; unknown memory; "), "{line}");
         let bare = CpuidFacts { brand: "A CPU".into(), ..CpuidFacts::default() };
         assert_eq!(Machine::from_sources(root.path(), Some(&bare)).emulated, None);
     }

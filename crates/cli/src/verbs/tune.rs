@@ -73,7 +73,13 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         progress: &mut progress,
     };
     bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::EXPECTED * budget);
-    let mut hardware = Hardware::new(setup)?;
+    let mut hardware = match Hardware::new(setup) {
+        Err(LabError::Interrupted) => {
+            bar.borrow().clear();
+            return Ok(nothing_seen());
+        }
+        made => made?,
+    };
     bar.borrow().say(&hardware.machine.summary_line());
     for warning in hardware.warnings() {
         bar.borrow().say(&format!("warning: {warning}"));
@@ -93,8 +99,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     if let Err(LabError::Interrupted) = outcome
         && rows.is_empty()
     {
-        anstream::eprintln!("cachewise: interrupted; nothing was seen yet, nothing written");
-        return Ok(status::INTERRUPTED);
+        return Ok(nothing_seen());
     }
     let mut writer = Writer::create(&record_path)?;
     let mut header = hardware.header(seed);
@@ -162,6 +167,11 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     }
     output::print(&text)?;
     Ok(status::OK)
+}
+
+fn nothing_seen() -> u8 {
+    anstream::eprintln!("cachewise: interrupted; nothing was seen yet, nothing written");
+    status::INTERRUPTED
 }
 
 /// Decides again from a record, and prints the profile; writes it where `--output` says so.

@@ -106,15 +106,19 @@ impl<'h> Hardware<'h> {
     /// Describes and measures the machine: about two seconds.
     ///
     /// # Errors
-    /// An emulated CPU; no memory for operands of a few MiB.
+    /// An emulated CPU; no memory for operands of a few MiB; being stopped.
     pub fn new(setup: Setup<'h>) -> Result<Hardware<'h>, LabError> {
         let noise = NoiseSnapshot::take();
         let mut machine = Machine::describe();
         crate::bench::refuse_emulation(&machine)?;
         let limit = calibrate::limit_memory(setup.memory);
+        let go_on = || if (setup.stop)() { Err(LabError::Interrupted) } else { Ok(()) };
+        go_on()?;
         let clock = Clock::calibrate();
+        go_on()?;
         // Needs memory of its own, which is given back before the operands' is taken.
         let latencies = Latencies::shared(&clock, &machine.caches).ok();
+        go_on()?;
         let wanted = if setup.budget < 120.0 { TOP } else { TOP.max(2 * machine.caches.llc.bytes) };
         // A quarter is for bystanders and for what else is needed.
         let most = (limit / 4 * 3 / 2).saturating_sub(operands::MARGIN).min(wanted);
