@@ -324,8 +324,53 @@ mod arch {
         vendor
     }
 
+    /// What the C library asked CPUID when the process started: glibc from 2.33 on offers it to
+    /// programs (`sys/platform/x86.h`). 4 us less for each leaf under a hypervisor.
+    #[cfg(all(feature = "os", target_os = "linux", target_env = "gnu"))]
+    pub(super) fn known(leaf: u32) -> Option<CpuidResult> {
+        /// `struct cpuid_feature`: eax, ebx, ecx, edx as the CPU told them; as may be used.
+        type Feature = [[u32; 4]; 2];
+        // `CPUID_INDEX_1`, `_7` and `_80000008`.
+        let index = match leaf {
+            1 => 0,
+            7 => 1,
+            0x8000_0008 => 5,
+            _ => return None,
+        };
+        let function: *const ();
+        // SAFETY: reads a slot of the global offset table: the function's address, or null where
+        // there is none or the dynamic linker has not come to it yet.
+        unsafe {
+            core::arch::asm!(
+                ".weak __x86_get_cpuid_feature_leaf",
+                "mov {}, qword ptr [rip + __x86_get_cpuid_feature_leaf@GOTPCREL]",
+                out(reg) function,
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+        if function.is_null() {
+            return None;
+        }
+        // SAFETY: not null, and of that C type.
+        let function = unsafe {
+            core::mem::transmute::<*const (), unsafe extern "C" fn(u32) -> *const Feature>(function)
+        };
+        // SAFETY: callable from the start of the process: the dynamic linker's own, which fills what
+        // it shows before it loads anything.
+        let feature = unsafe { function(index) };
+        // SAFETY: null, or in memory of the dynamic linker's that is not written again.
+        let [[eax, ebx, ecx, edx], _] = *unsafe { feature.as_ref() }?;
+        // Nothing at all is told by a C library that has not asked, as in a static program's start.
+        (eax | ebx | ecx | edx != 0).then_some(CpuidResult { eax, ebx, ecx, edx })
+    }
+
+    #[cfg(not(all(feature = "os", target_os = "linux", target_env = "gnu")))]
+    fn known(_: u32) -> Option<CpuidResult> {
+        None
+    }
+
     pub(super) fn identity() -> Identity {
-        let leaves = Leaves::read();
+        let leaves = Leaves::read_but(known);
         Identity { signature: signature(&leaves), features: leaves.features(), leaves }
     }
 
@@ -369,12 +414,18 @@ mod arch {
         // One complex of an EPYC has at most 96 MiB (with stacked cache); more is a socket's sum.
         let mut found =
             RawCaches { largest_llc: if amd { 128 * MIB } else { 0 }, ..RawCaches::default() };
-        // The list ends at type 0 and need not be read beyond the L3; eight is more than any has.
-        for index in 0..8 {
+        // The list ends at type 0; eight is more than any has. The second is of instructions on every
+        // CPU so far: it is asked for only where the others do not tell all.
+        let mut end = 8;
+        for index in [0, 2, 3, 1, 4, 5, 6, 7] {
+            if index >= end {
+                continue;
+            }
             let cache = __cpuid_count(leaf, index);
             let (kind, level) = (cache.eax & 0x1F, cache.eax >> 5 & 0x7);
             if kind == 0 {
-                break;
+                end = index;
+                continue;
             }
             let field = |shift: u32, mask: u32| u64::from(cache.ebx >> shift & mask) + 1;
             // ways x partitions x line x sets; four 32-bit factors at most 2^10 x 2^10 x 2^12 x
@@ -384,11 +435,11 @@ mod arch {
             match (level, kind) {
                 (1, 1 | 3) => found.l1d = size,
                 (2, 1 | 3) => found.l2 = size,
-                (3.., 1 | 3) => {
-                    found.llc = size;
-                    break;
-                }
+                (3.., 1 | 3) => found.llc = size,
                 _ => {}
+            }
+            if found.l1d != 0 && found.l2 != 0 && found.llc != 0 {
+                break;
             }
         }
         found
@@ -580,6 +631,34 @@ mod tests {
         assert!(cpu.signature.same_model(&Signature::detect()));
         let caches = Caches::detect();
         assert!(caches.l1d < caches.l2 && caches.l2 < caches.llc, "{caches:?}");
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    fn what_the_c_library_knows_is_what_the_cpu_says() {
+        use core::arch::x86_64::__cpuid_count;
+        // SAFETY: always callable.
+        let version = unsafe { libc::gnu_get_libc_version() };
+        // SAFETY: a string that is never freed.
+        let version = unsafe { core::ffi::CStr::from_ptr(version) }.to_string_lossy();
+        let (major, minor) = version.split_once('.').expect("two numbers");
+        let number = |text: &str| text.parse::<u32>().unwrap_or(0);
+        let offers = (number(major), number(minor)) >= (2, 33);
+        for leaf in [1, 7, 0x8000_0008] {
+            let says = __cpuid_count(leaf, 0);
+            let Some(known) = arch::known(leaf) else {
+                assert!(!offers || leaf != 1, "glibc {version}");
+                continue;
+            };
+            assert_eq!(
+                (known.eax, known.ecx, known.edx),
+                (says.eax, says.ecx, says.edx),
+                "{leaf:x}"
+            );
+            // Of leaf 1 the number of the CPU that was asked is in it.
+            assert!(leaf == 1 || known.ebx == says.ebx, "{leaf:x}");
+        }
+        assert!(arch::known(4).is_none(), "it is read differently");
     }
 
     #[test]

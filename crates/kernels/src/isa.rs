@@ -185,15 +185,22 @@ impl Leaves {
     /// Asks the CPU.
     #[must_use]
     pub fn read() -> Leaves {
+        Leaves::read_but(|_| None)
+    }
+
+    /// Asks the CPU for what is not `known` already: subleaf 0 of leaves 1, 7 and 8000_0008.
+    #[must_use]
+    pub fn read_but(known: impl Fn(u32) -> Option<CpuidResult>) -> Leaves {
         const NONE: CpuidResult = CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
+        let ask = |leaf| known(leaf).unwrap_or_else(|| __cpuid_count(leaf, 0));
         let basic = __cpuid(0);
         let extended = if Leaves::is_amd(&basic) { __cpuid(0x8000_0000) } else { NONE };
         Leaves {
             basic,
-            leaf1: __cpuid(1),
-            leaf7: if basic.eax >= 7 { __cpuid_count(7, 0) } else { NONE },
+            leaf1: ask(1),
+            leaf7: if basic.eax >= 7 { ask(7) } else { NONE },
             extended,
-            extended8: if extended.eax >= 0x8000_0008 { __cpuid(0x8000_0008) } else { NONE },
+            extended8: if extended.eax >= 0x8000_0008 { ask(0x8000_0008) } else { NONE },
         }
     }
 
