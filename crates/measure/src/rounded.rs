@@ -83,6 +83,34 @@ pub(crate) mod map {
     }
 }
 
+/// Coordinates by name, which are compared and so written down exactly. Until November 2026 records
+/// rounded them too: what a power of two was rounded to is that power again.
+pub(crate) mod coordinates {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    pub(crate) fn serialize<S: Serializer>(
+        values: &BTreeMap<String, f64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let finite = |(name, value): (_, &f64)| (name, value.is_finite().then_some(*value));
+        serializer.collect_map(values.iter().map(finite))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, f64>, D::Error> {
+        let mut values = map::deserialize(deserializer)?;
+        values.values_mut().for_each(|value| *value = restored(*value));
+        Ok(values)
+    }
+
+    fn restored(value: f64) -> f64 {
+        let power = value.log2().round().exp2();
+        if value > 0.0 && round(power) == value { power } else { value }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +122,20 @@ mod tests {
         assert_eq!(round(-1.000_004), -1.0);
         assert_eq!(round(0.0), 0.0);
         assert!(round(f64::INFINITY).is_infinite());
+    }
+    #[test]
+    fn coordinates_are_exact_and_rounded_powers_are_powers_again() {
+        #[derive(Serialize, Deserialize)]
+        struct Cell(#[serde(with = "coordinates")] std::collections::BTreeMap<String, f64>);
+        let of = |text: &str| serde_json::from_str::<Cell>(text).expect("coordinates").0;
+        for (stored, meant) in [(134_220_000.0, 134_217_728.0), (2_097_200.0, 2_097_152.0)] {
+            assert_eq!(of(&format!(r#"{{"chunk":{stored}}}"#))["chunk"], meant);
+        }
+        for kept in [0.0, 0.015625, 3.0, 74_973_184.0, 134_217_728.0, -4096.0] {
+            let cell = Cell([("x".to_owned(), kept)].into());
+            let text = serde_json::to_string(&cell).expect("text");
+            assert_eq!(of(&text)["x"], kept, "{text}");
+        }
+        assert!(of(r#"{"x":null}"#)["x"].is_nan());
     }
 }

@@ -162,7 +162,11 @@ pub struct CellKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<u64>,
     /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
-    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        with = "crate::rounded::coordinates",
+        default,
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub axes: BTreeMap<String, f64>,
 }
 
