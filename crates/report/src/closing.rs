@@ -153,9 +153,15 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
         None if 2 * slower >= all => {
             (Answer::No, format!("{who} is faster than {reference} in {counts}"))
         }
+        None if slower == 0 => (
+            Answer::CannotTell,
+            format!("no difference to {reference} is larger than the noise, in {all} cells"),
+        ),
         None => (
             Answer::CannotTell,
-            format!("no difference to {reference} is larger than the noise; faster in {counts}"),
+            format!(
+                "{who} is shown to be faster than {reference} in {counts}; the others cannot be told"
+            ),
         ),
     }
 }
@@ -193,6 +199,9 @@ mod tests {
         let rows = [compared(4096, "cachewise", loses), compared(4096, "memx", wins)];
         assert_eq!(gain_of(&rows).0, Answer::No);
         assert_eq!(gain_of(&[compared(4096, "a", equal)]).0, Answer::CannotTell);
+        let mixed = [4096, 8192, 16384].map(|size| compared(size, "a", equal));
+        let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat());
+        assert!(!because.contains("no difference") && because.contains("slower in 1"), "{because}");
         assert_eq!(gain_of(&[]).0, Answer::CannotTell);
     }
 

@@ -200,7 +200,11 @@ impl<'t> Tuned<'t> {
             let stay = if left.len() == 1 { "stays" } else { "stay" };
             format!("; {} {stay} with libc at every size", left.join(", "))
         };
-        let (answer, because) = if gains.is_empty() {
+        let unchecked = self.decisions.kernels.iter().any(|decision| decision.kernel != "libc");
+        let (answer, because) = if gains.is_empty() && unchecked {
+            let why = "kernels were decided for, and none was checked against libc afterwards";
+            (Answer::CannotTell, why.to_owned())
+        } else if gains.is_empty() {
             let why = format!("no kernel was shown to be faster than {} at any size", self.libc);
             (Answer::No, why)
         } else {

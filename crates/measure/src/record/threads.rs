@@ -30,11 +30,12 @@ pub fn paying(rows: &[Row]) -> Vec<ThreadDecision> {
                 let row = |size: u64, threads: u32| {
                     mine.iter().find(|row| row.cell.size == size && count(row) == threads)
                 };
-                let mut from = None;
+                let (mut from, mut compared) = (None, false);
                 for &size in sizes.iter().rev() {
                     let (Some(fewer), Some(more)) = (row(size, pair[0]), row(size, pair[1])) else {
                         continue;
                     };
+                    compared = true;
                     let ratio = more.over(fewer);
                     if ratio.median >= 1.0 {
                         break;
@@ -42,6 +43,9 @@ pub fn paying(rows: &[Row]) -> Vec<ThreadDecision> {
                     if ratio.verdict(crate::MARGIN) == Verdict::Faster {
                         from = Some(size);
                     }
+                }
+                if !compared {
+                    continue;
                 }
                 let (operation, supply) = (operation.clone(), supply.to_owned());
                 found.push(ThreadDecision { operation, supply, threads: pair[1], from });

@@ -121,7 +121,8 @@ fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<S
         .iter()
         .filter(|row| is_non_temporal(row))
         .filter_map(|row| {
-            let change = operation(read, &row.candidate)? / operation(unread, &row.candidate)?;
+            let unread = operation(unread, &row.candidate).filter(|time| *time > 0.0)?;
+            let change = operation(read, &row.candidate)? / unread;
             Some(format!("{} {change:.2}", row.candidate))
         })
         .collect();
@@ -141,7 +142,7 @@ fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
     let temporal = fastest_temporal(of_cell)?;
     let pair = versus(best, temporal);
     Some(format!(
-        "With the source of {} in memory (001.3), before anybody reads the target: {} against {} is \
+        "With the source of {} in memory (001.3), before anybody reads the target: {} against {}: \
          {}, {}",
         bytes(size),
         best.candidate,
@@ -200,7 +201,7 @@ fn prefetch_kind(in_l2: Option<Verdict>, in_memory: Option<Verdict>) -> &'static
         (Some(Verdict::CannotTell), Some(Verdict::Faster)) => {
             "helps uncached and costs nothing in L2"
         }
-        (Some(Verdict::Slower), Some(_)) => "hurts in L2 and does not help uncached",
+        (Some(Verdict::Slower), Some(_)) => "hurts in L2 and is not shown to help uncached",
         (Some(Verdict::Faster), Some(_)) => "helps in L2",
         (Some(_), Some(Verdict::Slower)) => "hurts uncached",
         _ => "cannot be placed: L2 or memory was not measured",
@@ -232,7 +233,7 @@ mod tests {
         .concat();
         let texts = verdicts(&rows);
         assert!(texts[1].contains("copy.avx.nt 0.50"), "pre-read halves it: {texts:?}");
-        holds(&texts[2], "copy.avx.nt against copy.avx is faster");
+        holds(&texts[2], "copy.avx.nt against copy.avx: faster, 0.50");
         texts[0].clone()
     }
 
@@ -273,7 +274,7 @@ mod tests {
         assert!(text(150.0, 60.0).contains("helps uncached and hurts in L2, as A64"));
         assert!(text(100.0, 100.0).contains("does nothing, as AXP and P4"));
         assert!(text(100.0, 60.0).contains("helps uncached and costs nothing in L2"));
-        assert!(text(150.0, 100.0).contains("hurts in L2 and does not help uncached"));
+        assert!(text(150.0, 100.0).contains("hurts in L2 and is not shown to help uncached"));
         assert!(text(50.0, 100.0).contains("helps in L2"));
         assert!(text(100.0, 150.0).contains("hurts uncached"));
         assert!(verdicts(&at("L1", 90.0)).concat().contains("cannot be placed"));

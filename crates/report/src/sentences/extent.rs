@@ -32,10 +32,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                         Verdict::Faster => {
                             format!("{pieces}{order} takes {} less", percent(ratio.median))
                         }
-                        Verdict::CannotTell => format!("{pieces}{order} no different"),
+                        Verdict::CannotTell => format!("{pieces}{order} no measurable difference"),
                     }
                 })
                 .collect();
+            if parts.is_empty() {
+                continue;
+            }
             let sentence = format!(
                 "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",
                 bytes(size),
@@ -47,7 +50,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                     ways.iter().filter(|row| axis(row, CHUNK) == PAGE_SIZE as f64).collect();
                 let slower =
                     pages.iter().any(|row| versus(row, one).verdict(MARGIN) == Verdict::Slower);
-                let answer = if slower {
+                let answer = if pages.is_empty() {
+                    "cannot tell whether one contiguous call pays, single pages were not measured"
+                } else if slower {
                     "one contiguous call pays"
                 } else {
                     "one contiguous call brings no measurable benefit"
@@ -85,5 +90,11 @@ mod tests {
         );
         let said = verdicts(&rows(100.02, 100.03));
         assert!(said[0].contains("no measurable benefit"), "{said:?}");
+        let mut by_other = rows(120.0, 200.0);
+        by_other.iter_mut().skip(1).for_each(|row| {
+            row.cell.axes.insert(CHUNK.into(), 2048.0);
+        });
+        assert!(verdicts(&by_other)[0].contains("cannot tell"), "{:?}", verdicts(&by_other));
+        assert!(verdicts(&rows(120.0, 200.0)[..1]).is_empty(), "one call is compared with nothing");
     }
 }

@@ -11,11 +11,11 @@ enum Promise {
 }
 
 /// Two standard deviations of a coin's tosses, the sign test: what a bystander loses may be next to
-/// nothing, and below, so that a ratio would mean little.
+/// nothing, and below, so that a ratio would mean little. Rounds in which the two are equal say nothing.
 fn promise(less: &[f64], more: &[f64]) -> Promise {
-    let rounds = less.len().min(more.len());
     let below = less.iter().zip(more).filter(|(less, more)| less < more).count() as f64;
-    let (half, spread) = (rounds as f64 / 2.0, (rounds as f64).sqrt());
+    let above = less.iter().zip(more).filter(|(less, more)| less > more).count() as f64;
+    let (half, spread) = ((below + above) / 2.0, (below + above).sqrt());
     if below - half > spread {
         Promise::Kept
     } else if half - below > spread {
@@ -59,7 +59,8 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
     }
     // What a bystander loses is a difference, and where noise is larger it comes out below nothing.
     let micros = |samples: &[f64]| match stats::median(samples) {
-        time if time < 0.0 => "nothing that can be measured".to_owned(),
+        time if time.is_nan() => "a time that was not measured".to_owned(),
+        time if time <= 0.0 => "nothing that can be measured".to_owned(),
         time => format!("{:.1} us", time / 1000.0),
     };
     let reader = match promise(&read_soon.reader_ns, &read_never.reader_ns) {
@@ -136,6 +137,7 @@ mod tests {
         assert!(told.contains("soon does NOT") && told.contains("never does NOT"), "{told}");
         let mixed: Vec<f64> = (0..16).map(|round| f64::from(round % 2) * 2.0).collect();
         assert_eq!(promise(&[1.0; 16], &mixed), Promise::CannotTell);
+        assert_eq!(promise(&[1.0; 16], &[1.0; 16]), Promise::CannotTell, "ties break no promise");
         let same = decided("copy.avx", "copy.avx");
         let told = verdicts(&rows((1.0, 1.0), (1.0, 1.0)), &same).concat();
         assert!(

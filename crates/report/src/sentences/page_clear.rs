@@ -65,23 +65,28 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             by(Verdict::CannotTell)
         ));
     }
-    texts.push(beside_libc(&cells));
+    texts.extend(beside_libc(&cells));
     texts
 }
 
 /// The best of a dozen is a little faster than libc by luck alone; this much is no luck.
 const CLEARLY: f64 = 0.03;
 
-/// At how many sizes anybody beats libc, and who.
-pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> String {
+/// At how many sizes anybody beats libc, and who. None where nobody was compared with libc.
+pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
     let mut better = Vec::new();
+    let mut compared = 0;
     for (key, of_cell) in cells {
-        let best = of_cell
+        let others: Vec<_> = of_cell
             .iter()
             .filter(|row| row.candidate != LIBC && row.candidate != FORK)
             .filter_map(|row| {
                 Some((row.candidate.as_str(), between(of_cell, &row.candidate, LIBC)?))
             })
+            .collect();
+        compared += usize::from(!others.is_empty());
+        let best = others
+            .into_iter()
             .filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster)
             .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
         if let Some((name, pair)) = best {
@@ -93,12 +98,14 @@ pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> String {
         }
     }
     let margin = CLEARLY * 100.0;
-    if better.is_empty() {
-        let sizes = cells.len();
-        format!("No benefit: at none of {sizes} sizes is anything {margin:.0} % faster than libc")
-    } else {
-        format!("More than {margin:.0} % faster than libc: {}", better.join(", "))
-    }
+    (compared > 0).then(|| {
+        if better.is_empty() {
+            let sizes = counted(compared, "size");
+            format!("No benefit: at none of {sizes} is anything shown to be {margin:.0} % faster than libc")
+        } else {
+            format!("More than {margin:.0} % faster than libc: {}", better.join(", "))
+        }
+    })
 }
 
 #[cfg(test)]
@@ -144,6 +151,10 @@ mod tests {
         let key = cell("zero", 4096, "made up");
         let untested = [row(&key, LIBC, 50.0), row(&key, "zero.avx", 60.0)];
         assert!(verdicts(&untested)[0].contains("not tested"));
+        for alone in [LIBC, "zero.avx"] {
+            let texts = verdicts(&[row(&key, alone, 50.0)]);
+            assert!(texts.iter().all(|text| !text.contains("libc")), "of one candidate: {texts:?}");
+        }
         assert!(verdicts(&[]).is_empty());
     }
 }

@@ -15,15 +15,17 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let slower = compared.iter().filter(|(_, pair)| says(*pair) == Verdict::Slower);
     let most = slower.max_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let may_be = compared.iter().any(|(_, pair)| pair.high >= CLAIMED);
     let mut said = vec![match most {
+        None if may_be => "002.11, colour costs 30 %: cannot tell here".to_owned(),
         None => {
-            "002.11, colour costs 30 %: no longer true here, pages of one colour are no slower \
-                 than pages of every colour"
+            "002.11, colour costs 30 %: no longer true here, pages of one colour are not shown to be \
+                 slower than pages of every colour"
                 .to_owned()
         }
         Some((row, pair)) => format!(
             "002.11, colour costs 30 %: {}; at most {} ({}, pages of one colour of the {})",
-            if pair.median >= CLAIMED { "still true, and more" } else { "less here" },
+            if pair.median >= CLAIMED { "still true" } else { "less here" },
             times(*pair),
             row.candidate,
             where_is(&row.cell)
@@ -69,10 +71,13 @@ mod tests {
     #[test]
     fn colour_costs_or_does_not() {
         let said = verdicts(&rows(1.8, 1.1));
-        holds(&said[0], "still true, and more; at most 1.80");
+        holds(&said[0], "still true; at most 1.80");
         holds(&said[1], "libc, 512 KiB in the L2: pages of one colour take 1.8");
         assert!(said[1].ends_with("as the system gives them 1.10 times"), "{said:?}");
         assert!(verdicts(&rows(1.1, 1.0))[0].contains("less here"));
         assert!(verdicts(&rows(1.0, 1.0))[0].contains("no longer true here"));
+        let mut noise = rows(1.0, 1.0);
+        noise[0].ratio = Some(PairedRatio { median: 1.0, low: 0.5, high: 2.0, rounds: 15 });
+        assert!(verdicts(&noise)[0].ends_with("cannot tell here"), "noise refutes nothing");
     }
 }

@@ -17,7 +17,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         })
     };
     let mut texts = Vec::new();
-    if let Some(row) = find(PREZEROED, 1, 1, 1) {
+    if let Some(row) = find(PREZEROED, 1, 1, 1).filter(|row| row.ratio.is_some()) {
         let thp = find("kernel THP", 1, 1, 1)
             .map_or(String::new(), |thp| format!(", {} THP's", rate(Some(versus(row, thp)))));
         let hot = find("pool hot-zero", 1, 1, 1).map_or(String::new(), |hot| {
@@ -34,7 +34,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     for (name, lines, reps) in
         [(PREZEROED, PAGE_LINES, 1), ("pool draining", 1, 10), ("pool hot-zero", 1, 1)]
     {
-        if let Some(row) = find(name, lines, 1, reps) {
+        if let Some(row) = find(name, lines, 1, reps).filter(|row| row.ratio.is_some()) {
             texts.push(format!(
                 "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {} the kernel's rate{}",
                 rate(row.ratio),
@@ -175,9 +175,18 @@ fn break_even(rows: &[Row]) -> Option<String> {
         })
         .collect();
     cells.sort_unstable_by_key(|(lines, _)| *lines);
-    let without = cells.iter().find(|(_, ratio)| says(*ratio) != Verdict::Faster);
+    let faster = |(_, ratio): &(usize, PairedRatio)| says(*ratio) == Verdict::Faster;
     let last = cells.last()?;
-    Some(match without {
+    let least = cells.iter().rposition(faster).map_or(0, |at| at + 1);
+    let ahead = cells[..least].iter().filter(|cell| faster(cell)).count();
+    if ahead < least {
+        return Some(format!(
+            "With all of the page read afterwards, prezeroed is shown to beat THP at {ahead} of {} \
+             fractions tried",
+            cells.len()
+        ));
+    }
+    Some(match cells.get(least) {
         None => format!(
             "With all of the page read afterwards, prezeroed beats THP at every fraction tried ({} of \
              {PAGE_LINES} lines: {} the rate)",
@@ -185,7 +194,7 @@ fn break_even(rows: &[Row]) -> Option<String> {
             rate(Some(last.1))
         ),
         Some((lines, ratio)) => format!(
-            "With all of the page read afterwards, prezeroed gains nothing over THP from {lines} of \
+            "With all of the page read afterwards, prezeroed is not shown to beat THP from {lines} of \
              {PAGE_LINES} lines touched on ({} the rate)",
             rate(Some(*ratio))
         ),
@@ -267,7 +276,12 @@ mod tests {
         rows[2].ratio = ratio;
         let texts = verdicts(&rows);
         assert!(texts[0].contains("at 50.0") || texts[0].contains("at 49.9"), "{texts:?}");
-        assert!(texts[1].contains("gains nothing over THP from 64 of 64 lines"), "{texts:?}");
+        assert!(texts[1].contains("is not shown to beat THP from 64 of 64 lines"), "{texts:?}");
+        let mut gap = rows.clone();
+        gap.extend([fault("kernel THP", 32, 100.0), fault("pool prezeroed", 32, 150.0)]);
+        gap.extend([fault("kernel THP", 48, 100.0), fault("pool prezeroed", 48, 50.0)]);
+        let said = verdicts(&gap);
+        assert!(said[1].ends_with("beat THP at 2 of 4 fractions tried"), "{said:?}");
         rows.truncate(3);
         assert!(verdicts(&rows)[1].contains("at every fraction tried"), "{:?}", verdicts(&rows));
         assert!(verdicts(&[]).is_empty());

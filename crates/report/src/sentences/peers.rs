@@ -44,7 +44,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     )];
     for (operation, cells) in groups(&all, |at: &Compared<'_>| at.row.cell.operation.clone()) {
         let mean = |of: fn(&Compared<'_>) -> f64| {
-            stats::geometric_mean(&cells.iter().map(|at| of(at)).collect::<Vec<_>>())
+            let known = cells.iter().map(|at| of(at)).filter(|ratio| ratio.is_finite());
+            stats::geometric_mean(&known.collect::<Vec<_>>())
         };
         let worst = cells.iter().min_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope));
         let Some(worst) = worst else { continue };

@@ -62,7 +62,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                             percent(cost.median)
                         )
                     }
-                    _ => format!("{what}: no difference ({family})"),
+                    _ => format!("{what}: no measurable difference ({family})"),
                 });
             }
             details.push(sentence);
@@ -132,7 +132,7 @@ mod tests {
             row(Level::Dram, "copy.avx.g*", 128.0, 100.0),
         ];
         let said = verdicts(&rows);
-        assert!(said[0].contains("L1 to L1, 4 KiB: no difference"), "{said:?}");
+        assert!(said[0].contains("L1 to L1, 4 KiB: no measurable difference"), "{said:?}");
         assert!(said[0].contains("DRAM to DRAM, 4 KiB: read 128 B"), "{said:?}");
         assert!(said[2].contains("reading 32 B instead takes 30 % longer"), "{said:?}");
     }

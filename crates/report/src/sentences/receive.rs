@@ -24,27 +24,23 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             format!("Cannot tell \"{best}\" from \"{second}\"; they cost least")
         };
         texts.push(format!(
-            "Policies over {} cells of receiving and sending (001.8; whole cost over \"never NT\", \
+            "Policies over {} of receiving and sending (001.8; whole cost over \"never NT\", \
              geometric mean): {head}: {}",
-            compared,
+            counted(compared, "cell"),
             text(&means)
         ));
     } else {
-        texts.push("Policies (001.8) were not measured".to_owned());
+        texts.push("Policies (001.8): cannot tell, no cell has two of them".to_owned());
     }
     texts.extend(recommended(&cells));
     for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
     {
-        let tally = |wanted: Verdict| {
-            let of_it = cells.iter().filter(|(key, of_cell)| {
-                key.state == state
-                    && between(of_cell, "always NT", "never NT")
-                        .is_some_and(|pair| says(pair) == wanted)
-            });
-            of_it.count()
-        };
+        let of_state = cells.iter().filter(|(key, _)| key.state == state);
+        let pairs: Vec<PairedRatio> =
+            of_state.filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT")).collect();
+        let tally = |wanted| pairs.iter().filter(|pair| says(**pair) == wanted).count();
         let (faster, slower) = (tally(Verdict::Faster), tally(Verdict::Slower));
-        let all = cells.iter().filter(|(key, _)| key.state == state).count();
+        let all = pairs.len();
         if all > 0 {
             texts.push(format!(
                 "{what}: non-temporal costs less in {faster} of {all} cells, more in {slower}, \
@@ -145,6 +141,9 @@ fn recommended(cells: &Cells<'_>) -> Option<String> {
         rule.push(theirs.median);
     }
     let pair = PairedRatio::new(&known, &rule, 0);
+    if !pair.is_sound() {
+        return None;
+    }
     let answer = match says(pair) {
         Verdict::Faster => "still true: the hint costs less",
         Verdict::Slower => "no longer true here: the size decides better",
@@ -163,7 +162,8 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
         .iter()
         .filter_map(|(key, of_cell)| {
             let share = |name| named(of_cell, name)?.extra.get(COPY_SHARE).copied();
-            Some((key.size, share("never NT")? / share(TCP)?))
+            let of_receive = share("never NT")? / share(TCP)?;
+            (of_receive.is_finite() && of_receive > 0.0).then_some((key.size, of_receive))
         })
         .collect();
     shares.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -225,6 +225,16 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_that_was_not_measured_is_in_no_count() {
+        let mut rows = point(RECEIVE, 4096, true, 100.0, 120.0);
+        rows.retain(|row| row.candidate != "always NT");
+        let said = verdicts(&rows);
+        assert!(said.iter().all(|text| !text.starts_with("Receiving")), "{said:?}");
+        rows.retain(|row| row.candidate == "never NT");
+        assert!(verdicts(&rows)[0].contains("cannot tell"));
+    }
+
+    #[test]
     fn what_cannot_be_measured_is_in_no_mean() {
         let mut rows = point(RECEIVE, 4096, true, 100.0, 120.0);
         let mut lost = point(RECEIVE, 8192, true, 100.0, 120.0);
@@ -233,7 +243,7 @@ mod tests {
         });
         rows.extend(lost);
         let said = verdicts(&rows);
-        assert!(said[0].starts_with("Policies over 1 cells"), "{said:?}");
+        assert!(said[0].starts_with("Policies over 1 cell "), "{said:?}");
         assert!(said.iter().all(|text| !text.contains("NaN")), "{said:?}");
     }
 
@@ -270,7 +280,7 @@ mod tests {
         holds(&texts[1], "cannot tell here");
         assert!(verdicts(&[]).is_empty());
         let key = cell("copy", 4096, RECEIVE);
-        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("were not measured"));
+        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("cannot tell"));
     }
 
     #[test]

@@ -66,7 +66,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 row.reference
             ));
         } else {
-            texts.push(format!("No benefit: non-temporal gains nowhere in {operation}"));
+            texts.push(format!(
+                "No benefit: non-temporal is not shown to gain in any cell of {operation}"
+            ));
         }
         texts.push(format!("{operation}, read at once against deferred: {}", deferring(&found)));
     }

@@ -30,7 +30,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             let Some((recovery, worst)) = recovery(&calls) else { continue };
             slow = slow.max(Some(match recovery {
                 Recovery::From(call) => call - 1,
-                Recovery::Never(_) => calls.len(),
+                Recovery::Never(_) => most_calls(&calls),
             }));
             let same = |known: &Recovery| match (known, recovery) {
                 (Recovery::Never(_), Recovery::Never(_)) => true,
@@ -46,6 +46,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 }
                 None => sizes.push((recovery, vec![bytes(size)], worst)),
             }
+        }
+        if sizes.is_empty() {
+            continue;
         }
         let parts: Vec<String> = sizes
             .iter()
@@ -71,9 +74,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         ));
     }
     let calls = most_calls(&evicted);
-    let headline = match slow.unwrap_or(0) {
-        0 => "The order of callers does not show in these times: after non-temporal stores every \
-              routine is as fast as after temporal ones"
+    let Some(slow) = slow else { return said };
+    let headline = match slow {
+        0 => "The order of callers does not show in these times: no routine is shown to be slower after \
+              non-temporal stores than after temporal ones"
             .to_owned(),
         slow if slow >= calls => format!(
             "A destination that non-temporal stores evicted stays slow for some routine through all \
@@ -120,7 +124,8 @@ fn recovery(calls: &[&Row]) -> Option<(Recovery, f64)> {
     let recovery = match last_slow {
         None => Recovery::From(1),
         Some(at) if at + 1 == ratios.len() => Recovery::Never(ratios[at].median),
-        Some(at) => Recovery::From(at + 2),
+        // By the call's own number: one that could not be measured is not among them.
+        Some(at) => Recovery::From(axis(calls[at], CALL) as usize + 1),
     };
     Some((recovery, worst))
 }
@@ -165,5 +170,11 @@ mod tests {
         assert!(said[0].contains("slow for the first 1 call:"), "{said:?}");
         let said = verdicts(&rows("libc", 65536, AFTER[1], &[1.0, 1.02, 1.0]));
         assert!(said[0].contains("does not show"), "{said:?}");
+        // The first call could not be measured; the second is the slow one.
+        let said = verdicts(&rows("libc", 65536, AFTER[1], &[2.0, 2.0, 1.0])[1..]);
+        assert!(said[1].contains("from call 3 on"), "{said:?}");
+        let mut unknown = rows("libc", 65536, AFTER[1], &[1.0, 1.0]);
+        unknown.iter_mut().for_each(|row| row.ratio = None);
+        assert!(verdicts(&unknown).is_empty(), "what was compared with nothing says nothing");
     }
 }

@@ -34,7 +34,7 @@ fn denormals(rows: &[Row]) -> String {
         told.push(match ratio.verdict(MARGIN) {
             Verdict::Slower => format!("{where_}: {} slower", percent(ratio.median)),
             Verdict::Faster => format!("{where_}: {} faster", percent(ratio.median)),
-            Verdict::CannotTell => format!("{where_}: no different"),
+            Verdict::CannotTell => format!("{where_}: no measurable difference"),
         });
     }
     if told.is_empty() {
@@ -43,16 +43,17 @@ fn denormals(rows: &[Row]) -> String {
     let slow = told.iter().any(|text| text.ends_with("slower"));
     format!(
         "Denormals through movntps {} against random bytes: {}",
-        if slow { "are slow" } else { "are not slow" },
+        if slow { "are slow" } else { "are not shown to be slow" },
         told.join("; ")
     )
 }
 
 fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
-    let mut differing = Vec::new();
+    let (mut differing, mut compared) = (Vec::new(), 0);
     for (candidate, values) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
         let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
         for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
+            compared += 1;
             let ratio = versus(row, random);
             let name = VALUES.get(axis(row, VALUE) as usize).unwrap_or(&"?");
             match ratio.verdict(MARGIN) {
@@ -66,7 +67,9 @@ fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
             }
         }
     }
-    if differing.is_empty() {
+    if compared == 0 {
+        format!("copy, {where_}: cannot tell, only one value was measured")
+    } else if differing.is_empty() {
         format!("copy, {where_}: the value copied makes no measurable difference")
     } else {
         format!("copy, {where_}, against random bytes: {}", differing.join("; "))
@@ -89,7 +92,7 @@ fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<Stri
                     theirs.gbps()
                 ),
                 Verdict::Slower => format!("{label}: {} slower than {than}", percent(ratio.median)),
-                Verdict::CannotTell => format!("{label}: no different from {than}"),
+                Verdict::CannotTell => format!("{label}: no measurable difference from {than}"),
             });
         }
     };
@@ -123,7 +126,10 @@ mod tests {
     #[test]
     fn the_open_question_is_answered_either_way() {
         let said = verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, 100.05)]);
-        assert!(said[0].contains("are not slow") && said[0].contains("no different"), "{said:?}");
+        assert!(
+            said[0].contains("are not shown to be slow") && said[0].contains("no measurable"),
+            "{said:?}"
+        );
         assert!(said[1].contains("no measurable difference"), "{said:?}");
         let said = verdicts(&[copy("copy.sse.nt", 2.0, 100.0), copy("copy.sse.nt", 3.0, 180.0)]);
         assert!(said[0].contains("are slow") && said[0].contains("80 % slower"), "{said:?}");
@@ -140,7 +146,10 @@ mod tests {
         ]);
         let text = said.last().expect("a sentence");
         assert!(text.contains("zeros over others: 100 % faster than ones over others"), "{text}");
-        assert!(text.contains("zeros over zeros: no different from zeros over others"), "{text}");
+        assert!(
+            text.contains("zeros over zeros: no measurable difference from zeros over others"),
+            "{text}"
+        );
         assert!(text.contains("ones over ones: 20 % slower than ones over others"), "{text}");
     }
 }
