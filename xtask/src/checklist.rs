@@ -3,7 +3,8 @@
 //! `docs/checklist.md` lists them. An item is answered where a row of a table in `docs/findings.md`
 //! begins with it and names, in its last column, records that are there; a row may say "no record" and
 //! so does not count. Each row of the table of claims gives one of [`ANSWERS`]; their totals stand above
-//! the table. What was not tested is listed with its reason below [`NOT_TESTED`], an item without a row
+//! the table, once. A CPU's figure needs a record of that CPU among those named, or says in its cell
+//! that it is "by a small program". What was not tested is listed with its reason below [`NOT_TESTED`], an item without a row
 //! among it.
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +21,15 @@ const ANSWERS: [&str; 6] =
 
 /// Cells of a row of the table of claims: item, claim, figure, three CPUs, answer, record.
 const CLAIM_CELLS: usize = 8;
+/// Cells of a row of the other table: items, what there is, record.
+const OTHER_CELLS: usize = 3;
 const CPUS: [&str; 3] = ["Zen 3", "Cascade Lake", "Zen 5"];
+/// The same in the names of records.
+const IN_NAMES: [&str; 3] = ["zen3", "cascade-lake", "zen5"];
+/// What a cell says of a figure that has no record.
+const UNRECORDED: &str = "by a small program";
+/// How the sentence with the totals begins.
+const TOTALS: &str = "**Of ";
 
 type Item = (String, u32);
 
@@ -35,8 +44,10 @@ struct Findings {
     totals: BTreeMap<&'static str, usize>,
     /// Rows without a figure by CPU.
     empty: [usize; CPUS.len()],
-    /// Rows whose answer is none.
+    /// Rows that are none: too many or too few cells, an unknown answer, one that is there twice.
     unclear: Vec<String>,
+    /// Items, CPU and records of each figure of the table of claims.
+    figures: Vec<(String, usize, Vec<String>)>,
     /// The lines of the list of what was not tested.
     not_tested: Vec<String>,
 }
@@ -66,12 +77,23 @@ pub fn run() -> Result<()> {
     let listed = items_of_list(&read("docs/checklist.md")?);
     let text = read("docs/findings.md")?;
     let findings = findings(&text);
-    let records: Vec<String> = fs::read_dir(root.join("record"))?
+    let records: Vec<(String, usize)> = fs::read_dir(root.join("record"))?
         .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter_map(|entry| name_and_cpu(&entry.file_name().to_string_lossy()))
         .collect();
-    let there = |name: &str| records.iter().any(|file| file.contains(&format!("-{name}-")));
+    let there = |name: &str| records.iter().any(|(known, _)| known == name);
     let mut missing = Vec::new();
+    for (first, cpu, names) in &findings.figures {
+        let of_cpu = |name: &String| records.contains(&(name.clone(), *cpu));
+        if !names.iter().any(of_cpu) {
+            let (names, cpu) = (names.join(", "), CPUS[*cpu]);
+            missing.push(format!("{first}: {names} on {cpu}, whose figure the row gives"));
+        }
+    }
+    let twice = listed.iter().enumerate().find(|(at, item)| listed[..*at].contains(item));
+    if let Some((_, (document, number))) = twice {
+        bail!("docs/checklist.md: {document}.{number} is there twice");
+    }
     let mut unanswered = Vec::new();
     for item @ (document, number) in &listed {
         match (findings.answered.get(item), findings.reasons.get(item)) {
@@ -92,9 +114,14 @@ pub fn run() -> Result<()> {
     findings.not_tested.iter().for_each(|line| println!("  {line}"));
     if !findings.unclear.is_empty() {
         let found = findings.unclear.join("; ");
-        bail!("docs/findings.md: found answers {found}; accepted: {}", ANSWERS.join(", "));
+        bail!(
+            "docs/findings.md: found {found}; accepted: {CLAIM_CELLS} cells, of which the seventh begins \
+             with one of {}, or {OTHER_CELLS} cells, and no row twice",
+            ANSWERS.join(", ")
+        );
     }
-    if !text.lines().any(|line| line == findings.sentence()) {
+    let totals: Vec<&str> = text.lines().filter(|line| line.contains(TOTALS)).collect();
+    if totals != [findings.sentence()] {
         bail!("docs/findings.md: accepted above the table of claims: {}", findings.sentence());
     }
     if let Some(unknown) = findings.answered.keys().find(|item| !listed.contains(item)) {
@@ -104,6 +131,15 @@ pub fn run() -> Result<()> {
         bail!("docs/findings.md: not there: {}", missing.join(", "));
     }
     Ok(())
+}
+
+/// `2026-11-22-page-fault-zen5-guest.jsonl.gz` is the record `page-fault` of the third CPU.
+fn name_and_cpu(file: &str) -> Option<(String, usize)> {
+    let (stem, _) = file.split_once("-guest.")?;
+    let name_and_cpu = stem.get("2026-11-22-".len()..)?;
+    IN_NAMES.iter().enumerate().find_map(|(cpu, of_cpu)| {
+        Some((name_and_cpu.strip_suffix(of_cpu)?.strip_suffix('-')?.to_owned(), cpu))
+    })
 }
 
 /// The lines `- 002.4: what` of the checklist.
@@ -129,32 +165,51 @@ fn items(text: &str) -> Vec<Item> {
 /// The rows of tables that begin with items, and the list of reasons.
 fn findings(text: &str) -> Findings {
     let mut found = Findings::default();
+    let mut known: BTreeSet<(&str, &str)> = BTreeSet::new();
     let (body, left_out) = text.split_once(NOT_TESTED).unwrap_or((text, ""));
     for line in body.lines().filter(|line| line.starts_with("| 00")) {
         let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
-        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { continue };
-        if let [.., answer, _] = cells[..]
+        let (Some(&first), Some(last)) = (cells.first(), cells.last()) else { continue };
+        let names: Vec<String> = last.split(", ").map(str::to_owned).collect();
+        if ![OTHER_CELLS, CLAIM_CELLS].contains(&cells.len()) {
+            found.unclear.push(format!("{} cells for {first}", cells.len()));
+        }
+        if !known.insert((first, cells.get(1).copied().unwrap_or(""))) {
+            found.unclear.push(format!("{first} twice with the same words"));
+        }
+        let mut tested = true;
+        if let [_, _, _, figures @ .., answer, _] = &cells[..]
             && cells.len() == CLAIM_CELLS
         {
-            match ANSWERS.iter().find(|known| answer.starts_with(*known)) {
+            // `refuted` or `refuted: why`, not `refutedly`.
+            let begins = |known: &&&str| {
+                let rest = answer.strip_prefix(**known);
+                rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            };
+            match ANSWERS.iter().find(begins) {
                 Some(known) => *found.totals.entry(*known).or_default() += 1,
                 None => found.unclear.push(format!("\"{answer}\" for {first}")),
             }
-            for (count, cell) in found.empty.iter_mut().zip(&cells[3..]) {
-                *count += usize::from(*cell == "-");
+            tested = !answer.starts_with("not tested");
+            for (cpu, cell) in figures.iter().enumerate() {
+                if *cell == "-" {
+                    found.empty[cpu] += 1;
+                } else if !cell.contains(UNRECORDED) {
+                    found.figures.push((first.to_owned(), cpu, names.clone()));
+                }
             }
         }
-        if last.contains("no record") {
+        if last.contains("no record") || !tested {
             continue;
         }
         for item in items(first) {
-            let names = last.split(", ").map(str::to_owned);
-            found.answered.entry(item).or_default().extend(names);
+            found.answered.entry(item).or_default().extend(names.iter().cloned());
         }
     }
     for line in left_out.lines() {
         found.not_tested.extend(line.strip_prefix("- ").map(str::to_owned));
         if let Some((item, reason)) = line.strip_prefix("- ").and_then(|line| line.split_once(": "))
+            && !reason.trim().is_empty()
         {
             found.reasons.extend(items(item).into_iter().map(|item| (item, reason.to_owned())));
         }
@@ -174,7 +229,8 @@ mod tests {
     #[test]
     fn only_a_row_with_a_record_answers() {
         let text = "in prose 001.1\n| item | record |\n| 001.2, 002.4-5 | yes | roofline, peers |\n\
-                    | 001.3 | yes | a program, no record |\n## Not tested, and why\n- 001.4: too hard\n";
+                    | 001.3 | yes | a program, no record |\n## Not tested, and why\n- 001.4: too hard\n\
+                    - 001.5: \n";
         let found = findings(text);
         let answered: Vec<String> =
             found.answered.keys().map(|(doc, item)| format!("{doc}.{item}")).collect();
@@ -182,7 +238,7 @@ mod tests {
         let first = &found.answered[&("001".to_owned(), 2)];
         assert_eq!(first.iter().collect::<Vec<_>>(), ["peers", "roofline"]);
         assert_eq!(found.reasons.len(), 1);
-        assert_eq!(found.not_tested, ["001.4: too hard"]);
+        assert_eq!(found.not_tested, ["001.4: too hard", "001.5: "]);
         assert!(found.totals.is_empty(), "short rows are no claims");
         let claims = "| 001.1 | c | 2 | 1 | - | 3 | refuted: no | no record |\n\
                       | 001.2 | c | 2 | - | - | 3 | perhaps | a |\n";
@@ -190,6 +246,31 @@ mod tests {
         assert_eq!((found.totals["refuted"], found.empty), (1, [1, 2, 0]));
         assert_eq!(found.unclear, ["\"perhaps\" for 001.2"]);
         assert!(found.sentence().starts_with("**Of 1 rows: confirmed 0, refuted 1,"));
+        assert_eq!(found.figures.len(), 4, "two and two, each with its records");
+        assert!(found.answered.contains_key(&("001".to_owned(), 2)));
         assert_eq!(items_of_list("- 000.1: a\n- 000.2: b 000.9\n"), items("000.1-2"));
+    }
+
+    #[test]
+    fn what_looks_like_an_answer_and_is_none_does_not_count() {
+        let of = |line: &str| findings(line);
+        let untested =
+            of("| 003.14 | lmbench | 1 | - | - | - | not tested: no kernel | page-fault |\n");
+        assert!(untested.answered.is_empty(), "a row that was not tested answers nothing");
+        let split = of("| 001.1 | a | b | 2 | 1 | - | 3 | refuted: no | peers |\n");
+        assert_eq!(split.unclear, ["9 cells for 001.1"]);
+        let row = "| 001.1 | c | 2 | 1 | - | 3 | refuted | peers |\n";
+        assert_eq!(of(&row.repeat(2)).unclear, ["001.1 twice with the same words"]);
+        assert_eq!(of(&row.replace("refuted", "refutedly")).unclear.len(), 1);
+        let small =
+            of("| 003.14 | c | 4.2 | - | 1.9, by a small program | 1.3 | refuted | page-fault |\n");
+        assert_eq!(small.figures, [("003.14".to_owned(), 2, vec!["page-fault".to_owned()])]);
+        assert_eq!(
+            name_and_cpu("2026-11-22-page-fault-cascade-lake-guest.txt"),
+            Some(("page-fault".to_owned(), 1))
+        );
+        // No part of a record's name is a record.
+        assert_ne!(name_and_cpu("2026-11-22-page-fault-zen5-guest.jsonl.gz").unwrap().0, "page");
+        assert_eq!(name_and_cpu("README.md"), None);
     }
 }
