@@ -246,7 +246,7 @@ mod tests {
         assert_eq!((found.totals["refuted"], found.empty), (1, [1, 2, 0]));
         assert_eq!(found.unclear, ["\"perhaps\" for 001.2"]);
         assert!(found.sentence().starts_with("**Of 1 rows: confirmed 0, refuted 1,"));
-        assert_eq!(found.figures.len(), 4, "two and two, each with its records");
+        assert_eq!(found.figures.len(), 3, "two and one, each with its records");
         assert!(found.answered.contains_key(&("001".to_owned(), 2)));
         assert_eq!(items_of_list("- 000.1: a\n- 000.2: b 000.9\n"), items("000.1-2"));
     }
