@@ -229,7 +229,7 @@ const char *cw_version(void);
 size_t cw_profile_source(char *buffer, size_t capacity);
 
 /*
- * Which kernel a call of that size would be done by, for example "copy.avx.nt.r8"; "libc" where the
+ * Which kernel a call of that size would be done by, for example "copy.avx.nt.ends"; "libc" where the
  * profile leaves that size to the C library; "inlined" below the sizes that are decided by profile. The string lives as long as the library is loaded. NULL
  * where operation is none of enum cw_operation. A hint makes no difference to a comparison.
  */

@@ -169,3 +169,36 @@ fn the_recipes_use_flags_that_the_command_has() {
         Command::new("systemd-analyze").arg("verify").arg(&copy).output().expect("it starts");
     assert!(output.status.success(), "{}", stderr(&output));
 }
+
+/// A name that no kernel answers to sends a reader looking for it.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn kernels_that_documents_name_exist() {
+    let mut files = vec![
+        "README.md".to_owned(),
+        "METHODOLOGY.md".to_owned(),
+        "crates/capi/include/cachewise.h".to_owned(),
+    ];
+    for folder in ["docs", "docs/guide", "docs/decisions"] {
+        let entries = fs::read_dir(root().join(folder)).expect(folder).flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        files.extend(
+            names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")),
+        );
+    }
+    let mut seen = 0;
+    for file in files {
+        let text = fs::read_to_string(root().join(&file)).expect("text");
+        let part = |c: char| c.is_ascii_alphanumeric() || "._-*/".contains(c);
+        for word in text.split(|c| !part(c)).map(|word| word.trim_matches(['.', '-'])) {
+            let operation = word.split_once('.').map_or("", |(operation, _)| operation);
+            let operations = ["copy", "move", "zero", "fill", "compare", "equal"];
+            let other = word.contains(['*', '/', '_']) || word.ends_with(".s");
+            if operations.contains(&operation) && !other {
+                assert!(cachewise_kernels::find(word).is_some(), "{file}: no kernel is {word}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5, "{seen} names");
+}

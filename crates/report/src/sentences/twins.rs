@@ -45,6 +45,9 @@ const CLAIMS: [Claim; 4] = [
     },
 ];
 
+/// An interval that reaches further than this beyond a claim confirms nothing.
+const LOOSE: f64 = 1.1;
+
 /// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let claims = CLAIMS.iter().filter(|_| !rows.is_empty());
@@ -63,10 +66,14 @@ fn sentence(claim: &Claim, rows: &[Row]) -> String {
             let pair = row.ratio.unwrap_or_else(|| versus(row, row));
             let (least, most) = claim.claimed;
             let agrees = pair.high >= least && pair.low <= most;
-            // What cannot be told from no change confirms a claim that allows for none.
-            let told = says(pair) != Verdict::CannotTell || (least..=most).contains(&1.0);
+            // What cannot be told from no change confirms a claim that allows for none, if its interval is
+            // not so wide that it would hold nearly anything.
+            let near = pair.low >= least / LOOSE && pair.high <= most * LOOSE;
+            let none = (least..=most).contains(&1.0) && near;
+            let told = says(pair) != Verdict::CannotTell || none;
             holds += usize::from(agrees && told);
-            open += usize::from(!told);
+            // An interval that excludes the claim refutes it, whether or not it holds 1.
+            open += usize::from(agrees && !told);
             let loop_ = row.candidate.trim_end_matches(suffix);
             format!("{loop_}, {} {:.2}", where_is(&row.cell), pair.median)
         })
@@ -75,8 +82,12 @@ fn sentence(claim: &Claim, rows: &[Row]) -> String {
         0 => return format!("{}: not measured ({})", claim.what, claim.said),
         all if holds == all => "still true".to_owned(),
         all if open == all => "cannot tell here".to_owned(),
-        all if holds == 0 => format!("no longer true here, in none of {all} cells"),
-        all => format!("true in {holds} of {all} cells"),
+        all => {
+            let begin = if holds == 0 { "no longer true here, in none" } else { "true in" };
+            let count = if holds == 0 { String::new() } else { format!(" {holds}") };
+            let rest = if open == 0 { String::new() } else { format!(", cannot tell in {open}") };
+            format!("{begin}{count} of {all} cells{rest}")
+        }
     };
     format!(
         "{}: {answer} ({}); time over the same loop: {}",
@@ -117,10 +128,17 @@ mod tests {
             "{said:?}"
         );
         assert!(said[1].contains("still true") && !said[1].contains("L1"), "{said:?}");
-        holds(&said[2], "cannot tell here");
+        holds(&said[2], "no longer true here, in none of 1 cells");
         holds(&said[3], "true in 1 of 2 cells");
         let said = verdicts(&[twin("movq", 2, Level::Dram, 1.2)]);
         holds(&said[1], "no longer true here");
         holds(&said[0], "not measured");
+        let mut noise = twin("movntq", 1, Level::L1, 1.0);
+        noise.ratio = Some(PairedRatio { median: 1.18, low: 0.9, high: 1.29, rounds: 15 });
+        let said = verdicts(&[noise, twin("movq", 1, Level::L1, 1.0)]);
+        holds(&said[0], "true in 1 of 2 cells, cannot tell in 1");
+        let mut wide = twin("movntq", 3, Level::Dram, 1.0);
+        wide.ratio = Some(PairedRatio { median: 1.0, low: 0.8, high: 1.3, rounds: 15 });
+        holds(&verdicts(&[wide])[2], "cannot tell here");
     }
 }
