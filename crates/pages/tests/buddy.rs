@@ -361,6 +361,38 @@ fn an_absent_block_cut_down_to_a_run_has_the_rest_in_its_states() {
     }
 }
 
+/// However many there are and however far apart: neighbours merge, and what is not cached so is left.
+#[test]
+fn cached_blocks_are_taken_back_all_at_once() {
+    let all: fn(u32) -> bool = |_| true;
+    for (cached, largest, zero) in [
+        (all, 6, false),
+        (|frame| frame % 2 == 0, 0, true),
+        (|frame| frame % 4 < 2, 1, false),
+        (|frame| frame % 5 != 0, 2, true),
+        (|frame| frame != 1, 5, false),
+        (|frame| (8..24).contains(&frame), 3, true),
+        // The one that is beside another comes when as many wait as there is room for.
+        (|frame| (frame < 38 && frame % 2 == 0) || matches!(frame, 39 | 40), 0, false),
+        (|_| false, 0, false),
+    ] {
+        let (mut core, frames) = (Core::new(6), frames(64));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(64, State::Dirty, 0);
+        while buddy.take(0, State::Dirty, 1).is_some() {}
+        let mut number = 0;
+        for frame in (0..64).filter(|frame| cached(*frame)) {
+            frames[frame as usize].cache(0, 1, zero).expect("allocated");
+            number += 1;
+        }
+        let mut blocks: Vec<u32> = (0..64).rev().collect();
+        assert_eq!(buddy.free_cached_all(&mut blocks, 0, zero, 0), (largest, 64 - number));
+        let counts = buddy.check().expect("sound");
+        let free = if zero { counts.zero_resident } else { counts.dirty };
+        assert_eq!((free, counts.out), (number as u64, 64 - number as u64), "{largest}");
+    }
+}
+
 /// Dirty is worse than absent, and absent than resident, whichever comes first.
 #[test]
 fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {

@@ -148,7 +148,6 @@ impl Buddy<'_> {
             while depth > 0
                 && merged < self.core.max_order
                 && pending[depth - 1] == (first ^ (1 << merged), merged)
-                && pending[depth - 1].0 < first
             {
                 depth -= 1;
                 first = pending[depth].0;
