@@ -146,6 +146,8 @@ pub(crate) struct Settings {
     pub(crate) waits: bool,
     /// The order of a huge page; 0 where the pool asked for none.
     pub(crate) huge_order: u32,
+    /// Frames from the first on that are in no huge page.
+    pub(crate) small: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched: a huge

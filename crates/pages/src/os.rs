@@ -454,6 +454,14 @@ impl Mapping {
         unsafe { rustix::mm::madvise(self.start.cast(), self.length, advice) }
     }
 
+    /// Asks for no huge pages in the first so many bytes.
+    pub(crate) fn advise_small(&self, bytes: usize) -> Result<()> {
+        may_fail!(Huge);
+        let length = bytes.min(self.length);
+        // SAFETY: the range is this mapping's own, and this advice does not change its contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), length, Advice::LinuxNoHugepage) }
+    }
+
     /// Wants all pages, present and future, on one node.
     pub(crate) fn bind(&self, node: u32) -> Result<()> {
         may_fail!(Bind);

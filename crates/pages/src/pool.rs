@@ -23,7 +23,7 @@ use std::time::Duration;
 use std::vec::Vec;
 
 /// Bytes faulted in together where pages are small: few enough that a hand-out stays short.
-const FAULT_AROUND: usize = 64 << 10;
+pub(crate) const FAULT_AROUND: usize = 64 << 10;
 
 /// A pool of page blocks. Clones are handles of the same pool; the last one to go takes the pool
 /// with it, so no block may be in use then: blocks taken by [`alloc`](Pool::alloc) and

@@ -30,13 +30,15 @@ pub struct Wanted {
     pub zeroed: bool,
     /// Where the system makes frames resident, it does so many at a time, a power of two.
     pub around: u32,
+    /// But before this frame one by one.
+    pub single: u32,
 }
 
 impl Wanted {
     /// So many frames, wherever they begin and whatever is in them.
     #[must_use]
     pub const fn frames(frames: u32) -> Wanted {
-        Wanted { frames, alignment: 1, zeroed: false, around: 1 }
+        Wanted { frames, alignment: 1, zeroed: false, around: 1, single: 0 }
     }
 
     /// Whether it is to be one block.
@@ -141,8 +143,8 @@ impl Stretch {
 }
 
 impl Buddy<'_> {
-    /// Hands out a run of which at least a part is there: the one with the fewest frames to be faulted
-    /// in, of these the one with the fewest frames in the wrong state, of these the one that fits
+    /// Hands out a run of which at least a part is there, or that lies before [`Wanted::single`] in
+    /// part: the one with the fewest frames to be faulted in, of these the one with the fewest frames in the wrong state, of these the one that fits
     /// closest. It looks at so many blocks, the largest first, that no lock is held for long.
     ///
     /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
@@ -180,16 +182,19 @@ impl Buddy<'_> {
         let mut seen = [(0, 0); REMEMBERED];
         let mut stretches = 0;
         let preferred = if wanted.zeroed {
-            [State::ZeroResident, State::Dirty]
+            [State::ZeroResident, State::Dirty, State::ZeroAbsent]
         } else {
-            [State::Dirty, State::ZeroResident]
+            [State::Dirty, State::ZeroResident, State::ZeroAbsent]
         };
         for order in (0..=self.core.max_order).rev() {
             for state in preferred {
                 let mut index = self.core.lists[state as usize][order as usize].head;
                 while index != NONE && looks > 0 {
                     looks -= 1;
-                    let known = seen.iter().any(|(from, to)| (*from..*to).contains(&index));
+                    // Where the system brings many at a time, of absent memory alone whole ones.
+                    let whole = state == State::ZeroAbsent && index >= wanted.single;
+                    let known =
+                        whole || seen.iter().any(|(from, to)| (*from..*to).contains(&index));
                     if !known {
                         let stretch = self.stretch(index, &mut looks);
                         seen[stretches % REMEMBERED] = (stretch.start(), stretch.end());
@@ -315,7 +320,7 @@ impl Buddy<'_> {
     /// Takes a run all of whose frames are free.
     fn take_found(&mut self, first: u32, wanted: &Wanted, owner: u16) {
         let end = first + wanted.frames;
-        let mut comes = [first, end - 1].map(|at| self.comes_with(at, wanted.around));
+        let mut comes = [first, end - 1].map(|at| self.comes_with(at, wanted));
         if comes[0] == comes[1] {
             comes[1] = None;
         }
@@ -342,7 +347,8 @@ impl Buddy<'_> {
     }
 
     /// The frames that the system makes resident together with this one, if none of them is yet.
-    fn comes_with(&self, at: u32, around: u32) -> Option<(u32, u32)> {
+    fn comes_with(&self, at: u32, wanted: &Wanted) -> Option<(u32, u32)> {
+        let around = if at < wanted.single { 1 } else { wanted.around };
         let from = at / around * around;
         let to = from.saturating_add(around).min(self.core.managed);
         let (mut next, tag) = self.block_at(from)?;

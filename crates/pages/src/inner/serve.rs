@@ -7,6 +7,7 @@ use crate::config::Verify;
 use crate::engine::{Method, Range};
 use crate::error::PoolError;
 use crate::os;
+use crate::pool::FAULT_AROUND;
 use crate::stats::add;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -86,7 +87,8 @@ impl Inner {
     }
 
     fn run_of(&self, frames: u32, alignment: u32, zeroed: bool) -> Wanted {
-        Wanted { frames, alignment, zeroed, around: 1 << self.settings.huge_order }
+        let (around, single) = (1 << self.settings.huge_order, self.settings.small);
+        Wanted { frames, alignment, zeroed, around, single }
     }
 
     fn order(&self, frames: u32) -> Result<u32, PoolError> {
@@ -228,7 +230,9 @@ impl Inner {
     /// resident, what did not come as absent.
     fn populate(&self, index: u32, frames: u32) -> Result<(), PoolError> {
         let taken = self.frames()[index as usize].tag().order();
-        let around = (self.settings.fault_around >> self.frame_shift).max(1) as u32;
+        let small = index + frames <= self.settings.small;
+        let around = if small { FAULT_AROUND } else { self.settings.fault_around };
+        let around = (around >> self.frame_shift).max(1) as u32;
         let mut there = frames.next_multiple_of(around).min(1 << taken);
         let mut populated = self.fault_in(index, there);
         if populated.is_err() && there > frames {
@@ -260,9 +264,14 @@ impl Inner {
         populated
     }
 
-    /// Makes frames just taken resident. Nothing where that is left to the touch.
+    /// Makes frames just taken resident, but for those where that is left to the touch.
     fn fault_in(&self, index: u32, frames: u32) -> Result<(), PoolError> {
-        if self.settings.fault_on_touch {
+        let frames = if self.settings.fault_on_touch {
+            self.settings.small.saturating_sub(index).min(frames)
+        } else {
+            frames
+        };
+        if frames == 0 {
             return Ok(());
         }
         let bytes = (frames as usize) << self.frame_shift;

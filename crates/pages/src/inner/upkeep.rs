@@ -72,7 +72,10 @@ impl Inner {
     /// Counts a huge page that was whole until this block of it went back to the system.
     fn count_broken(&self, guard: &mut Guard<'_>, index: u32, order: u32) {
         let huge = self.settings.huge_order;
-        if order < huge && guard.buddy().all_resident(index >> huge << huge, huge) {
+        if order < huge
+            && index >= self.settings.small
+            && guard.buddy().all_resident(index >> huge << huge, huge)
+        {
             add(&self.control().events.huge_broken, 1);
         }
     }

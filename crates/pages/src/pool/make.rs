@@ -15,6 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::vec::Vec;
 
+/// A pool that stands in for a program's allocator begins with so many huge pages' worth of small ones:
+/// where one more huge page would be more than a quarter of what is there.
+const SMALL: usize = 4;
+
 impl Pool {
     pub(crate) fn make(builder: Builder) -> Result<Pool, PoolError> {
         let page = os::page_size();
@@ -42,8 +46,15 @@ impl Pool {
             }
         };
         let huge = builder.pages != PageSize::Base;
-        if !explicit && let Err(errno) = data.advise_huge(huge) {
-            notes.push(Note::NoHugeAdvice(errno.to_string()));
+        if !explicit {
+            let small = if huge && !builder.waits { SMALL * os::huge_page_size() } else { 0 };
+            let advised = data.advise_huge(huge).and_then(|()| match small {
+                0 => Ok(()),
+                bytes => data.advise_small(bytes),
+            });
+            if let Err(errno) = advised {
+                notes.push(Note::NoHugeAdvice(errno.to_string()));
+            }
         }
         if let Some(node) = builder.numa_node
             && let Err(errno) = data.bind(node)
@@ -226,6 +237,11 @@ impl Pool {
             method,
             waits: builder.waits,
             ahead: builder.ahead,
+            small: if stands_in && huge && trim_unit == page {
+                u32::try_from(SMALL * os::huge_page_size() / page).unwrap_or(0)
+            } else {
+                0
+            },
             fault_on_touch: stands_in && huge && trim_unit == page && os::gives_huge_pages(),
             huge_order: if huge {
                 (os::huge_page_size() / os::page_size()).max(1).ilog2()
