@@ -72,7 +72,7 @@ fn main() -> ExitCode {
                 let found: Vec<_> = (1..=SEEDS)
                     .filter_map(|seed| decided(&budget, difference, noise, bursts, seed))
                     .collect();
-                // Around the cache is the cheaper way, or neither.
+                // Non-temporal is the cheaper way, or neither.
                 wrong += found.iter().filter(|(_, way)| *way == Way::Temporal).count();
                 let mut calls: Vec<_> = found.iter().map(|(calls, _)| *calls).collect();
                 calls.sort_unstable();

@@ -9,9 +9,12 @@ pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cachewise"));
     let ours = std::env::vars_os().map(|(name, _)| name);
     let ours = ours.filter(|name| name.to_string_lossy().starts_with("CACHEWISE_"));
-    for name in ours.chain(["NO_COLOR", "CLICOLOR_FORCE"].map(OsString::from)) {
+    let others = ["NO_COLOR", "CLICOLOR_FORCE", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+    for name in ours.chain(others.map(OsString::from)) {
         command.env_remove(name);
     }
+    // Whoever runs the tests: a home that may be written to, and in which there is no profile.
+    command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     command
 }
 

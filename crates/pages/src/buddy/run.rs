@@ -144,8 +144,9 @@ impl Stretch {
 
 impl Buddy<'_> {
     /// Hands out a run of which at least a part is there, or that lies before [`Wanted::single`] in
-    /// part: the one with the fewest frames to be faulted in, of these the one with the fewest frames in the wrong state, of these the one that fits
-    /// closest. It looks at so many blocks, the largest first, that no lock is held for long.
+    /// part: the one with the fewest frames to be faulted in, of these the one with the fewest frames
+    /// in the wrong state, of these the one that fits closest. It looks at so few blocks, the largest
+    /// first, that no lock is held for long.
     ///
     /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
     /// time, what comes with the run and lies beside it is zero and resident from now on.
