@@ -634,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    #[cfg(all(target_arch = "x86_64", feature = "os", target_os = "linux", target_env = "gnu"))]
     fn what_the_c_library_knows_is_what_the_cpu_says() {
         use core::arch::x86_64::__cpuid_count;
         // SAFETY: always callable.
