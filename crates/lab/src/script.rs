@@ -90,8 +90,8 @@ pub(crate) fn plain() -> Distribution {
     }
 }
 
-/// Draws so many calls in a span below 4 GiB. Compared operands are at one place in both buffers, where
-/// they are equal, or at any two (`unequal`).
+/// Draws so many calls in a span below 4 GiB: what they are, and at which `places`. Compared operands are
+/// at one place in both buffers, where they are equal, or at any two (`unequal`).
 pub(crate) fn draw(
     distribution: &Distribution,
     calls: usize,
@@ -99,12 +99,13 @@ pub(crate) fn draw(
     span: usize,
     unequal: bool,
     random: &mut Rng,
+    places: &mut Rng,
 ) -> Vec<Step> {
     let compares = matches!(operation, Operation::Compare | Operation::Equal);
     (0..calls)
         .map(|_| {
             let n = distribution.size(random).min(span / 2);
-            let to = distribution.place(n, span, random);
+            let to = distribution.place(n, span, places);
             let overlaps = operation == Operation::Move && n > 0 && distribution.overlaps(random);
             let from = if overlaps {
                 // Starts inside the destination or ends there.
@@ -117,7 +118,7 @@ pub(crate) fn draw(
             } else if compares && !unequal {
                 to
             } else {
-                distribution.place(n, span, random)
+                distribution.place(n, span, places)
             };
             let [to, from, n] = [to, from, n].map(|place| place as u32);
             Step { to, from, n, overlaps }
@@ -134,15 +135,35 @@ mod tests {
         for operation in cachewise::profile::OPERATIONS {
             let known = plain();
             for span in [4096, 16 << 10, 1 << 20] {
-                let mut random = Rng::with_seed(7);
-                let steps = draw(&known, CALLS, operation, span, true, &mut random);
+                let (mut random, mut places) = (Rng::with_seed(7), Rng::with_seed(8));
+                let mut drawn = |unequal| {
+                    draw(&known, CALLS, operation, span, unequal, &mut random, &mut places)
+                };
+                let steps = drawn(true);
                 let inside = |at: u32, n: u32| at as usize + n as usize <= span;
                 assert!(steps.iter().all(|s| inside(s.to, s.n) && inside(s.from, s.n)));
-                let equal = draw(&known, CALLS, operation, span, false, &mut random);
+                let equal = drawn(false);
                 let compares = matches!(operation, Operation::Compare | Operation::Equal);
                 assert!(!compares || equal.iter().all(|step| step.to == step.from));
             }
         }
+    }
+
+    /// Else the second to make them would find the lines of the first in cache, whatever the span.
+    #[test]
+    fn the_same_calls_can_be_made_at_other_places() {
+        let known = plain();
+        let drawn = |seed| {
+            let (mut random, mut places) = (Rng::with_seed(7), Rng::with_seed(seed));
+            draw(&known, CALLS, Operation::Move, 64 << 20, false, &mut random, &mut places)
+        };
+        let (ours, theirs) = (drawn(1), drawn(2));
+        let same = |what: fn(&Step) -> u32| {
+            ours.iter().zip(&theirs).filter(|(a, b)| what(a) == what(b)).count()
+        };
+        assert_eq!(same(|step| step.n), CALLS);
+        assert_eq!(same(|step| u32::from(step.overlaps)), CALLS);
+        assert!(same(|step| step.to / 4096) < CALLS / 100);
     }
 
     #[test]

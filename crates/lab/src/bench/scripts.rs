@@ -12,8 +12,9 @@ use std::cell::RefCell;
 
 impl Bench {
     /// Measures calls as a distribution has them, in a span of memory that is at least twice the
-    /// largest; the cell's size is their mean. Every sample has other calls, the same for all
-    /// candidates. Bytes are not checked here: measure fixed sizes first.
+    /// largest; the cell's size is their mean. Every sample has other calls, the same for all candidates
+    /// but at other places, so that none finds the lines of the one before it in cache. Bytes are not
+    /// checked here: measure fixed sizes first.
     ///
     /// # Errors
     /// The span does not fit the budget; being stopped.
@@ -40,14 +41,17 @@ impl Bench {
             .map(|(index, (routine, steps))| {
                 let function = routine.function;
                 let mut random = Rng::with_seed(seed);
+                let mut places = Rng::with_seed(seed ^ (index as u64 + 1));
                 let call = Call::new(routine.name.clone(), move |places: &[Place]| {
                     for (place, steps) in places.iter().zip(steps.borrow().chunks(each_has)) {
                         play(function, steps, place.dst, place.src);
                     }
                 });
-                let drawn = call.set_up(move |places| {
-                    let calls = places.len() * each_has;
-                    steps.replace(draw(distribution, calls, operation, span, false, &mut random));
+                let drawn = call.set_up(move |slots| {
+                    let (calls, random) = (slots.len() * each_has, &mut random);
+                    let drawn =
+                        draw(distribution, calls, operation, span, false, random, &mut places);
+                    steps.replace(drawn);
                 });
                 drawn.staying(index == 0)
             })

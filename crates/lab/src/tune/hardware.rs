@@ -344,8 +344,8 @@ impl<'h> Hardware<'h> {
                 return Err(LabError::Interrupted);
             }
             let calls = script::calls(&self.distribution);
-            let steps =
-                script::draw(&self.distribution, calls, cell.operation, span, unequal, &mut random);
+            let (of, places) = (&self.distribution, &mut random.fork());
+            let steps = script::draw(of, calls, cell.operation, span, unequal, &mut random, places);
             let compares = matches!(cell.operation, Operation::Compare | Operation::Equal);
             for (to, from, n) in steps.iter().map(|step| step.at(dst, src)) {
                 if compares && !unequal {
