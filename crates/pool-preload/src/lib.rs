@@ -42,6 +42,10 @@ extern "C" fn constructor() {
         keep_stderr();
     }
     match parse(size) {
+        Some(_) if next::frees_by_itself() => say(format_args!(
+            "CACHEWISE_POOL: the program's allocator is jemalloc, whose operator delete frees blocks past \
+             this library; no pool"
+        )),
         Some(bytes) => {
             pool::enable(bytes, idle());
             #[cfg(not(fuzzing))]

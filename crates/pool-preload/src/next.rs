@@ -134,6 +134,17 @@ fn find(symbol: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) }
 }
 
+/// Whether the next allocator frees blocks of `malloc` past this library's `free`, as jemalloc does: its
+/// `operator new` asks whoever has `malloc`, its `operator delete` with a size goes where `sdallocx` goes.
+/// Not for the path of a call, since it looks through every library.
+pub(crate) fn frees_by_itself() -> bool {
+    let found = !find(c"sdallocx").is_null();
+    // Where it was not found, a message waits for the program's next `dlerror`.
+    // SAFETY: always callable.
+    unsafe { libc::dlerror() };
+    found
+}
+
 const AREA: usize = 64 << 10;
 /// Bytes before a block, of which the last eight are its length.
 const HEADER: usize = 16;

@@ -114,6 +114,26 @@ fn a_library_being_loaded_may_wait_for_threads_that_allocate() {
     }
 }
 
+/// An allocator that frees blocks of `malloc` by a way of its own has no pool over it.
+#[test]
+fn an_allocator_that_frees_past_the_library_has_no_pool_over_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("UTF-8");
+    let built = compiled_from(directory.path(), "sized.c", &["-DLIBRARY", "-shared", "-fPIC"]);
+    let allocator = directory.path().join("liballocator.so");
+    std::fs::rename(built, &allocator).expect("renamed");
+    let rpath = format!("-Wl,-rpath,{path}");
+    let linked = [allocator.to_str().expect("UTF-8"), &rpath];
+    let program = compiled_from(directory.path(), "sized.c", &linked);
+    for pool in [None, Some("64M")] {
+        let output = under(&program, pool).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "freed\n", "{pool:?}");
+        assert_eq!(stderr.contains("operator delete"), pool.is_some(), "{pool:?}: {stderr}");
+    }
+}
+
 /// Another library's indirect function is chosen before the preload library is relocated, and its
 /// resolver allocates; what it got is used and freed in `main`.
 #[test]
