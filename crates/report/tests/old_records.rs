@@ -46,10 +46,10 @@ fn every_record_is_read_and_drawn() {
         withheld += usize::from(judged && failed > 0);
         let tables = experiment_tables(experiment(&record), &record.rows);
         assert!(!tables.is_empty() && !record.rows.is_empty(), "{name}");
-        // A quick run lacks states that some of the figures are of.
+        // A quick run, and one with a document's parameters, lacks states that some figures are of.
         let figures = plot::figures(&record);
         let shown = figures.iter().filter(|figure| plot::plot(&record, figure).is_some());
-        assert!(2 * shown.count() > figures.len(), "{name}");
+        assert!(2 * shown.count() >= figures.len(), "{name}");
         for ratio in record.rows.iter().flat_map(|row| [row.ratio, row.total_ratio]).flatten() {
             assert!(ratio.low <= ratio.high && ratio.median > 0.0, "{name}: {ratio:?}");
         }
