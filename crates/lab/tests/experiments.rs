@@ -5,7 +5,7 @@ use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
 use cachewise_lab::experiments::{self, Experiment, Options, Setting};
 use cachewise_lab::recorder::{Progress, Recorder};
-use cachewise_measure::{Figure, FigureKind, Level, Row};
+use cachewise_measure::{Figure, FigureKind, Level, ProofVerdict, Row};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// One bench for all: experiments share its arena, and none may be timed beside another.
@@ -21,13 +21,20 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// On a machine that is not quiet, operands may not be proved to be where they are said to be, and a
-    /// time may be below nothing: what is said then is of fewer cells, or of none.
+    /// Whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
+    /// where they are said to be, and a time may be below nothing. Then, and only then, it is said.
+    #[track_caller]
     fn is_withheld(&self) -> bool {
-        let fewer = |said: &String| {
-            ["Withheld: ", "Not measurable here: "].iter().any(|part| said.contains(part))
-        };
-        self.verdicts.iter().any(fewer)
+        let failed = |row: &Row| row.proofs.iter().any(|at| at.verdict == ProofVerdict::Failed);
+        let fewer = self.rows.iter().any(|row| failed(row) || !row.is_measurable());
+        let said = |part: &str| self.verdicts.iter().any(|text| text.contains(part));
+        assert_eq!(
+            fewer,
+            said("Withheld: ") || said("Not measurable here: "),
+            "{:?}",
+            self.verdicts
+        );
+        fewer
     }
 }
 

@@ -62,6 +62,12 @@ fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
+/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
+fn is_clean(pool: &Pool) -> bool {
+    let stats = pool.stats().expect("figures");
+    stats.dirty + stats.in_flight == 0
+}
+
 /// The engine keeps what it was given until it is called back, so every fork is in the middle.
 #[test]
 fn a_child_forked_in_the_middle_of_scrubbing_has_a_sound_copy() {
@@ -147,7 +153,7 @@ fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
             pool.check().expect("sound");
             pool.resume_scrubber();
             pool.alloc(7).expect("a block").fill(1);
-            until("the child's own scrubber", || pool.stats().expect("figures").dirty == 0);
+            until("the child's own scrubber", || is_clean(&pool));
             pool.check_zeros().expect("zero");
             until("quiet", || pool.pause_scrubber());
             well
@@ -169,7 +175,7 @@ fn a_child_may_drop_its_copy() {
     });
     assert_eq!(wait(pid), 0);
     let pool = slot.expect("the parent's is still there");
-    until("still scrubbed here", || pool.stats().expect("figures").dirty == 0);
+    until("still scrubbed here", || is_clean(&pool));
 }
 
 static SIGNALLED: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
@@ -285,7 +291,7 @@ fn two_processes_share_a_pool_and_one_scrubber_serves_both() {
         }
         mine.flush_thread_cache();
         // Zeroed by the parent's scrubber: this process has none.
-        until("scrubbed from outside", || mine.stats().expect("figures").dirty == 0);
+        until("scrubbed from outside", || is_clean(&mine));
         assert_eq!(mine.stats().expect("figures").scrubber, ScrubberState::Off);
         mine.check_zeros().expect("zero");
         mine.trim().expect("trimmed") > 0

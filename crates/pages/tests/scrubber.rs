@@ -34,6 +34,12 @@ fn dirty(pool: &Pool) -> u64 {
     pool.stats().expect("figures").dirty
 }
 
+/// Whether nothing is left to zero, nor being zeroed: a block in flight is no longer dirty.
+fn is_clean(pool: &Pool) -> bool {
+    let stats = pool.stats().expect("figures");
+    stats.dirty + stats.in_flight == 0
+}
+
 #[test]
 fn every_built_in_engine_zeroes_what_is_idle() {
     for engine in [EngineChoice::CpuAround, EngineChoice::CpuThrough, EngineChoice::System] {
@@ -42,7 +48,7 @@ fn every_built_in_engine_zeroes_what_is_idle() {
         for order in 0..=10 {
             pool.alloc(order).expect("a block").fill(0x99);
         }
-        until(&name, || dirty(&pool) == 0 && state(&pool) == ScrubberState::Idle);
+        until(&name, || is_clean(&pool) && state(&pool) == ScrubberState::Idle);
         let stats = pool.stats().expect("figures");
         assert!(stats.scrubbed > 0 && stats.in_flight == 0, "{name}");
         assert!(stats.scrub_cpu > Duration::ZERO, "{name}: its CPU time is told");
@@ -81,7 +87,7 @@ fn an_idle_pools_scrubber_uses_no_cpu() {
     }
     let pool = builder(eager()).build().expect("a pool");
     pool.alloc(8).expect("a block").fill(1);
-    until("idle", || dirty(&pool) == 0 && state(&pool) == ScrubberState::Idle);
+    until("idle", || is_clean(&pool) && state(&pool) == ScrubberState::Idle);
     std::thread::sleep(Duration::from_millis(50));
     let before = (cpu_of("cw-pool"), cpu_of("cw-scrub"));
     assert!(before.0 > 0, "the thread is there and did work");
@@ -129,23 +135,20 @@ fn pause_stops_it_and_resume_lets_it_go_on() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!((state(&pool), dirty(&pool) > 0), (ScrubberState::Paused, true));
     pool.resume_scrubber();
-    until("zeroed", || dirty(&pool) == 0);
+    until("zeroed", || is_clean(&pool));
 }
 
 /// How often threads of that name went to sleep.
-fn sleeps_of(name: &str) -> u64 {
-    let mut sleeps = 0;
-    for task in std::fs::read_dir("/proc/self/task").expect("threads").flatten() {
-        let Ok(text) = std::fs::read_to_string(task.path().join("status")) else { continue };
+/// How often the thread of that name went to sleep; `None` while it runs, or where there is none.
+fn sleeps_of(name: &str) -> Option<u64> {
+    std::fs::read_dir("/proc/self/task").expect("threads").flatten().find_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("status")).ok()?;
         let field = |name: &str| {
-            let line = text.lines().find(|line| line.starts_with(name));
-            line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or_default().to_owned()
+            text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
         };
-        if field("Name:") == name {
-            sleeps += field("voluntary_ctxt_switches:").parse::<u64>().unwrap_or(0);
-        }
-    }
-    sleeps
+        let asleep = field("Name:") == Some(name) && field("State:") == Some("S");
+        asleep.then(|| field("voluntary_ctxt_switches:")?.parse().ok()).flatten()
+    })
 }
 
 #[test]
@@ -164,9 +167,12 @@ fn a_paused_scrubber_is_not_woken_by_zeroing_and_freeing() {
         let pool = builder(eager()).cache_blocks(blocks).build().expect("a pool");
         drop(pool.alloc(6).expect("a block"));
         until("quiet", || pool.pause_scrubber() && state(&pool) == ScrubberState::Paused);
-        std::thread::sleep(Duration::from_millis(50));
+        until("the thread is there and sleeps", || {
+            let before = sleeps_of("cw-pool");
+            std::thread::sleep(Duration::from_millis(50));
+            before.is_some() && sleeps_of("cw-pool") == before
+        });
         let before = sleeps_of("cw-pool");
-        assert!(before > 0, "the thread is there and sleeps");
         for order in [0, 5, 7] {
             for _ in 0..500 {
                 drop(pool.zalloc(order).expect("a block").into_dirty());

@@ -2,8 +2,18 @@
 
 use cachewise_pages::buddy::FreeError;
 use cachewise_pages::{Builder, EngineChoice, MOST_SHARDS, PageSize, Pool, PoolError, Scrub};
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+
+/// Threads are given their shards in turn over the whole process, so tests of several threads are run one
+/// at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn quiet() -> Builder {
     let scrub = Scrub { enabled: false, ..Scrub::default() };
@@ -46,38 +56,53 @@ fn a_thread_takes_the_lock_once_for_hundreds_of_pages() {
 }
 
 #[test]
-fn sixty_four_threads_take_each_shards_lock_equally_often() {
+fn sixty_four_threads_have_the_shards_in_equal_parts() {
     const THREADS: usize = 64;
     const PAGES: usize = 512;
+    const ROUNDS: usize = 4;
+    let _alone = alone();
     let bytes = THREADS * (PAGES + 512) * 4096;
     let pool = quiet().capacity(bytes).allow_over_memory().build_sharded(16).expect("a pool");
     let before: Vec<_> = pool.pools().iter().map(holds).collect();
+    let shard_of = |page: &NonNull<u8>| {
+        pool.pools().iter().position(|pool| pool.contains(page.as_ptr())).expect("a shard's")
+    };
+    let threads = [const { AtomicUsize::new(0) }; 16];
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                let mut held = Vec::with_capacity(PAGES);
-                for _ in 0..4 {
-                    held.extend((0..PAGES).map(|_| pool.zalloc_raw(0).expect("a page")));
-                    for page in held.drain(..) {
+                let mut homes = BTreeSet::new();
+                for _ in 0..ROUNDS {
+                    let held: Vec<_> =
+                        (0..PAGES).map(|_| pool.zalloc_raw(0).expect("a page")).collect();
+                    homes.extend(held.iter().map(shard_of));
+                    for page in held {
                         // SAFETY: taken above, and used by nobody.
                         unsafe { pool.free_raw(page, 0) }.expect("ours");
                     }
                 }
+                assert_eq!(homes.len(), 1, "a thread's pages are all of one shard");
+                for home in homes {
+                    threads[home].fetch_add(1, Relaxed);
+                }
             });
         }
     });
+    let threads = threads.map(AtomicUsize::into_inner);
+    assert_eq!(threads, [THREADS / 16; 16]);
     let stats = pool.stats().expect("figures");
-    assert_eq!(stats.zero_hits + stats.zero_misses, (THREADS * PAGES * 4) as u64);
-    let shards = pool.pools().iter().zip(before);
-    let of_each: Vec<_> = shards.map(|(pool, before)| holds(pool) - before).collect();
-    let (all, most) = (of_each.iter().sum::<u64>(), of_each.iter().copied().max().unwrap_or(0));
-    // Threads have their homes in turn, those of other tests among them.
-    assert!(most * 16 < 2 * all, "{of_each:?}");
-    pool.pools().iter().for_each(|pool| pool.check().expect("sound"));
+    assert_eq!(stats.zero_hits + stats.zero_misses, (THREADS * PAGES * ROUNDS) as u64);
+    // How often exactly is a matter of who ran at once: memory is made resident meanwhile.
+    for (shard, before) in pool.pools().iter().zip(before) {
+        let pages = 2 * THREADS / 16 * PAGES * ROUNDS;
+        assert!(holds(shard) - before < pages as u64 / 10, "once for tens of pages");
+        shard.check().expect("sound");
+    }
 }
 
 #[test]
 fn a_block_goes_back_to_the_shard_it_is_from_whoever_frees_it() {
+    let _alone = alone();
     let pool = quiet().capacity(64 << 20).build_sharded(4).expect("a pool");
     let (sender, receiver) = mpsc::channel::<Sent>();
     std::thread::scope(|scope| {
@@ -120,6 +145,7 @@ fn a_block_goes_back_to_the_shard_it_is_from_whoever_frees_it() {
 
 #[test]
 fn where_the_own_shard_has_nothing_left_the_others_have() {
+    let _alone = alone();
     let pool = quiet().capacity(8 << 20).cache_blocks(0).build_sharded(4).expect("a pool");
     let blocks: Vec<_> = (0..8).map(|_| pool.zalloc(8).expect("1 MiB of 8")).collect();
     assert!(matches!(pool.alloc(8), Err(PoolError::Exhausted { .. })));
