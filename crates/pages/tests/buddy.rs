@@ -4,7 +4,7 @@
 mod support;
 
 use cachewise_pages::buddy::{
-    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, order_for, run_parts,
+    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, run_parts,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -111,134 +111,6 @@ fn runs_of_every_length_leave_the_rest() {
     }
 }
 
-/// Sixteen frames of one state, of which one is in use: a run of any length has its place beside it, on
-/// whichever side there is room, and the rest stays whole.
-#[test]
-fn a_run_begins_at_any_frame_where_as_many_are_free_side_by_side() {
-    for state in [State::Dirty, State::ZeroResident] {
-        for kept in 0..16u32 {
-            for asked in 1..=16u32 {
-                let (mut core, frames) = (Core::new(4), frames(16));
-                let mut buddy = Buddy::new(&mut core, &frames);
-                buddy.extend(16, state, 0);
-                // All single, and all but one given back, in an order that leaves lists in any order.
-                let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
-                all.rotate_left(5);
-                for index in all.iter().filter(|index| **index != kept) {
-                    buddy.free(*index, 0, state, 1, 0).expect("ours");
-                }
-                let step = if asked.is_power_of_two() { asked } else { 1 };
-                let place =
-                    |first: &u32| first + asked <= 16 && !(*first..first + asked).contains(&kept);
-                let expected = (0..16).step_by(step as usize).any(|first| place(&first));
-                let found = buddy.take_run(&Wanted::frames(asked), 1);
-                assert_eq!(found.is_some(), expected, "{kept}, {asked}: {found:?}");
-                let counts = buddy.check().expect("sound");
-                assert_eq!(counts.out, 1 + if found.is_some() { u64::from(asked) } else { 0 });
-                if let Some(run) = found {
-                    assert!(place(&run.first) && run.first.is_multiple_of(step), "{run:?}");
-                    buddy.free_run(run.first, asked, state, 1, 0).expect("ours");
-                    let again = buddy.free_run(run.first, asked, state, 1, 0);
-                    assert!(again.is_err(), "given back twice");
-                }
-                buddy.free(kept, 0, state, 1, 0).expect("ours");
-                buddy.check().expect("sound");
-                assert_eq!(buddy.core().blocks(state, 4), 1, "all of it merged again");
-            }
-        }
-    }
-}
-
-/// Memory with holes of given lengths, each free and with one frame in use behind it.
-fn holes(core: &mut Core, frames: &[Frame], lengths: &[u32], state: State) -> Vec<u32> {
-    let mut buddy = Buddy::new(core, frames);
-    buddy.extend(lengths.iter().map(|length| length + 1).sum(), state, 0);
-    while buddy.take(0, state, 1).is_some() {}
-    let mut firsts = Vec::new();
-    let mut at = 0;
-    for length in lengths {
-        firsts.push(at);
-        for frame in at..at + length {
-            buddy.free(frame, 0, state, 1, 0).expect("ours");
-        }
-        at += length + 1;
-    }
-    buddy.check().expect("sound");
-    firsts
-}
-
-#[test]
-fn a_run_is_cut_from_the_stretch_that_fits_it_closest() {
-    let lengths = [40, 11, 25, 13, 60, 12];
-    for asked in [9, 11, 12, 13, 14, 25, 26, 39, 41] {
-        let (mut core, frames) = (Core::new(6), frames(200));
-        let firsts = holes(&mut core, &frames, &lengths, State::Dirty);
-        let mut buddy = Buddy::new(&mut core, &frames);
-        let fits = |(_, length): &(&u32, &u32)| **length >= asked;
-        let closest = firsts.iter().zip(&lengths).filter(fits).min_by_key(|(_, length)| **length);
-        let (first, length) = closest.expect("one is as long");
-        let run = buddy.take_run(&Wanted::frames(asked), 1).expect("one is as long");
-        let at_an_end = run.first == *first || run.first + asked == first + length;
-        assert!(at_an_end, "{asked}: {run:?} in {length} from {first}");
-        buddy.check().expect("sound");
-    }
-}
-
-#[test]
-fn a_run_is_found_however_many_blocks_have_to_be_looked_at() {
-    // Every other frame zero, the rest dirty: nothing merges, and no stretch is known as a whole.
-    let (mut core, frames) = (Core::new(9), frames(512));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(512, State::Dirty, 0);
-    while buddy.take(0, State::Dirty, 1).is_some() {}
-    for at in 0..300u32 {
-        let state = if at.is_multiple_of(2) { State::Dirty } else { State::ZeroResident };
-        buddy.free(at, 0, state, 1, 0).expect("ours");
-    }
-    assert_eq!(buddy.take_any_run(&Wanted::frames(301), 1), None);
-    let wanted = Wanted { alignment: 64, ..Wanted::frames(230) };
-    let run = buddy.take_any_run(&wanted, 1).expect("from 0 on, or from 64");
-    assert_eq!((run.first % 64, run.state), (0, State::Dirty));
-    buddy.check().expect("sound");
-    buddy.free_run(run.first, 230, State::Dirty, 1, 0).expect("ours");
-    let run = buddy.take_any_run(&Wanted::frames(300), 1).expect("all of it");
-    assert_eq!((run.first, run.state), (0, State::Dirty));
-    assert_eq!(buddy.check().expect("sound").out, 512);
-}
-
-/// What comes with a huge page of which a run needs a part is there, on both sides; of one that is
-/// there in part already nothing comes.
-#[test]
-fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
-    for (resident, asked, there) in [
-        // From 0 on so many are there; a run of 9 begins with them, and the rest of its eights come.
-        (5u32, 9u32, (0, 16)),
-        (8, 9, (0, 16)),
-        (3, 17, (0, 24)),
-        (15, 31, (0, 32)),
-        // A run that ends inside what is there brings nothing.
-        (12, 9, (0, 12)),
-    ] {
-        let (mut core, frames) = (Core::new(6), frames(64));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(64, State::ZeroAbsent, 0);
-        buddy.take(6, State::ZeroAbsent, 1).expect("all");
-        buddy.shrink_resident(0, 6, (1, resident), 1, 0).expect("ours");
-        buddy.free(0, 0, State::ZeroResident, 1, 0).expect("ours");
-        let wanted = Wanted { around: 8, ..Wanted::frames(asked) };
-        let run = buddy.take_run(&wanted, 1).expect("a part is there");
-        assert!(run.first + asked >= resident.min(asked), "{run:?}");
-        let counts = buddy.check().expect("sound");
-        let (from, to): (u32, u32) = there;
-        let now = u64::from(to - from).max(u64::from(resident));
-        // In the unit that was there in part, what the run does not take stays absent.
-        let known = counts.out + counts.zero_resident;
-        assert_eq!(known, now, "{resident}, {asked}: {run:?}, {counts:?}");
-        buddy.free_run(run.first, asked, State::ZeroResident, 1, 0).expect("ours");
-        assert_eq!(buddy.check().expect("sound").zero_resident, now);
-    }
-}
-
 #[test]
 fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() {
     let (mut core, frames) = (Core::new(4), frames(16));
@@ -253,80 +125,6 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     buddy.land(0, 2, State::ZeroResident, 0).expect("in flight");
     buddy.land(4, 1, State::ZeroAbsent, 0).expect("in flight");
     assert!(buddy.all_resident(0, 2) && !buddy.all_resident(0, 3));
-}
-
-/// What a freed run leaves resident serves a larger one, of which the rest alone has to be faulted
-/// in: for every length of both, with and without a zeroed block between.
-#[test]
-fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
-    for freed in 1..=16u32 {
-        for asked in freed..=32 {
-            for zeroed in [false, true] {
-                let (mut core, frames) = (Core::new(5), frames(32));
-                let mut buddy = Buddy::new(&mut core, &frames);
-                buddy.extend(32, State::ZeroAbsent, 0);
-                let first = buddy.take(order_for(freed), State::ZeroAbsent, 1).expect("all of it");
-                buddy.shrink(first, freed, State::ZeroAbsent, 1, 0).expect("ours");
-                let state = if zeroed { State::ZeroResident } else { State::Dirty };
-                buddy.free_run(first, freed, state, 1, 0).expect("ours");
-                let run = buddy.take_run(&Wanted::frames(asked), 1);
-                let faults = asked.saturating_sub(freed);
-                let run = run.expect("all of it is free, and a part there");
-                assert_eq!(run.first, 0, "{freed}, {asked}");
-                let absent = if faults > 0 { (freed, asked) } else { (asked, asked) };
-                assert_eq!(run.absent, absent, "{freed}, {asked}");
-                let worst = match zeroed {
-                    false => State::Dirty,
-                    true if faults > 0 => State::ZeroAbsent,
-                    true => State::ZeroResident,
-                };
-                assert_eq!(run.state, worst, "{freed}, {asked}");
-                assert_eq!(buddy.check().expect("sound").out, u64::from(asked));
-                buddy.free_run(0, asked, State::Dirty, 1, 0).expect("a run of its length");
-                assert_eq!(buddy.check().expect("sound").out, 0);
-            }
-        }
-    }
-    // Of absent memory alone there is nothing to spare.
-    let (mut core, frames) = (Core::new(5), frames(32));
-    let mut buddy = Buddy::new(&mut core, &frames);
-    buddy.extend(32, State::ZeroAbsent, 0);
-    assert_eq!(buddy.take_run(&Wanted::frames(3), 1), None);
-}
-
-/// The forerunner's lists of zeroed and other pages never met: a large block could not be had
-/// though all of it was free (design: "zeroed and dirty buddies never merged").
-/// Two places for a run of twelve frames, each dirty but for its last frames, which are absent.
-#[test]
-fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
-    for (at_16, at_40, expected) in [
-        (2, 1, Some(40)),
-        (1, 2, Some(16)),
-        (0, 1, Some(16)),
-        (1, 0, Some(40)),
-        (3, 2, Some(40)),
-        (3, 4, Some(16)),
-        (4, 4, Some(40)),
-    ] {
-        let (mut core, frames) = (Core::new(4), frames(64));
-        let mut buddy = Buddy::new(&mut core, &frames);
-        buddy.extend(64, State::Dirty, 0);
-        while buddy.take(0, State::Dirty, 1).is_some() {}
-        for (first, faults) in [(16, at_16), (40, at_40)] {
-            for at in 0..12 {
-                let state = if at < 12 - faults { State::Dirty } else { State::ZeroAbsent };
-                buddy.free(first + at, 0, state, 1, 0).expect("ours");
-            }
-        }
-        let run = buddy.take_run(&Wanted::frames(12), 2);
-        assert_eq!(run.map(|run| run.first), expected, "{at_16}, {at_40}");
-        if let Some(run) = run {
-            let faults = if run.first == 16 { at_16 } else { at_40 };
-            assert_eq!((run.absent.1 - run.absent.0, run.state), (faults, State::Dirty));
-            buddy.free_run(run.first, 12, State::Dirty, 2, 0).expect("ours");
-        }
-        buddy.check().expect("sound");
-    }
 }
 
 /// Of an absent block some frames were made resident: a run is kept, what follows it is zero.
@@ -417,6 +215,8 @@ fn a_block_of_buddies_in_different_states_is_as_good_as_the_worst() {
     }
 }
 
+/// The forerunner's lists of zeroed and other pages never met: a large block could not be had
+/// though all of it was free (design: "zeroed and dirty buddies never merged").
 #[test]
 fn a_zero_and_a_dirty_buddy_merge_when_a_larger_block_is_needed_and_not_before() {
     let (mut core, frames) = (Core::new(4), frames(16));

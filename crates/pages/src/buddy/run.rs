@@ -129,13 +129,11 @@ impl Stretch {
     /// cost the same the one at an end.
     fn cheapest(&self, wanted: &Wanted) -> Option<(Run, Cost)> {
         let last = self.end().checked_sub(wanted.frames)? / wanted.alignment * wanted.alignment;
-        let begins = self.borders[..self.blocks].iter().filter_map(|border| wanted.up(*border));
-        let at_the_right = self.open.0 && !self.open.1;
-        at_the_right
-            .then_some(last)
-            .into_iter()
+        let first = wanted.up(self.start())?;
+        let ends = if self.open.0 { [last, first] } else { [first, last] };
+        let begins = self.borders[1..self.blocks].iter().filter_map(|border| wanted.up(*border));
+        ends.into_iter()
             .chain(begins)
-            .chain([last])
             .filter(|first| *first >= self.start() && *first <= last)
             .map(|first| self.run(first, wanted))
             .min_by_key(|(_, cost)| *cost)
@@ -201,6 +199,8 @@ impl Buddy<'_> {
                         seen[stretches % REMEMBERED] = (stretch.start(), stretch.end());
                         stretches += 1;
                         if let Some((run, cost)) = stretch.cheapest(wanted)
+                            // Absent memory alone is taken in portions, by the caller.
+                            && (cost.0 < wanted.frames || run.first < wanted.single)
                             && best.is_none_or(|(_, cheapest)| cost < cheapest)
                         {
                             if cost == (0, 0, wanted.frames) {

@@ -1,0 +1,388 @@
+//! Runs: any number of frames side by side, from any frame on, of blocks in any state.
+
+use cachewise_pages::buddy::{Buddy, Core, Frame, Run, State, Use, Wanted, order_for};
+use std::ops::Range;
+
+fn frames(count: usize) -> Vec<Frame> {
+    (0..count).map(|_| Frame::new()).collect()
+}
+
+/// What is known of each frame; nothing where somebody has it.
+fn states(buddy: &Buddy<'_>) -> Vec<Option<State>> {
+    let mut states = Vec::new();
+    for (_, tag) in buddy.walk() {
+        let state = match tag.used() {
+            Some(Use::Free(state)) => Some(state),
+            _ => None,
+        };
+        states.resize(states.len() + (1 << tag.order()), state);
+    }
+    states
+}
+
+/// Memory in which each frame is as given.
+fn memory<'a>(core: &'a mut Core, frames: &'a [Frame], states: &[Option<State>]) -> Buddy<'a> {
+    let mut buddy = Buddy::new(core, frames);
+    buddy.extend(states.len() as u32, State::Dirty, 0);
+    while buddy.take(0, State::Dirty, 1).is_some() {}
+    for (frame, state) in (0..).zip(states) {
+        if let Some(state) = state {
+            buddy.free(frame, 0, *state, 1, 0).expect("ours");
+        }
+    }
+    buddy
+}
+
+/// From the first frame in that state to behind the last, and how many there are.
+fn span(states: &[Option<State>], run: Range<u32>, state: State) -> ((u32, u32), u32) {
+    let found = run.clone().filter(|at| states[*at as usize] == Some(state));
+    let span =
+        (found.clone().min().unwrap_or(run.end), found.clone().max().map_or(run.end, |at| at + 1));
+    (span, found.count() as u32)
+}
+
+/// What a run of so many frames from there on is.
+fn run_at(states: &[Option<State>], first: u32, frames: u32) -> Run {
+    let run = first..first + frames;
+    let (dirty, dirties) = span(states, run.clone(), State::Dirty);
+    let (absent, absents) = span(states, run, State::ZeroAbsent);
+    let state = match (dirties, absents) {
+        (0, 0) => State::ZeroResident,
+        (0, _) => State::ZeroAbsent,
+        _ => State::Dirty,
+    };
+    Run { first, state, absent, dirty }
+}
+
+/// The free frames side by side around one.
+fn stretch(states: &[Option<State>], at: u32) -> Range<u32> {
+    let at = at as usize;
+    let start = (0..at).rev().take_while(|at| states[*at].is_some()).last().unwrap_or(at);
+    let end = (at..states.len()).find(|at| states[*at].is_none()).unwrap_or(states.len());
+    start as u32..end as u32
+}
+
+/// Faults, frames in the wrong state, and the length of the stretch.
+fn cost(states: &[Option<State>], first: u32, wanted: &Wanted) -> (u32, u32, u32) {
+    let run = first..first + wanted.frames;
+    let ((from, to), _) = span(states, run.clone(), State::Dirty);
+    let zero = span(states, run.clone(), State::ZeroResident).1;
+    let wrong = if wanted.zeroed { to - from } else { zero };
+    (span(states, run, State::ZeroAbsent).1, wrong, stretch(states, first).len() as u32)
+}
+
+/// Where runs are looked for: from each free block on, and up to the end of each stretch.
+fn places(buddy: &Buddy<'_>, wanted: &Wanted, step: u32) -> Vec<u32> {
+    let states = states(buddy);
+    let mut places = Vec::new();
+    for (block, tag) in buddy.walk() {
+        if matches!(tag.used(), Some(Use::Free(_))) {
+            let Range { start, end } = stretch(&states, block);
+            let last = end.checked_sub(wanted.frames).map(|last| last / step * step);
+            let of_block = [Some(block.next_multiple_of(step)), last];
+            let fits = |first: &u32| *first >= start && first + wanted.frames <= end;
+            places.extend(of_block.into_iter().flatten().filter(fits));
+        }
+    }
+    places
+}
+
+/// What the system brings together with a frame, if none of it is there.
+fn comes_with(states: &[Option<State>], at: u32, wanted: &Wanted) -> Range<u32> {
+    let around = if at < wanted.single { 1 } else { wanted.around };
+    let from = at / around * around;
+    let group = from..(from + around).min(states.len() as u32);
+    let absent = span(states, group.clone(), State::ZeroAbsent).1;
+    if absent == group.len() as u32 { group } else { 0..0 }
+}
+
+/// Held against what a look at each frame says: which run, what is told of it, and what all other frames
+/// are then.
+#[test]
+fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let (mut found, mut came) = (0, 0);
+    for _ in 0..4000 {
+        let (count, max_order) = (random.u32(1..24), random.u32(2..=5));
+        // Stretches of one state, and few states at a time.
+        let kinds = [None, Some(State::Dirty), Some(State::ZeroResident), Some(State::ZeroAbsent)];
+        let (kinds, longest) = (&kinds[random.usize(0..3)..], random.usize(1..9));
+        let mut given = Vec::new();
+        while given.len() < count as usize {
+            let kind = kinds[random.usize(..kinds.len())];
+            let end = given.len() + random.usize(1..=longest);
+            given.resize(end.min(count as usize), kind);
+        }
+        let (mut core, frames) = (Core::new(max_order), frames(count as usize));
+        let mut buddy = memory(&mut core, &frames, &given);
+        assert_eq!(states(&buddy), given);
+        let wanted = Wanted {
+            frames: random.u32(1..=count),
+            alignment: 1 << random.u32(0..3),
+            zeroed: random.bool(),
+            around: 1 << random.u32(0..4),
+            single: if random.bool() { 0 } else { random.u32(0..count) },
+        };
+        let own = if wanted.frames.is_power_of_two() { wanted.frames } else { 1 };
+        let step = own.max(wanted.alignment);
+        let places = places(&buddy, &wanted, step);
+        let fits = wanted.frames <= 1 << max_order;
+        let way = random.u32(0..3);
+        let wanted = Wanted { zeroed: wanted.zeroed || way == 1, ..wanted };
+        let costs =
+            places.iter().filter(|_| fits).map(|first| (cost(&given, *first, &wanted), *first));
+        // Some of it is there, or is faulted in by itself anyway.
+        let some = |(cost, first): &((u32, u32, u32), u32)| {
+            cost.0 < wanted.frames || *first < wanted.single
+        };
+        let cheapest = costs.clone().filter(some).map(|(cost, _)| cost).min();
+        let run = match way {
+            0 => buddy.take_run(&wanted, 1),
+            1 => buddy.take_zero_run(&wanted, 1),
+            _ => buddy.take_any_run(&wanted, 1),
+        };
+        let zero = cheapest.filter(|cost| (cost.0, cost.1) == (0, 0));
+        let paid = run.map(|run| cost(&given, run.first, &wanted));
+        match way {
+            0 => assert_eq!(paid, cheapest, "{wanted:?}, {given:?}"),
+            1 => assert_eq!(paid, zero, "{wanted:?}, {given:?}"),
+            _ => assert_eq!(run.is_some(), costs.clone().next().is_some(), "{wanted:?}, {given:?}"),
+        }
+        let mut expected = given.clone();
+        if let Some(run) = run {
+            let (first, end) = (run.first, run.first + wanted.frames);
+            assert!(first.is_multiple_of(step));
+            assert_eq!(run, run_at(&given, first, wanted.frames), "{wanted:?}, {given:?}");
+            let around = stretch(&given, first);
+            let last = (around.end - wanted.frames) / step * step;
+            let at_an_end = |at: u32| at == around.start.next_multiple_of(step) || at == last;
+            let same = |(other, place): &((u32, u32, u32), u32)| {
+                *other == cost(&given, first, &wanted) && around.contains(place)
+            };
+            let could = costs.clone().filter(same).any(|(_, first)| at_an_end(first));
+            assert!(way == 2 || !could || at_an_end(first), "{run:?}, {wanted:?}, {given:?}");
+            for at in comes_with(&given, first, &wanted).chain(comes_with(&given, end - 1, &wanted))
+            {
+                expected[at as usize] = Some(State::ZeroResident);
+                came += 1;
+            }
+            expected[first as usize..end as usize].fill(None);
+            found += 1;
+        }
+        assert_eq!(states(&buddy), expected, "{run:?}, {wanted:?}, {given:?}");
+        buddy.check().unwrap_or_else(|error| panic!("{error}: {run:?}, {wanted:?}, {given:?}"));
+        if let Some(run) = run {
+            buddy.free_run(run.first, wanted.frames, State::Dirty, 1, 0).expect("ours");
+            expected[run.first as usize..(run.first + wanted.frames) as usize]
+                .fill(Some(State::Dirty));
+            assert_eq!(states(&buddy), expected);
+            buddy.check().expect("sound");
+        }
+    }
+    assert!(found > 1000 && came > 100, "{found} runs, {came} frames came with them");
+}
+
+/// Sixteen frames of one state, of which one is in use: a run of any length has its place beside it, on
+/// whichever side there is room, and the rest stays whole.
+#[test]
+fn a_run_begins_at_any_frame_where_as_many_are_free_side_by_side() {
+    for state in [State::Dirty, State::ZeroResident] {
+        for kept in 0..16u32 {
+            for asked in 1..=16u32 {
+                let (mut core, frames) = (Core::new(4), frames(16));
+                let mut buddy = Buddy::new(&mut core, &frames);
+                buddy.extend(16, state, 0);
+                // All single, and all but one given back, in an order that leaves lists in any order.
+                let mut all: Vec<_> = (0..16).filter_map(|_| buddy.take(0, state, 1)).collect();
+                all.rotate_left(5);
+                for index in all.iter().filter(|index| **index != kept) {
+                    buddy.free(*index, 0, state, 1, 0).expect("ours");
+                }
+                let step = if asked.is_power_of_two() { asked } else { 1 };
+                let place =
+                    |first: &u32| first + asked <= 16 && !(*first..first + asked).contains(&kept);
+                let expected = (0..16).step_by(step as usize).any(|first| place(&first));
+                let found = buddy.take_run(&Wanted::frames(asked), 1);
+                assert_eq!(found.is_some(), expected, "{kept}, {asked}: {found:?}");
+                let counts = buddy.check().expect("sound");
+                assert_eq!(counts.out, 1 + if found.is_some() { u64::from(asked) } else { 0 });
+                if let Some(run) = found {
+                    assert!(place(&run.first) && run.first.is_multiple_of(step), "{run:?}");
+                    buddy.free_run(run.first, asked, state, 1, 0).expect("ours");
+                    let again = buddy.free_run(run.first, asked, state, 1, 0);
+                    assert!(again.is_err(), "given back twice");
+                }
+                buddy.free(kept, 0, state, 1, 0).expect("ours");
+                buddy.check().expect("sound");
+                assert_eq!(buddy.core().blocks(state, 4), 1, "all of it merged again");
+            }
+        }
+    }
+}
+
+/// Memory with holes of given lengths, each free and with one frame in use behind it.
+fn holes(core: &mut Core, frames: &[Frame], lengths: &[u32], state: State) -> Vec<u32> {
+    let mut buddy = Buddy::new(core, frames);
+    buddy.extend(lengths.iter().map(|length| length + 1).sum(), state, 0);
+    while buddy.take(0, state, 1).is_some() {}
+    let mut firsts = Vec::new();
+    let mut at = 0;
+    for length in lengths {
+        firsts.push(at);
+        for frame in at..at + length {
+            buddy.free(frame, 0, state, 1, 0).expect("ours");
+        }
+        at += length + 1;
+    }
+    buddy.check().expect("sound");
+    firsts
+}
+
+#[test]
+fn a_run_is_cut_from_the_stretch_that_fits_it_closest() {
+    let lengths = [40, 11, 25, 13, 60, 12];
+    for asked in [9, 11, 12, 13, 14, 25, 26, 39, 41] {
+        let (mut core, frames) = (Core::new(6), frames(200));
+        let firsts = holes(&mut core, &frames, &lengths, State::Dirty);
+        let mut buddy = Buddy::new(&mut core, &frames);
+        let fits = |(_, length): &(&u32, &u32)| **length >= asked;
+        let closest = firsts.iter().zip(&lengths).filter(fits).min_by_key(|(_, length)| **length);
+        let (first, length) = closest.expect("one is as long");
+        let run = buddy.take_run(&Wanted::frames(asked), 1).expect("one is as long");
+        let at_an_end = run.first == *first || run.first + asked == first + length;
+        assert!(at_an_end, "{asked}: {run:?} in {length} from {first}");
+        buddy.check().expect("sound");
+    }
+}
+
+#[test]
+fn a_run_is_found_however_many_blocks_have_to_be_looked_at() {
+    // Every other frame zero, the rest dirty: nothing merges, and no stretch is known as a whole.
+    let (mut core, frames) = (Core::new(9), frames(512));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(512, State::Dirty, 0);
+    while buddy.take(0, State::Dirty, 1).is_some() {}
+    for at in 0..300u32 {
+        let state = if at.is_multiple_of(2) { State::Dirty } else { State::ZeroResident };
+        buddy.free(at, 0, state, 1, 0).expect("ours");
+    }
+    assert_eq!(buddy.take_any_run(&Wanted::frames(301), 1), None);
+    let wanted = Wanted { alignment: 64, ..Wanted::frames(230) };
+    let run = buddy.take_any_run(&wanted, 1).expect("from 0 on, or from 64");
+    assert_eq!((run.first % 64, run.state), (0, State::Dirty));
+    buddy.check().expect("sound");
+    buddy.free_run(run.first, 230, State::Dirty, 1, 0).expect("ours");
+    let run = buddy.take_any_run(&Wanted::frames(300), 1).expect("all of it");
+    assert_eq!((run.first, run.state), (0, State::Dirty));
+    assert_eq!(buddy.check().expect("sound").out, 512);
+}
+
+/// What comes with a huge page of which a run needs a part is there, on both sides; of one that is
+/// there in part already nothing comes.
+#[test]
+fn what_the_system_brings_beside_a_run_is_there_from_then_on() {
+    for (resident, asked, there) in [
+        // From 0 on so many are there; a run of 9 begins with them, and the rest of its eights come.
+        (5u32, 9u32, (0, 16)),
+        (8, 9, (0, 16)),
+        (3, 17, (0, 24)),
+        (15, 31, (0, 32)),
+        // A run that ends inside what is there brings nothing.
+        (12, 9, (0, 12)),
+    ] {
+        let (mut core, frames) = (Core::new(6), frames(64));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(64, State::ZeroAbsent, 0);
+        buddy.take(6, State::ZeroAbsent, 1).expect("all");
+        buddy.shrink_resident(0, 6, (1, resident), 1, 0).expect("ours");
+        buddy.free(0, 0, State::ZeroResident, 1, 0).expect("ours");
+        let wanted = Wanted { around: 8, ..Wanted::frames(asked) };
+        let run = buddy.take_run(&wanted, 1).expect("a part is there");
+        assert!(run.first + asked >= resident.min(asked), "{run:?}");
+        let counts = buddy.check().expect("sound");
+        let (from, to): (u32, u32) = there;
+        let now = u64::from(to - from).max(u64::from(resident));
+        // In the unit that was there in part, what the run does not take stays absent.
+        let known = counts.out + counts.zero_resident;
+        assert_eq!(known, now, "{resident}, {asked}: {run:?}, {counts:?}");
+        buddy.free_run(run.first, asked, State::ZeroResident, 1, 0).expect("ours");
+        assert_eq!(buddy.check().expect("sound").zero_resident, now);
+    }
+}
+
+/// What a freed run leaves resident serves a larger one, of which the rest alone has to be faulted
+/// in: for every length of both, with and without a zeroed block between.
+#[test]
+fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
+    for freed in 1..=16u32 {
+        for asked in freed..=32 {
+            for zeroed in [false, true] {
+                let (mut core, frames) = (Core::new(5), frames(32));
+                let mut buddy = Buddy::new(&mut core, &frames);
+                buddy.extend(32, State::ZeroAbsent, 0);
+                let first = buddy.take(order_for(freed), State::ZeroAbsent, 1).expect("all of it");
+                buddy.shrink(first, freed, State::ZeroAbsent, 1, 0).expect("ours");
+                let state = if zeroed { State::ZeroResident } else { State::Dirty };
+                buddy.free_run(first, freed, state, 1, 0).expect("ours");
+                let run = buddy.take_run(&Wanted::frames(asked), 1);
+                let faults = asked.saturating_sub(freed);
+                let run = run.expect("all of it is free, and a part there");
+                assert_eq!(run.first, 0, "{freed}, {asked}");
+                let absent = if faults > 0 { (freed, asked) } else { (asked, asked) };
+                assert_eq!(run.absent, absent, "{freed}, {asked}");
+                let worst = match zeroed {
+                    false => State::Dirty,
+                    true if faults > 0 => State::ZeroAbsent,
+                    true => State::ZeroResident,
+                };
+                assert_eq!(run.state, worst, "{freed}, {asked}");
+                assert_eq!(buddy.check().expect("sound").out, u64::from(asked));
+                buddy.free_run(0, asked, State::Dirty, 1, 0).expect("a run of its length");
+                assert_eq!(buddy.check().expect("sound").out, 0);
+            }
+        }
+    }
+    // Of absent memory alone there is nothing to spare, nor where every place is beside what is there.
+    for there in [None, Some(7)] {
+        let mut given = [Some(State::ZeroAbsent); 32];
+        there.into_iter().for_each(|at: usize| given[at] = Some(State::Dirty));
+        let (mut core, frames) = (Core::new(5), frames(32));
+        let mut buddy = memory(&mut core, &frames, &given);
+        let wanted = Wanted { alignment: 8, ..Wanted::frames(3) };
+        assert_eq!(buddy.take_run(&wanted, 1), None);
+        assert!(buddy.take_any_run(&wanted, 1).is_some());
+    }
+}
+
+/// Two places for a run of twelve frames, each dirty but for its last frames, which are absent.
+#[test]
+fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
+    for (at_16, at_40, expected) in [
+        (2, 1, Some(40)),
+        (1, 2, Some(16)),
+        (0, 1, Some(16)),
+        (1, 0, Some(40)),
+        (3, 2, Some(40)),
+        (3, 4, Some(16)),
+        (4, 4, Some(40)),
+    ] {
+        let (mut core, frames) = (Core::new(4), frames(64));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(64, State::Dirty, 0);
+        while buddy.take(0, State::Dirty, 1).is_some() {}
+        for (first, faults) in [(16, at_16), (40, at_40)] {
+            for at in 0..12 {
+                let state = if at < 12 - faults { State::Dirty } else { State::ZeroAbsent };
+                buddy.free(first + at, 0, state, 1, 0).expect("ours");
+            }
+        }
+        let run = buddy.take_run(&Wanted::frames(12), 2);
+        assert_eq!(run.map(|run| run.first), expected, "{at_16}, {at_40}");
+        if let Some(run) = run {
+            let faults = if run.first == 16 { at_16 } else { at_40 };
+            assert_eq!((run.absent.1 - run.absent.0, run.state), (faults, State::Dirty));
+            buddy.free_run(run.first, 12, State::Dirty, 2, 0).expect("ours");
+        }
+        buddy.check().expect("sound");
+    }
+}
