@@ -330,10 +330,11 @@ mod arch {
     pub(super) fn known(leaf: u32) -> Option<CpuidResult> {
         /// `struct cpuid_feature`: eax, ebx, ecx, edx as the CPU told them; as may be used.
         type Feature = [[u32; 4]; 2];
-        // `CPUID_INDEX_1`, `_7` and `_80000008`.
+        // `CPUID_INDEX_1`, `_7`, `_80000001` and `_80000008`.
         let index = match leaf {
             1 => 0,
             7 => 1,
+            0x8000_0001 => 2,
             0x8000_0008 => 5,
             _ => return None,
         };
@@ -403,7 +404,7 @@ mod arch {
         let Identity { signature, leaves, .. } = identity;
         let amd = matches!(signature.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
         // Without topology extensions AMD's leaf is reserved and all zero: no caches told.
-        let leaf = if amd && leaves.extended.eax >= 0x8000_001D {
+        let leaf = if amd && leaves.has_topology_extensions() {
             0x8000_001D
         } else if leaves.basic.eax >= 4 {
             4
@@ -644,7 +645,7 @@ mod tests {
         let (major, minor) = version.split_once('.').expect("two numbers");
         let number = |text: &str| text.parse::<u32>().unwrap_or(0);
         let offers = (number(major), number(minor)) >= (2, 33);
-        for leaf in [1, 7, 0x8000_0008] {
+        for leaf in [1, 7, 0x8000_0001, 0x8000_0008] {
             let says = __cpuid_count(leaf, 0);
             let Some(known) = arch::known(leaf) else {
                 assert!(!offers || leaf != 1, "glibc {version}");

@@ -119,29 +119,23 @@ impl Ways {
         let intel = identity.signature.vendor.as_str() == "GenuineIntel";
         let fast_string = available.contains(Features::ERMS.and(Features::FSRM));
         let stored = !matches!(operation, Operation::Compare | Operation::Equal);
-        let string: &[&str] = match operation {
-            Operation::Copy if intel && fast_string => &["rep.movsb"],
-            Operation::Fill | Operation::Zero if intel && fast_string => &["rep.stosb"],
-            Operation::Zero => &["zva", "dcbz"],
-            // A move may have to run backward, where `rep` is slow.
-            _ => &[],
-        };
-        let around: &[&str] = if operation == Operation::Zero {
-            &["clzero", "avx512.nt", "avx.nt", "sse2.nt"]
-        } else {
-            &["avx512.nt", "avx.nt", "sse2.nt"]
-        };
-        let first = |techniques: &[&str]| {
-            techniques.iter().find_map(|technique| slot(operation, technique, available))
+        let place = entry::place(operation);
+        let first = |slots: &[Slot]| {
+            slots.iter().copied().find(|slot| {
+                dispatch::kernel(operation, *slot).is_some_and(|kernel| kernel.runs_on(available))
+            })
         };
         Ways {
-            temporal: first(&[
-                "avx512", "avx2", "avx", "sse2", "neon", "vsx", "vmx", "gpr64", "bytes",
-            ])
-            .unwrap_or(Slot::BOOT),
-            wide: first(&["avx512"]).is_some(),
-            string: first(string),
-            around: if stored { first(around) } else { None },
+            temporal: first(&TEMPORAL[place]).unwrap_or(Slot::BOOT),
+            wide: first(&WIDE[place]).is_some(),
+            string: match operation {
+                // A move may have to run backward, where `rep` is slow.
+                Operation::Copy | Operation::Fill | Operation::Zero if intel && fast_string => {
+                    first(&STRING[place])
+                }
+                _ => first(&BLOCKS[place]),
+            },
+            around: if stored { first(&AROUND[place]) } else { None },
         }
     }
 
@@ -179,10 +173,29 @@ impl Ways {
     }
 }
 
-fn slot(operation: Operation, technique: &str, available: Features) -> Option<Slot> {
-    dispatch::kernels(operation)
-        .find(|(_, kernel)| kernel.technique() == technique && kernel.runs_on(available))
-        .map(|(slot, _)| slot)
+/// By operation, the slots of these techniques, the first of which that the CPU can run is taken.
+type Slots<const N: usize> = [[Slot; N]; OPERATIONS.len()];
+
+static TEMPORAL: Slots<9> =
+    slots(["avx512", "avx2", "avx", "sse2", "neon", "vsx", "vmx", "gpr64", "bytes"]);
+static WIDE: Slots<1> = slots(["avx512"]);
+static STRING: Slots<2> = slots(["rep.movsb", "rep.stosb"]);
+static BLOCKS: Slots<2> = slots(["zva", "dcbz"]);
+static AROUND: Slots<4> = slots(["clzero", "avx512.nt", "avx.nt", "sse2.nt"]);
+
+/// Worked out when this is compiled: names are looked for in the table of kernels.
+const fn slots<const N: usize>(techniques: [&str; N]) -> Slots<N> {
+    let mut slots = [[Slot::BOOT; N]; OPERATIONS.len()];
+    let mut place = 0;
+    while place < slots.len() {
+        let mut at = 0;
+        while at < N {
+            slots[place][at] = dispatch::slot_named(OPERATIONS[place], techniques[at].as_bytes());
+            at += 1;
+        }
+        place += 1;
+    }
+    slots
 }
 
 #[cfg(all(test, feature = "std", target_arch = "x86_64"))]

@@ -24,7 +24,7 @@ use crate::defaults;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::early;
 use crate::entry;
-use crate::profile::{self, Choice, ProfileText, ROWS as ROW_COUNT};
+use crate::profile::{self, Choice, DecisionLine, Parallel, ProfileText, ROWS as ROW_COUNT};
 use crate::reuse::Reuse;
 use crate::small;
 use crate::source;
@@ -97,6 +97,10 @@ pub(crate) struct Slot(u8);
 impl Slot {
     /// The initialising function.
     pub(crate) const BOOT: Slot = Slot(0);
+
+    pub(crate) const fn is_boot(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// One operation's decisions with one hint: a slot for each class of sizes.
@@ -286,14 +290,34 @@ fn direct_least(operation: Operation) -> usize {
     if entry::way(operation) == entry::SSE2 { 0 } else { small::DIRECT_LIMIT }
 }
 
+/// By operation and entry, the slot of the kernel whose work the entry does by itself.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+static CONTINUED: [[Slot; entry::COUNT]; profile::OPERATIONS.len()] = {
+    let mut slots = [[Slot::BOOT; entry::COUNT]; profile::OPERATIONS.len()];
+    let mut place = 0;
+    while place < slots.len() {
+        let operation = profile::OPERATIONS[place];
+        let mut way = 0;
+        while way < slots[place].len() {
+            if let Some(technique) = entry::continues(operation, way as u8) {
+                slots[place][way] = slot_named(operation, technique.as_bytes());
+            }
+            way += 1;
+        }
+        place += 1;
+    }
+    slots
+};
+
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn direct_limit(operation: Operation, row: usize) -> usize {
     let least = direct_least(operation);
-    let Some(technique) = entry::continues(operation, entry::way(operation)) else { return least };
-    let plain = kernels(operation)
-        .find(|(_, kernel)| kernel.technique() == technique)
-        .map_or(Slot::BOOT, |(slot, _)| slot);
-    let Some(Row(entries)) = ROWS.get(row) else { return least };
+    let plain = CONTINUED.get(entry::place(operation));
+    let plain = plain.and_then(|ways| ways.get(usize::from(entry::way(operation))));
+    let (Some(plain), Some(Row(entries))) = (plain, ROWS.get(row)) else { return least };
+    if plain.is_boot() {
+        return least;
+    }
     let classes = class(small::DIRECT_LIMIT as u64)..CLASSES;
     let last = classes
         .take_while(|class| {
@@ -460,43 +484,54 @@ pub(crate) fn equal(n: usize) -> CompareFn {
 /// Slot of the kernel that every CPU of this build can run: for calls that come while the table is
 /// being filled, by another thread or below this very call.
 const fn fallback(operation: Operation) -> usize {
+    let x86 = cfg!(all(target_arch = "x86_64", target_feature = "sse2"));
     // Without a row of that name, the reference's.
-    let technique: &[u8] =
-        if cfg!(all(target_arch = "x86_64", target_feature = "sse2")) { b"sse2" } else { b"gpr64" };
-    let (mut at, mut slot, mut bytes) = (0, 0, 0);
+    let slots = [
+        slot_named(operation, if x86 { b"sse2" } else { b"gpr64" }),
+        slot_named(operation, b"bytes"),
+    ];
+    assert!(slots[1].0 != 0, "every operation has its reference kernel");
+    if slots[0].0 != 0 { slots[0].0 as usize } else { slots[1].0 as usize }
+}
+
+/// The slot of an operation's kernel of that technique, all that follows the first dot of its name;
+/// [`Slot::BOOT`] where there is none that the library may use. For tables made when this is compiled.
+pub(crate) const fn slot_named(operation: Operation, technique: &[u8]) -> Slot {
+    let (mut at, mut slot) = (0, 0);
     while at < TABLE.len() {
         if TABLE[at].deploy && TABLE[at].operation() as u8 == operation as u8 {
             slot += 1;
-            if ends_with(TABLE[at].name.as_bytes(), technique) {
-                return slot;
-            }
-            if ends_with(TABLE[at].name.as_bytes(), b"bytes") {
-                bytes = slot;
+            if let Some((_, found)) = split_first(TABLE[at].name.as_bytes(), b'.')
+                && equal_bytes(found, technique)
+            {
+                return Slot(slot);
             }
         }
         at += 1;
     }
-    assert!(bytes != 0, "every operation has its reference kernel");
-    bytes
+    Slot::BOOT
 }
 
-/// Whether `technique` is all that follows the first dot of a kernel's name.
-const fn ends_with(name: &[u8], technique: &[u8]) -> bool {
-    let mut dot = 0;
-    while dot < name.len() && name[dot] != b'.' {
-        dot += 1;
-    }
-    if name.len() != dot + 1 + technique.len() {
-        return false;
-    }
+/// What is before and behind the first such byte.
+pub(crate) const fn split_first(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let mut at = 0;
-    while at < technique.len() {
-        if name[dot + 1 + at] != technique[at] {
-            return false;
+    while at < text.len() {
+        if text[at] == byte {
+            let (before, behind) = text.split_at(at);
+            return Some((before, behind.split_at(1).1));
         }
         at += 1;
     }
-    true
+    None
+}
+
+/// Whether they are equal, for what is asked when this is compiled.
+pub(crate) const fn equal_bytes(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 /// Fills the table, if nobody is doing so, and gives what the call is to be done with. The hint of
@@ -605,16 +640,26 @@ pub unsafe extern "C" fn boot_equal(a: *const u8, b: *const u8, n: usize) -> i32
 /// The kernels of an operation that the library may use, with their slots. Page operations use
 /// those of their byte operation.
 pub(crate) fn kernels(operation: Operation) -> impl Iterator<Item = (Slot, &'static Kernel)> {
-    let kernels: &[u16] = match operation {
+    let slots = (1..=u8::MAX).map(Slot);
+    slots.zip(places(operation).iter().filter_map(|at| TABLE.get(usize::from(*at))))
+}
+
+/// Their places in [`TABLE`].
+fn places(operation: Operation) -> &'static [u16] {
+    match operation {
         Operation::Copy | Operation::CopyPages => &COPY_KERNELS,
         Operation::Move => &MOVE_KERNELS,
         Operation::Fill => &FILL_KERNELS,
         Operation::Zero | Operation::ZeroPages => &ZERO_KERNELS,
         Operation::Compare => &COMPARE_KERNELS,
         Operation::Equal => &EQUAL_KERNELS,
-    };
-    let slots = (1..=u8::MAX).map(Slot);
-    slots.zip(kernels.iter().filter_map(|at| TABLE.get(usize::from(*at))))
+    }
+}
+
+/// The kernel of a slot.
+pub(crate) fn kernel(operation: Operation, Slot(slot): Slot) -> Option<&'static Kernel> {
+    let place = places(operation).get(usize::from(slot).checked_sub(1)?)?;
+    TABLE.get(usize::from(*place))
 }
 
 /// A kernel's slot; `None` where the library may not use it.
@@ -638,37 +683,70 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
     }
 }
 
+/// What a line of a profile decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) operation: Operation,
+    pub(crate) reuse: Reuse,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) what: What,
+}
+
+/// What it says to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Kernel(Slot),
+    /// The C library's routine; where there is none this kernel, or the computed default.
+    Libc(Option<Slot>),
+}
+
 /// Follows a profile that has been [checked](ProfileText::check); returns the rows it decides, one
 /// bit each.
 pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
-    crate::parallel::follow(profile.parallel());
-    for line in profile.entries() {
-        if let Some(way) = entry::find(line.operation, line.name, identity.features) {
-            entry::choose(line.operation, way);
-        }
+    let entries = profile.entries().filter_map(|line| {
+        let way = entry::find(line.operation, line.name, identity.features)?;
+        Some((line.operation, way))
+    });
+    let decisions = profile.decisions().filter_map(|line| {
+        let what = match line.choice(identity.features).ok()? {
+            Choice::Kernel(kernel) => What::Kernel(slot_of(kernel)?),
+            Choice::Libc { nearest } => What::Libc(nearest.and_then(slot_of)),
+        };
+        let DecisionLine { operation, reuse, from, to, .. } = line;
+        Some(Decided { operation, reuse, from, to, what })
+    });
+    follow_lines(profile.parallel(), entries, decisions, identity)
+}
+
+/// The same of lines that need no more checking.
+pub(crate) fn follow_lines(
+    parallel: impl Iterator<Item = Parallel>,
+    entries: impl Iterator<Item = (Operation, u8)>,
+    decisions: impl Iterator<Item = Decided>,
+    identity: &Identity,
+) -> u16 {
+    crate::parallel::follow(parallel);
+    for (operation, way) in entries {
+        entry::choose(operation, way);
     }
     let mut decided = 0;
-    for line in profile.decisions() {
-        let slot = match line.choice(identity.features) {
-            Ok(Choice::Kernel(kernel)) => slot_of(kernel),
-            Ok(Choice::Libc { .. }) if system::found() => Some(libc_slot(line.operation)),
-            Ok(Choice::Libc { nearest: Some(kernel) }) => slot_of(kernel),
-            Ok(Choice::Libc { nearest: None }) => {
-                Some(defaults::temporal(line.operation, identity))
-            }
-            Err(_) => None,
+    for Decided { operation, reuse, from, to, what } in decisions {
+        let slot = match what {
+            What::Kernel(slot) => slot,
+            What::Libc(_) if system::found() => libc_slot(operation),
+            What::Libc(Some(nearest)) => nearest,
+            What::Libc(None) => defaults::temporal(operation, identity),
         };
-        if let Some(slot) = slot {
-            let row = profile::row(line.operation, line.reuse);
-            set(row, line.from, line.to, slot);
-            // Below, the look-up and the jump cost more than a C library's routine can gain
-            // (`docs/decisions/entry-stubs.md`): half a call's time at 512 bytes.
-            if slot == libc_slot(line.operation) && line.from < profile::LIBC_FROM {
-                let to = line.to.min(profile::LIBC_FROM - 1);
-                set(row, line.from, to, defaults::below_libc(line.operation, identity));
-            }
-            decided |= 1 << row;
+        let row = profile::row(operation, reuse);
+        set(row, from, to, slot);
+        // Below, the look-up and the jump cost more than a C library's routine can gain
+        // (`docs/decisions/entry-stubs.md`): half a call's time at 512 bytes.
+        if slot == libc_slot(operation) && from < profile::LIBC_FROM {
+            let to = to.min(profile::LIBC_FROM - 1);
+            set(row, from, to, defaults::below_libc(operation, identity));
         }
+        decided |= 1 << row;
     }
     decided
 }
@@ -689,7 +767,7 @@ pub(crate) fn look_up(operation: Operation, reuse: Reuse, n: u64) -> Option<Foun
     let high = (here..=class(most)).take_while(|class| at(*class) == Some(slot)).last();
     let kernel = match slot == libc_slot(operation).0 {
         true => None,
-        false => Some(kernels(operation).find(|(Slot(known), _)| *known == slot)?.1),
+        false => Some(self::kernel(operation, Slot(slot))?),
     };
     Some(Found {
         kernel,

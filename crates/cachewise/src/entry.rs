@@ -67,6 +67,10 @@ pub const MASKED: u8 = 2;
 /// As [`SSE2`].
 pub const AVX2: u8 = 3;
 
+/// How many there are.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub(crate) const COUNT: usize = 4;
+
 /// The number of the entry that is in use, by operation.
 pub static WAYS: [AtomicU8; OPERATIONS.len()] = [const { AtomicU8::new(SSE2) }; OPERATIONS.len()];
 

@@ -6,8 +6,11 @@
 //! MiB of LLC), or a hypervisor hides a feature that its kernels need. [`shipped_profile`] says
 //! which it is.
 
+mod compiled;
+
 use crate::cpu::{Caches, Identity, Signature};
 use crate::profile::{ProfileError, ProfileText};
+use compiled::Compiled;
 use core::fmt;
 
 /// A profile compiled in.
@@ -23,6 +26,9 @@ pub(crate) struct Shipped {
     pub(crate) name: &'static str,
     /// The file's bytes.
     pub(crate) text: &'static [u8],
+    /// What they say, so that no process has to read them; elsewhere, since what is beside addresses is
+    /// copied when the library is relocated.
+    compiled: &'static Compiled,
 }
 
 /// Every profile under `profiles/`.
@@ -34,6 +40,7 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         caches: [32 << 10, 512 << 10, 32 << 20],
         name: "AMD Zen 3 servers (family 25 model 1)",
         text: include_bytes!("../../../profiles/AuthenticAMD-25-1.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../../../profiles/AuthenticAMD-25-1.profile")) },
     },
     Shipped {
         vendor: "AuthenticAMD",
@@ -42,6 +49,7 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         caches: [48 << 10, 1 << 20, 32 << 20],
         name: "AMD Zen 5 servers (family 26 model 2)",
         text: include_bytes!("../../../profiles/AuthenticAMD-26-2.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../../../profiles/AuthenticAMD-26-2.profile")) },
     },
     Shipped {
         vendor: "GenuineIntel",
@@ -51,6 +59,7 @@ pub(crate) static SHIPPED: &[Shipped] = &[
         caches: [32 << 10, 1 << 20, (26 * 1408) << 10],
         name: "Intel Skylake and Cascade Lake servers (family 6 model 85)",
         text: include_bytes!("../../../profiles/GenuineIntel-6-85.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../../../profiles/GenuineIntel-6-85.profile")) },
     },
 ];
 
@@ -66,7 +75,13 @@ impl Shipped {
         !caches.clamped && self.caches == [caches.l1d, caches.l2, caches.llc]
     }
 
-    /// The profile, if this CPU has the features that its kernels and entries need.
+    /// Follows it, if this CPU has the features that its kernels and entries need; the rows that it
+    /// decides.
+    pub(crate) fn follow(&self, identity: &Identity) -> Option<u16> {
+        self.compiled.follow(identity)
+    }
+
+    /// The profile's text, if this CPU has those features.
     pub(crate) fn read(&self, identity: &Identity) -> Result<ProfileText<'static>, ProfileError> {
         let profile = ProfileText::parse(self.text)?;
         profile.check(&identity.signature, identity.features)?;
@@ -209,7 +224,10 @@ mod tests {
         let Signature { family, model, .. } = cpu.signature;
         let vendor = Box::leak(String::from(cpu.signature.vendor.as_str()).into_boxed_str());
         let sizes = [caches.l1d, caches.l2, caches.llc];
-        let row = |vendor, name, text| Shipped { vendor, family, model, caches: sizes, name, text };
+        let row = |vendor, name, text| {
+            let compiled = Box::leak(Box::new(Compiled::of(text)));
+            Shipped { vendor, family, model, caches: sizes, name, text, compiled }
+        };
         let other = row("Other", "another", b"");
         let this = row(vendor, "this model", text);
         Box::leak(Box::new([other, this]))

@@ -279,9 +279,9 @@ fn discover(identity: &Identity, caches: &OnceCell<Caches>) -> (u8, u16) {
     let here = || *caches.get_or_init(|| Caches::of(identity));
     let Ok(found) = shipped::find(SHIPPED, &identity.signature, here) else { return (COMPUTED, 0) };
     // Not the user's doing, so nobody is warned where a hypervisor hides what it needs.
-    let Ok(profile) = found.read(identity) else { return (COMPUTED, 0) };
+    let Some(decided) = found.follow(identity) else { return (COMPUTED, 0) };
     SHIPPED_NAME.store(ptr::from_ref(&found.name).cast_mut(), Ordering::Release);
-    (SHIPPED_PROFILE, dispatch::follow(&profile, identity))
+    (SHIPPED_PROFILE, decided)
 }
 
 const COMPUTED: u8 = 0;
@@ -406,8 +406,12 @@ mod files {
     /// Linux's PATH_MAX, the final NUL included.
     const PATH_BYTES: usize = 4096;
 
+    /// Paths of up to so many bytes are written on the stack; pages from the system take a process
+    /// microseconds of its start.
+    const SHORT_PATH: usize = 192;
+
     pub(super) fn discover(identity: &Identity) -> Option<(u8, u16)> {
-        let mut pages = Scratch::new(PATH_BYTES).ok()?;
+        let signature = &identity.signature;
         if !os::is_secure() {
             if let Some(path) = os::variable(c"CACHEWISE_PROFILE") {
                 match follow(path, identity) {
@@ -415,14 +419,33 @@ mod files {
                     Err(problem) => warn(path, &problem),
                 }
             }
-            if let Some(path) = user_path(pages.bytes(), &identity.signature)
-                && let Some(decided) = follow_if_there(path, identity)
-            {
+            if let Some(decided) = follow_at(|path| user_path(path, signature), identity) {
                 return Some((USER, decided));
             }
         }
-        let path = machine_path(pages.bytes(), &identity.signature)?;
-        follow_if_there(path, identity).map(|decided| (MACHINE, decided))
+        let decided = follow_at(|path| machine_path(path, signature), identity)?;
+        Some((MACHINE, decided))
+    }
+
+    /// Follows the file whose path is written so, where there is one.
+    fn follow_at(
+        write: impl Fn(&mut Cursor<'_>) -> Option<()>,
+        identity: &Identity,
+    ) -> Option<u16> {
+        let mut short = [0; SHORT_PATH];
+        if let Some(path) = written(&mut short, &write) {
+            return follow_if_there(path, identity);
+        }
+        let mut pages = Scratch::new(PATH_BYTES).ok()?;
+        follow_if_there(written(pages.bytes(), &write)?, identity)
+    }
+
+    /// The path in these bytes; `None` where it does not fit, or there is none.
+    fn written(bytes: &mut [u8], write: impl Fn(&mut Cursor<'_>) -> Option<()>) -> Option<&CStr> {
+        let mut path = Cursor::new(bytes);
+        write(&mut path)?;
+        path.push(b"\0").ok()?;
+        CStr::from_bytes_until_nul(bytes).ok()
     }
 
     /// Having none is normal; so is a directory that this process may not look into.
@@ -436,10 +459,9 @@ mod files {
     }
 
     /// As [`profile::user_path`], without allocating.
-    fn user_path<'a>(buffer: &'a mut [u8], signature: &Signature) -> Option<&'a CStr> {
+    fn user_path(path: &mut Cursor<'_>, signature: &Signature) -> Option<()> {
         let absolute =
             |name: &CStr| os::variable(name).filter(|path| path.to_bytes().starts_with(b"/"));
-        let mut path = Cursor::new(buffer);
         match absolute(c"XDG_CONFIG_HOME") {
             Some(config) => path.push(config.to_bytes()).ok()?,
             None => {
@@ -448,19 +470,14 @@ mod files {
             }
         }
         path.push(b"/cachewise/").ok()?;
-        profile::write_file_name(&mut path, signature).ok()?;
-        path.push(b"\0").ok()?;
-        CStr::from_bytes_until_nul(buffer).ok()
+        profile::write_file_name(path, signature).ok()
     }
 
     /// As [`profile::machine_path`], without allocating.
-    fn machine_path<'a>(buffer: &'a mut [u8], signature: &Signature) -> Option<&'a CStr> {
-        let mut path = Cursor::new(buffer);
+    fn machine_path(path: &mut Cursor<'_>, signature: &Signature) -> Option<()> {
         path.push(profile::MACHINE_DIRECTORY.as_bytes()).ok()?;
         path.push(b"/").ok()?;
-        profile::write_file_name(&mut path, signature).ok()?;
-        path.push(b"\0").ok()?;
-        CStr::from_bytes_until_nul(buffer).ok()
+        profile::write_file_name(path, signature).ok()
     }
 
     enum Problem {

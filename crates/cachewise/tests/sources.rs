@@ -218,6 +218,29 @@ fn a_good_profile_is_followed_and_a_missing_one_of_the_user_is_normal() {
     assert!(without_a_profile(&out) && lines.is_empty(), "{out} {lines:?}");
 }
 
+/// Around the length that is written on the stack, and the longest that can be opened.
+#[test]
+fn the_users_profile_is_found_however_long_its_path_is() {
+    let root = tempfile::tempdir().expect("a directory");
+    let name = user_path().expect("a path").file_name().expect("a name").to_owned();
+    let below = Path::new("cachewise").join(&name);
+    for length in (180..200).chain([4095]) {
+        let mut directory = root.path().to_owned();
+        let rest = |directory: &Path| length - directory.join(&below).as_os_str().len();
+        // A component has at most 255 bytes; the last slash is one.
+        while rest(&directory) > 200 {
+            directory.push("d".repeat(100));
+        }
+        directory.push("e".repeat(rest(&directory) - 1));
+        let path = directory.join(&below);
+        assert_eq!(path.as_os_str().len(), length);
+        profile_by_bytes().write_atomic(&path).expect("written");
+        let (out, lines) = run(child("child_works").env("XDG_CONFIG_HOME", &directory));
+        let expected = format!("decided: copy.bytes {} (this user's profile)\n", path.display());
+        assert!(lines.is_empty() && out.contains(&expected), "{length}: {out} {lines:?}");
+    }
+}
+
 #[test]
 fn child_installs() {
     if !is_child() {

@@ -173,10 +173,10 @@ pub struct Leaves {
     pub leaf1: CpuidResult,
     /// Leaf 7, subleaf 0: features; zeros where there is no such leaf.
     pub leaf7: CpuidResult,
-    /// Leaf 8000_0000: the highest extended leaf; zeros where nothing that is asked for is in those, on
-    /// every CPU but AMD's and Hygon's.
-    pub extended: CpuidResult,
-    /// Leaf 8000_0008: features; zeros where there is no such leaf.
+    /// Leaf 8000_0001: features; zeros where there is no such leaf, and where nothing that is asked for
+    /// is in it, on every CPU but AMD's and Hygon's.
+    pub extended1: CpuidResult,
+    /// Leaf 8000_0008: features; zeros as above.
     pub extended8: CpuidResult,
 }
 
@@ -188,20 +188,34 @@ impl Leaves {
         Leaves::read_but(|_| None)
     }
 
-    /// Asks the CPU for what is not `known` already: subleaf 0 of leaves 1, 7 and 8000_0008.
+    /// Asks the CPU for what is not `known` already: subleaf 0 of leaves 1, 7, 8000_0001 and
+    /// 8000_0008, each of them known only where there is such a leaf.
     #[must_use]
     pub fn read_but(known: impl Fn(u32) -> Option<CpuidResult>) -> Leaves {
         const NONE: CpuidResult = CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 };
         let ask = |leaf| known(leaf).unwrap_or_else(|| __cpuid_count(leaf, 0));
         let basic = __cpuid(0);
-        let extended = if Leaves::is_amd(&basic) { __cpuid(0x8000_0000) } else { NONE };
+        let amd = Leaves::is_amd(&basic);
+        let extended = |leaf| match known(leaf) {
+            _ if !amd => NONE,
+            Some(known) => known,
+            None if __cpuid(0x8000_0000).eax >= leaf => __cpuid(leaf),
+            None => NONE,
+        };
         Leaves {
             basic,
             leaf1: ask(1),
             leaf7: if basic.eax >= 7 { ask(7) } else { NONE },
-            extended,
-            extended8: if extended.eax >= 0x8000_0008 { ask(0x8000_0008) } else { NONE },
+            extended1: extended(0x8000_0001),
+            extended8: extended(0x8000_0008),
         }
+    }
+
+    /// Whether there is a leaf 8000_001D, which lists the caches (AMD APM volume 3, CPUID
+    /// 8000_0001 ECX bit 22).
+    #[must_use]
+    pub fn has_topology_extensions(&self) -> bool {
+        self.extended1.ecx >> 22 & 1 == 1
     }
 
     /// Whether leaf 0 says `AuthenticAMD` or `HygonGenuine`.

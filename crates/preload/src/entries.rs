@@ -165,18 +165,14 @@ mod exported {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     pub unsafe extern "C" fn mempcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-        // The table's kernels return dst; up to here no entry goes there. The first instruction of
-        // each, of three bytes, is what returns dst.
+        // The table's kernels return dst; up to here no entry goes there, whatever another thread
+        // decides meanwhile. The first instruction of each, of three bytes, is what returns dst.
         naked_asm!(
             ".hidden {ways}",
-            ".hidden {direct}",
             ".byte 0x2E",
             "lea rax, [rdi + rdx]",
-            "cmp rdx, 128",
-            "jbe 2f",
-            "cmp rdx, [rip + {direct} + {row} * 8]",
+            "cmp rdx, {small}",
             "ja {elsewhere}",
-            "2:",
             "cmp byte ptr [rip + {ways} + {operation}], {number}",
             "je {masked} + 3",
             "ja {avx2} + 3",
@@ -185,8 +181,7 @@ mod exported {
             "jmp {sse2} + 3",
             ".p2align 4", // as in `checked`
             ways = sym cachewise::entry::WAYS,
-            direct = sym cachewise::entry::DIRECT,
-            row = const cachewise::entry::COPY_ROW,
+            small = const super::SMALL,
             operation = const cachewise::entry::place(cachewise::entry::Operation::Copy),
             number = const cachewise::entry::MASKED,
             plain = const cachewise::entry::AVX512VL,

@@ -1,7 +1,7 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use super::{Entry, Operation, place};
+use super::{COUNT, Entry, Operation, place};
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function};
 use core::arch::naked_asm;
@@ -191,7 +191,7 @@ macro_rules! operation {
                 )
             }
 
-            pub(super) static ENTRIES: [Entry; 4] = {
+            pub(super) static ENTRIES: [Entry; COUNT] = {
                 const fn entry(name: &'static str, requires: Features, function: $type) -> Entry {
                     Entry { name, requires, function: Function::$operation(function) }
                 }
@@ -236,7 +236,7 @@ operation! {
 }
 
 /// By operation, as [`place`] has them.
-pub(super) static ENTRIES: [&[Entry]; 6] = [
+pub(crate) static ENTRIES: [&[Entry]; 6] = [
     &copy::ENTRIES,
     &r#move::ENTRIES,
     &fill::ENTRIES,

@@ -186,7 +186,10 @@ impl DecisionLine<'_> {
 
     fn find(&self, name: &str, available: Features) -> Result<&'static Kernel, ProfileError> {
         let line = self.line;
-        let Some(kernel) = cachewise_kernels::find(name) else {
+        // What is found among these is no reason to look at all others.
+        let mut own = crate::dispatch::kernels(self.operation).map(|(_, kernel)| kernel);
+        let own = own.find(|kernel| kernel.name == name);
+        let Some(kernel) = own.or_else(|| cachewise_kernels::find(name)) else {
             return Err(ProfileError::UnknownKernel { line, found: Text::new(name) });
         };
         if kernel.operation() != self.operation {

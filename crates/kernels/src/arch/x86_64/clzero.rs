@@ -56,7 +56,7 @@ const ZERO: Kernel = Kernel {
     registers: RegisterClass::Gpr,
     deploy: true,
     aliases: &[],
-    about: "clzero a line at a time, ordinary stores at unaligned edges, sfence (seed 000.15)",
+    about: "clzero a line at a time, temporal stores at unaligned edges, sfence (seed 000.15)",
     function: Function::Zero(zero),
 };
 
