@@ -89,8 +89,7 @@ extern "C" fn destructor() {
         Some(file) => append(file, &text),
         None if variable(c"CACHEWISE_QUIET").is_none() => {
             let stderr = [2, KEPT.load(Relaxed)].into_iter().find(|file| is_stderr(*file));
-            // SAFETY: readable for its length.
-            stderr.map(|file| unsafe { libc::write(file, text.as_ptr().cast(), text.len()) });
+            stderr.into_iter().for_each(|file| write_quietly(file, &text));
         }
         None => {}
     }
@@ -138,8 +137,7 @@ fn append(file: &CStr, text: &str) {
         let (name, why) = (file.to_string_lossy(), std::io::Error::last_os_error());
         return say(format_args!("CACHEWISE_POOL_STATS_FILE: {name}: {why}"));
     }
-    // SAFETY: readable for its length.
-    unsafe { libc::write(opened, text.as_ptr().cast(), text.len()) };
+    write_quietly(opened, text);
     // SAFETY: opened above, and nobody else's.
     unsafe { libc::close(opened) };
 }
@@ -189,8 +187,31 @@ fn parse(text: &CStr) -> Option<usize> {
 /// One line on stderr, unless `CACHEWISE_QUIET` is set.
 fn say(what: std::fmt::Arguments<'_>) {
     if variable(c"CACHEWISE_QUIET").is_none() {
-        let line = format!("cachewise: {what}\n");
-        // SAFETY: readable for its length.
-        unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+        write_quietly(2, &format!("cachewise: {what}\n"));
     }
+}
+
+/// Writes without a signal: a pipe whose reader is gone does not end a program that wrote nothing there.
+fn write_quietly(file: i32, text: &str) {
+    let mut pipe = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    let (mut before, mut pending) = (pipe, pipe);
+    // SAFETY: writable for a set.
+    unsafe { libc::sigemptyset(pipe.as_mut_ptr()) };
+    // SAFETY: a set; a signal.
+    unsafe { libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE) };
+    // SAFETY: two sets. It is this thread's mask, and set back below.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, pipe.as_ptr(), before.as_mut_ptr()) };
+    // SAFETY: a set.
+    unsafe { libc::sigpending(pending.as_mut_ptr()) };
+    // SAFETY: a set; a signal.
+    let programs = unsafe { libc::sigismember(pending.as_ptr(), libc::SIGPIPE) } == 1;
+    // SAFETY: readable for its length.
+    let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
+    if written < 0 && !programs {
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: a set, no place for what is known of the signal, and a time.
+        unsafe { libc::sigtimedwait(pipe.as_ptr(), std::ptr::null_mut(), &raw const at_once) };
+    }
+    // SAFETY: the mask that was; no place for the one that is.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
 }

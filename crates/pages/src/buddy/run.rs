@@ -151,7 +151,7 @@ impl Buddy<'_> {
     pub fn take_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
         let wanted = wanted.aligned();
         let run = self.find_run(&wanted)?;
-        self.take_found(run.first, &wanted, owner);
+        self.take_found(&run, &wanted, owner);
         Some(run)
     }
 
@@ -159,7 +159,7 @@ impl Buddy<'_> {
     pub fn take_zero_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
         let wanted = Wanted { zeroed: true, ..*wanted }.aligned();
         let run = self.find_run(&wanted).filter(|run| run.state == State::ZeroResident)?;
-        self.take_found(run.first, &wanted, owner);
+        self.take_found(&run, &wanted, owner);
         Some(run)
     }
 
@@ -168,7 +168,7 @@ impl Buddy<'_> {
     pub fn take_any_run(&mut self, wanted: &Wanted, owner: u16) -> Option<Run> {
         let wanted = wanted.aligned();
         let run = self.find_any_run(&wanted)?;
-        self.take_found(run.first, &wanted, owner);
+        self.take_found(&run, &wanted, owner);
         Some(run)
     }
 
@@ -319,8 +319,9 @@ impl Buddy<'_> {
     }
 
     /// Takes a run all of whose frames are free.
-    fn take_found(&mut self, first: u32, wanted: &Wanted, owner: u16) {
-        let end = first + wanted.frames;
+    fn take_found(&mut self, run: &Run, wanted: &Wanted, owner: u16) {
+        let (first, end) = (run.first, run.first + wanted.frames);
+        self.core.wasted += self.wasted_in(if wanted.zeroed { run.dirty } else { (first, end) });
         let mut comes = [first, end - 1].map(|at| self.comes_with(at, wanted));
         if comes[0] == comes[1] {
             comes[1] = None;
@@ -345,6 +346,21 @@ impl Buddy<'_> {
             self.is_resident(from, first.min(to));
             self.is_resident(end.max(from), to);
         }
+    }
+
+    /// Zeroed frames that are there, of those whose zeroing is of no use: the caller overwrites them, or zeroes
+    /// them with the dirty ones around them.
+    fn wasted_in(&self, (from, to): (u32, u32)) -> u64 {
+        let (mut at, mut found) = (from, 0);
+        while at < to {
+            let Some((first, tag)) = self.block_at(at) else { break };
+            let next = (first + (1 << tag.order())).min(to);
+            if tag.free_state() == Some(State::ZeroResident) {
+                found += u64::from(next - at);
+            }
+            at = next;
+        }
+        found
     }
 
     /// The frames that the system makes resident together with this one, if none of them is yet.

@@ -124,9 +124,6 @@ impl Buddy<'_> {
                 self.unlink(index);
                 *self.core.counts.of(Use::Free(state)) -= size;
                 *self.core.counts.of(Use::Free(into)) += size;
-                if state == State::ZeroResident && into == State::Dirty {
-                    self.core.wasted += size;
-                }
             }
             let own = self.frames[index as usize].stamp.load(Ordering::Relaxed);
             if later(own, stamp) {

@@ -56,7 +56,7 @@ impl Inner {
         add(&events.zero_misses[order as usize], 1);
         self.wake_scrubber(false);
         let found = self.take_any(&wanted, order)?;
-        let (index, _, (from, end)) = self.make_resident(found, frames)?;
+        let (index, (from, end)) = self.make_resident(found, frames)?;
         if from != end {
             self.hot_zero(from, end - from);
             add(&events.hot_zeroed, u64::from(end - from) << self.frame_shift);
@@ -78,8 +78,9 @@ impl Inner {
             return Ok(index);
         }
         let found = self.take_any(&wanted, order)?;
-        let (index, state, _) = self.make_resident(found, frames)?;
-        if state == State::ZeroResident {
+        let (index, _) = self.make_resident(found, frames)?;
+        // Of a run the lists count it.
+        if matches!(found, Found::Whole(_, State::ZeroResident)) {
             add(&events.wasted, u64::from(frames) << self.frame_shift);
         }
         add(&events.dirty_allocations, 1);
@@ -174,27 +175,21 @@ impl Inner {
         if let Some(found) = held(&mut buddy) {
             return Some(found);
         }
-        self.grow(&mut buddy, order);
-        held(&mut buddy)
+        if self.grow(&mut buddy, order) == 0 { None } else { held(&mut buddy) }
     }
 
-    /// Faults in what of the run is absent. Its first frame, its state as it was found, and from
-    /// where to where it may be dirty.
-    fn make_resident(
-        &self,
-        found: Found,
-        frames: u32,
-    ) -> Result<(u32, State, (u32, u32)), PoolError> {
+    /// Faults in what of the run is absent. Its first frame, and from where to where it may be dirty.
+    fn make_resident(&self, found: Found, frames: u32) -> Result<(u32, (u32, u32)), PoolError> {
         match found {
             Found::Whole(index, State::ZeroAbsent) => {
                 self.populate(index, frames)?;
-                Ok((index, State::ZeroAbsent, (index, index)))
+                Ok((index, (index, index)))
             }
-            Found::Whole(index, State::Dirty) => Ok((index, State::Dirty, (index, index + frames))),
-            Found::Whole(index, state) => Ok((index, state, (index, index))),
+            Found::Whole(index, State::Dirty) => Ok((index, (index, index + frames))),
+            Found::Whole(index, State::ZeroResident) => Ok((index, (index, index))),
             Found::Run(run) => {
                 self.populate_run(run, frames)?;
-                Ok((run.first, run.state, run.dirty))
+                Ok((run.first, run.dirty))
             }
         }
     }
@@ -206,14 +201,15 @@ impl Inner {
         order.max(unit.min(self.settings.max_order))
     }
 
-    pub(super) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) {
+    /// Takes more frames into use, so that a block of that order is among them. Returns how many.
+    pub(super) fn grow(&self, buddy: &mut Buddy<'_>, order: u32) -> u32 {
         let managed = buddy.core().managed();
         let size = 1u64 << order;
         let fitting = u64::from(managed).next_multiple_of(size) + size;
         let step = (self.settings.growth >> self.frame_shift) as u64;
         let end = fitting.max(u64::from(managed) + step).min(u64::from(self.capacity));
         let count = u32::try_from(end - u64::from(managed)).unwrap_or(0);
-        buddy.extend(count, State::ZeroAbsent, now());
+        buddy.extend(count, State::ZeroAbsent, now())
     }
 
     pub(crate) fn hot_zero(&self, index: u32, frames: u32) {

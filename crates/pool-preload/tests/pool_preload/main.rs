@@ -339,6 +339,24 @@ fn a_file_for_statistics_that_is_a_pipe_holds_no_program_up() {
     assert!(stderr.contains("CACHEWISE_POOL_STATS_FILE: "), "{stderr}");
 }
 
+/// A program that never writes to stderr does not learn that nobody reads there: it ends as without the
+/// library, with statistics and with a line of refusal.
+#[test]
+fn a_stderr_that_nobody_reads_ends_no_program() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled(directory.path());
+    for (pool, file) in [("64M", false), ("lots", false), ("64M", true)] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = under(&program, Some(pool));
+        if file {
+            command.env("CACHEWISE_POOL_STATS_FILE", "/dev/stderr");
+        }
+        let output = command.stderr(writer).output().expect("it runs");
+        assert!(output.status.success(), "{pool}, {file}: {}", output.status);
+    }
+}
+
 #[test]
 fn a_block_freed_twice_ends_the_program_with_a_word() {
     let directory = tempfile::tempdir().expect("a directory");
