@@ -14,7 +14,7 @@
 //! `busy` is set while a cache is being changed: a signal handler of the same thread that finds it
 //! so goes past the cache.
 
-use crate::buddy::{ORDERS, State, halve_cached, split_cached};
+use crate::buddy::{Frame, ORDERS, State, halve_cached, split_cached};
 use crate::fork;
 use crate::inner::{CACHE_BLOCKS, CACHED_ORDERS, Inner, PIECES, now};
 use crate::os::{self, Backing, Mapping};
@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fenc
 const FIRST_BATCH: u32 = 8;
 /// Blocks cut off together: few, so that no hand-out takes long.
 const CUT: usize = 32;
+/// What is known of so many frames lies in one cache line.
+const FRAMES_PER_LINE: usize = 64 / size_of::<Frame>();
 /// How often a piece can be halved at most: until the largest is a block of one frame.
 const HALVINGS: usize = CACHE_BLOCKS.ilog2() as usize;
 /// Dirty blocks that are zeroed at hand-out before the pool is asked for zeroed ones again.
@@ -100,6 +102,25 @@ struct Reserve {
 
 fn bump(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
+/// Has the CPU fetch a frame's cache line to write it, while the caller does something else.
+#[inline(always)]
+fn fetch_to_write(frame: &Frame) {
+    let place = std::ptr::from_ref(frame);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint, which changes nothing and cannot fault. Every 64-bit CPU decodes it, and takes it for no
+    // operation if it is none to it (Intel SDM, PREFETCHW).
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: a hint, which changes nothing and cannot fault (Arm ARM, PRFM).
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = place;
 }
 
 /// A cache that is being changed.
@@ -193,6 +214,20 @@ impl Busy<'_> {
         drop(guard);
         blocks[..filled].reverse();
         self.push(order, kind, &blocks[..filled]);
+        self.fetch_next_cut(inner, order, kind);
+    }
+
+    /// Has the tags fetched that the next [`cut`](Busy::cut) writes: others wrote them last, and to wait for
+    /// their CPUs' caches one line after the other takes longer than all else that a hand-out does.
+    fn fetch_next_cut(&mut self, inner: &Inner, order: usize, kind: usize) {
+        let reserve = &self.own().reserves[kind][order];
+        let Some(last) = reserve.length.checked_sub(1) else { return };
+        let (frames, index) = (inner.frames(), reserve.pieces[last]);
+        let length = 1 << frames[index as usize].tag().order();
+        let apart = (1 << order).max(FRAMES_PER_LINE);
+        for frame in (index..index + length).step_by(apart).take((CUT << order).div_ceil(apart)) {
+            fetch_to_write(&frames[frame as usize]);
+        }
     }
 
     /// Fetches memory of one kind from the pool into the reserve, which is empty. False if there is
@@ -211,6 +246,7 @@ impl Busy<'_> {
         reserve.batch = (batch * 2).saturating_sub(FIRST_BATCH).min(CACHE_BLOCKS as u32);
         let pieces = reserve.pieces;
         self.reserved(inner, &pieces[..found], false);
+        self.fetch_next_cut(inner, order, kind);
         found != 0
     }
 
