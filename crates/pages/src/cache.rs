@@ -8,6 +8,9 @@
 //! cache cuts up by itself, and the reserve is filled, and dirty blocks go back, many at a time
 //! under the lock (`docs/decisions/pool-caches.md`).
 //!
+//! What caches may hold together is a part of the pool, shared by the threads that have one
+//! ([`Shares`]). A thread reads its share where it would take the lock anyway.
+//!
 //! A cache goes back to its pool when its thread ends. In a forked child all caches are empty: the
 //! child's pool takes cached blocks back by itself.
 //!
@@ -33,6 +36,12 @@ const FRAMES_PER_LINE: usize = 64 / size_of::<Frame>();
 const HALVINGS: usize = CACHE_BLOCKS.ilog2() as usize;
 /// Dirty blocks that are zeroed at hand-out before the pool is asked for zeroed ones again.
 const PATIENCE: u32 = 64;
+
+/// Of the pool's capacity, caches hold this part together at most.
+const PART: usize = 4;
+/// What a cache holds at most, in times of the single pages in one of its stacks: a stack of zeroed blocks,
+/// one of dirty blocks, and a reserve of these; of single pages, and a quarter of that of each larger order.
+const AT_MOST: usize = 3 * (3 + CACHED_ORDERS) / 4 + 1;
 
 /// Which stack: contents unknown, or zero.
 const DIRTY: usize = 0;
@@ -89,6 +98,42 @@ struct Own {
     reserves: [[Reserve; CACHED_ORDERS]; 2],
     /// Hand-outs before the pool is asked for zeroed blocks again.
     patience: u32,
+    /// Its share when it was last looked at.
+    share: u32,
+}
+
+/// How much each thread's cache may hold: a power of two of single pages, so that it changes when threads
+/// are twice as many, and not with each that comes and goes. Written under the pool's lock.
+#[derive(Debug)]
+pub(crate) struct Shares([AtomicU32; CACHED_ORDERS]);
+
+impl Shares {
+    /// The share of `threads` of a pool of so many pages, of which each was told to hold `most`.
+    const fn pages(capacity: u32, threads: usize, most: usize) -> usize {
+        let share = capacity as usize / (PART * AT_MOST * if threads == 0 { 1 } else { threads });
+        match share.checked_ilog2() {
+            Some(log) if 1 << log < most => 1 << log,
+            Some(_) => most,
+            None => 0,
+        }
+    }
+
+    pub(crate) fn new(capacity: u32, most: usize) -> Shares {
+        let pages = Shares::pages(capacity, 1, most);
+        Shares(std::array::from_fn(|order| AtomicU32::new(share(pages, order) as u32)))
+    }
+
+    fn set(&self, pages: usize) {
+        for (order, room) in self.0.iter().enumerate() {
+            room.store(share(pages, order) as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// Blocks of an order in a cache at most.
+    #[inline(always)]
+    fn room(&self, order: usize) -> usize {
+        self.0.get(order).map_or(0, |room| room.load(Ordering::Relaxed) as usize)
+    }
 }
 
 /// Pieces of memory, each at least as large as the blocks that are cut from it.
@@ -272,6 +317,15 @@ impl Busy<'_> {
         self.set_length(kind, order, keep);
     }
 
+    /// Brings everything back if its share has become smaller.
+    fn keep_to_share(&mut self, inner: &Inner) {
+        let share = inner.shares.room(0) as u32;
+        if share < self.own().share {
+            self.flush(inner);
+        }
+        self.own().share = share;
+    }
+
     /// Brings everything back.
     fn flush(&mut self, inner: &Inner) {
         for kind in [DIRTY, ZERO] {
@@ -371,6 +425,13 @@ impl Magazines {
         Some(magazine)
     }
 
+    /// Shares out what caches may hold. Only under the pool's lock.
+    pub(crate) fn share_out(&self, inner: &Inner) {
+        let threads =
+            self.all().filter(|magazine| magazine.used.load(Ordering::Relaxed) != 0).count();
+        inner.shares.set(Shares::pages(inner.capacity, threads, inner.settings().cache_blocks));
+    }
+
     /// In a forked child: forgets what all of them hold. Only under the pool's lock.
     pub(crate) fn forget(&self, mine: Option<*mut Magazine>) {
         for magazine in self.all() {
@@ -407,10 +468,18 @@ fn wake(inner: &Inner, largest: u32) {
     }
 }
 
-/// How many blocks of an order a cache holds at most.
-fn room(inner: &Inner, order: u32) -> usize {
-    let pages = inner.settings().cache_blocks;
-    if order as usize >= CACHED_ORDERS { 0 } else { share(pages, order as usize) }
+/// This thread's cache, kept to its share, and how many blocks of an order it may hold. `None` where
+/// the pool has none for that order.
+fn mine_with_room(inner: &Inner, order: u32) -> Option<(Busy<'_>, usize)> {
+    if order as usize >= CACHED_ORDERS || share(inner.settings().cache_blocks, order as usize) == 0
+    {
+        return None;
+    }
+    ensure(inner);
+    let mut mine = mine(inner)?;
+    mine.keep_to_share(inner);
+    let room = inner.shares.room(order as usize);
+    (room != 0).then_some((mine, room))
 }
 
 /// This thread's cache of a pool, if it has one and is not at work there.
@@ -470,12 +539,8 @@ pub(crate) fn take_hot(inner: &Inner, order: u32) -> Option<u32> {
 /// A zeroed block by way of the cache: from its stack, its reserve, the pool, and then a dirty one,
 /// which is to be zeroed, if so it says. `None` if there is neither, or no cache.
 pub(crate) fn take_zeroed(inner: &Inner, order: u32) -> Option<(u32, bool)> {
-    let (at, room) = (order as usize, room(inner, order));
-    if room == 0 {
-        return None;
-    }
-    ensure(inner);
-    let mut mine = mine(inner)?;
+    let (mut mine, room) = mine_with_room(inner, order)?;
+    let at = order as usize;
     loop {
         if let Some(index) = mine.pop(inner, at, ZERO) {
             bump(&mine.0.shown.hits[at], 1);
@@ -518,12 +583,7 @@ fn dirty_one(mine: &mut Busy<'_>, inner: &Inner, at: usize, room: usize) -> Opti
 
 /// A dirty block by way of the cache: from its stack, its reserve, the pool.
 pub(crate) fn take_dirty(inner: &Inner, order: u32) -> Option<u32> {
-    let room = room(inner, order);
-    if room == 0 {
-        return None;
-    }
-    ensure(inner);
-    let mut mine = mine(inner)?;
+    let (mut mine, room) = mine_with_room(inner, order)?;
     let index = dirty_one(&mut mine, inner, order as usize, room)?;
     bump(&mine.0.shown.dirty, 1);
     Some(index)
@@ -539,7 +599,7 @@ pub(crate) fn put(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()
     }
     let mut mine = mine(inner)?;
     let length = mine.length(DIRTY, at);
-    if length >= inner.rooms[at] as usize {
+    if length >= inner.shares.room(at) {
         return None;
     }
     if inner.frames()[index as usize].cache(order, inner.owner(), false).is_err() {
@@ -552,22 +612,12 @@ pub(crate) fn put(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()
 
 /// [`put`] where there may be no cache yet, or no room in it: half of it is brought back then.
 pub(crate) fn put_many(inner: &Inner, index: u32, order: u32) -> Option<Result<(), ()>> {
-    let room = room(inner, order);
-    if room == 0 {
-        return None;
-    }
-    ensure(inner);
-    let mut full = mine(inner)?;
+    let (mut full, room) = mine_with_room(inner, order)?;
     if full.length(DIRTY, order as usize) >= room {
         full.give_back(inner, order as usize, DIRTY, room / 2);
     }
     drop(full);
     put(inner, index, order)
-}
-
-/// How many blocks of each order a cache of this pool holds at most.
-pub(crate) fn rooms(pages: usize) -> [u32; CACHED_ORDERS] {
-    std::array::from_fn(|order| share(pages, order) as u32)
 }
 
 /// Brings everything in this thread's cache back to the pool.
@@ -598,6 +648,7 @@ fn ensure(inner: &Inner) {
         entry.magazine.store(std::ptr::from_ref(magazine).cast_mut(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         entry.pool.store(inner.id, Ordering::Relaxed);
+        inner.magazines.share_out(inner);
     }
     if thread.known.swap(1, Ordering::Relaxed) == 0 {
         ending::tell();
@@ -621,6 +672,7 @@ fn retire(entry: &Entry) {
         entry.pool.store(0, Ordering::Relaxed);
         if let Ok(_guard) = inner.lock() {
             magazine.used.store(0, Ordering::Relaxed);
+            inner.magazines.share_out(&inner);
         }
     }
     entry.pool.store(0, Ordering::Relaxed);

@@ -10,7 +10,7 @@ mod serve;
 mod upkeep;
 
 use crate::buddy::{Buddy, Core, Frame, FreeError, Tag, Use};
-use crate::cache::{self, Magazines};
+use crate::cache::{self, Magazines, Shares};
 use crate::config::Verify;
 use crate::engine::Method;
 use crate::error::{Note, PoolError};
@@ -98,8 +98,8 @@ pub(crate) struct Inner {
     frames: *const Frame,
     pub(crate) frame_shift: u32,
     pub(crate) capacity: u32,
-    /// Blocks of each order in a per-thread cache at most.
-    pub(crate) rooms: [u32; CACHED_ORDERS],
+    /// What each per-thread cache may hold.
+    pub(crate) shares: Shares,
     pub(crate) backing: Backing,
     generation: AtomicU32,
     control: *const Control,
@@ -280,7 +280,7 @@ impl Inner {
             frames: places.frames,
             frame_shift: os::page_size().trailing_zeros(),
             capacity: places.capacity,
-            rooms: cache::rooms(settings.cache_blocks),
+            shares: Shares::new(places.capacity, settings.cache_blocks),
             backing,
             generation: AtomicU32::new(fork::generation()),
             control: places.control,
@@ -480,6 +480,7 @@ impl Inner {
     /// and has no claim on what the parent holds.
     fn after_fork(&self, guard: &mut Guard<'_>) -> Result<(), PoolError> {
         self.magazines.forget(cache::place(self));
+        self.magazines.share_out(self);
         match self.backing {
             Backing::Private => {
                 let mut buddy = guard.buddy();

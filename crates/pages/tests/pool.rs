@@ -4,6 +4,7 @@ use allocator_api2::alloc::Allocator;
 use cachewise_pages::buddy::FreeError;
 use cachewise_pages::{Builder, PageSize, Pool, PoolError, Scrub, Verify};
 use std::ptr::NonNull;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// No scrubber: what is dirty stays dirty until the test says otherwise.
@@ -245,7 +246,7 @@ fn no_request_commits_an_eighth_more_than_it_asks_for() {
 
 #[test]
 fn who_will_fill_a_block_gets_the_one_freed_last() {
-    let pool = quiet().capacity(8 << 20).initial(4 << 20).build().expect("a pool");
+    let pool = quiet().capacity(64 << 20).initial(4 << 20).build().expect("a pool");
     for order in 0..8 {
         let mut block = pool.zalloc_to_fill(order).expect("a block").into_dirty();
         assert!(block.iter().all(|byte| *byte == 0));
@@ -706,5 +707,59 @@ fn a_pool_that_stands_in_leaves_absent_memory_to_the_touch_where_there_are_huge_
         // What was given back dirty is zeroed, wherever it is.
         let again = pool.zalloc_bytes(16 << 20).expect("all of it is free");
         assert!(again.iter().all(|byte| *byte == 0));
+    }
+}
+
+/// Every order that caches have, taken zeroed and given back.
+fn fill_cache(pool: &Pool) {
+    for order in 0..6 {
+        let held: Vec<_> =
+            (0..256 >> order).map(|_| pool.zalloc_raw(order).expect("room")).collect();
+        for block in held {
+            // SAFETY: taken above, and used by nobody.
+            unsafe { pool.free_raw(block, order) }.expect("ours");
+        }
+    }
+}
+
+/// However many threads there are: what they hold without using it is a quarter of the pool at most, and a
+/// thread that is left alone has its full share again.
+#[test]
+fn the_caches_of_all_threads_hold_a_part_of_the_pool_together() {
+    for (mib, threads) in [(8, 1), (64, 12), (128, 32)] {
+        let pool = quiet().capacity(mib << 20).initial(mib << 20).build().expect("a pool");
+        let cached = || pool.stats().expect("figures").cached;
+        // This thread is the first, and has had more than is its share later.
+        fill_cache(&pool);
+        let alone = cached();
+        assert!(0 < alone && alone <= (mib << 20) as u64 / 4, "{mib} MiB: {alone} cached");
+        let (filled, seen) = (Barrier::new(threads), Barrier::new(threads));
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads)
+                .map(|_| {
+                    scope.spawn(|| {
+                        // All have a cache before the first fills one.
+                        drop(pool.zalloc(0).expect("a page"));
+                        filled.wait();
+                        fill_cache(&pool);
+                        seen.wait();
+                        seen.wait();
+                    })
+                })
+                .collect();
+            filled.wait();
+            fill_cache(&pool);
+            seen.wait();
+            let together = cached();
+            assert!(together <= (mib << 20) as u64 / 4, "{mib} MiB, {threads}: {together} cached");
+            seen.wait();
+            // Joined one by one: a scope does not wait for the end of a thread's storage.
+            workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
+        });
+        pool.flush_thread_cache();
+        fill_cache(&pool);
+        // Stacks are between half full and full, and some of them were of zeroed blocks.
+        assert!(cached() >= alone / 4, "{mib} MiB: {} again, {alone} at first", cached());
+        pool.check().expect("sound");
     }
 }

@@ -61,7 +61,8 @@ fn sixty_four_threads_have_the_shards_in_equal_parts() {
     const PAGES: usize = 512;
     const ROUNDS: usize = 4;
     let _alone = alone();
-    let bytes = THREADS * (PAGES + 512) * 4096;
+    // So large that each thread's cache may hold 256 pages.
+    let bytes = THREADS * 16 * PAGES * 4096;
     let pool = quiet().capacity(bytes).allow_over_memory().build_sharded(16).expect("a pool");
     let before: Vec<_> = pool.pools().iter().map(holds).collect();
     let shard_of = |page: &NonNull<u8>| {

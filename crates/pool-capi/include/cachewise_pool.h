@@ -82,7 +82,8 @@ struct cw_pool_config {
     size_t growth;                 /* bytes by which it grows, at least; default 4 MiB */
     unsigned prefault_threads;     /* threads that make `initial` resident; default 1 */
     int numa_node;                 /* where memory comes from; default -1, the system's choice */
-    unsigned cache_blocks;         /* pages in each thread's cache; default and most 256 */
+    unsigned cache_blocks;         /* pages in each thread's cache; default and most 256;
+                                      less where threads are many: a quarter of the pool in all */
     unsigned verify_every;         /* read every n-th zeroed block at hand-out; default 0, none */
     unsigned scrub_start;          /* order of a dirty block that wakes the scrubber; default 4 */
     unsigned scrub_stop;           /* lowest order it zeroes once awake; default 0 */
