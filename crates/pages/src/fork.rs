@@ -66,13 +66,16 @@ impl Slot {
 
     /// Whether that thread has this lock: it was interrupted with it, where its signal handler
     /// asks.
-    fn is_held_by(&self, thread: &Thread) -> bool {
+    pub(crate) fn is_held_by(&self, thread: &Thread) -> bool {
         self.word.is_held_by(thread.mark())
     }
 
     /// Whether the calling thread has this lock because it is forking.
     pub(crate) fn is_the_forkers(&self, thread: &Thread) -> bool {
-        thread.forking.load(Ordering::Relaxed) != 0 && self.by_fork.load(Ordering::Relaxed)
+        // Another thread may fork at the same time, with a lock that this one found free.
+        thread.forking.load(Ordering::Relaxed) != 0
+            && self.by_fork.load(Ordering::Relaxed)
+            && self.is_held_by(thread)
     }
 }
 
@@ -137,7 +140,8 @@ fn with<T>(slot: &Slot, pool: u64, work: impl FnOnce(&mut Weak<Inner>) -> T) -> 
         // SAFETY: this thread has the lock.
         return Some(work(unsafe { &mut *slot.inner.get() }));
     }
-    if !thread.begin(pool) {
+    // Between the steps of a fork a signal handler finds it so.
+    if slot.is_held_by(thread) || !thread.begin(pool) {
         return None;
     }
     slot.acquire(true);
@@ -196,7 +200,8 @@ extern "C" fn parent() {
     let thread = thread::current();
     if thread.forking.load(Ordering::Relaxed) == 1 {
         for slot in slots() {
-            if slot.by_fork.swap(false, Ordering::Relaxed) {
+            // Not those of another thread that forks meanwhile: pools were made since.
+            if slot.is_held_by(thread) && slot.by_fork.swap(false, Ordering::Relaxed) {
                 slot.release();
             }
         }
@@ -220,8 +225,9 @@ extern "C" fn child() {
     // what it has locked. Whoever else had a lock is not here.
     let interrupted = over(thread) > 1;
     for slot in slots() {
-        let by_fork = !interrupted && slot.by_fork.swap(false, Ordering::Relaxed);
-        let kept = !by_fork && slot.is_held_by(thread);
+        let by_fork = slot.by_fork.load(Ordering::Relaxed);
+        let kept = slot.is_held_by(thread) && (interrupted || !by_fork);
+        slot.by_fork.store(by_fork && kept, Ordering::Relaxed);
         slot.word.set(kept.then(|| thread.mark()));
     }
     crate::cache::forked(thread);
@@ -264,13 +270,28 @@ impl Drop for TurnGuard<'_> {
 mod tests {
     use super::*;
 
+    /// In a child, where nobody else forks: whether all was well there.
+    fn well_in_a_child(test: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child calls what is made for one, and leaves at once.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: the default action, which ends a process that hangs.
+            unsafe { libc::alarm(60) };
+            let well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+            // SAFETY: ends this process at once.
+            unsafe { libc::_exit(i32::from(!well.unwrap_or(false))) };
+        }
+        let mut status = -1;
+        // SAFETY: a child of this process, and a place for what it says.
+        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+        status == 0
+    }
+
     /// In the inner fork's child the outer fork's handlers go on, and find what they had locked.
     #[test]
     fn a_fork_in_a_handler_that_interrupts_a_fork_leaves_its_locks_to_the_outer_one() {
         let slot = slot();
-        // SAFETY: the child has one thread, calls what needs no other, and leaves at once.
-        let pid = unsafe { libc::fork() };
-        if pid == 0 {
+        assert!(well_in_a_child(|| {
             let thread = thread::current();
             prepare();
             prepare();
@@ -278,14 +299,52 @@ mod tests {
             let kept = slot.is_held_by(thread) && slot.is_the_forkers(thread);
             parent();
             let over = !slot.is_held_by(thread) && !slot.is_the_forkers(thread);
-            let well = kept && over && thread.forking.load(Ordering::Relaxed) == 0;
-            // SAFETY: ends this process at once.
-            unsafe { libc::_exit(i32::from(!well)) };
-        }
-        let mut status = -1;
-        // SAFETY: a child of this process, and a place for what it says.
-        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-        assert_eq!(status, 0);
+            kept && over && thread.forking.load(Ordering::Relaxed) == 0
+        }));
+        slot.used.store(false, Ordering::Release);
+    }
+
+    /// It interrupts the thread that forks where that has a lock, and has not said yet, or no longer says,
+    /// that it has it for the fork.
+    #[test]
+    fn a_signal_handler_between_the_steps_of_a_fork_is_refused_and_waits_for_nobody() {
+        let scrub = crate::Scrub { enabled: false, ..crate::Scrub::default() };
+        let pool = crate::Pool::builder().capacity(1 << 20).cache_blocks(0).scrub(scrub);
+        let pool = pool.build().expect("a pool");
+        assert!(well_in_a_child(|| {
+            let slot =
+                slots().find(|slot| slot.pool.load(Ordering::Relaxed) != 0).expect("its slot");
+            prepare();
+            let served = pool.alloc(0).is_ok();
+            slot.by_fork.store(false, Ordering::Relaxed);
+            let refused = matches!(pool.alloc(0), Err(crate::PoolError::Reentered));
+            let unknown = super::pool(slot.pool.load(Ordering::Relaxed)).is_none();
+            slot.by_fork.store(true, Ordering::Relaxed);
+            parent();
+            served && refused && unknown && pool.alloc(0).is_ok()
+        }));
+    }
+
+    /// Its pool was made after the first one had taken all locks there were.
+    #[test]
+    fn a_thread_that_forks_leaves_the_locks_of_another_one_that_does() {
+        let slot = slot();
+        assert!(well_in_a_child(|| {
+            thread::current().forking.store(1, Ordering::Relaxed);
+            let others = std::thread::spawn(|| {
+                prepare();
+                std::ptr::from_ref(thread::current()).addr()
+            });
+            let _ = others.join().expect("no panic");
+            let held = |slot: &Slot| slot.by_fork.load(Ordering::Relaxed) && !slot.acquire(false);
+            let before = held(slot) && !slot.is_the_forkers(thread::current());
+            parent();
+            let left = held(slot);
+            // And in the child of either.
+            thread::current().forking.store(1, Ordering::Relaxed);
+            child();
+            before && left && !slot.by_fork.load(Ordering::Relaxed) && slot.acquire(false)
+        }));
         slot.used.store(false, Ordering::Release);
     }
 }

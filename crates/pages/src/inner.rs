@@ -443,7 +443,8 @@ impl Inner {
             // In a program's fork handler: nobody else is in the pool, and nobody comes.
             return Ok(Guard { inner: self, taken: false });
         }
-        if !thread.begin(self.id) {
+        // Between the steps of a fork a signal handler finds it so.
+        if self.slot.is_held_by(thread) || !thread.begin(self.id) {
             return Err(PoolError::Reentered);
         }
         if !self.slot.acquire(wait) {

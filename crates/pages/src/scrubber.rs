@@ -517,8 +517,9 @@ impl Worker {
             debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
             bytes += if zeroed { size } else { 0 };
         }
-        drop(guard);
+        // Under the lock: who sees them clean sees that they were zeroed.
         add(&events.scrubbed, bytes);
+        drop(guard);
         self.unused += bytes;
         self.tell_cpu();
     }

@@ -19,9 +19,9 @@ use std::vec::Vec;
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// For how long altogether.
+    /// For how long altogether, and until each engine had its turn.
     pub duration: Duration,
-    /// For how long with one pool.
+    /// For how long with one pool, and until all was done there.
     pub round: Duration,
     /// Bytes of each pool.
     pub capacity: usize,
@@ -30,6 +30,12 @@ pub struct Plan {
     /// Where the random choices start.
     pub seed: u64,
 }
+
+/// With one pool at least, however slow the machine is: so many forks and blocks, memory returned and
+/// zeroed, and a failure of the engine that fails.
+const LEAST_FORKS: u64 = 3;
+const LEAST_BLOCKS: u64 = 300;
+const ENGINES: u64 = 4;
 
 /// What was done.
 #[derive(Clone, Debug, Default)]
@@ -207,7 +213,7 @@ fn fork_once(pool: &Pool, random: &mut Random) -> Result<(), String> {
 }
 
 fn engine(round: u64, random: &mut Random) -> EngineChoice {
-    match round % 4 {
+    match round % ENGINES {
         0 => EngineChoice::CpuAround,
         1 => EngineChoice::System,
         2 => EngineChoice::CpuThrough,
@@ -250,7 +256,7 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
     let begun = Instant::now();
     let before = resident();
     let failed = |error: PoolError| format!("{error}");
-    while begun.elapsed() < plan.duration {
+    while begun.elapsed() < plan.duration || report.rounds < ENGINES {
         let scrub = Scrub {
             start: random.below(3) as u32,
             load: f64::INFINITY,
@@ -286,13 +292,27 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
                     scope.spawn(move || work(shared, random))
                 })
                 .collect();
-            while Instant::now() < end && !shared.stop.load(Ordering::Relaxed) {
+            let mut forks = 0;
+            let enough = |forks| {
+                let stats = pool.stats().map_err(failed)?;
+                let failed = stats.engine_faults > 0 || report.rounds % ENGINES != ENGINES - 1;
+                let blocks = shared.blocks.load(Ordering::Relaxed);
+                let done = stats.trimmed > 0 && stats.scrubbed > 0 && failed;
+                Ok::<_, String>(done && forks >= LEAST_FORKS && blocks >= LEAST_BLOCKS)
+            };
+            while !shared.stop.load(Ordering::Relaxed) {
+                match enough(forks) {
+                    Ok(enough) if enough && Instant::now() >= end => break,
+                    Ok(_) => {}
+                    Err(what) => shared.fail(what),
+                }
                 std::thread::sleep(Duration::from_millis(100));
                 match fork_once(&pool, &mut random) {
-                    Ok(()) => report.forks += 1,
+                    Ok(()) => forks += 1,
                     Err(what) => shared.fail(what),
                 }
             }
+            report.forks += forks;
             shared.stop.store(true, Ordering::Relaxed);
             // The scope's own end does not wait for caches to come back.
             for worker in workers {

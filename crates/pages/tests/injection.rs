@@ -237,10 +237,10 @@ fn a_scrubber_that_gets_no_thread_leaves_blocks_dirty_and_tries_again() {
 fn load_that_rises_while_it_works_stops_it_at_the_next_chunk() {
     let _alone = alone();
     load(Some(50));
-    // Its own limit makes the work last: 64 KiB at a time, 1 MiB a second.
-    let limited = Scrub { load: 1.0, bytes_per_second: 1 << 20, chunk: 64 << 10, ..eager() };
+    // Its own limit makes the work last, longer than anything is waited for: a page in some 30 ms.
+    let limited = Scrub { load: 1.0, bytes_per_second: 128 << 10, chunk: 4 << 10, ..eager() };
     let pool = quiet().scrub(limited).build().expect("a pool");
-    pool.alloc_bytes(6 << 20).expect("much").fill(1);
+    pool.alloc_bytes(8 << 20).expect("much").fill(1);
     let figures = || pool.stats().expect("figures");
     until("work begun", || figures().scrubbed > 0);
     load(Some(150));

@@ -1,4 +1,4 @@
-//! Ten seconds of everything at once. The long form is `cargo run --release -p xtask -- soak`.
+//! Ten seconds of everything at once, and more where a slow machine needs them. The long form is `cargo run --release -p xtask -- soak`.
 
 use cachewise_pages::soak::{Plan, run};
 use std::time::Duration;

@@ -95,10 +95,11 @@ impl Inner {
         let state = if populated.is_ok() { State::ZeroResident } else { State::ZeroAbsent };
         let mut guard = self.lock_to_land().map_err(|_| None)?;
         let landed = guard.buddy().land(index, order, state, now());
+        if populated.is_ok() {
+            add(&self.control().events.grown_ahead, length as u64);
+        }
         drop(guard);
         debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
-        populated.map_err(|_| None)?;
-        add(&self.control().events.grown_ahead, length as u64);
-        Ok(())
+        populated.map_err(|_| None)
     }
 }

@@ -50,10 +50,10 @@ impl Inner {
             let mut guard = self.lock_to_land()?;
             self.count_broken(&mut guard, index, order);
             let landed = guard.buddy().land(index, order, State::ZeroAbsent, now());
+            add(&self.control().events.trimmed, length as u64);
             drop(guard);
             landed.map_err(|why| self.free_error(index, order, why))?;
             bytes += length;
-            add(&self.control().events.trimmed, length as u64);
         }
         if !refused.is_empty() {
             let mut guard = self.lock()?;
@@ -110,15 +110,12 @@ impl Inner {
         let mut guard = self.lock_to_land().map_err(|_| None)?;
         if discarded.is_ok() {
             self.count_broken(&mut guard, index, order);
+            add(&self.control().events.trimmed, length as u64);
         }
         let landed = guard.buddy().land(index, order, state, now());
         drop(guard);
         debug_assert!(landed.is_ok(), "block in flight {index}: {landed:?}");
-        if discarded.is_err() {
-            return Err(None);
-        }
-        add(&self.control().events.trimmed, length as u64);
-        Ok(length)
+        if discarded.is_ok() { Ok(length) } else { Err(None) }
     }
 
     /// Zeroes free dirty blocks in the calling thread, whatever their age, highest order first.
@@ -150,10 +147,10 @@ impl Inner {
             let state = if zeroed.is_ok() { State::ZeroResident } else { State::Dirty };
             let mut guard = self.lock_to_land()?;
             let landed = guard.buddy().land(index, order, state, now());
+            add(&self.control().events.scrubbed, length as u64);
             drop(guard);
             landed.map_err(|why| self.free_error(index, order, why))?;
             bytes += length;
-            add(&self.control().events.scrubbed, length as u64);
         }
         let used = os::thread_cpu_time().saturating_sub(begun);
         add(&self.control().events.scrub_cpu_ns, used.as_nanos() as u64);
