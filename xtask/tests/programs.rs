@@ -116,7 +116,7 @@ fn what_is_not_the_same_ends_with_status_1_and_the_others_are_run() {
 fn ctrl_c_keeps_what_is_finished() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path();
-    let endless = "[ $1 = run ] || exit 0\n: >\"$DIRECTORY/begun\"\nsleep 0.2\n";
+    let endless = "[ $1 = run ] || exit 0\n: >\"$DIRECTORY/begun\"\nsleep 900\n";
     let child = start(directory, &[("sound", SOUND), ("endless", endless), ("never", SOUND)]);
     while !directory.join("begun").exists() {
         std::thread::sleep(Duration::from_millis(5));

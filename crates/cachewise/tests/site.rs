@@ -9,6 +9,7 @@
 use cachewise::{Site, SiteOutcome, site};
 use cachewise_kernels::Operation;
 use cachewise_learn::section::{Section, write_end};
+use std::os::unix::thread::JoinHandleExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -296,35 +297,25 @@ fn child_threads_forks_and_handlers() {
     };
     static mut FROM: [u8; N] = [7; N];
     static mut TO: [u8; N] = [0; N];
-    static INSIDE: AtomicUsize = AtomicUsize::new(0);
+    static SIGNALS: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler(_: i32) {
-        INSIDE.fetch_add(1, Ordering::SeqCst);
+        SIGNALS.fetch_add(1, Ordering::SeqCst);
         let (to, from) = (&raw mut TO, &raw const FROM);
         // SAFETY: the handler is the only one to use these arrays, and does not interrupt itself.
         unsafe { site!("shared").copy_nonoverlapping(to.cast(), from.cast(), N) };
-        INSIDE.fetch_sub(1, Ordering::SeqCst);
     }
     // SAFETY: the handler calls nothing that may not be called in one.
     unsafe { libc::signal(libc::SIGALRM, handler as *const () as usize) };
-    let often = libc::timeval { tv_sec: 0, tv_usec: 4000 };
-    let often = libc::itimerval { it_interval: often, it_value: often };
-    // SAFETY: `often` is readable; the old value is not asked for.
-    unsafe { libc::setitimer(libc::ITIMER_REAL, &often, std::ptr::null_mut()) };
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| work(100));
-        }
-    });
-    let calls = || site!("shared").state(Operation::Copy, N).expect("free").calls;
-    let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let never = libc::itimerval { it_interval: never, it_value: never };
-    // SAFETY: as above.
-    unsafe { libc::setitimer(libc::ITIMER_REAL, &never, std::ptr::null_mut()) };
-    // The last signal may be on its way to another thread of the test, and its copy not done.
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    while INSIDE.load(Ordering::SeqCst) > 0 {
-        std::thread::yield_now();
+    // To one thread, so that no handler is under way when they have ended.
+    let threads = [(); 4].map(|()| std::thread::spawn(move || work(100)));
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        // SAFETY: it was not waited for yet.
+        unsafe { libc::pthread_kill(threads[0].as_pthread_t(), libc::SIGALRM) };
+        std::thread::sleep(std::time::Duration::from_millis(4));
     }
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    assert!(SIGNALS.load(Ordering::SeqCst) > 0);
+    let calls = || site!("shared").state(Operation::Copy, N).expect("free").calls;
     let before = calls();
     assert!(before > 100, "{before} of 400");
     // SAFETY: the child does nothing but copy and leave.

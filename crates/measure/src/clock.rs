@@ -325,11 +325,15 @@ mod tests {
     #[test]
     fn time_passes_at_the_rate_of_the_operating_system() {
         for clock in [Clock::calibrate(), Clock::with_source(Source::MonotonicRaw, 1.0)] {
-            let (from, os_from) = (clock.now(), monotonic_raw_ns());
+            // Between two looks at the other clock, however long this thread waited for a CPU there.
+            let read = || (monotonic_raw_ns(), clock.now(), monotonic_raw_ns());
+            let (before_from, from, after_from) = read();
             std::thread::sleep(Duration::from_millis(20));
-            let (to, os_to) = (clock.now(), monotonic_raw_ns());
-            let ratio = clock.nanoseconds(from, to) / (os_to - os_from) as f64;
-            assert!((0.9..1.1).contains(&ratio), "{} runs at {ratio}", clock.source());
+            let (before_to, to, after_to) = read();
+            let passed = clock.nanoseconds(from, to);
+            let (least, most) = (before_to - after_from, after_to - before_from);
+            let in_step = 0.9 * least as f64 <= passed && passed <= 1.1 * most as f64;
+            assert!(in_step, "{}: {passed} ns, {least} to {most}", clock.source());
             assert!(clock.cost_ns() > 0.0 && clock.resolution_ns() > 0.0);
         }
     }

@@ -24,7 +24,9 @@ fn children_orphans_and_theirs_are_counted() {
         before = after;
     }
     assert!(reap_orphans(Duration::ZERO), "nobody is left");
-    sh("sleep 1 & exit 0");
+    let sleeps = Command::new("sh").args(["-c", "sleep 900 >/dev/null 2>&1 & echo $!"]).output();
+    let number = String::from_utf8(sleeps.expect("a shell").stdout).expect("a number");
     assert!(!reap_orphans(Duration::ZERO), "one sleeps");
+    sh(&format!("kill {number}"));
     assert!(reap_orphans(Duration::from_secs(600)));
 }

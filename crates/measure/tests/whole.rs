@@ -6,7 +6,7 @@ use cachewise_measure::whole::{Ended, run};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 fn shell(script: &str, place: &Path) -> Command {
@@ -15,28 +15,45 @@ fn shell(script: &str, place: &Path) -> Command {
     command
 }
 
-fn is_alive(place: &Path) -> bool {
-    let number = fs::read_to_string(place.join("child")).expect("its number");
-    let stat = fs::read_to_string(format!("/proc/{}/stat", number.trim()));
+/// The number of what it started, once that is written down.
+fn started(place: &Path) -> Option<String> {
+    let number = fs::read_to_string(place.join("child")).ok()?;
+    number.strip_suffix('\n').map(str::to_owned)
+}
+
+fn is_alive(number: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 #[test]
 fn what_hangs_or_is_stopped_is_killed_with_all_that_it_started() {
     let place = tempfile::tempdir().expect("a directory");
-    let (place, long, go) = (place.path(), Duration::from_secs(60), AtomicBool::new(false));
+    let (place, long, go) = (place.path(), Duration::from_secs(600), AtomicBool::new(false));
     let ended = run(&mut shell("echo out; echo err >&2; exit 3", place), place, long, &go);
     let Ok(Ended::Run(ran)) = ended else { panic!("it ends by itself: {ended:?}") };
     assert_eq!((ran.status.code(), &*ran.output, &*ran.told), (Some(3), &b"out\n"[..], "err"));
-    let sleeps = "sleep 300 & echo $! >child; wait";
-    let short = Duration::from_millis(300);
-    let ended = run(&mut shell(sleeps, place), place, short, &go);
-    assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
+    let sleeps = "sleep 900 & echo $! >child; wait";
+    let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while started(place).is_none() && !over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        let ended = run(&mut shell(sleeps, place), place, long, &stop);
+        over.store(true, Ordering::Relaxed);
+        ended
+    });
+    assert!(matches!(ended, Ok(Ended::Stopped)), "{ended:?}");
+    let number = started(place).expect("its number");
     let begun = Instant::now();
-    while is_alive(place) {
+    while is_alive(&number) {
         assert!(begun.elapsed() < long, "what it started lives on");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let ended = run(&mut shell(sleeps, place), place, long, &AtomicBool::new(true));
-    assert!(matches!(ended, Ok(Ended::Stopped)), "{ended:?}");
+    let short = Duration::from_millis(300);
+    let ended = run(&mut shell("sleep 900", place), place, short, &go);
+    assert!(matches!(ended, Ok(Ended::TooLong)), "{ended:?}");
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static void *first(void *number)
     CHECK(block != NULL);
     memset(block, 7, LENGTH);
     __atomic_add_fetch(&ready, 1, __ATOMIC_SEQ_CST);
-    while (!__atomic_load_n(&go, __ATOMIC_SEQ_CST)) {
-    }
+    while (!__atomic_load_n(&go, __ATOMIC_SEQ_CST))
+        sched_yield();
     /* Each thread begins elsewhere, so that each function is somebody's first. */
     for (int at = 0; at < 8; at++) {
         switch ((turn + at) % 8) {
@@ -90,8 +91,8 @@ int main(void)
     pthread_t thread[THREADS];
     for (uintptr_t at = 0; at < THREADS; at++)
         CHECK(pthread_create(&thread[at], NULL, first, (void *)at) == 0);
-    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < THREADS) {
-    }
+    while (__atomic_load_n(&ready, __ATOMIC_SEQ_CST) < THREADS)
+        sched_yield();
     __atomic_store_n(&go, 1, __ATOMIC_SEQ_CST);
     for (int at = 0; at < THREADS; at++)
         pthread_join(thread[at], NULL);

@@ -34,6 +34,13 @@ fn served(stderr: &str) -> u64 {
     number.unwrap_or(0)
 }
 
+/// A figure of the statistics in JSON.
+fn figure(told: &str, name: &str) -> u64 {
+    let (_, after) = told.split_once(&format!("\"{name}\":")).expect(name);
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().expect(name)
+}
+
 fn compiled(directory: &Path) -> PathBuf {
     compiled_from(directory, "sizes.c", &[])
 }
@@ -164,6 +171,7 @@ fn what_an_idle_program_freed_goes_back_to_the_system() {
     let program = compiled_from(directory.path(), "idle.c", &[]);
     for after in [None, Some("1")] {
         let mut command = under(&program, Some("1G"));
+        command.env("CACHEWISE_POOL_STATS", "json");
         if let Some(after) = after {
             command.env("CACHEWISE_POOL_IDLE", after);
         }
@@ -171,7 +179,9 @@ fn what_an_idle_program_freed_goes_back_to_the_system() {
         let (stdout, stderr) = told(&output);
         assert!(output.status.success(), "{} {stderr}", output.status);
         assert_eq!(stdout, "gone back\n");
-        assert!(served(&stderr) >= 60 && stderr.contains(" given back to the system"), "{stderr}");
+        // The pool's own thread may be in it when a block is asked for.
+        assert_eq!(figure(&stderr, "served") + figure(&stderr, "busy"), 61, "{stderr}");
+        assert!(figure(&stderr, "given_back_bytes") > 0, "{stderr}");
     }
 }
 
@@ -275,11 +285,7 @@ fn every_block_of_many_threads_is_served_or_handed_on_with_its_reason() {
         let output = command.args(words).output().expect("it runs");
         let (stdout, stderr) = told(&output);
         assert!(output.status.success(), "{} {stdout} {stderr}", output.status);
-        let figure = |name: &str| -> u64 {
-            let (_, after) = stderr.split_once(&format!("\"{name}\":")).expect(name);
-            let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-            digits.parse().expect(name)
-        };
+        let figure = |name: &str| figure(&stderr, name);
         let all = threads * calls;
         assert_eq!(figure("served") + figure("busy") + figure("full"), all, "{stderr}");
         assert_eq!((figure("allocated_bytes"), figure("frees")), (0, figure("served")), "{stderr}");

@@ -209,13 +209,10 @@ fn a_service_saves_to_the_users_directory_and_before_it_ends() {
 
     // Killed: only what was saved meanwhile is there. It was: nought is a number of seconds.
     let file = directory.path().join("meanwhile");
-    let mut command = learning(&program, &file, ["c", "10000000", "1024"]);
+    let mut command = learning(&program, &file, ["c", "1000000000", "1024"]);
     command.stdout(Stdio::null());
     let mut child = command.env("CACHEWISE_LEARN_SAVE", "0").spawn().expect("starts");
-    for _ in 0..2000 {
-        if file.exists() {
-            break;
-        }
+    while !file.exists() && child.try_wait().expect("ours").is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     child.kill().expect("it runs");
