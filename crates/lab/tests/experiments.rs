@@ -433,7 +433,7 @@ fn options_without_meaning_are_refused_in_a_line() {
     let text = refused("cached-target", &quick("copy\\.sse2", &[]));
     assert!(text.contains("stores non-temporally or prefetches"), "{text}");
     let text = refused("receive", &quick("copy\\.sse2", &[]));
-    assert!(text.starts_with("--kernels: found 1 with ordinary stores and 0"), "{text}");
+    assert!(text.starts_with("--kernels: found 1 with temporal stores and 0"), "{text}");
     for (name, kernels, sizes, says) in [
         ("reuse-map", "copy\\.sse2", &[][..], "none of the kernels chosen"),
         ("page-clear", "zero.nonesuch", &[], "nearest"),

@@ -43,7 +43,7 @@ impl<'c> Call<'c> {
         let kernel = cachewise_kernels::find(&routine.name);
         Call {
             function: Some(function),
-            // The best with ordinary stores has to be known even where non-temporal ones are far ahead.
+            // The best with temporal stores has to be known even where non-temporal ones are far ahead.
             group: u8::from(kernel.is_some_and(Kernel::is_non_temporal)),
             ..Call::new(routine.name.clone(), move |places: &[Place]| run_all(function, places))
         }

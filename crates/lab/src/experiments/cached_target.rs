@@ -12,7 +12,7 @@ use cachewise_kernels::find;
 const AROUND: &str =
     "copy.mmx.nt copy.sse.nt copy.gpr64.nt copy.sse2.nt copy.avx.nt copy.avx512.nt";
 
-/// Ordinary stores: what "cached speed" means is the fastest of these and libc.
+/// Temporal stores: what "cached speed" means is the fastest of these and libc.
 const THROUGH: &str =
     "copy.rep.movsq copy.gpr64 copy.mmx copy.sse2.movdqa copy.sse2 copy.avx copy.avx512";
 
@@ -96,7 +96,7 @@ fn measured(
 }
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:
-/// non-temporal ones compete, ordinary ones set cached speed, prefetching ones bring their twin.
+/// non-temporal ones compete, temporal ones set cached speed, prefetching ones bring their twin.
 fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
     type Kernels = Vec<&'static Kernel>;
     let features = setting.bench.features;

@@ -232,7 +232,7 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
                     return Err(LabError::Unsuited {
                         option: "--kernels",
                         found: format!(
-                            "{} with ordinary stores and {} with non-temporal ones",
+                            "{} with temporal stores and {} with non-temporal ones",
                             temporal.len(),
                             non_temporal.len()
                         ),

@@ -1,8 +1,8 @@
-//! `reuse-map`: is there any workload that is faster by ordinary stores than by non-temporal ones?
+//! `reuse-map`: is there any workload that is faster by temporal stores than by non-temporal ones?
 //! (000.14)
 //!
 //! The whole map: how much of the destination is read afterwards, after how much other traffic or
-//! time, at which size, for copy and for zero. The reference is the kernel with ordinary stores, so
+//! time, at which size, for copy and for zero. The reference is the kernel with temporal stores, so
 //! that a ratio of 1 is the break-even line; libc stands beside both.
 
 use super::*;
@@ -24,12 +24,12 @@ pub(super) fn figures() -> Vec<Figure> {
     };
     vec![
         map(
-            "Non-temporal over ordinary stores: operation and reader, after other traffic",
+            "Non-temporal over temporal stores: operation and reader, after other traffic",
             DELAY_BYTES,
             BY_TRAFFIC,
         ),
         map(
-            "Non-temporal over ordinary stores: operation and reader, after a time",
+            "Non-temporal over temporal stores: operation and reader, after a time",
             DELAY_NS,
             BY_TIME,
         ),
@@ -43,7 +43,7 @@ fn is_candidate(kernel: &Kernel) -> bool {
 /// One operation's two sides.
 struct Sides {
     operation: Operation,
-    /// The reference with ordinary stores, libc, and everybody with non-temporal ones.
+    /// The reference with temporal stores, libc, and everybody with non-temporal ones.
     routines: Vec<Routine>,
 }
 
@@ -133,7 +133,7 @@ fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Sides>, LabError> {
     }
     if sides.is_empty() {
         return Err(LabError::Nothing(
-            "the map compares non-temporal stores with ordinary ones, and none of the kernels \
+            "the map compares non-temporal stores with temporal ones, and none of the kernels \
                   chosen copies or zeroes by them"
                 .to_owned(),
         ));

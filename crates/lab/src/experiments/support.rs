@@ -92,7 +92,7 @@ pub(super) fn widest_class(available: Features) -> RegisterClass {
         .unwrap_or(RegisterClass::Gpr)
 }
 
-/// The widest straight kernels here: ordinary stores, then non-temporal ones.
+/// The widest straight kernels here: temporal stores, then non-temporal ones.
 pub(super) fn widest(
     operation: Operation,
     features: Features,
@@ -135,7 +135,7 @@ pub(super) fn is_plain(kernel: &Kernel) -> bool {
         && kernel.prefetch == cachewise_kernels::Prefetch::None
 }
 
-/// The kernel of that name with ordinary stores, for a non-temporal one: `copy.avx` for
+/// The kernel of that name with temporal stores, for a non-temporal one: `copy.avx` for
 /// `copy.avx.nt`.
 pub(super) fn temporal_twin(kernel: &Kernel) -> Option<&'static Kernel> {
     match kernel.name {

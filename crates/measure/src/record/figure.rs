@@ -89,8 +89,12 @@ impl Figure {
         for name in places.filter(|name| name.as_str() == "contestant") {
             "candidate".clone_into(name);
         }
-        self.title =
-            self.title.replace("Around the cache over through it", "Non-temporal over temporal");
+        for (old, new) in [
+            ("Around the cache over through it", "Non-temporal over temporal"),
+            ("over ordinary stores", "over temporal stores"),
+        ] {
+            self.title = self.title.replace(old, new);
+        }
         self.states = State::from(self.states.as_str()).into();
     }
 }

@@ -53,7 +53,7 @@ pub const OWN_PROCESS: &str = "own_process";
 
 /// Axis: which of the calls in a row, from 1.
 pub const CALL: &str = "call";
-/// States: who wrote the destination before the calls in a row: ordinary stores, non-temporal ones, and
+/// States: who wrote the destination before the calls in a row: temporal stores, non-temporal ones, and
 /// non-temporal ones after which every line was read.
 pub const AFTER: [&str; 3] =
     ["after temporal stores", "after non-temporal stores", "after non-temporal stores and a read"];

@@ -176,6 +176,7 @@ fn a_record_of_schema_1_is_read_in_todays_words() {
         .replace("\"schema\":2", "\"schema\":1")
         .replace("\"candidate\":", "\"contestant\":")
         .replace("\"x\":\"delay_ns\"", "\"x\":\"contestant\"")
+        .replace("cost by delay", "Non-temporal over ordinary stores: operation")
         .replace("\"panels\":[\"state\"]", "\"panels\":[\"contestant\"],\"states\":\"askew\"")
         .replace("\"state\":\"cold\"", "\"state\":\"askew\"")
         .replace("\"reference\":\"libc\"", "\"reference\":\"start 4, stop 0, around\"")
@@ -185,6 +186,7 @@ fn a_record_of_schema_1_is_read_in_todays_words() {
     assert_eq!((row.candidate.as_str(), &row.cell.state), ("copy.bytes", &State::Misaligned));
     assert_eq!((figure.x.as_str(), figure.panels[0].as_str()), ("candidate", "candidate"));
     assert_eq!(figure.states, "misaligned");
+    assert_eq!(figure.title, "Non-temporal over temporal stores: operation");
     assert_eq!(row.reference, "start 4, stop 0, non-temporal");
     assert_eq!(row.ratio, None, "an interval from 1.5 to 1.2 is none");
 }
