@@ -10,7 +10,7 @@ use cachewise_measure::{Row, Writer};
 use cachewise_report::plot::fixtures::everything;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const TAB: char = '\u{e004}';
 const SPACE: char = ' ';
@@ -28,9 +28,7 @@ pub fn run(record: &Path) -> Result<Ended> {
     let (Some(chromium), Some(driver)) = (chromium, driver) else {
         return Ok(Ended::lacks(&["chromium", "chromium-driver"]));
     };
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let pictures = std::path::absolute(target)?.join("report-in-browser");
+    let pictures = command::target().join("report-in-browser");
     if pictures.exists() {
         std::fs::remove_dir_all(&pictures)?;
     }

@@ -23,6 +23,15 @@ impl Ended {
         Ended::Skipped(format!("install the Debian packages {}", missing.join(" ")))
     }
 
+    /// Skipped where one of these files is not there, each with the Debian package it comes from.
+    pub(crate) fn lacking<'n>(
+        needs: impl IntoIterator<Item = &'n (&'n str, &'n str)>,
+    ) -> Option<Ended> {
+        let missing = needs.into_iter().filter(|(file, _)| !Path::new(file).exists());
+        let missing: Vec<&str> = missing.map(|(_, package)| *package).collect();
+        (!missing.is_empty()).then(|| Ended::lacks(&missing))
+    }
+
     /// Says so where it was skipped; that is an error unless skips are allowed.
     pub(crate) fn told(self, allow_skips: bool) -> Result<()> {
         match self {
@@ -92,8 +101,7 @@ pub fn run(names: &[String], allow_skips: bool, verbose: bool) -> Result<()> {
         let known: Vec<_> = STAGES.iter().map(|(stage, _)| *stage).collect();
         bail!("stage: found \"{unknown}\", accepted {}", known.join(", "));
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let logs = Path::new(&target).join("ci");
+    let logs = command::target().join("ci");
     fs::create_dir_all(&logs).with_context(|| format!("{}", logs.display()))?;
     let (mut told, mut failed) = (Vec::new(), Vec::new());
     let all_begun = Instant::now();
@@ -220,7 +228,6 @@ fn test() -> Result<Ended> {
 /// The page allocator and the sites' gate under the model checker, in a target folder of its own since
 /// everything is built with another configuration.
 fn loom() -> Result<Ended> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     // The pool's tests are built with the library, and that with the table of sites, which loom's
     // gate is not made for.
     let parts = [("cachewise-learn", "--cfg loom_gate"), ("cachewise-pages", "--cfg loom")];
@@ -230,7 +237,7 @@ fn loom() -> Result<Ended> {
         command
             .args(["--test", "loom", "--", "--test-threads=1"])
             .env("RUSTFLAGS", flags)
-            .env("CARGO_TARGET_DIR", Path::new(&target).join("loom"));
+            .env("CARGO_TARGET_DIR", command::target().join("loom"));
         command::run(&mut command)?;
     }
     Ok(Ended::Passed)

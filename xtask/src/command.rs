@@ -10,6 +10,16 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
 }
 
+/// Cargo's target directory.
+pub fn target() -> PathBuf {
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// The number before a word, as in `21 passed`; none where there is no such word.
+pub fn number_before(text: &str, word: &str) -> Option<u64> {
+    text.split_once(word)?.0.rsplit(' ').next()?.parse().ok()
+}
+
 /// The cargo that runs this.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -10,7 +10,7 @@
 //! Emulation proves bytes, never speed: no time from it is kept.
 
 use crate::ci::Ended;
-use crate::command::{cargo, output, programs, root};
+use crate::command::{cargo, number_before, output, programs, root};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -106,10 +106,7 @@ impl Summary {
             // "copy: 27 kernels, 1155141 calls checked in 0.3 s, 0 failed, 0 skipped", after what
             // libtest wrote to the same line.
             if line.contains(" calls checked in ") {
-                let before = |word: &str| -> u64 {
-                    let (head, _) = line.split_once(word).unwrap_or_default();
-                    head.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
-                };
+                let before = |word| number_before(line, word).unwrap_or(0);
                 summary.kernels += before(" kernels,") + before(" entries,");
                 summary.calls += before(" calls");
                 summary.failed += before(" failed");
@@ -125,58 +122,39 @@ impl Summary {
     }
 }
 
-/// Files the emulation needs, each with the Debian package it comes from.
-struct Needs {
-    found: Vec<PathBuf>,
-    missing: Vec<&'static str>,
-}
+const BIOS: &str = "/usr/share/bochs/BIOS-bochs-latest";
+const VGA_BIOS: &str = "/usr/share/bochs/VGABIOS-lgpl-latest";
+const LOADER: &str = "/usr/lib/ISOLINUX/isolinux.bin";
+const LOADER_MODULE: &str = "/usr/lib/syslinux/modules/bios/ldlinux.c32";
 
-impl Needs {
-    const BIOS: usize = 0;
-    const VGA_BIOS: usize = 1;
-    const LOADER: usize = 2;
-    const LOADER_MODULE: usize = 3;
-    const KERNEL: usize = 4;
+/// Files the emulation needs beside a kernel, each with the Debian package it comes from.
+const NEEDS: [(&str, &str); 7] = [
+    (BIOS, "bochsbios"),
+    (VGA_BIOS, "vgabios"),
+    (LOADER, "isolinux"),
+    (LOADER_MODULE, "syslinux-common"),
+    ("/usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so", "bochs-term"),
+    ("/usr/bin/bochs", "bochs"),
+    ("/usr/bin/xorriso", "xorriso"),
+];
 
-    fn look() -> Needs {
-        let mut needs = Needs { found: Vec::new(), missing: Vec::new() };
-        for (folder, start, end, package) in [
-            ("/usr/share/bochs", "BIOS-bochs-latest", "", "bochsbios"),
-            ("/usr/share/bochs", "VGABIOS-lgpl-latest", "", "vgabios"),
-            ("/usr/lib/ISOLINUX", "isolinux.bin", "", "isolinux"),
-            ("/usr/lib/syslinux/modules/bios", "ldlinux.c32", "", "syslinux-common"),
-            ("/boot", "vmlinuz-", "-cloud-amd64", "linux-image-cloud-amd64"),
-            ("/usr/lib/x86_64-linux-gnu/bochs/plugins", "libbx_term_gui.so", "", "bochs-term"),
-            ("/usr/bin", "bochs", "", "bochs"),
-            ("/usr/bin", "xorriso", "", "xorriso"),
-        ] {
-            match newest(Path::new(folder), start, end) {
-                Some(path) => needs.found.push(path),
-                None => needs.missing.push(package),
-            }
-        }
-        needs
-    }
-}
-
-/// The last file, in the order of names, that starts and ends so; with no end, the file itself.
-fn newest(folder: &Path, start: &str, end: &str) -> Option<PathBuf> {
-    if end.is_empty() {
-        return Some(folder.join(start)).filter(|path| path.exists());
-    }
-    let names =
-        fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let fitting = names.filter(|name| name.starts_with(start) && name.ends_with(end));
-    fitting.max().map(|name| folder.join(name))
+/// The last of Debian's cloud kernels, in the order of names.
+fn kernel() -> Option<PathBuf> {
+    let names = fs::read_dir("/boot").ok()?.flatten().map(|entry| entry.path());
+    let fitting = names.filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("vmlinuz-") && name.ends_with("-cloud-amd64")
+    });
+    fitting.max()
 }
 
 /// Builds the tests, boots them on emulated CPUs, and says how it went. Everything it makes is
 /// under `target/emulate`; progress goes to stderr.
 pub fn emulate_avx512(options: &Options) -> Result<Ended> {
-    let needs = Needs::look();
-    if !needs.missing.is_empty() {
-        return Ok(Ended::lacks(&needs.missing));
+    if let Some(ended) = Ended::lacking(&NEEDS) {
+        return Ok(ended);
     }
+    let Some(kernel) = kernel() else { return Ok(Ended::lacks(&["linux-image-cloud-amd64"])) };
     let target = root().join("target/emulate");
     let built = PROGRAMS.map(|program| build(&program, &target).map(|tests| (program, tests)));
     let built = built.into_iter().collect::<Result<Vec<_>>>()?;
@@ -184,7 +162,7 @@ pub fn emulate_avx512(options: &Options) -> Result<Ended> {
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {
         let started: Vec<_> = built
             .iter()
-            .map(|(program, tests)| scope.spawn(|| run(program, tests, &needs, options, &target)))
+            .map(|(program, tests)| scope.spawn(|| run(program, tests, &kernel, options, &target)))
             .collect();
         let ended = started.into_iter().map(|thread| thread.join().expect("it does not panic"));
         ended.collect()
@@ -197,21 +175,21 @@ pub fn emulate_avx512(options: &Options) -> Result<Ended> {
 fn run(
     program: &Program,
     tests: &Path,
-    needs: &Needs,
+    kernel: &Path,
     options: &Options,
     target: &Path,
 ) -> Result<()> {
     let folder = target.join("machine").join(program.test);
     let disk = folder.join("disk");
     fs::create_dir_all(&disk).with_context(|| format!("{}", disk.display()))?;
-    fs::copy(&needs.found[Needs::KERNEL], disk.join("vmlinuz")).context("the Linux kernel")?;
-    fs::copy(&needs.found[Needs::LOADER], disk.join("isolinux.bin")).context("the boot loader")?;
-    fs::copy(&needs.found[Needs::LOADER_MODULE], disk.join("ldlinux.c32")).context("its module")?;
+    fs::copy(kernel, disk.join("vmlinuz")).context("the Linux kernel")?;
+    fs::copy(LOADER, disk.join("isolinux.bin")).context("the boot loader")?;
+    fs::copy(LOADER_MODULE, disk.join("ldlinux.c32")).context("its module")?;
     let tests = fs::read(tests).with_context(|| format!("{}", tests.display()))?;
     fs::write(disk.join("initrd"), memory_disk(&tests)).context("the memory disk")?;
     fs::write(disk.join("isolinux.cfg"), loader_configuration(program, options))?;
     make_image(&folder)?;
-    fs::write(folder.join("bochsrc"), machine_configuration(needs))?;
+    fs::write(folder.join("bochsrc"), machine_configuration())?;
     // Debian's Bochs stops in its debugger first: continue.
     fs::write(folder.join("start"), "continue\n")?;
 
@@ -302,12 +280,12 @@ fn make_image(folder: &Path) -> Result<()> {
     output(&mut command).map(drop)
 }
 
-fn machine_configuration(needs: &Needs) -> String {
+fn machine_configuration() -> String {
     format!(
         "megs: 512\n\
          cpu: model={CPU}, count=1, ips=50000000\n\
-         romimage: file={}\n\
-         vgaromimage: file={}\n\
+         romimage: file={BIOS}\n\
+         vgaromimage: file={VGA_BIOS}\n\
          ata0-master: type=cdrom, path=disk.iso, status=inserted\n\
          boot: cdrom\n\
          com1: enabled=1, mode=file, dev=serial.log\n\
@@ -316,9 +294,7 @@ fn machine_configuration(needs: &Needs) -> String {
          log: bochs.log\n\
          panic: action=fatal\n\
          error: action=ignore\n\
-         info: action=ignore\n",
-        needs.found[Needs::BIOS].display(),
-        needs.found[Needs::VGA_BIOS].display()
+         info: action=ignore\n"
     )
 }
 

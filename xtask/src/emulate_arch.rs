@@ -13,7 +13,7 @@
 mod libraries;
 
 use crate::ci::Ended;
-use crate::command::{programs, root};
+use crate::command::{number_before, programs, root, text};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -137,11 +137,8 @@ pub fn find(name: &str) -> Result<&'static Target> {
 /// # Errors
 /// A build or a test that fails.
 pub fn run(target: &Target, effort: &str) -> Result<Ended> {
-    let needed = COMMON.iter().chain(&target.packages);
-    let missing: Vec<_> =
-        needed.filter(|(file, _)| !Path::new(file).exists()).map(|(_, package)| *package).collect();
-    if !missing.is_empty() {
-        return Ok(Ended::lacks(&missing));
+    if let Some(ended) = Ended::lacking(COMMON.iter().chain(&target.packages)) {
+        return Ok(ended);
     }
     let programs = build(target, effort)?;
     let mut counts = Counts::default();
@@ -251,24 +248,14 @@ fn cargo(
 fn test(name: &str, command: &mut Command, counts: &mut Counts) -> Result<()> {
     eprintln!("--- {name}");
     let output = command.output().with_context(|| format!("{name} could not be started"))?;
-    let text = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let text = text(&output.stdout) + &text(&output.stderr);
     eprintln!("{}", text.trim());
     let summary = Summary::of(&text);
-    let passed = passed_in(&summary.result);
+    let passed = number_before(&summary.result, " passed").unwrap_or(0);
     ensure!(output.status.success() && passed > 0, "{name} ended with {}", output.status);
     counts.tests += passed;
     counts.calls += summary.calls;
     Ok(())
-}
-
-/// The number in `ok. 21 passed; 0 failed; ...`.
-fn passed_in(result: &str) -> u64 {
-    let (head, _) = result.split_once(" passed").unwrap_or_default();
-    head.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// The command line, a verb at a time.
@@ -276,7 +263,6 @@ fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<
     let run = |arguments: &[&str]| -> Result<(Option<i32>, String, String)> {
         eprintln!("--- cachewise {}", arguments.join(" "));
         let output = target.emulated(&[], program).args(arguments).output()?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
     };
     let succeeds = |arguments: &[&str]| -> Result<String> {
@@ -323,8 +309,7 @@ fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<
 
 /// The number in `copy-matrix: 33 kernels and 3 others checked, 777 calls, every byte right`.
 fn calls_in(line: &str) -> Result<u64> {
-    let (head, _) = line.split_once(" calls, every byte right").context(line.to_owned())?;
-    head.rsplit(' ').next().context("a number")?.parse().with_context(|| line.to_owned())
+    number_before(line, " calls, every byte right").with_context(|| line.to_owned())
 }
 
 #[cfg(test)]
@@ -333,9 +318,9 @@ mod tests {
 
     #[test]
     fn counts_are_read() {
-        assert_eq!(passed_in("ok. 21 passed; 0 failed; 1 ignored"), 21);
-        assert_eq!(passed_in("FAILED. 0 passed; 2 failed"), 0);
-        assert_eq!(passed_in(""), 0);
+        assert_eq!(number_before("ok. 21 passed; 0 failed; 1 ignored", " passed"), Some(21));
+        assert_eq!(number_before("FAILED. 0 passed; 2 failed", " passed"), Some(0));
+        assert_eq!(number_before("", " passed"), None);
         let line = "tune: 33 kernels and 12 others checked, 4321 calls, every byte right; nothing";
         assert_eq!(calls_in(line).ok(), Some(4321));
         assert!(calls_in("cachewise: wrong").is_err());

@@ -25,13 +25,8 @@ pub fn run() -> Result<Ended> {
     if !Path::new(directory.trim()).is_dir() {
         return Ok(Ended::Skipped(format!("rustup target add {TARGET}")));
     }
-    let missing: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(file, _)| !Path::new(file).exists())
-        .map(|(_, package)| *package)
-        .collect();
-    if !missing.is_empty() {
-        return Ok(Ended::lacks(&missing));
+    if let Some(ended) = Ended::lacking(&NEEDED) {
+        return Ok(ended);
     }
     let arguments = ["test", "-p", "cachewise-kernels", "--features", "lab", "--target", TARGET];
     command::run(&mut command::cargo(&arguments))?;

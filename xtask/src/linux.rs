@@ -34,7 +34,7 @@ const REST: Duration = Duration::from_secs(8 * 60);
 
 /// Every patch applies exactly, and every file that one touches compiles without a warning.
 pub(crate) fn compiles() -> Result<Ended> {
-    if let Some(ended) = lacks(NEEDS) {
+    if let Some(ended) = Ended::lacking(NEEDS) {
         return Ok(ended);
     }
     let (build, patches) = (directory(), patches()?);
@@ -64,7 +64,7 @@ pub(crate) fn compiles() -> Result<Ended> {
 /// The kernel under QEMU, with every block from a zero list read before it is handed out: the guest's
 /// own tests, the kernel's, and the command.
 pub(crate) fn boots() -> Result<Ended> {
-    if let Some(ended) = lacks(&[NEEDS, &[QEMU]].concat()) {
+    if let Some(ended) = Ended::lacking(NEEDS.iter().chain([&QEMU])) {
         return Ok(ended);
     }
     let build = directory();
@@ -105,20 +105,12 @@ fn command_for_guests(build: &Path) -> Result<PathBuf> {
     Ok(folder.join(TARGET).join("release/cachewise"))
 }
 
-fn lacks(needs: &[(&str, &'static str)]) -> Option<Ended> {
-    let missing = needs.iter().filter(|(file, _)| !Path::new(file).exists());
-    let missing: Vec<&str> = missing.map(|(_, package)| *package).collect();
-    (!missing.is_empty()).then(|| Ended::lacks(&missing))
-}
-
 fn linux() -> PathBuf {
     root().join("linux")
 }
 
 fn directory() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("linux")
+    command::target().join("linux")
 }
 
 fn script(name: &str, build: &Path, arguments: &[&str]) -> Result<String> {

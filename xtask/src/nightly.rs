@@ -119,8 +119,7 @@ fn c_under_thread_sanitizer() -> Result<()> {
 
 /// A folder of its own, since all is built with another configuration.
 fn target_folder(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    command::root().join(target).join(name)
+    command::target().join(name)
 }
 
 fn cargo(folder: &str) -> Command {

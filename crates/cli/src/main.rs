@@ -69,15 +69,10 @@ fn status_of(error: &anyhow::Error) -> u8 {
         Some(lab) if lab.is_wrong_bytes() => status::WRONG_BYTES,
         Some(LabError::Interrupted) => status::INTERRUPTED,
         Some(
-            LabError::UnknownKernel { .. }
-            | LabError::Pattern { .. }
-            | LabError::UnknownExperiment { .. }
-            | LabError::NoClassic { .. }
-            | LabError::NotForThis { .. }
+            LabError::Usage(_)
+            | LabError::UnknownKernel { .. }
             | LabError::TooLarge { .. }
-            | LabError::TooLittleMemory { .. }
-            | LabError::Nothing(_)
-            | LabError::Unsuited { .. },
+            | LabError::Nothing(_),
         ) => status::USAGE,
         _ => status::ERROR,
     }

@@ -130,7 +130,12 @@ impl Bench {
         // Two operands share the level; each is rounded up, and bystanders come beside them.
         let least = machine.caches.dram_bytes() + machine.caches.llc.bytes + (16 << 20);
         if budget.limit() < least {
-            return Err(LabError::TooLittleMemory { found: budget.limit(), least });
+            let found = format!("{} bytes", budget.limit());
+            let accepted = format!(
+                "{least} or more here (operands in DRAM cover four times the last-level cache), a \
+                 quarter of RAM at most"
+            );
+            return Err(LabError::unsuited("memory", found, &accepted));
         }
         let clock = Clock::calibrate();
         let latencies = Latencies::shared(&clock, &machine.caches)?;

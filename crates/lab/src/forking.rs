@@ -9,6 +9,7 @@ use crate::helper::{Answer, Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
 use cachewise_measure::{Candidate, Place, Reader, children::usage};
+use rustix::mm::{self, MapFlags, ProtFlags};
 use std::io;
 use std::path::Path;
 
@@ -53,18 +54,9 @@ impl Buffer {
         let bytes = bytes.max(1).next_multiple_of(PAGE_SIZE);
         // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
         let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            mm::mmap_anonymous(std::ptr::null_mut(), bytes, access, MapFlags::PRIVATE)
+        }?;
         // One huge page would be copied, or split, as a whole: another experiment's question.
         // SAFETY: the mapping is ours, and the advice does not change its contents.
         unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
@@ -121,11 +113,8 @@ fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
                     return Err(error);
                 }
             }
-            if status == 0 {
-                Ok(())
-            } else {
-                Err(io::Error::other(format!("a forked child ended with status {status}")))
-            }
+            let ended = || io::Error::other(format!("a forked child ended with status {status}"));
+            if status == 0 { Ok(()) } else { Err(ended()) }
         }
     }
 }

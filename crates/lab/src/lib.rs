@@ -51,24 +51,9 @@ pub enum LabError {
         /// Names most like it.
         nearest: Vec<String>,
     },
-    /// A pattern is not a regular expression.
-    #[error("kernels: found \"{found}\", accepted a regular expression ({why})")]
-    Pattern {
-        /// The pattern.
-        found: String,
-        /// What the parser said.
-        why: String,
-    },
-    /// An option that an experiment has no use for.
-    #[error("{option}: not for {experiment}: {why}")]
-    NotForThis {
-        /// The option.
-        option: &'static str,
-        /// The experiment.
-        experiment: &'static str,
-        /// Why, and what is accepted.
-        why: String,
-    },
+    /// What was asked for is not possible: the option, what was found, what is accepted.
+    #[error("{0}")]
+    Usage(String),
     /// A library given with `--peer` cannot be used.
     #[error("--peer {name}: {why}")]
     Peer {
@@ -80,30 +65,6 @@ pub enum LabError {
     /// A distribution file cannot be used.
     #[error("--distribution {0}")]
     Distribution(distributions::DistributionError),
-    /// `--classic` for an experiment that no source document gives parameters for.
-    #[error("--classic: {experiment} has no parameters of a source document; accepted without it")]
-    NoClassic {
-        /// The experiment.
-        experiment: &'static str,
-    },
-    /// An option has no meaning for an experiment, or not with that value.
-    #[error("{option}: found {found}, accepted {accepted}")]
-    Unsuited {
-        /// The option as typed.
-        option: &'static str,
-        /// What was given.
-        found: String,
-        /// What the experiment takes.
-        accepted: String,
-    },
-    /// No experiment has that name.
-    #[error("experiment: found \"{found}\", accepted {}", accepted.join(", "))]
-    UnknownExperiment {
-        /// The name.
-        found: String,
-        /// Those there are.
-        accepted: Vec<String>,
-    },
     /// A size is beyond what the memory budget allows.
     #[error(
         "size: found {found}, accepted 1 to {most} bytes here (two operands, twice each, in {budget} bytes; --memory raises it up to a quarter of RAM)"
@@ -115,16 +76,6 @@ pub enum LabError {
         most: usize,
         /// Bytes of the budget.
         budget: usize,
-    },
-    /// The memory budget cannot hold operands that leave the cache.
-    #[error(
-        "memory: found {found} bytes, accepted {least} or more here (operands in DRAM cover four times the last-level cache), a quarter of RAM at most"
-    )]
-    TooLittleMemory {
-        /// Bytes of the budget.
-        found: usize,
-        /// Bytes needed at least.
-        least: usize,
     },
     /// None of the chosen kernels can be measured as asked; why not.
     #[error("nothing to measure: {0}")]
@@ -171,6 +122,16 @@ impl From<MeasureError> for LabError {
 }
 
 impl LabError {
+    /// An option has no meaning for an experiment, or not with that value.
+    fn unsuited(option: &str, found: impl std::fmt::Display, accepted: &str) -> LabError {
+        LabError::Usage(format!("{option}: found {found}, accepted {accepted}"))
+    }
+
+    /// An option that an experiment has no use for.
+    fn not_for(option: &str, experiment: &str, why: &str) -> LabError {
+        LabError::Usage(format!("{option}: not for {experiment}: {why}"))
+    }
+
     /// Whether it means that some routine produced wrong bytes (exit status 5).
     #[must_use]
     pub fn is_wrong_bytes(&self) -> bool {

@@ -18,9 +18,11 @@ pub fn kernels(
 ) -> Result<Vec<&'static Kernel>, LabError> {
     let of_operations = || TABLE.iter().filter(|kernel| operations.contains(&kernel.operation()));
     let Some(pattern) = pattern else { return Ok(of_operations().collect()) };
-    let whole = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| LabError::Pattern {
-        found: pattern.to_owned(),
-        why: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    let whole = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| {
+        let text = error.to_string();
+        let why = text.lines().last().unwrap_or_default().trim();
+        let accepted = format!("a regular expression ({why})");
+        LabError::unsuited("kernels", format!("\"{pattern}\""), &accepted)
     })?;
     let names = |kernel: &Kernel| {
         std::iter::once(kernel.name).chain(kernel.aliases.iter().copied()).collect::<Vec<_>>()
@@ -113,10 +115,7 @@ mod tests {
 
     #[test]
     fn a_broken_pattern_is_refused() {
-        assert!(matches!(
-            kernels(&[Operation::Copy], Some("copy(")),
-            Err(LabError::Pattern { .. })
-        ));
+        assert!(matches!(kernels(&[Operation::Copy], Some("copy(")), Err(LabError::Usage(_))));
     }
 
     #[test]

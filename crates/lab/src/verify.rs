@@ -8,7 +8,7 @@ use crate::routines::{Routine, libc_reference, library};
 use crate::select;
 use cachewise::profile::OPERATIONS;
 use cachewise_kernels::{Features, Kernel, Operation, PAGE_SIZE, TABLE};
-use cachewise_measure::verify::verify_counted;
+use cachewise_measure::verify::verify;
 use cachewise_measure::{Arena, Machine, MemoryBudget, PagePolicy};
 use std::cell::Cell;
 
@@ -108,7 +108,7 @@ fn check(
                 // buffers lie in their halves of it, page-aligned for page operations; the routine
                 // is the C library's, this library's or a kernel that this CPU can run.
                 unsafe {
-                    verify_counted(
+                    verify(
                         &routine.function,
                         dst.wrapping_add(to),
                         src.wrapping_add(from),

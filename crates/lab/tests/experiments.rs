@@ -478,7 +478,7 @@ fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
     assert_eq!(ran.rows[0].candidate, "tcp loopback");
     for row in &ran.rows {
         assert!(row.operation_ns.iter().all(|ns| *ns > 0.0), "{}", row.candidate);
-        let figure = |name: &str| row.extra.get(name).copied();
+        let figure = |name: &str| row.figure(name);
         let (copied, mapped) = (figure("sends_copied"), figure("bytes_mapped"));
         assert_eq!(copied.is_some(), row.candidate.contains("ZEROCOPY"), "{}", row.candidate);
         assert_eq!(mapped.is_some(), row.candidate == "TCP_ZEROCOPY_RECEIVE");

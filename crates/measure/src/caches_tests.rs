@@ -1,7 +1,7 @@
 //! One test per implausible answer seen in the field, and the plain cases.
 
 use super::*;
-use crate::tree::tests::planted;
+use crate::tree::tests::{plant, planted};
 
 fn level(bytes: u64, shared_by: usize) -> Option<LevelAnswer> {
     Some(LevelAnswer { bytes, shared_by })
@@ -135,27 +135,19 @@ fn a_measured_share_of_the_llc_is_noted() {
 
 #[test]
 fn sysfs_is_read_below_a_root() {
-    let base = "sys/devices/system/cpu/cpu0/cache";
-    let file = |index: u32, name: &str| format!("{base}/index{index}/{name}");
-    let files: Vec<(String, &str)> = vec![
-        (file(0, "level"), "1\n"),
-        (file(0, "type"), "Data\n"),
-        (file(0, "size"), "32K\n"),
-        (file(0, "shared_cpu_list"), "0,64\n"),
-        (file(1, "level"), "1\n"),
-        (file(1, "type"), "Instruction\n"),
-        (file(1, "size"), "64K\n"),
-        (file(2, "level"), "2\n"),
-        (file(2, "type"), "Unified\n"),
-        (file(2, "size"), "512K\n"),
-        (file(3, "level"), "3\n"),
-        (file(3, "type"), "Unified\n"),
-        (file(3, "size"), "32768K\n"),
-        (file(3, "shared_cpu_list"), "0-7,64-71\n"),
+    let root = planted(&[]);
+    let levels = [
+        ["1\n", "Data\n", "32K\n", "0,64\n"],
+        ["1\n", "Instruction\n", "64K\n", ""],
+        ["2\n", "Unified\n", "512K\n", ""],
+        ["3\n", "Unified\n", "32768K\n", "0-7,64-71\n"],
     ];
-    let files: Vec<(&str, &str)> =
-        files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
-    let root = planted(&files);
+    for (index, texts) in levels.into_iter().enumerate() {
+        let below = root.path().join(format!("sys/devices/system/cpu/cpu0/cache/index{index}"));
+        for (name, text) in ["level", "type", "size", "shared_cpu_list"].into_iter().zip(texts) {
+            plant(&below, &[(name, text)]);
+        }
+    }
     let found = from_sysfs(root.path()).expect("an answer");
     assert_eq!(found.l1d, level(32 * K, 2));
     assert_eq!(found.l2, level(512 * K, 1));

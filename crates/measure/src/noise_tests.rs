@@ -1,7 +1,7 @@
 //! Made-up systems make made-up noise.
 
 use super::*;
-use crate::tree::tests::planted;
+use crate::tree::tests::{plant, planted};
 
 fn machine() -> Machine {
     let mut machine = Machine::from_sources(Path::new("/nonexistent"), None);
@@ -35,11 +35,7 @@ const QUIET: &[(&str, &str)] = &[
 /// The quiet system with some files replaced.
 fn snapshot(changes: &[(&str, &str)]) -> NoiseSnapshot {
     let root = planted(QUIET);
-    for (name, text) in changes {
-        let path = root.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
-        std::fs::write(path, text).expect("a file");
-    }
+    plant(root.path(), changes);
     NoiseSnapshot::take_at(root.path(), Some(0))
 }
 

@@ -20,7 +20,7 @@ mod writing;
 
 pub use figure::{Figure, FigureKind, Histogram};
 pub use reading::{RecordError, read, read_partial, read_text};
-pub use row::{CellKey, PART_NOISE, Row, State, by_cell, groups, made_up, total_ns};
+pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
 pub use threads::paying;
 pub use writing::Writer;
 
@@ -187,6 +187,14 @@ pub struct Record {
     pub decisions: Decisions,
     /// The end; absent only from [`read_partial`].
     pub end: Option<End>,
+}
+
+impl Record {
+    /// The experiment that it was run for; none where it is no experiment's, as of a tuning.
+    #[must_use]
+    pub fn experiment(&self) -> Option<&str> {
+        self.header.settings.get("experiment").and_then(|name| name.as_str())
+    }
 }
 
 #[cfg(test)]

@@ -96,8 +96,11 @@ impl PairedRatio {
     #[must_use]
     pub fn new(candidate: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
         let ratios = ratios(candidate, reference);
-        let (low, high) = bootstrap_interval(&ratios, seed, median);
-        PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
+        PairedRatio::around(&ratios, bootstrap_interval(&ratios, seed, median))
+    }
+
+    fn around(ratios: &[f64], (low, high): (f64, f64)) -> PairedRatio {
+        PairedRatio { median: median(ratios), low, high, rounds: ratios.len() }
     }
 
     /// The same with an interval that holds the true median in at least 95 % of cases whatever the
@@ -107,8 +110,7 @@ impl PairedRatio {
     #[must_use]
     pub fn exact(candidate: &[f64], reference: &[f64]) -> PairedRatio {
         let ratios = ratios(candidate, reference);
-        let (low, high) = median_interval(&ratios);
-        PairedRatio { median: median(&ratios), low, high, rounds: ratios.len() }
+        PairedRatio::around(&ratios, median_interval(&ratios))
     }
 
     /// The same for candidates whose order in each round was drawn: then the logarithm of a round's

@@ -75,12 +75,17 @@ pub(crate) mod tests {
     /// A temporary tree of the given files.
     pub(crate) fn planted(files: &[(&str, &str)]) -> tempfile::TempDir {
         let directory = tempfile::tempdir().expect("a temporary directory");
+        plant(directory.path(), files);
+        directory
+    }
+
+    /// Writes the given files below a root.
+    pub(crate) fn plant(root: &Path, files: &[(&str, &str)]) {
         for (name, text) in files {
-            let path = directory.path().join(name);
+            let path = root.join(name);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("directories");
             std::fs::write(path, text).expect("a file");
         }
-        directory
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct WrongBytes {
 /// of the destination, that the source is unchanged, and what it returns. Moves are also run with
 /// overlap inside `dst`; comparisons on equal buffers and on ones that differ at the first, middle
 /// and last byte. Page operations run on the largest block of whole pages that fits, or not at all
-/// below one page.
+/// below one page. `calls` counts the calls, a wrong one too.
 ///
 /// Afterwards the destination holds the operation's result; after a comparison both buffers are
 /// equal to the source.
@@ -45,23 +45,6 @@ pub struct WrongBytes {
 /// page operations need both aligned to [`PAGE_SIZE`]. The function obeys its contract as far as
 /// staying inside its buffers, and this CPU can run it. `src` is not looked at for fill and zero.
 pub unsafe fn verify(
-    function: &Function,
-    dst: *mut u8,
-    src: *const u8,
-    n: usize,
-) -> Result<(), WrongBytes> {
-    // SAFETY: the caller's promise is the callee's.
-    unsafe { verify_counted(function, dst, src, n, &Cell::new(0)) }
-}
-
-/// [`verify`], adding the calls it makes to `calls`.
-///
-/// # Errors
-/// As [`verify`]; `calls` then counts the wrong one too.
-///
-/// # Safety
-/// As [`verify`].
-pub unsafe fn verify_counted(
     function: &Function,
     dst: *mut u8,
     src: *const u8,
@@ -348,7 +331,7 @@ mod tests {
             *byte = (index * 7 + index / 256) as u8;
         }
         // SAFETY: both blocks hold three pages, n is at most that, and they are distinct.
-        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n) }
+        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n, &Cell::new(0)) }
     }
 
     #[test]
@@ -430,7 +413,7 @@ mod tests {
         ] {
             calls.set(0);
             // SAFETY: both blocks hold three pages and are distinct.
-            unsafe { verify_counted(&function, dst.0.as_mut_ptr(), src.0.as_ptr(), 4096, &calls) }
+            unsafe { verify(&function, dst.0.as_mut_ptr(), src.0.as_ptr(), 4096, &calls) }
                 .expect("the reference is right");
             assert_eq!(calls.get(), expected, "{:?}", function.operation());
         }

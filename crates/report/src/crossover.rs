@@ -18,8 +18,7 @@ struct Entry<'r> {
 /// Candidates that were measured at fewer than half of the sizes do not take part.
 #[must_use]
 pub fn table(record: &Record) -> Option<Table> {
-    let main = record.header.settings.get("experiment").and_then(|name| name.as_str());
-    let of_main = |row: &&Row| main.is_none_or(|name| row.experiment == name);
+    let of_main = |row: &&Row| record.experiment().is_none_or(|name| row.experiment == name);
     let mut rows: Vec<&Row> = record.rows.iter().filter(of_main).collect();
     if rows.is_empty() {
         rows = record.rows.iter().collect();

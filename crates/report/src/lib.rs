@@ -58,6 +58,12 @@ pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> V
     form.map_or(matrix::tables as Form, |(_, form)| *form)(rows)
 }
 
+/// The experiment whose rows a record holds, or begins with.
+fn experiment_of(record: &cachewise_measure::Record) -> &str {
+    let first = || record.rows.first().map(|row| row.experiment.as_str());
+    record.experiment().or_else(first).unwrap_or_default()
+}
+
 /// Whether an experiment's tables have a form of their own.
 #[must_use]
 pub fn has_form(experiment: &str) -> bool {
@@ -69,8 +75,7 @@ pub fn has_form(experiment: &str) -> bool {
 /// record says.
 #[must_use]
 pub fn verdicts(record: &cachewise_measure::Record) -> Vec<String> {
-    let experiment = record.header.settings.get("experiment").and_then(|name| name.as_str());
-    match experiment.filter(|name| sentences::has(name)) {
+    match record.experiment().filter(|name| sentences::has(name)) {
         Some(name) => sentences::of(name, &record.rows, &record.decisions.kernels),
         None => record.end.as_ref().map_or_else(Vec::new, |end| end.verdicts.clone()),
     }

@@ -80,11 +80,11 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
         cells.push(cost::total(row));
     }
     cells.extend(comparison(row));
-    let figure = |name: &str| row.extra.get(name).copied();
     cells.push(if in_memory {
-        figure("ceiling_share").map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0))
+        row.figure("ceiling_share")
+            .map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0))
     } else {
-        figure("bytes_per_cycle").map_or("-".to_owned(), significant)
+        row.figure("bytes_per_cycle").map_or("-".to_owned(), significant)
     });
     let other = match row.candidate.as_str() {
         "libc" => "this machine's C library",
@@ -157,7 +157,7 @@ const FLAT: [Column; 26] = [
     ("total_ratio", |row| exact(row.total_ratio.map(|ratio| ratio.median))),
     ("total_low", |row| exact(row.total_ratio.map(|ratio| ratio.low))),
     ("total_high", |row| exact(row.total_ratio.map(|ratio| ratio.high))),
-    ("bytes_per_cycle", |row| exact(row.extra.get("bytes_per_cycle").copied())),
-    ("ceiling_share", |row| exact(row.extra.get("ceiling_share").copied())),
+    ("bytes_per_cycle", |row| exact(row.figure("bytes_per_cycle"))),
+    ("ceiling_share", |row| exact(row.figure("ceiling_share"))),
     ("dropped", |row| row.dropped.to_string()),
 ];

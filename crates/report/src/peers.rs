@@ -3,8 +3,8 @@
 use crate::Table;
 use crate::units::{bytes, significant};
 use cachewise_measure::Row;
-use cachewise_measure::record::groups;
 use cachewise_measure::record::names::LIBRARY;
+use cachewise_measure::record::{distinct, groups};
 
 /// One table per operation; a row per cell.
 #[must_use]
@@ -16,13 +16,9 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn table(operation: &str, rows: &[&Row]) -> Table {
-    let mut peers: Vec<&str> = Vec::new();
-    for row in rows {
-        let name = row.candidate.as_str();
-        if name != LIBRARY && name != row.reference && !peers.contains(&name) {
-            peers.push(name);
-        }
-    }
+    let others =
+        rows.iter().filter(|row| row.candidate != LIBRARY && row.candidate != row.reference);
+    let peers = distinct(others.map(|row| row.candidate.as_str()));
     let mut columns = vec!["cell".to_owned(), ">libc ns".to_owned()];
     columns.extend(peers.iter().map(|peer| format!(">{peer}")));
     columns.extend([">library", ">95 % interval", ">of envelope", "best peer"].map(str::to_owned));

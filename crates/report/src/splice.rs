@@ -289,11 +289,7 @@ fn only(mut plot: Plot, wanted: &str) -> Result<Plot, String> {
 }
 
 fn table(record: &Record, wanted: &str) -> Result<Table, String> {
-    let named = record.header.settings.get("experiment").and_then(|name| name.as_str());
-    let experiment = named
-        .or_else(|| record.rows.first().map(|row| row.experiment.as_str()))
-        .unwrap_or_default();
-    let tables = crate::experiment_tables(experiment, &record.rows);
+    let tables = crate::experiment_tables(crate::experiment_of(record), &record.rows);
     let captions: Vec<String> = tables.iter().map(|table| table.caption.clone()).collect();
     let found = match wanted.parse::<usize>() {
         Ok(number) => number.checked_sub(1).and_then(|index| tables.into_iter().nth(index)),

@@ -1,26 +1,18 @@
 //! Sentences about records that something happened to: cells withheld, candidates missing, times that are
 //! equal, negative, huge or absent. None of them may print what is no number, or say what no row shows.
 
-use cachewise_measure::{Level, PairedRatio, Proof, ProofVerdict, Record, Row, record};
+mod stored;
+
+use cachewise_measure::{Level, PairedRatio, Proof, ProofVerdict, Record, Row};
 use cachewise_report::sentences;
-use std::io::Read as _;
 
 /// One record of each experiment that has sentences, with its name.
 fn records() -> Vec<(String, Record)> {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../record");
     let mut found: Vec<(String, Record)> = Vec::new();
-    let mut paths: Vec<_> =
-        std::fs::read_dir(directory).expect("the records").flatten().map(|at| at.path()).collect();
-    paths.sort();
-    for path in paths.iter().filter(|path| path.to_string_lossy().ends_with("guest.jsonl.gz")) {
-        let stored = std::fs::read(path).expect("a record");
-        let mut text = String::new();
-        let mut decoder = flate2::read::MultiGzDecoder::new(stored.as_slice());
-        decoder.read_to_string(&mut text).expect("a whole gzip file");
-        let record = record::read_text("record", &text).expect("a record");
-        let experiment = record.header.settings.get("experiment").and_then(|name| name.as_str());
-        let Some(experiment) = experiment.map(str::to_owned) else { continue };
-        if sentences::has(&experiment) && found.iter().all(|(known, _)| *known != experiment) {
+    for (name, record) in stored::records() {
+        let Some(experiment) = record.experiment().map(str::to_owned) else { continue };
+        let is_new = found.iter().all(|(known, _)| *known != experiment);
+        if name.ends_with("guest.jsonl.gz") && sentences::has(&experiment) && is_new {
             found.push((experiment, record));
         }
     }

@@ -1,26 +1,9 @@
 //! Every record that was ever kept is still read and drawn, whatever schema it was written in.
 
-use cachewise_measure::{Figure, ProofVerdict, Record, record};
+mod stored;
+
+use cachewise_measure::{Figure, ProofVerdict, Record};
 use cachewise_report::{Table, experiment_tables, plot, sentences};
-use std::io::Read as _;
-use std::path::PathBuf;
-
-/// The records of `record/`, by name.
-fn stored() -> Vec<(String, PathBuf)> {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../record");
-    let entries = std::fs::read_dir(directory).expect("the records").flatten();
-    let named =
-        entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
-    named.filter(|(name, _)| name.ends_with(".jsonl.gz")).collect()
-}
-
-fn read(name: &str, path: &PathBuf) -> Record {
-    let stored = std::fs::read(path).expect("a record");
-    let mut text = String::new();
-    let mut decoder = flate2::read::MultiGzDecoder::new(stored.as_slice());
-    decoder.read_to_string(&mut text).expect("a whole gzip file");
-    record::read_text(name, &text).unwrap_or_else(|error| panic!("{error}"))
-}
 
 fn experiment(record: &Record) -> &str {
     record.rows.first().map_or("", |row| row.experiment.as_str())
@@ -28,17 +11,15 @@ fn experiment(record: &Record) -> &str {
 
 #[test]
 fn every_record_is_read_and_drawn() {
-    let all = stored();
+    let all = stored::records();
     assert!(all.len() >= 18, "{} records", all.len());
     let mut withheld = 0;
-    for (name, path) in all {
-        let record = read(&name, &path);
+    for (name, record) in all {
         // Today's rules say what it amounts to, in today's words.
         let said = cachewise_report::verdicts(&record).join("\n");
         let failed = record.rows.iter().flat_map(|row| &row.proofs);
         let failed = failed.filter(|proof| proof.verdict == ProofVerdict::Failed).count();
-        let is_run = record.header.settings.get("experiment").and_then(|name| name.as_str());
-        let judged = is_run.is_some_and(sentences::has);
+        let judged = record.experiment().is_some_and(sentences::has);
         for old in ["around the cache", "ordinary stores", "eed 00", "pays not up"] {
             assert!(!judged || !said.contains(old), "{name}: {old}: {said}");
         }
@@ -76,15 +57,14 @@ const KEPT: &str = "aliasing-zen3 cached-target-zen3 compare-latency-zen3 copy-m
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn sentences_and_tables_of_each_experiment_are_as_they_were() {
-    let all = stored();
+    let all = stored::records();
     for kept in KEPT.split_whitespace() {
-        let of_it = |(name, _): &&(String, PathBuf)| {
+        let of_it = |(name, _): &&(String, Record)| {
             name.ends_with(&format!("22-{kept}-guest.jsonl.gz"))
                 || name.ends_with(&format!("21-{kept}-guest.jsonl.gz"))
         };
-        let (name, path) = all.iter().find(of_it).expect(kept);
-        let record = read(name, path);
-        let experiment = experiment(&record);
+        let (_, record) = all.iter().find(of_it).expect(kept);
+        let experiment = experiment(record);
         let mut text =
             sentences::of(experiment, &record.rows, &record.decisions.kernels).join("\n");
         let tables = experiment_tables(experiment, &record.rows);

@@ -251,18 +251,12 @@ fn beginning(file: &Path) -> Option<Vec<u8>> {
 /// Whether an ELF file for 64 bits asks for no dynamic linker (System V ABI, program header
 /// `PT_INTERP`); `None` for other files.
 fn is_static(bytes: &[u8]) -> Option<bool> {
-    const INTERPRETER: u32 = 3;
-    if !bytes.starts_with(b"\x7FELF\x02\x01") {
-        return None;
-    }
-    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-    let (table, size, count) = (word(32)? as usize, half(54)? as usize, half(56)? as usize);
-    let kinds = (0..count).filter_map(|entry| {
-        let at = table.checked_add(entry * size)?;
-        Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-    });
-    Some(!kinds.into_iter().any(|kind| kind == INTERPRETER))
+    use object::elf::{FileHeader64, PT_INTERP};
+    use object::read::elf::{FileHeader as _, ProgramHeader as _};
+    let header = FileHeader64::<object::LittleEndian>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, bytes).ok()?;
+    Some(!segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP))
 }
 
 #[cfg(test)]

@@ -66,9 +66,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             || (is_plain(kernel) && kernel.registers == vector)
     })?;
     at_least_one(&[&copies, &zeros])?;
-    let asked = setting.options.placements.clone();
-    let levels =
-        if asked.is_empty() { Level::ALL.map(|level| (level, level)).to_vec() } else { asked };
+    let levels = setting.placements_or(Level::ALL);
     let powers: Vec<usize> = match (setting.options.placements.is_empty(), quick) {
         (false, _) => Vec::new(),
         (true, true) => vec![14, 16, 20],
@@ -107,11 +105,8 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// The user's sizes, or one per level: whole pages, so that the operands' distance holds.
 fn sizes(setting: &Setting<'_, '_>, level: Level) -> Vec<usize> {
-    if !setting.options.sizes.is_empty() {
-        return setting.options.sizes.clone();
-    }
     let usual = default_sizes(level, true, &setting.bench.machine.caches)[0];
-    vec![usual.min(1 << 20)]
+    setting.sizes_or([usual.min(1 << 20)])
 }
 
 /// Every copy at every shift of the destination.
@@ -144,16 +139,12 @@ fn copied(
             let mut row = found.row(first + at(shift), first + reference);
             row.cell.size = size as u64;
             row.cell = row.cell.with(axes).with(&[(OFFSET, shift as f64)]);
-            row.candidate.clone_from(&routine.name);
-            row.reference = if is_twin {
-                routine.name.clone()
-            } else {
-                format!("{}, offset {}", routine.name, twin(shift))
-            };
-            if let Some(ratio) = row.ratio {
-                row.extra.insert(ALIAS_RATIO.into(), ratio.median);
-            }
-            setting.out.row(row)?;
+            let name = &routine.name;
+            row.candidate.clone_from(name);
+            row.reference =
+                if is_twin { name.clone() } else { format!("{name}, offset {}", twin(shift)) };
+            let cost = row.ratio.map(|ratio| (ALIAS_RATIO, ratio.median));
+            setting.out.row(row.with(cost.as_slice()))?;
         }
     }
     Ok(())

@@ -158,11 +158,8 @@ fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
 /// A quarter of L1, so that source and target both stay; and a quarter of L2.
 fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
     let caches = &setting.bench.machine.caches;
-    match setting.options {
-        options if !options.sizes.is_empty() => options.sizes.clone(),
-        options if options.quick => vec![caches.l1d.bytes / 4],
-        _ => vec![PAGE_SIZE, caches.l1d.bytes / 4, caches.l2.bytes / 4],
-    }
+    let (l1, l2) = (caches.l1d.bytes / 4, caches.l2.bytes / 4);
+    setting.sizes_or(if setting.options.quick { vec![l1] } else { vec![PAGE_SIZE, l1, l2] })
 }
 
 #[cfg(test)]

@@ -218,18 +218,17 @@ fn launch_rows(experiment: &str, launch: usize, outcome: &Outcome, own: bool) ->
             let cell = cell.with(&[(LAUNCH, launch as f64)]);
             let ratio = PairedRatio::new(&timed.mean_ns, &reference.mean_ns, launch as u64);
             let times = timed.mean_ns.clone();
-            let mut row =
+            let row =
                 Row::new(experiment, cell, &timed.name, &reference.name, times).with_ratio(ratio);
-            row.calls = u32::try_from(timed.times.calls()).unwrap_or(u32::MAX);
-            row.histogram = Some(timed.times.histogram(cut, join));
+            let calls = u32::try_from(timed.times.calls()).unwrap_or(u32::MAX);
+            let histogram = Some(timed.times.histogram(cut, join));
             let figures = [
                 (BELOW_100, timed.times.share_below(100.0)),
                 (CLOCK_COST, outcome.cost_ns),
                 (CLOCK_STEP, outcome.resolution_ns),
                 (OWN_PROCESS, flag(own)),
             ];
-            row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
-            rows.push(row);
+            rows.push(Row { calls, histogram, ..row.with(&figures) });
         }
     }
     rows

@@ -57,15 +57,9 @@ pub(super) fn figures() -> Vec<Figure> {
 
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     let caches = &setting.bench.machine.caches;
-    let sizes = match &setting.options.sizes {
-        chosen if !chosen.is_empty() => chosen.clone(),
-        _ if setting.options.quick => vec![caches.l2.bytes / 2],
-        _ => vec![caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8],
-    };
-    let asked = &setting.options.operations;
-    let operations =
-        OPERATIONS.iter().copied().filter(|one| asked.is_empty() || asked.contains(one));
-    let operations: Vec<Operation> = operations.collect();
+    let (l1, l2, llc) = (caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8);
+    let sizes = setting.sizes_or(if setting.options.quick { vec![l2] } else { vec![l1, l2, llc] });
+    let operations = setting.operations_of(OPERATIONS);
     setting.out.begin(experiment.name, (2 * sizes.len() * operations.len()) as f64);
     for operation in operations {
         let routines = candidates(operation);

@@ -82,9 +82,8 @@ fn fields(
     let pattern = setting.options.kernels.as_deref();
     let chosen = select::kernels(experiment.operations, pattern)?;
     let here = present(setting, chosen)?;
-    let asked = &setting.options.operations;
     let mut fields = Vec::new();
-    for &operation in experiment.operations {
+    for operation in setting.operations_of(experiment.operations) {
         // The byte-wise reference is a hundred times slower than anything; it competes when named.
         let of_it: Vec<Routine> = here
             .iter()
@@ -92,12 +91,9 @@ fn fields(
             .filter(|kernel| pattern.is_some() || kernel.technique() != "bytes")
             .map(|kernel| Routine::from(*kernel))
             .collect();
-        if of_it.is_empty() || !(asked.is_empty() || asked.contains(&operation)) {
-            continue;
+        if !of_it.is_empty() {
+            fields.push((operation, [vec![libc_reference(operation)], of_it].concat()));
         }
-        let mut routines = vec![libc_reference(operation)];
-        routines.extend(of_it);
-        fields.push((operation, routines));
     }
     Ok(fields)
 }

@@ -345,13 +345,11 @@ const fn operations_with_peers() -> &'static [Operation] {
 /// The experiment of that name.
 ///
 /// # Errors
-/// [`LabError::UnknownExperiment`] with the names there are.
+/// [`LabError::Usage`] with the names there are.
 pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
     ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
-        LabError::UnknownExperiment {
-            found: name.to_owned(),
-            accepted: ALL.iter().map(|experiment| experiment.name.to_owned()).collect(),
-        }
+        let known: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
+        LabError::unsuited("experiment", format!("\"{name}\""), &known.join(", "))
     })
 }
 
@@ -371,7 +369,10 @@ impl Experiment {
     pub fn run(&self, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
         setting.check_sizes()?;
         if setting.options.classic && self.classic.is_empty() {
-            return Err(LabError::NoClassic { experiment: self.name });
+            return Err(LabError::Usage(format!(
+                "--classic: {} has no parameters of a source document; accepted without it",
+                self.name
+            )));
         }
         self.check_options(setting.options)?;
         setting.bench.experiment = self.name;
@@ -384,9 +385,7 @@ impl Experiment {
     fn check_options(&self, options: &Options) -> Result<(), LabError> {
         let by_operation =
             self.name.ends_with("-matrix") || ["whole-cost", "hints", "peers"].contains(&self.name);
-        let refused = |option, why: &str| {
-            Err(LabError::NotForThis { option, experiment: self.name, why: why.to_owned() })
-        };
+        let refused = |option, why: &str| Err(LabError::not_for(option, self.name, why));
         if !options.operations.is_empty() && !by_operation {
             return refused("--op", "it has operations of its own");
         }
@@ -467,14 +466,36 @@ impl Setting<'_, '_> {
     /// An option that this experiment has no use for.
     fn refuse_placements(&self, why: &str) -> Result<(), LabError> {
         let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
-        let found = format!("{source}:{destination}");
-        unsuited("--residency", found, format!("no residency here ({why})"))
+        let (found, accepted) =
+            (format!("{source}:{destination}"), format!("no residency here ({why})"));
+        Err(LabError::unsuited("--residency", found, &accepted))
     }
 
     /// Likewise.
     fn refuse_sizes(&self, why: &str) -> Result<(), LabError> {
         let Some(size) = self.options.sizes.first() else { return Ok(()) };
-        unsuited("--size", size.to_string(), format!("no size here ({why})"))
+        Err(LabError::unsuited("--size", size, &format!("no size here ({why})")))
+    }
+
+    /// The sizes that were asked for, or else the experiment's own.
+    fn sizes_or(&self, own: impl IntoIterator<Item = usize>) -> Vec<usize> {
+        let asked = &self.options.sizes;
+        if asked.is_empty() { own.into_iter().collect() } else { asked.clone() }
+    }
+
+    /// The residencies that were asked for, of source and destination, or else these.
+    fn placements_or(&self, own: impl IntoIterator<Item = Level>) -> Vec<(Level, Level)> {
+        let asked = &self.options.placements;
+        if !asked.is_empty() {
+            return asked.clone();
+        }
+        own.into_iter().map(|level| (level, level)).collect()
+    }
+
+    /// Those of these operations that were asked for, or else all.
+    fn operations_of(&self, own: &[Operation]) -> Vec<Operation> {
+        let asked = &self.options.operations;
+        own.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()
     }
 
     /// Refuses sizes that are not whole pages.
@@ -482,7 +503,7 @@ impl Setting<'_, '_> {
         let is_odd = |size: &&usize| !size.is_multiple_of(cachewise_kernels::PAGE_SIZE);
         match self.options.sizes.iter().find(is_odd) {
             None => Ok(()),
-            Some(size) => unsuited("--size", size.to_string(), "whole pages of 4096 bytes".into()),
+            Some(size) => Err(LabError::unsuited("--size", size, "whole pages of 4096 bytes")),
         }
     }
 
@@ -504,26 +525,14 @@ impl Setting<'_, '_> {
 
     /// The levels to place operands at, and the sizes at each.
     fn cells(&self) -> Vec<(Level, Level, usize)> {
-        let placements = if self.options.placements.is_empty() {
-            Level::ALL.into_iter().map(|level| (level, level)).collect()
-        } else {
-            self.options.placements.clone()
-        };
         let mut cells = Vec::new();
-        for (source, destination) in placements {
+        for (source, destination) in self.placements_or(Level::ALL) {
             let (level, caches) = (source.min(destination), &self.bench.machine.caches);
-            let sizes = match &self.options.sizes {
-                sizes if sizes.is_empty() => default_sizes(level, self.options.quick, caches),
-                sizes => sizes.clone(),
-            };
+            let sizes = self.sizes_or(default_sizes(level, self.options.quick, caches));
             cells.extend(sizes.into_iter().map(|size| (source, destination, size)));
         }
         cells
     }
-}
-
-fn unsuited(option: &'static str, found: String, accepted: String) -> Result<(), LabError> {
-    Err(LabError::Unsuited { option, found, accepted })
 }
 
 /// Sizes that say something about a level and of which two operands fit it. What a guest has of the

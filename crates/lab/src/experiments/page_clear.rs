@@ -81,11 +81,10 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             .map(|(at, routine)| Clearer { routine, reference: at == 0, calls: 0, zeroed: 0 })
             .collect();
         if let Some(found) = setting.measure(&task, &mut each(&mut clearers))? {
-            for (mut row, clearer) in found.rows().into_iter().zip(&clearers) {
-                row.extra.insert(LOOPS.into(), loops as f64);
-                row.extra.insert(ZEROED.into(), clearer.zeroed as f64 / clearer.calls as f64);
-                row.extra.insert(COPIED.into(), 0.0);
-                setting.out.row(row)?;
+            for (row, clearer) in found.rows().into_iter().zip(&clearers) {
+                let zeroed = clearer.zeroed as f64 / clearer.calls as f64;
+                let figures = [(LOOPS, loops as f64), (ZEROED, zeroed), (COPIED, 0.0)];
+                setting.out.row(row.with(&figures))?;
             }
         }
         setting.out.advance(&format!("{} {relation}", bytes(size)), weight(size));

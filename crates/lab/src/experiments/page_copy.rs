@@ -92,11 +92,9 @@ struct Copier<'p> {
 
 impl Copier<'_> {
     /// The seed's loops, and the pages of one.
-    fn counted(&self, loops: usize) -> [(String, f64); 3] {
+    fn counted(&self, loops: usize) -> [(&'static str, f64); 3] {
         let each = |pages: u64| pages as f64 / self.calls as f64;
-        let figures =
-            [(LOOPS, loops as f64), (ZEROED, each(self.zeroed)), (COPIED, each(self.copied))];
-        figures.map(|(name, value)| (name.to_owned(), value))
+        [(LOOPS, loops as f64), (ZEROED, each(self.zeroed)), (COPIED, each(self.copied))]
     }
 
     fn zero(&mut self, at: *mut u8) {
@@ -225,14 +223,11 @@ fn one_buffer(
     for (nth, mut row) in found.rows().into_iter().enumerate() {
         // The seed names the buffer, not what its fork copies beside it.
         row.cell.size = buffer as u64;
-        match copiers.get(nth) {
-            Some(copier) => row.extra.extend(copier.counted(loops)),
-            None => {
-                row.extra.insert(LOOPS.into(), loops as f64);
-                row.extra.extend(faults.map(|faults| (FAULTS_PER_LOOP.to_owned(), faults)));
-            }
-        }
-        setting.out.row(row)?;
+        let faults = faults.map(|faults| (FAULTS_PER_LOOP, faults));
+        setting.out.row(match copiers.get(nth) {
+            Some(copier) => row.with(&copier.counted(loops)),
+            None => row.with(&[(LOOPS, loops as f64)]).with(faults.as_slice()),
+        })?;
     }
     Ok(())
 }

@@ -85,15 +85,12 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.whole_pages()?;
     let name = experiment.name;
     if setting.options.kernels.is_some() {
-        let why = "its candidates are ways to get a page, not kernels".to_owned();
-        return Err(LabError::NotForThis { option: "--kernels", experiment: name, why });
+        let why = "its candidates are ways to get a page, not kernels";
+        return Err(LabError::not_for("--kernels", name, why));
     }
     if let [_, second, ..] = setting.options.sizes[..] {
-        return Err(LabError::Unsuited {
-            option: "--size",
-            found: format!("a second one, {second}"),
-            accepted: "one size: bytes handed out per repetition".to_owned(),
-        });
+        let accepted = "one size: bytes handed out per repetition";
+        return Err(LabError::unsuited("--size", format!("a second one, {second}"), accepted));
     }
     let grid = grid(setting);
     let pages = grid.bytes / PAGE_SIZE;
@@ -263,8 +260,7 @@ fn cell_rows(name: &str, cell: &Cell, samples: &[Taken], seed: u64) -> Vec<Row> 
             (FAULTS, middle(|sample| sample.faults) / handed),
             (TOTAL_CPU, stats::median(&cpu)),
         ];
-        row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
-        row
+        row.with(&figures)
     });
     rows.collect()
 }

@@ -174,20 +174,15 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let why = "it compares numbers of threads on one buffer that is used over and over";
     setting.refuse_placements(why)?;
     if setting.options.kernels.is_some() {
-        let (option, why) = ("--kernel", why.to_owned());
-        return Err(LabError::NotForThis { option, experiment: experiment.name, why });
+        return Err(LabError::not_for("--kernel", experiment.name, why));
     }
     let all = Threads::all().threads();
     if all < 2 {
         return Err(LabError::Nothing("this process may run on one CPU only".to_owned()));
     }
     let pool = Pool::new(all)?;
-    let sizes = if setting.options.sizes.is_empty() {
-        let step = if setting.options.quick { 2 } else { 1 };
-        sizes(setting.bench).into_iter().rev().step_by(step).rev().collect()
-    } else {
-        setting.options.sizes.clone()
-    };
+    let step = if setting.options.quick { 2 } else { 1 };
+    let sizes = setting.sizes_or(sizes(setting.bench).into_iter().rev().step_by(step).rev());
     setting.out.begin(experiment.name, 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
     for operation in [Operation::Copy, Operation::Zero] {
         let mut ways = ways(all);

@@ -72,11 +72,8 @@ fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(us
 
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
     let quick = setting.options.quick;
-    let chosen: Vec<usize> = match &setting.options.sizes {
-        sizes if !sizes.is_empty() => sizes.clone(),
-        _ if quick => QUICK_SIZES.to_vec(),
-        _ => SIZES.to_vec(),
-    };
+    let own: &[usize] = if quick { &QUICK_SIZES } else { &SIZES };
+    let chosen = setting.sizes_or(own.iter().copied());
     let most = setting.bench.largest_size();
     let sizes: Vec<usize> = chosen.iter().copied().filter(|size| *size <= most).collect();
     if sizes.len() < chosen.len() {
@@ -89,14 +86,10 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         (true, true) => &QUICK_MISALIGNED,
         (true, false) => &MISALIGNED,
     };
-    let operations: Vec<Operation> = match &setting.options.operations {
-        chosen if chosen.is_empty() => super::operations_with_peers().to_vec(),
-        chosen => chosen.clone(),
-    };
-    let from_file = match &setting.options.distribution {
-        Some(path) => Some(Distribution::read(path)?),
-        None => None,
-    };
+    let asked = setting.options.operations.clone();
+    let operations = if asked.is_empty() { super::operations_with_peers().to_vec() } else { asked };
+    let file = setting.options.distribution.as_deref();
+    let from_file = file.map(Distribution::read).transpose()?;
     // All of them before anything is measured.
     let peers = peers(&operations, setting)?;
     if let Some(left_out) = crate::peers::left_out() {
@@ -229,10 +222,10 @@ fn relate(rows: &mut [Row], seed: u64) {
         .collect();
     let Some(envelope) = envelope(&peers) else { return };
     for row in rows.iter_mut() {
-        let ratio = PairedRatio::new(&row.operation_ns, &envelope, seed);
-        row.extra.insert(OF_ENVELOPE.to_owned(), ratio.median);
-        row.extra.insert("of_envelope_low".to_owned(), ratio.low);
-        row.extra.insert("of_envelope_high".to_owned(), ratio.high);
+        let PairedRatio { median, low, high, .. } =
+            PairedRatio::new(&row.operation_ns, &envelope, seed);
+        let figures = [("of_envelope_low", low), ("of_envelope_high", high)];
+        *row = std::mem::take(row).with(&[(OF_ENVELOPE, median)]).with(&figures);
     }
 }
 

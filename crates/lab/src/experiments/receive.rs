@@ -229,17 +229,14 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
             match (&temporal[..], &non_temporal[..]) {
                 (&[temporal], &[non_temporal]) => (temporal, non_temporal),
                 (temporal, non_temporal) => {
-                    return Err(LabError::Unsuited {
-                        option: "--kernels",
-                        found: format!(
-                            "{} with temporal stores and {} with non-temporal ones",
-                            temporal.len(),
-                            non_temporal.len()
-                        ),
-                        accepted: "one of each, for the policies to choose between: \
-                                   copy\\.sse2(\\.nt)?"
-                            .to_owned(),
-                    });
+                    let found = format!(
+                        "{} with temporal stores and {} with non-temporal ones",
+                        temporal.len(),
+                        non_temporal.len()
+                    );
+                    let accepted = "one of each, for the policies to choose between: \
+                                    copy\\.sse2(\\.nt)?";
+                    return Err(LabError::unsuited("--kernels", found, accepted));
                 }
             }
         }
@@ -294,7 +291,7 @@ fn points(setting: &Setting<'_, '_>, has_device: bool) -> Vec<Point> {
 
 fn one_point(
     setting: &mut Setting<'_, '_>,
-    (temporal, non_temporal): (CopyFn, CopyFn),
+    stores: (CopyFn, CopyFn),
     device: Option<&Device>,
     point: Point,
 ) -> Result<(), LabError> {
@@ -322,23 +319,17 @@ fn one_point(
     let task = Task { operation, size: point.size, cell, plan };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
-    let reference = Copyout {
-        name: LIBC,
-        policy: None,
-        temporal: libc,
-        non_temporal: libc,
-        circumstances,
-        device,
-    };
-    let mut copyouts = vec![reference];
-    copyouts.extend(POLICIES.into_iter().zip(Policy::ALL).map(|(name, policy)| Copyout {
+    let copyout = |name, policy, (temporal, non_temporal)| Copyout {
         name,
-        policy: Some(policy),
+        policy,
         temporal,
         non_temporal,
         circumstances,
         device,
-    }));
+    };
+    let mut copyouts = vec![copyout(LIBC, None, (libc, libc))];
+    let policies = POLICIES.into_iter().zip(Policy::ALL);
+    copyouts.extend(policies.map(|(name, policy)| copyout(name, Some(policy), stores)));
     let mut connection = match point {
         Point { state: RECEIVE, other_core: false, .. } => connection(setting, point.size)?,
         _ => None,
@@ -360,14 +351,9 @@ fn one_point(
         // A receive waits for its sender; what counts is what it costs the receiver.
         let cost = if row.candidate == TCP { cpu.unwrap_or(copy) } else { copy };
         let share = |nanoseconds: f64| nanoseconds / size / BYTE_NS_AT_10G;
-        if row.candidate == TCP
-            && let Some(both) = both
-        {
-            row.extra.insert(BOTH_ENDS.to_owned(), share(both));
-        }
-        row.extra.insert(GBIT.to_owned(), size * 8.0 / whole);
-        row.extra.insert(COPY_SHARE.to_owned(), share(cost));
-        row.extra.insert(CPU_SHARE.to_owned(), share(whole - copy + cost));
+        let both = both.filter(|_| row.candidate == TCP).map(|both| (BOTH_ENDS, share(both)));
+        let shares = [(COPY_SHARE, share(cost)), (CPU_SHARE, share(whole - copy + cost))];
+        row = row.with(&[(GBIT, size * 8.0 / whole)]).with(&shares).with(both.as_slice());
         row.cell = row.cell.with(&[
             (USER_REUSED, flag(point.reused)),
             (OTHER_CORE, flag(point.other_core)),

@@ -146,16 +146,9 @@ fn points(setting: &Setting<'_, '_>) -> Vec<Point> {
     let options = setting.options;
     let caches = &setting.bench.machine.caches;
     let (sizes, fractions, delays, times) = grid(options.quick, options.classic, caches);
-    let sizes = if options.sizes.is_empty() { sizes } else { options.sizes.clone() };
-    let places = if options.placements.is_empty() {
-        let mut places = vec![(Level::Dram, Level::Dram)];
-        if !options.classic {
-            places.push((Level::L2, Level::L2));
-        }
-        places
-    } else {
-        options.placements.clone()
-    };
+    let sizes = setting.sizes_or(sizes);
+    let own: &[Level] = if options.classic { &[Level::Dram] } else { &[Level::Dram, Level::L2] };
+    let places = setting.placements_or(own.iter().copied());
     let mut points = Vec::new();
     for (source, destination) in places {
         for &size in &sizes {

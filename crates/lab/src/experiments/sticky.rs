@@ -28,14 +28,11 @@ pub(super) fn figures() -> Vec<Figure> {
 
 /// Half of the L1 to twice the L2: where a destination can be cached, and where it cannot.
 fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
-    if !setting.options.sizes.is_empty() {
-        return setting.options.sizes.clone();
-    }
     let caches = &setting.bench.machine.caches;
     let (least, most) = (caches.l1d.bytes / 2, caches.l2.bytes * 2);
     let step = if setting.options.quick { 4 } else { 2 };
     let next = |size: &usize| (size * step <= most).then_some(size * step);
-    std::iter::successors(Some(least), next).collect()
+    setting.sizes_or(std::iter::successors(Some(least), next))
 }
 
 pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {

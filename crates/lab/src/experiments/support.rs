@@ -115,12 +115,12 @@ pub(super) fn of_pages(
     within: [f64; 3],
     equal: f64,
 ) -> Result<(), LabError> {
+    let [a, b, c] = WITHIN;
+    let [of_16, of_32, of_64] = within;
     for mut row in found.rows() {
         row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
         row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
-        row.extra.extend(WITHIN.iter().zip(within).map(|(name, part)| ((*name).to_owned(), part)));
-        row.extra.insert(EQUAL.into(), equal);
-        setting.out.row(row)?;
+        setting.out.row(row.with(&[(a, of_16), (b, of_32), (c, of_64), (EQUAL, equal)]))?;
     }
     Ok(())
 }

@@ -103,8 +103,8 @@ fn one_cell(
             continue;
         }
         let (copied, mapped) = (connection.copied(), connection.mapped());
-        row.extra.extend(copied.map(|part| (SENDS_COPIED.to_owned(), part)));
-        row.extra.extend(mapped.map(|part| (BYTES_MAPPED.to_owned(), part)));
+        row = row.with(copied.map(|part| (SENDS_COPIED, part)).as_slice());
+        row = row.with(mapped.map(|part| (BYTES_MAPPED, part)).as_slice());
         // What was not spared is no gain or loss of having been spared. Both candidates of the second
         // cell have the same sender.
         let spared = match mapped {

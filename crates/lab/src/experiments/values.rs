@@ -50,20 +50,13 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let zeros = field(setting, Operation::Zero, only_zero)?;
     fills.extend(zeros.into_iter().skip(1));
     at_least_one(&[&copies, &fills])?;
-    let mut levels = setting.options.placements.clone();
-    if levels.is_empty() {
-        let own: &[Level] =
-            if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
-        levels = own.iter().map(|&level| (level, level)).collect();
-    }
+    let own: &[Level] =
+        if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
+    let levels = setting.placements_or(own.iter().copied());
     setting.out.begin(experiment.name, 2.0 * levels.len() as f64);
     for (source, destination) in levels {
         let usual = default_sizes(source.min(destination), true, &setting.bench.machine.caches)[0];
-        let sizes = match &setting.options.sizes {
-            asked if asked.is_empty() => vec![usual / 4],
-            asked => asked.clone(),
-        };
-        for size in sizes {
+        for size in setting.sizes_or([usual / 4]) {
             let text = |what| format!("{what} {} {source}:{destination}", bytes(size));
             if copies.len() > 1 {
                 copied(setting, &copies, size, (source, destination))?;
@@ -108,12 +101,10 @@ fn copied(
             row.cell.size = size as u64;
             row.cell.state = format!("copying {name}").into();
             row.cell = row.cell.with(&[(VALUE, value as f64)]);
-            row.candidate.clone_from(&routine.name);
-            row.reference = if value == 2 {
-                routine.name.clone()
-            } else {
-                format!("{} of random bytes", routine.name)
-            };
+            let name = &routine.name;
+            row.candidate.clone_from(name);
+            row.reference =
+                if value == 2 { name.clone() } else { format!("{name} of random bytes") };
             setting.out.row(row)?;
         }
     }

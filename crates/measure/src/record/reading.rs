@@ -25,53 +25,15 @@ pub enum RecordError {
         /// The file.
         file: String,
     },
-    /// A line is no JSON object.
-    #[error("{file}:{line}: not a JSON object ({found}); accepted: one JSON object per line")]
-    NotJson {
+    /// A line cannot be what it is, or cannot stand where it does.
+    #[error("{file}:{line}: {what}")]
+    Line {
         /// The file.
         file: String,
         /// The line.
         line: usize,
-        /// What the parser says, or what kind of value it is.
-        found: String,
-    },
-    /// A field is missing or holds what it should not.
-    #[error("{file}:{line}: field \"{field}\": {found}; accepted: {accepted}")]
-    Field {
-        /// The file.
-        file: String,
-        /// The line.
-        line: usize,
-        /// Path of the field, with dots.
-        field: String,
-        /// What was found.
-        found: String,
-        /// What would be accepted.
-        accepted: String,
-    },
-    /// It was written by a newer version.
-    #[error(
-        "{file}:{line}: field \"schema\": {found}; accepted: up to {SCHEMA_VERSION}; a newer cachewise wrote this"
-    )]
-    NewerSchema {
-        /// The file.
-        file: String,
-        /// The line.
-        line: usize,
-        /// Its version.
-        found: u64,
-    },
-    /// A line stands where none of its type may.
-    #[error("{file}:{line}: a line of type \"{found}\"; accepted here: {accepted}")]
-    Misplaced {
-        /// The file.
-        file: String,
-        /// The line.
-        line: usize,
-        /// Its type.
-        found: String,
-        /// The types accepted there.
-        accepted: &'static str,
+        /// What was found, and what would be accepted.
+        what: String,
     },
     /// The end is missing, or counts more rows than there are.
     #[error("{file}:{line}: truncated: {found}; accepted: a record that closes with its end line")]
@@ -145,12 +107,15 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     }
     match object.get("schema").and_then(Value::as_u64) {
         Some(found) if found > u64::from(SCHEMA_VERSION) => {
-            return Err(RecordError::NewerSchema { file: file.to_owned(), line: number, found });
+            let found = format!("{found}; accepted: up to {SCHEMA_VERSION}");
+            return Err(
+                at.wrong(format!("field \"schema\": {found}; a newer cachewise wrote this"))
+            );
         }
         Some(1..) => {}
         _ => {
             let accepted = format!("1 to {SCHEMA_VERSION}");
-            return Err(at.field("schema", describe(object.get("schema")), accepted));
+            return Err(at.field("schema", &describe(object.get("schema")), &accepted));
         }
     }
     let mut header: Header = at.typed(object)?;
@@ -159,10 +124,10 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None };
     for (number, text) in lines {
         let at = Place { file, line: number };
-        let (kind, object) = match at.object(text) {
-            Err(RecordError::NotJson { .. }) if partial && number == last => break,
-            outcome => outcome?,
-        };
+        if partial && number == last && serde_json::from_str::<Map>(text).is_err() {
+            break;
+        }
+        let (kind, object) = at.object(text)?;
         if record.end.is_some() && KINDS.contains(&kind.as_str()) {
             return Err(at.misplaced(&kind, "nothing, the record has ended"));
         }
@@ -193,6 +158,8 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     Ok((record, last))
 }
 
+type Map = serde_json::Map<String, Value>;
+
 /// Types of lines.
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
 
@@ -204,12 +171,13 @@ struct Place<'a> {
 impl Place<'_> {
     /// A line's object, and its type.
     fn object(&self, text: &str) -> Result<(String, Value), RecordError> {
-        let (file, line) = (self.file.to_owned(), self.line);
-        let not_json = |found: String| RecordError::NotJson { file, line, found };
+        let not_json = |found: String| {
+            self.wrong(format!("not a JSON object ({found}); accepted: one JSON object per line"))
+        };
         match serde_json::from_str::<Value>(text) {
             Ok(value @ Value::Object(_)) => match value.get("type") {
                 Some(Value::String(kind)) => Ok((kind.clone(), value)),
-                other => Err(self.field("type", describe(other), KINDS.join(", "))),
+                other => Err(self.field("type", &describe(other), &KINDS.join(", "))),
             },
             Ok(other) => Err(not_json(describe(Some(&other)))),
             Err(error) => Err(not_json(format!("column {}: {}", error.column(), cause(&error)))),
@@ -224,24 +192,32 @@ impl Place<'_> {
             // expected one of ...": split into what was found and what is accepted.
             if let Some(name) = quoted_after(&message, "missing field `") {
                 let field = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
-                return self.field(&field, "missing".to_owned(), "a value".to_owned());
+                return self.field(&field, "missing", "a value");
             }
             let (found, accepted) = message
                 .split_once(", expected ")
                 .map_or((message.as_str(), "see docs/schema/record.md"), |(a, b)| (a, b));
-            self.field(&path, found.to_owned(), accepted.to_owned())
+            self.field(&path, found, accepted)
         })
     }
 
-    fn field(&self, field: &str, found: String, accepted: String) -> RecordError {
-        let (file, line) = (self.file.to_owned(), self.line);
-        RecordError::Field { file, line, field: field.to_owned(), found, accepted }
+    fn field(&self, field: &str, found: &str, accepted: &str) -> RecordError {
+        self.wrong(format!("field \"{field}\": {found}; accepted: {accepted}"))
     }
 
-    fn misplaced(&self, found: &str, accepted: &'static str) -> RecordError {
-        let (file, line) = (self.file.to_owned(), self.line);
-        RecordError::Misplaced { file, line, found: found.to_owned(), accepted }
+    fn misplaced(&self, found: &str, accepted: &str) -> RecordError {
+        misplaced(self.file, self.line, found, accepted)
     }
+
+    fn wrong(&self, what: String) -> RecordError {
+        RecordError::Line { file: self.file.to_owned(), line: self.line, what }
+    }
+}
+
+/// A line stands where none of its type may.
+pub(super) fn misplaced(file: &str, line: usize, found: &str, accepted: &str) -> RecordError {
+    let what = format!("a line of type \"{found}\"; accepted here: {accepted}");
+    RecordError::Line { file: file.to_owned(), line, what }
 }
 
 fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {

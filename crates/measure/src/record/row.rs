@@ -114,6 +114,19 @@ impl Row {
         self.cell.axis(name)
     }
 
+    /// A figure particular to the experiment; none where it has no such figure.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.extra.get(name).copied()
+    }
+
+    /// With figures particular to the experiment.
+    #[must_use]
+    pub fn with(mut self, figures: &[(&str, f64)]) -> Row {
+        self.extra.extend(figures.iter().map(|&(name, value)| (name.to_owned(), value)));
+        self
+    }
+
     /// Decimal gigabytes per second of the operation; NaN where nothing was measured.
     #[must_use]
     pub fn gbps(&self) -> f64 {
@@ -313,6 +326,17 @@ pub fn by_cell<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<(&'r CellKey,
         }
     }
     cells
+}
+
+/// Each once, in the order of their first appearance.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
 }
 
 /// Items that agree in a key, in the order of their first appearance.

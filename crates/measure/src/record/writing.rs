@@ -64,7 +64,7 @@ impl Writer {
     /// Writes the header. It comes first, and once.
     ///
     /// # Errors
-    /// [`RecordError::Misplaced`] for a second one, [`RecordError::Io`] when writing fails.
+    /// [`RecordError::Line`] for a second one, [`RecordError::Io`] when writing fails.
     pub fn header(&mut self, header: &Header) -> Result<(), RecordError> {
         if self.has_header {
             return Err(self.misplaced("header", "row, note, decisions, end"));
@@ -76,7 +76,7 @@ impl Writer {
     /// Writes a row. Each is flushed: an interrupted run keeps it.
     ///
     /// # Errors
-    /// [`RecordError::Misplaced`] before the header, [`RecordError::Io`] when writing fails.
+    /// [`RecordError::Line`] before the header, [`RecordError::Io`] when writing fails.
     pub fn row(&mut self, row: &Row) -> Result<(), RecordError> {
         self.expect_header("row")?;
         self.put(&Line::Row(row.clone()))?;
@@ -126,7 +126,7 @@ impl Writer {
     /// kept.
     ///
     /// # Errors
-    /// [`RecordError::Misplaced`] without a header, [`RecordError::Io`] when writing, syncing or
+    /// [`RecordError::Line`] without a header, [`RecordError::Io`] when writing, syncing or
     /// renaming fails.
     pub fn finish(mut self, interrupted: bool) -> Result<End, RecordError> {
         self.close(interrupted)
@@ -160,13 +160,8 @@ impl Writer {
         if self.has_header { Ok(()) } else { Err(self.misplaced(found, "header")) }
     }
 
-    fn misplaced(&self, found: &str, accepted: &'static str) -> RecordError {
-        RecordError::Misplaced {
-            file: self.name.clone(),
-            line: self.rows as usize + 1,
-            found: found.to_owned(),
-            accepted,
-        }
+    fn misplaced(&self, found: &str, accepted: &str) -> RecordError {
+        super::reading::misplaced(&self.name, self.rows as usize + 1, found, accepted)
     }
 
     fn put(&mut self, line: &Line) -> Result<(), RecordError> {

@@ -80,7 +80,8 @@ pub(super) fn check_bytes(cell: &Cell<'_>, candidate: &dyn Candidate) -> Result<
         // SAFETY: slots of that size in written arenas; an operation with a source gets one of its
         // own, or is refused by its own contract's owner: the laboratory pairs operations and
         // cells.
-        let outcome: Result<(), WrongBytes> = unsafe { verify(&function, dst, src, cell.size) };
+        let outcome: Result<(), WrongBytes> =
+            unsafe { verify(&function, dst, src, cell.size, &std::cell::Cell::new(0)) };
         outcome.map_err(|wrong| MeasureError::WrongBytes {
             candidate: candidate.name().to_owned(),
             wrong,

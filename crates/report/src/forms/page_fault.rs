@@ -22,7 +22,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn figure(row: &Row, name: &str) -> f64 {
-    row.extra.get(name).copied().unwrap_or(f64::NAN)
+    row.figure(name).unwrap_or(f64::NAN)
 }
 
 fn faulted(reps: u64, threads: u64, rows: &[&Row]) -> Table {

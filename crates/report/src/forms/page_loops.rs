@@ -13,7 +13,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn table(key: &CellKey, rows: &[&Row]) -> Table {
-    let loops = rows.iter().find_map(|row| figure(row, "loops")).unwrap_or(1.0);
+    let loops = rows.iter().find_map(|row| row.figure("loops")).unwrap_or(1.0);
     let what = if key.operation == "zero" { "zeroing" } else { "copying" };
     let size = bytes(key.size);
     let caption = format!("{size} {what}, {RUNS}x{loops:.0} loops ({})", key.state);
@@ -40,17 +40,13 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
          the same rounds",
         first.reference
     ));
-    if let Some(faults) = rows.iter().find_map(|row| figure(row, "faults_per_loop")) {
+    if let Some(faults) = rows.iter().find_map(|row| row.figure("faults_per_loop")) {
         table.remarks.push(format!(
             "fork: the kernel's own fork, a child that uses the buffer and ends, and the wait; {faults:.1} \
              page faults a loop"
         ));
     }
     table
-}
-
-fn figure(row: &Row, name: &str) -> Option<f64> {
-    row.extra.get(name).copied()
 }
 
 /// The fastest, the quartiles and the slowest: what five sorted runs are a sample of.
@@ -75,7 +71,7 @@ fn minutes(nanoseconds: f64) -> String {
 
 /// Pages of all five runs; nothing where nobody counted.
 fn counters(row: &Row, loops: f64) -> String {
-    let pages = |name| figure(row, name).map(|pages| (RUNS as f64 * loops * pages).round());
+    let pages = |name| row.figure(name).map(|pages| (RUNS as f64 * loops * pages).round());
     match (pages("zeroed_per_loop"), pages("copied_per_loop")) {
         (Some(zeroed), Some(copied)) => format!("{zeroed:.0}/{copied:.0}"),
         _ => "-".to_owned(),

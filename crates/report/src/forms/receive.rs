@@ -33,12 +33,12 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
          >sum | >ratio | >95 % interval | verdict",
     );
     for row in rows {
-        let figure = |name: &str| row.extra.get(name).copied();
-        let share =
-            |name| figure(name).map_or("-".to_owned(), |part| format!("{:.1} %", part * 100.0));
+        let share = |name: &str| {
+            row.figure(name).map_or("-".to_owned(), |part| format!("{:.1} %", part * 100.0))
+        };
         let mut cells = vec![
             row.candidate.clone(),
-            figure("gbit_per_s").map_or("-".to_owned(), significant),
+            row.figure("gbit_per_s").map_or("-".to_owned(), significant),
             share("cpu_share_10g"),
             share("cpu_share_copy_10g"),
             cost::part(row, &row.operation_ns),

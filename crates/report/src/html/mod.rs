@@ -142,10 +142,8 @@ pub(crate) fn page_style() -> String {
 /// record to draw.
 pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
     if sheets.is_empty() {
-        return Err(minijinja::Error::new(
-            minijinja::ErrorKind::InvalidOperation,
-            "there is no record to draw",
-        ));
+        let kind = minijinja::ErrorKind::InvalidOperation;
+        return Err(minijinja::Error::new(kind, "there is no record to draw"));
     }
     let sections: Vec<Section> =
         sheets.iter().enumerate().map(|(index, sheet)| section(index, sheet)).collect();
@@ -189,10 +187,8 @@ fn mixed(sheets: &[Sheet<'_>]) -> Option<String> {
     let differing: Vec<String> = sheets[1..]
         .iter()
         .filter_map(|sheet| {
-            let differences = compare::machine_differences(
-                &first.record.header.machine,
-                &sheet.record.header.machine,
-            );
+            let [one, other] = [first, sheet].map(|sheet| &sheet.record.header.machine);
+            let differences = compare::machine_differences(one, other);
             (!differences.is_empty()).then(|| {
                 format!("{} differs from {} in {}", sheet.name, first.name, differences.join(", "))
             })
@@ -214,13 +210,8 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
     if verdicts.is_empty() {
         verdicts.push(tally(&record.rows));
     }
-    let experiment = header
-        .settings
-        .get("experiment")
-        .and_then(|name| name.as_str())
-        .or_else(|| record.rows.first().map(|row| row.experiment.as_str()))
-        .unwrap_or("record")
-        .to_owned();
+    let experiment = Some(crate::experiment_of(record)).filter(|name| !name.is_empty());
+    let experiment = experiment.unwrap_or("record").to_owned();
     let tables = crate::experiment_tables(&experiment, &record.rows);
     let tables: &[Table] =
         if crate::has_form(&experiment) || tables.len() <= MOST_TABLES { &tables } else { &[] };
@@ -273,31 +264,19 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         ("seed".to_owned(), header.seed.to_string()),
     ];
     if let Some(end) = &record.end {
-        let peak =
-            end.peak_bytes.map_or(String::new(), |peak| format!(", {} at the peak", bytes(peak)));
+        let peak = end.peak_bytes.map(|peak| format!(", {} at the peak", bytes(peak)));
+        let peak = peak.unwrap_or_default();
         facts.push(("took".to_owned(), format!("{:.0} s{peak}", end.seconds)));
     }
     let clock = &header.clock;
-    facts.push((
-        "clock".to_owned(),
-        format!(
-            "{}, {} per reading, core at {} GHz",
-            clock.source,
-            time(clock.cost_ns),
-            significant(clock.core_ghz)
-        ),
-    ));
+    let (cost, ghz) = (time(clock.cost_ns), significant(clock.core_ghz));
+    let text = format!("{}, {cost} per reading, core at {ghz} GHz", clock.source);
+    facts.push(("clock".to_owned(), text));
     if let Some(latencies) = &header.latencies {
-        facts.push((
-            "a dependent load".to_owned(),
-            format!(
-                "L1 {}, L2 {}, LLC {}, DRAM {}",
-                time(latencies.l1),
-                time(latencies.l2),
-                time(latencies.llc),
-                time(latencies.dram)
-            ),
-        ));
+        let all = [latencies.l1, latencies.l2, latencies.llc, latencies.dram];
+        let [l1, l2, llc, dram] = all.map(time);
+        let text = format!("L1 {l1}, L2 {l2}, LLC {llc}, DRAM {dram}");
+        facts.push(("a dependent load".to_owned(), text));
     }
     for (name, value) in &header.settings {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -354,17 +333,11 @@ fn machine(machine: &Machine) -> Vec<(String, String)> {
 #[must_use]
 pub fn shell_words(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    let quoted: Vec<String> = words
-        .iter()
-        .map(|word| {
-            if !word.is_empty() && word.chars().all(plain) {
-                word.clone()
-            } else {
-                format!("'{}'", word.replace('\'', "'\\''"))
-            }
-        })
-        .collect();
-    quoted.join(" ")
+    let quoted = words.iter().map(|word| match word.as_str() {
+        word if !word.is_empty() && word.chars().all(plain) => word.to_owned(),
+        word => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 fn picture(plot: &Plot) -> Picture {

@@ -4,7 +4,7 @@ use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
 use super::{Axis, Key, Panel, Plot, Point, Rule, Series};
 use crate::cost::median;
 use crate::units::bytes;
-use cachewise_measure::record::groups;
+use cachewise_measure::record::{distinct, groups};
 use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,8 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     if !record.header.figures.is_empty() {
         return record.header.figures.clone();
     }
-    let mut states: Vec<&str> = Vec::new();
-    for row in &record.rows {
-        if !states.contains(&row.cell.state.as_str()) {
-            states.push(&row.cell.state);
-        }
-    }
     let mut found = Vec::new();
-    for state in states {
+    for state in distinct(record.rows.iter().map(|row| row.cell.state.as_str())) {
         let of_state: Vec<&Row> =
             record.rows.iter().filter(|row| row.cell.state == state).collect();
         let sizes: BTreeSet<u64> = of_state.iter().map(|row| row.cell.size).collect();
@@ -53,13 +47,8 @@ fn has_parts(row: &Row) -> bool {
 /// The rows a figure is about: of the first experiment in the record that has all the candidates
 /// it names (the one in the settings first), in the states it names.
 fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
-    let named = record.header.settings.get("experiment").and_then(|name| name.as_str());
-    let mut experiments: Vec<&str> = named.into_iter().collect();
-    for row in &record.rows {
-        if !experiments.contains(&row.experiment.as_str()) {
-            experiments.push(&row.experiment);
-        }
-    }
+    let rows = record.rows.iter().map(|row| row.experiment.as_str());
+    let experiments = distinct(record.experiment().into_iter().chain(rows));
     let fits = |row: &&Row| {
         row.cell.state.starts_with(&figure.states)
             && (figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))

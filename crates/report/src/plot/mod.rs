@@ -9,6 +9,7 @@ mod build;
 
 pub use build::{cell_caption, figures, plot};
 use cachewise_measure::FigureKind;
+use cachewise_measure::record::distinct;
 pub use value::{Coordinate, Quantity, Spread, Unit};
 
 /// One figure of a record.
@@ -41,14 +42,9 @@ pub struct Key {
 
 /// Gives everyone the same colour in all of the plots, in the order in which they are first seen.
 pub fn agree_on_colours(plots: &mut [Plot]) {
-    let mut names: Vec<String> = Vec::new();
-    for shown in [true, false] {
-        for key in plots.iter().flat_map(|plot| &plot.keys) {
-            if key.shown == shown && !key.reference && !names.contains(&key.name) {
-                names.push(key.name.clone());
-            }
-        }
-    }
+    let keys = || plots.iter().flat_map(|plot| &plot.keys).filter(|key| !key.reference);
+    let shown = keys().filter(|key| key.shown);
+    let names = distinct(shown.chain(keys()).map(|key| key.name.clone()));
     for key in plots.iter_mut().flat_map(|plot| &mut plot.keys) {
         key.colour = names.iter().position(|name| *name == key.name).unwrap_or(0);
     }

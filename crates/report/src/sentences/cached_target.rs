@@ -33,7 +33,7 @@ enum TargetKind {
     Open,
 }
 
-/// By the paired ratio to the fastest ordinary store, and the time over that to a far target.
+/// By the paired ratio to the fastest temporal store, and the time over that to a far target.
 fn target_kind(over_cached: PairedRatio, over_far: f64) -> TargetKind {
     if over_cached.rounds < stats::LEAST_ROUNDS {
         TargetKind::Open

@@ -5,7 +5,6 @@ use super::*;
 /// Seed 004.6: mismatches that differ by byte 16, 32, 64.
 const SEED_WITHIN: [f64; 3] = [0.76, 0.83, 0.84];
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let of = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
     let pages = of("pages");
@@ -83,7 +82,7 @@ fn pre_check(pages: &[&Row]) -> String {
 
 fn distribution(pages: &[&Row]) -> Option<String> {
     let row = pages.first()?;
-    let found = |name: &str| row.extra.get(name).copied();
+    let found = |name: &str| row.figure(name);
     let [a, b, c] = WITHIN.map(found);
     Some(format!(
         "Pages that differ do so within 16, 32, 64 bytes in {:.0}, {:.0}, {:.0} % of the cases here; the POWER8 document counted (004.6) {:.0}, {:.0}, {:.0} %",
@@ -157,7 +156,7 @@ fn below_100(calls: &[&Row]) -> Option<String> {
         calls
             .iter()
             .filter(|row| row.candidate == name)
-            .filter_map(|row| row.extra.get(BELOW_100).copied())
+            .filter_map(|row| row.figure(BELOW_100))
             .collect()
     };
     let names = groups(calls.iter().copied(), |row: &Row| row.candidate.clone());
@@ -251,11 +250,9 @@ mod tests {
     use cachewise_measure::CallTimes;
 
     fn page(candidate: &str, ns: f64) -> Row {
-        let mut row = row(key("compare", 4096, (None, None), "pages", &[]), candidate, LIBC, ns);
-        for (name, part) in WITHIN.iter().zip([0.5, 0.6, 0.7]) {
-            row.extra.insert((*name).to_owned(), part);
-        }
-        row
+        let row = row(key("compare", 4096, (None, None), "pages", &[]), candidate, LIBC, ns);
+        let [a, b, c] = WITHIN;
+        row.with(&[(a, 0.5), (b, 0.6), (c, 0.7)])
     }
 
     fn swept(candidate: &str, position: f64, ns: f64) -> Row {
@@ -265,10 +262,8 @@ mod tests {
 
     fn called(candidate: &str, launch: f64, share: f64, times: &CallTimes) -> Row {
         let cell = key("compare", 4096, (None, None), "calls to 1000 ns", &[(LAUNCH, launch)]);
-        let mut row = row(cell, candidate, LIBC, 50.0);
-        row.extra.insert(BELOW_100.into(), share);
-        row.histogram = Some(times.histogram(1000.0, 1));
-        row
+        let row = row(cell, candidate, LIBC, 50.0).with(&[(BELOW_100, share)]);
+        Row { histogram: Some(times.histogram(1000.0, 1)), ..row }
     }
 
     #[test]
@@ -282,29 +277,19 @@ mod tests {
         ];
         let said = pre_check(&pages.iter().collect::<Vec<_>>());
         assert!(said.contains("compare.avx2.pre16 is fastest with 50.0 ns"), "{said}");
-        assert!(
-            said.contains("compare.gpr64 takes 80 % longer, libc is not measurably different"),
-            "{said}"
-        );
-        assert!(
-            said.contains("best pre-check 16 B (0 B takes 20 % longer, 64 B takes 10"),
-            "{said}"
-        );
+        holds(&said, "compare.gpr64 takes 80 % longer, libc is not measurably different");
+        holds(&said, "best pre-check 16 B (0 B takes 20 % longer, 64 B takes 10");
         let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
-        assert!(
-            pre_check(&same.iter().collect::<Vec<_>>()).contains("makes no measurable difference")
-        );
+        holds(&pre_check(&same.iter().collect::<Vec<_>>()), "makes no measurable difference");
         assert!(pre_check(&[]).contains("cannot tell"));
     }
 
     #[test]
     fn the_found_distribution_stands_beside_the_seeds() {
         let said = verdicts(&[page("compare.avx2", 1.0)]);
-        assert!(
-            said[1].contains(
-                "50, 60, 70 % of the cases here; the POWER8 document counted (004.6) 76, 83, 84 %"
-            ),
-            "{said:?}"
+        holds(
+            &said[1],
+            "50, 60, 70 % of the cases here; the POWER8 document counted (004.6) 76, 83, 84 %",
         );
     }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut headline = Vec::new();
@@ -14,7 +13,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         else {
             continue;
         };
-        for (candidate, ways) in groups(of_it.iter().copied(), |row: &Row| row.candidate.clone()) {
+        for (candidate, ways) in by_candidate(&of_it) {
             let Some(one) = ways.iter().find(|row| axis(row, CHUNK) == size as f64) else {
                 continue;
             };
@@ -24,16 +23,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 .map(|row| {
                     let pieces = bytes(axis(row, CHUNK) as u64);
                     let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
-                    let ratio = versus(row, one);
-                    match ratio.verdict(MARGIN) {
-                        Verdict::Slower => {
-                            format!("{pieces}{order} takes {} longer", percent(ratio.median))
-                        }
-                        Verdict::Faster => {
-                            format!("{pieces}{order} takes {} less", percent(ratio.median))
-                        }
-                        Verdict::CannotTell => format!("{pieces}{order} no measurable difference"),
-                    }
+                    let takes = takes(versus(row, one), "no measurable difference");
+                    format!("{pieces}{order} {takes}")
                 })
                 .collect();
             if parts.is_empty() {
@@ -84,10 +75,7 @@ mod tests {
     fn contiguity_pays_or_does_not() {
         let said = verdicts(&rows(120.0, 200.0));
         assert!(said[0].starts_with("zero: one contiguous call pays"), "{said:?}");
-        assert!(
-            said[1].contains("4 KiB takes 20 % longer, by 4 KiB shuffled takes 100 % longer"),
-            "{said:?}"
-        );
+        holds(&said[1], "4 KiB takes 20 % longer, by 4 KiB shuffled takes 100 % longer");
         let said = verdicts(&rows(100.02, 100.03));
         assert!(said[0].contains("no measurable benefit"), "{said:?}");
         let mut by_other = rows(120.0, 200.0);

@@ -28,7 +28,7 @@ mod vector_state;
 
 use cachewise_kernels::{Kernel, PAGE_SIZE, RegisterClass, find};
 use cachewise_measure::record::names::*;
-use cachewise_measure::record::{by_cell, groups, paying};
+use cachewise_measure::record::{by_cell, distinct, groups, paying};
 use cachewise_measure::units::bytes;
 use cachewise_measure::{
     CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
@@ -105,15 +105,13 @@ fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
             }
         }
     }
-    let mut said: Vec<String> = first
-        .map(|reason| {
-            format!(
-                "Withheld: {misplaced} of {all} cells, whose operands were not where they are said \
-                 to be ({reason})"
-            )
-        })
-        .into_iter()
-        .collect();
+    let mut said = Vec::new();
+    said.extend(first.map(|reason| {
+        format!(
+            "Withheld: {misplaced} of {all} cells, whose operands were not where they are said to \
+             be ({reason})"
+        )
+    }));
     let before = sound.len();
     let unmeasurable = sound.iter().find(|row| !row.is_measurable());
     let example = unmeasurable.map(|row| format!("{}, {}", row.candidate, cell(&row.cell)));
@@ -157,6 +155,41 @@ fn between(of_cell: &[&Row], ours: &str, theirs: &str) -> Option<PairedRatio> {
 /// One row's operation over another's of the same rounds.
 fn versus(ours: &Row, theirs: &Row) -> PairedRatio {
     PairedRatio::new(&ours.operation_ns, &theirs.operation_ns, 0)
+}
+
+/// How many of some pairs are faster, slower, and neither.
+struct Tally {
+    all: usize,
+    faster: usize,
+    slower: usize,
+    open: usize,
+}
+
+impl Tally {
+    fn of(pairs: impl IntoIterator<Item = PairedRatio>) -> Tally {
+        let verdicts: Vec<Verdict> = pairs.into_iter().map(says).collect();
+        let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        Tally {
+            all: verdicts.len(),
+            faster: count(Verdict::Faster),
+            slower: count(Verdict::Slower),
+            open: count(Verdict::CannotTell),
+        }
+    }
+}
+
+/// Rows by their candidate.
+fn by_candidate<'r>(rows: &[&'r Row]) -> Vec<(String, Vec<&'r Row>)> {
+    groups(rows.iter().copied(), |row: &Row| row.candidate.clone())
+}
+
+/// `takes 12 % longer`, `takes 12 % less`, or what stands for no measurable difference.
+fn takes(pair: PairedRatio, no_difference: &str) -> String {
+    match says(pair) {
+        Verdict::Slower => format!("takes {} longer", percent(pair.median)),
+        Verdict::Faster => format!("takes {} less", percent(pair.median)),
+        Verdict::CannotTell => no_difference.to_owned(),
+    }
 }
 
 /// What a paired ratio says by the margin of all verdicts.

@@ -5,7 +5,6 @@ use super::*;
 /// What 002.11 claims of bad colours: 30 % of the bandwidth.
 const CLAIMED: f64 = 1.3;
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let of_one = rows.iter().filter(|row| row.cell.state == PAGES_OF[0]);
     let compared: Vec<(&Row, PairedRatio)> =

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let states = groups(rows, |row: &Row| row.cell.state.to_string());
     let said = states.into_iter().flat_map(|(state, of_it)| {

@@ -11,39 +11,40 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         return cold_destination(&cold).into_iter().collect();
     }
     let mut texts = Vec::new();
-    texts.push(match tally(&cells, "mmx_APN", "mmx_APn") {
+    texts.push(match buffers(&cells, "mmx_APN", "mmx_APn") {
         None => "Vlasenko 2004 (000.12), non-temporal copying wins at every buffer: not tested, as \
                  mmx_APn and mmx_APN were not measured"
             .to_owned(),
-        Some(tally) => {
+        Some(told) => {
+            let Buffers { tally, .. } = &told;
             let answer = match (tally.faster, tally.slower) {
-                (faster, _) if faster == tally.cells => "still true",
+                (faster, _) if faster == tally.all => "still true",
                 (0, 0) => "cannot tell here",
                 (_, 0) => "cannot tell at some buffers here",
                 _ => "no longer true here",
             };
             format!(
                 "Vlasenko 2004 (000.12), mmx_APN against mmx_APn: non-temporal copying wins at every \
-                 buffer; {answer}: {tally}"
+                 buffer; {answer}: {told}"
             )
         }
     });
-    if let Some(tally) = tally(&cells, "mmx_APN", "mmx_APn/APN") {
-        let answer = if tally.slower > 0 {
+    if let Some(told) = buffers(&cells, "mmx_APN", "mmx_APn/APN") {
+        let answer = if told.tally.slower > 0 {
             "no longer true here, zeroing by temporal stores pays"
-        } else if tally.faster > 0 {
+        } else if told.tally.faster > 0 {
             "still true, and non-temporal zeroing gains"
         } else {
             "nothing was found against it"
         };
         texts.push(format!(
             "Vlasenko 2004 (000.12), mmx_APN against mmx_APn/APN: zeroing by temporal stores adds nothing to \
-             non-temporal copying; {answer}: {tally}"
+             non-temporal copying; {answer}: {told}"
         ));
     }
     for (nt, temporal) in [("avx512.nt", "avx512"), ("avx.nt", "avx")] {
-        if let Some(tally) = tally(&cells, nt, temporal) {
-            texts.push(format!("Today {nt} against {temporal}: {tally}"));
+        if let Some(told) = buffers(&cells, nt, temporal) {
+            texts.push(format!("Today {nt} against {temporal}: {told}"));
             break;
         }
     }
@@ -71,31 +72,26 @@ fn cold_destination(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
     let parts: Vec<String> = pairs
         .iter()
         .filter_map(|(nt, temporal)| {
-            Some(format!("{nt} against {temporal}: {}", tally(cells, nt, temporal)?))
+            Some(format!("{nt} against {temporal}: {}", buffers(cells, nt, temporal)?))
         })
         .collect();
     (!parts.is_empty()).then(|| format!("Destinations in memory: {}", parts.join(". ")))
 }
 
-/// How a candidate fared against another over all cells.
-struct Tally {
-    cells: usize,
-    faster: usize,
-    slower: usize,
+/// How a candidate fared against another over all buffers.
+struct Buffers {
+    tally: Tally,
     worst: (u64, PairedRatio),
     best: (u64, PairedRatio),
 }
 
-impl std::fmt::Display for Tally {
+impl std::fmt::Display for Buffers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let open = self.cells - self.faster - self.slower;
+        let Tally { all, faster, slower, open } = self.tally;
         write!(
             f,
-            "faster at {} of {} buffers, slower at {}, cannot tell at {open}; from {} at {} to {} \
-             at {}",
-            self.faster,
-            self.cells,
-            self.slower,
+            "faster at {faster} of {all} buffers, slower at {slower}, cannot tell at {open}; from \
+             {} at {} to {} at {}",
             times(self.best.1),
             bytes(self.best.0),
             times(self.worst.1),
@@ -104,18 +100,15 @@ impl std::fmt::Display for Tally {
     }
 }
 
-fn tally(cells: &[(&CellKey, Vec<&Row>)], ours: &str, theirs: &str) -> Option<Tally> {
+fn buffers(cells: &[(&CellKey, Vec<&Row>)], ours: &str, theirs: &str) -> Option<Buffers> {
     let pairs: Vec<_> = cells
         .iter()
         .filter_map(|(key, of_cell)| Some((key.size, between(of_cell, ours, theirs)?)))
         .collect();
-    let count = |wanted| pairs.iter().filter(|(_, pair)| says(*pair) == wanted).count();
     let by_median =
         |a: &&(u64, PairedRatio), b: &&(u64, PairedRatio)| a.1.median.total_cmp(&b.1.median);
-    Some(Tally {
-        cells: pairs.len(),
-        faster: count(Verdict::Faster),
-        slower: count(Verdict::Slower),
+    Some(Buffers {
+        tally: Tally::of(pairs.iter().map(|(_, pair)| *pair)),
         worst: *pairs.iter().max_by(by_median)?,
         best: *pairs.iter().min_by(by_median)?,
     })

@@ -50,7 +50,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
     }
     if let Some(row) = rows.iter().find(|row| row.candidate == SCRUBBING) {
-        let figure = |name: &str| row.extra.get(name).copied().unwrap_or(f64::NAN);
+        let figure = |name: &str| row.figure(name).unwrap_or(f64::NAN);
         texts.push(format!(
             "A zeroed page while the scrubber works ({:.0} MiB meanwhile): p50 {:.0} ns, p99 {:.0} ns, \
              p99.9 {:.0} ns, worst {:.0} ns",
@@ -85,12 +85,8 @@ fn settings(rows: &[Row]) -> Vec<String> {
     let through = |state| of(state).find(|row| row.candidate == SCRUB_THROUGH)?.ratio;
     if let (Some(program), Some(bystander)) = (through(SCRUB_SETTINGS), through(BYSTANDER_WALK)) {
         let said = |ratio: PairedRatio| {
-            let verdict = match says(ratio) {
-                Verdict::Faster => "faster",
-                Verdict::Slower => "slower",
-                Verdict::CannotTell => "cannot tell",
-            };
-            format!("{:.2} ({:.2} .. {:.2}), {verdict}", ratio.median, ratio.low, ratio.high)
+            let PairedRatio { median, low, high, .. } = ratio;
+            format!("{median:.2} ({low:.2} .. {high:.2}), {}", says(ratio))
         };
         texts.push(format!(
             "Scrubbing with temporal stores, time over scrubbing with non-temporal ones: the program's \
@@ -151,13 +147,10 @@ fn rate(time: Option<PairedRatio>) -> String {
 
 /// Objection of 003.15: it only moves the work. The CPU in all says how much of it.
 fn cpu(row: &Row, reference: Option<&Row>) -> String {
-    let of = |row: &Row| row.extra.get(TOTAL_CPU).copied();
-    match (of(row), reference.and_then(of)) {
-        (Some(ours), Some(theirs)) => format!(
-            "; CPU in all, the scrubber's included, {ours:.0} ns a page against {theirs:.0}"
-        ),
-        _ => String::new(),
-    }
+    let both = row.figure(TOTAL_CPU).zip(reference.and_then(|row| row.figure(TOTAL_CPU)));
+    both.map_or(String::new(), |(ours, theirs)| {
+        format!("; CPU in all, the scrubber's included, {ours:.0} ns a page against {theirs:.0}")
+    })
 }
 
 /// From how many lines on taking, touching and then reading all of a prezeroed page is no gain over
@@ -221,11 +214,9 @@ mod tests {
         {
             let key = cell("zero", 4096, state);
             let first = rows.len();
-            rows.extend([row(&key, SCRUB_BASE, base), row(&key, SCRUB_THROUGH, through)]);
-            for row in &mut rows[first..] {
-                row.extra.insert(HIT_SHARE.to_owned(), 0.75);
-                row.extra.insert(SCRUB_CPU.to_owned(), 120.0);
-            }
+            rows.extend([(SCRUB_BASE, base), (SCRUB_THROUGH, through)].map(|(name, ns)| {
+                row(&key, name, ns).with(&[(HIT_SHARE, 0.75), (SCRUB_CPU, 120.0)])
+            }));
             rows[first + 1].ratio = Some(versus(&rows[first + 1], &rows[first]));
         }
         let texts = verdicts(&rows);

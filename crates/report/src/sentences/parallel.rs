@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences: Vec<String> = paying(rows)
         .iter()

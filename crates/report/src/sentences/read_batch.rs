@@ -24,7 +24,6 @@ fn answer(members: &[&Row]) -> Option<Answer> {
     })
 }
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let with_axis = rows.iter().filter(|row| row.cell.axes.contains_key(READ_BYTES));
     let mut headline = Vec::new();
@@ -32,40 +31,40 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let key = |row: &Row| (where_is(&row.cell), row.cell.size);
     for ((where_, size), of_cell) in groups(with_axis, key) {
         let what = format!("{where_}, {}", bytes(size));
-        let families = groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone());
+        let families = by_candidate(&of_cell);
         let fastest = of_cell.iter().max_by(|a, b| a.gbps().total_cmp(&b.gbps()));
         for (family, members) in &families {
             if members.len() < 2 {
                 continue;
             }
             let leads = fastest.is_some_and(|row| row.candidate == *family);
-            let sentence = match answer(members) {
-                Some(Answer::Matters { best, worst, cost }) => format!(
-                    "{what}: {family} is fastest reading {} before writing; reading {} instead takes {} longer ({} .. {})",
-                    bytes(best as u64),
-                    bytes(worst as u64),
-                    percent(cost.median),
-                    percent(cost.low),
-                    percent(cost.high),
+            let Some(answer) = answer(members) else { continue };
+            let (short, long) = match answer {
+                Answer::Matters { best, worst, cost } => {
+                    let [best, worst] = [best, worst].map(|read| bytes(read as u64));
+                    let [more, low, high] = [cost.median, cost.low, cost.high].map(percent);
+                    (
+                        format!(
+                            "{what}: read {best} ({family}; the worst number takes {more} longer)"
+                        ),
+                        format!(
+                            "{what}: {family} is fastest reading {best} before writing; reading {worst} \
+                             instead takes {more} longer ({low} .. {high})"
+                        ),
+                    )
+                }
+                Answer::NoDifference => (
+                    format!("{what}: no measurable difference ({family})"),
+                    format!(
+                        "{what}: {family}: how many bytes are read before writing makes no measurable \
+                         difference"
+                    ),
                 ),
-                Some(Answer::NoDifference) => format!(
-                    "{what}: {family}: how many bytes are read before writing makes no measurable difference"
-                ),
-                None => continue,
             };
             if leads {
-                headline.push(match answer(members) {
-                    Some(Answer::Matters { best, cost, .. }) => {
-                        format!(
-                            "{what}: read {} ({family}; the worst number takes {} longer)",
-                            bytes(best as u64),
-                            percent(cost.median)
-                        )
-                    }
-                    _ => format!("{what}: no measurable difference ({family})"),
-                });
+                headline.push(short);
             }
-            details.push(sentence);
+            details.push(long);
         }
         details.extend(movdqa(&what, &of_cell));
     }
@@ -91,10 +90,9 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
             .find(|row| row.candidate == "copy.sse2.movdqa.g*" && axis(row, READ_BYTES) == bytes)
     };
     let ratio = versus(form(128.0)?, form(16.0)?);
-    let now = match ratio.verdict(MARGIN) {
-        Verdict::Faster => format!("takes {} less than", percent(ratio.median)),
-        Verdict::Slower => format!("takes {} longer than", percent(ratio.median)),
+    let now = match says(ratio) {
         Verdict::CannotTell => "is not measurably different from".to_owned(),
+        _ => format!("{} than", takes(ratio, "")),
     };
     let claimed = match what {
         place if place.starts_with("L1 to L1") => Some((Verdict::Slower, "slower")),
@@ -146,18 +144,15 @@ mod tests {
             ];
             verdicts(&rows).pop().expect("a sentence")
         };
-        assert!(
-            of(Level::L1, 150.0)
-                .contains("longer than one by one; Evans 2007 (002.4) found it slower: still")
+        holds(
+            &of(Level::L1, 150.0),
+            "longer than one by one; Evans 2007 (002.4) found it slower: still",
         );
         assert!(of(Level::L1, 80.0).contains("slower: no longer true here"));
-        assert!(
-            of(Level::L1, 100.1).contains("slower: cannot tell here"),
-            "no difference is no answer"
-        );
-        assert!(
-            of(Level::L2, 80.0)
-                .contains("less than one by one; Evans 2007 (002.4) found it faster: still")
+        holds(&of(Level::L1, 100.1), "slower: cannot tell here");
+        holds(
+            &of(Level::L2, 80.0),
+            "less than one by one; Evans 2007 (002.4) found it faster: still",
         );
         assert!(!of(Level::Dram, 80.0).contains("002.4"));
     }

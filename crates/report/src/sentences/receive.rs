@@ -34,16 +34,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
     {
         let of_state = cells.iter().filter(|(key, _)| key.state == state);
-        let pairs: Vec<PairedRatio> =
-            of_state.filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT")).collect();
-        let tally = |wanted| pairs.iter().filter(|pair| says(**pair) == wanted).count();
-        let (faster, slower) = (tally(Verdict::Faster), tally(Verdict::Slower));
-        let all = pairs.len();
+        let Tally { all, faster, slower, open } = Tally::of(
+            of_state.filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT")),
+        );
         if all > 0 {
             texts.push(format!(
                 "{what}: non-temporal costs less in {faster} of {all} cells, more in {slower}, \
-                 cannot tell in {}",
-                all - faster - slower
+                 cannot tell in {open}"
             ));
         }
     }
@@ -56,28 +53,24 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 /// SunOS's policy, where its size alone decides: "this seems too small" (002.14).
 fn from_128(cells: &Cells<'_>) -> Option<String> {
     let frames = cells.iter().filter(|(key, _)| (128..64 << 10).contains(&key.size));
-    let pairs: Vec<PairedRatio> =
-        frames.filter_map(|(_, of_cell)| between(of_cell, "NT from 128", "never NT")).collect();
-    let count = |wanted| pairs.iter().filter(|pair| says(**pair) == wanted).count();
-    let (faster, slower) = (count(Verdict::Faster), count(Verdict::Slower));
+    let Tally { all, faster, slower, .. } =
+        Tally::of(frames.filter_map(|(_, of_cell)| between(of_cell, "NT from 128", "never NT")));
     let answer = match (faster, slower) {
         (0, 0) => "cannot tell here",
         (faster, slower) if slower > faster => "still true",
         _ => "no longer true here",
     };
-    (!pairs.is_empty()).then(|| {
+    (all > 0).then(|| {
         format!(
             "Non-temporal from 128 bytes on is too small a limit (002.14): {answer}; below 64 KiB it \
-             costs more in {slower} of {} cells and less in {faster}",
-            pairs.len()
+             costs more in {slower} of {all} cells and less in {faster}"
         )
     })
 }
 
 /// What a real transfer takes of a core at both ends, over all cells.
 fn both_ends(rows: &[Row]) -> Option<String> {
-    let shares: Vec<f64> =
-        rows.iter().filter_map(|row| row.extra.get(BOTH_ENDS).copied()).collect();
+    let shares: Vec<f64> = rows.iter().filter_map(|row| row.figure(BOTH_ENDS)).collect();
     let (least, most) =
         (shares.iter().copied().reduce(f64::min)?, shares.iter().copied().reduce(f64::max)?);
     Some(format!(
@@ -158,7 +151,7 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
     let mut shares: Vec<(u64, f64)> = cells
         .iter()
         .filter_map(|(key, of_cell)| {
-            let share = |name| named(of_cell, name)?.extra.get(COPY_SHARE).copied();
+            let share = |name| named(of_cell, name)?.figure(COPY_SHARE);
             let of_receive = share("never NT")? / share(TCP)?;
             (of_receive.is_finite() && of_receive > 0.0).then_some((key.size, of_receive))
         })
@@ -196,12 +189,8 @@ mod tests {
     fn the_copys_share_is_a_range_over_all_cells() {
         let at = |size: usize, copy: f64, tcp: f64| {
             let key = cell("copy", size, RECEIVE);
-            let with = |name: &str, share: f64| {
-                let mut row = row(&key, name, 100.0);
-                row.extra.insert(COPY_SHARE.to_owned(), share);
-                row
-            };
-            vec![with("never NT", copy), with(TCP, tcp)]
+            [("never NT", copy), (TCP, tcp)]
+                .map(|(name, share)| row(&key, name, 100.0).with(&[(COPY_SHARE, share)]))
         };
         let rows = [at(16 << 10, 0.05, 1.0), at(2 << 20, 0.38, 0.5), at(4096, 0.02, 0.2)].concat();
         let said = verdicts(&rows).pop().expect("a sentence");
@@ -211,11 +200,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_transfer_are_a_range() {
-        let with = |share: f64| {
-            let mut row = row(&cell("copy", 4096, RECEIVE), TCP, 100.0);
-            row.extra.insert(BOTH_ENDS.to_owned(), share);
-            row
-        };
+        let with =
+            |share: f64| row(&cell("copy", 4096, RECEIVE), TCP, 100.0).with(&[(BOTH_ENDS, share)]);
         let said = both_ends(&[with(0.5), with(0.3)]).expect("a sentence");
         holds(&said, "30 to 50 % of a core in 2 cells");
         assert!(both_ends(&[row(&cell("copy", 4096, RECEIVE), LIBC, 1.0)]).is_none());

@@ -26,9 +26,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         if found.is_empty() {
             continue;
         }
-        let count = |wanted| found.iter().filter(|(_, _, pair)| says(*pair) == wanted).count();
-        let (faster, slower) = (count(Verdict::Faster), count(Verdict::Slower));
-        let open = found.len() - faster - slower;
+        let Tally { all, faster, slower, open } = Tally::of(found.iter().map(|(_, _, pair)| *pair));
         let extreme = |wanted: Verdict, most: bool| {
             let of_it = found.iter().filter(|(_, _, pair)| says(*pair) == wanted);
             let by_median = |a: &&(_, _, PairedRatio), b: &&(_, _, PairedRatio)| {
@@ -37,8 +35,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             if most { of_it.max_by(by_median) } else { of_it.min_by(by_median) }
         };
         let counts = format!(
-            "non-temporal wins in {faster} of {} cells, loses in {slower}, cannot tell in {open}",
-            found.len()
+            "non-temporal wins in {faster} of {all} cells, loses in {slower}, cannot tell in {open}"
         );
         let question = if operation == "copy" {
             "Is there ANY workload which will be faster on non-NT copy_page() than on NT one? \

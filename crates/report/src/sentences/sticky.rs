@@ -14,7 +14,6 @@ enum Recovery {
     Never(f64),
 }
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut said = Vec::new();
     let mut slow: Option<usize> = None;

@@ -48,7 +48,6 @@ const CLAIMS: [Claim; 4] = [
 /// An interval that reaches further than this beyond a claim confirms nothing.
 const LOOSE: f64 = 1.1;
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let claims = CLAIMS.iter().filter(|_| !rows.is_empty());
     claims.map(|claim| sentence(claim, rows)).collect()

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences = vec![denormals(rows)];
     let key = |row: &Row| (row.cell.operation.clone(), where_is(&row.cell), row.cell.size);
@@ -13,9 +12,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         sentences.push(copy_sentence(&where_, &of_cell));
     }
     for (where_, of_level) in groups(by_state("storing"), |row: &Row| where_is(&row.cell)) {
-        for (candidate, of_one) in
-            groups(of_level.iter().copied(), |row: &Row| row.candidate.clone())
-        {
+        for (candidate, of_one) in by_candidate(&of_level) {
             sentences.extend(store_sentence(&where_, &candidate, &of_one));
         }
     }
@@ -31,10 +28,9 @@ fn denormals(rows: &[Row]) -> String {
         let by = |value: f64| of_cell.iter().find(|row| axis(row, VALUE) == value);
         let (Some(denormal), Some(random)) = (by(3.0), by(2.0)) else { continue };
         let ratio = versus(denormal, random);
-        told.push(match ratio.verdict(MARGIN) {
-            Verdict::Slower => format!("{where_}: {} slower", percent(ratio.median)),
-            Verdict::Faster => format!("{where_}: {} faster", percent(ratio.median)),
+        told.push(match says(ratio) {
             Verdict::CannotTell => format!("{where_}: no measurable difference"),
+            said => format!("{where_}: {} {said}", percent(ratio.median)),
         });
     }
     if told.is_empty() {
@@ -50,20 +46,15 @@ fn denormals(rows: &[Row]) -> String {
 
 fn copy_sentence(where_: &str, of_cell: &[&Row]) -> String {
     let (mut differing, mut compared) = (Vec::new(), 0);
-    for (candidate, values) in groups(of_cell.iter().copied(), |row: &Row| row.candidate.clone()) {
+    for (candidate, values) in by_candidate(of_cell) {
         let Some(random) = values.iter().find(|row| axis(row, VALUE) == 2.0) else { continue };
         for row in values.iter().filter(|row| axis(row, VALUE) != 2.0) {
             compared += 1;
             let ratio = versus(row, random);
             let name = VALUES.get(axis(row, VALUE) as usize).unwrap_or(&"?");
-            match ratio.verdict(MARGIN) {
-                Verdict::CannotTell => {}
-                Verdict::Faster => {
-                    differing.push(format!("{candidate} {name} {} faster", percent(ratio.median)))
-                }
-                Verdict::Slower => {
-                    differing.push(format!("{candidate} {name} {} slower", percent(ratio.median)))
-                }
+            if says(ratio) != Verdict::CannotTell {
+                let more = percent(ratio.median);
+                differing.push(format!("{candidate} {name} {more} {}", says(ratio)));
             }
         }
     }
@@ -146,10 +137,7 @@ mod tests {
         ]);
         let text = said.last().expect("a sentence");
         assert!(text.contains("zeros over others: 100 % faster than ones over others"), "{text}");
-        assert!(
-            text.contains("zeros over zeros: no measurable difference from zeros over others"),
-            "{text}"
-        );
+        holds(text, "zeros over zeros: no measurable difference from zeros over others");
         assert!(text.contains("ones over ones: 20 % slower than ones over others"), "{text}");
     }
 }

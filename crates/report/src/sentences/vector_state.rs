@@ -75,7 +75,6 @@ impl std::fmt::Display for BreakEven {
     }
 }
 
-/// The sentences that rows amount to. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut headline = Vec::new();
     let mut details = Vec::new();
@@ -83,15 +82,15 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         rows.iter().filter(|row| row.cell.state == "break-even" && row.candidate != row.reference);
     for (operation, of_it) in groups(break_even_rows, |row: &Row| row.cell.operation.clone()) {
         let mut best: Option<(usize, String)> = None;
-        for (candidate, curve) in groups(of_it.iter().copied(), |row: &Row| row.candidate.clone()) {
+        for (candidate, curve) in by_candidate(&of_it) {
             if !candidate.contains(", ") && !candidate.contains("bare") {
                 continue;
             }
             let mut points: Vec<_> = curve
                 .iter()
                 .filter_map(|row| {
-                    row.ratio
-                        .map(|ratio| (row.cell.size as usize, ratio.median, ratio.verdict(MARGIN)))
+                    let ratio = row.ratio?;
+                    Some((row.cell.size as usize, ratio.median, says(ratio)))
                 })
                 .collect();
             points.sort_by_key(|point| point.0);
@@ -131,10 +130,9 @@ fn costs(rows: &[Row]) -> Vec<String> {
         rows.iter().filter(|row| row.cell.operation == "save-restore").collect();
     let largest = saving.iter().map(|row| axis(row, COMPONENTS)).fold(0.0, f64::max);
     let mut sentences = Vec::new();
-    for (candidate, of_one) in groups(
-        saving.iter().copied().filter(|row| axis(row, COMPONENTS) == largest),
-        |row: &Row| row.candidate.clone(),
-    ) {
+    let all: Vec<&Row> =
+        saving.into_iter().filter(|row| axis(row, COMPONENTS) == largest).collect();
+    for (candidate, of_one) in by_candidate(&all) {
         let parts: Vec<String> = of_one
             .iter()
             .filter_map(|row| {
@@ -148,17 +146,14 @@ fn costs(rows: &[Row]) -> Vec<String> {
         let of = |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(state));
         let clean = of("clean").zip(of("unmodified")).map_or(String::new(), |(clean, kept)| {
             let ratio = versus(clean, kept);
-            match ratio.verdict(MARGIN) {
-                Verdict::Faster => {
-                    format!("; clean is {} cheaper than unmodified", percent(ratio.median))
-                }
-                Verdict::Slower => {
-                    format!("; clean is {} more expensive than unmodified", percent(ratio.median))
-                }
+            let than = match says(ratio) {
+                Verdict::Faster => "cheaper",
+                Verdict::Slower => "more expensive",
                 Verdict::CannotTell => {
-                    "; no measurable difference between clean and unmodified".to_owned()
+                    return "; no measurable difference between clean and unmodified".to_owned();
                 }
-            }
+            };
+            format!("; clean is {} {than} than unmodified", percent(ratio.median))
         });
         sentences.push(format!("{candidate} of all components: {}{clean}", parts.join(", ")));
     }

@@ -1,6 +1,6 @@
 //! Lying bars with the interval's whisker; stacked where the value is a sum of three parts.
 
-use super::{Element, WIDTH, classes, label, line, rectangle, title};
+use super::{Element, WIDTH, classes, heard, label, line, rectangle, title, unheard};
 use crate::plot::scale::Scale;
 use crate::plot::{Panel, Plot, Point, Quantity};
 use crate::units::time;
@@ -65,7 +65,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let scale = Scale::new((least, most * 1.02), false, (LEFT, RIGHT));
     let bottom = TOP + ROW * bars.len() as f64;
     let mut out = Vec::new();
-    let mut axis = Element::new("g").set("class", "axis").set("aria-hidden", "true");
+    let mut axis = unheard("axis");
     for tick in scale.ticks(4) {
         let at = scale.at(tick);
         axis.push(line("grid", (at, TOP), (at, bottom)));
@@ -84,34 +84,20 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         let y = TOP + ROW * index as f64;
         let value = bar.point.value;
         let mut said = format!("{}: {}", bar.name, plot.value.write(value.mid));
-        if let Some([operation, reader, bystander]) = bar.point.parts {
-            said.push_str(&format!(
-                " = operation {} + reader {} + bystander {}",
-                time(operation),
-                time(reader),
-                time(bystander)
-            ));
-        } else {
-            said.push_str(&format!(
-                " (95 %: {} .. {})",
-                plot.value.write(value.low),
-                plot.value.write(value.high)
-            ));
-        }
+        said += &match bar.point.parts.map(|parts| parts.map(time)) {
+            Some([operation, reader, bystander]) => {
+                format!(" = operation {operation} + reader {reader} + bystander {bystander}")
+            }
+            None => {
+                let [low, high] = [value.low, value.high].map(|end| plot.value.write(end));
+                format!(" (95 %: {low} .. {high})")
+            }
+        };
         let class =
             if stacked { format!("series s{}", bar.key) } else { classes(plot, bar.key, "series") };
-        let mut group = Element::new("g")
-            .set("class", class)
-            .set("tabindex", "0")
-            .set("role", "img")
-            .set("aria-label", said.clone())
-            .with(title(said));
-        group.push(label(
-            LEFT,
-            y + 12.0,
-            if plot.keys[bar.key].reference { "name strong" } else { "name" },
-            bar.name.clone(),
-        ));
+        let mut group = heard(class, said.clone()).with(title(said));
+        let class = if plot.keys[bar.key].reference { "name strong" } else { "name" };
+        group.push(label(LEFT, y + 12.0, class, bar.name.clone()));
         group.push(label(RIGHT, y + 12.0, "name right", plot.value.write(value.mid)));
         let zero = scale.at(0.0);
         match bar.point.parts {
@@ -120,11 +106,8 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
                 for (part, name) in parts.iter().zip(["operation", "reader", "bystander"]) {
                     let (a, b) = (scale.at(from), scale.at(from + part));
                     from += part;
-                    group.push(rectangle(
-                        &format!("part {name}"),
-                        (a, y + 15.0),
-                        ((b - a).abs(), 7.0),
-                    ));
+                    let class = format!("part {name}");
+                    group.push(rectangle(&class, (a, y + 15.0), ((b - a).abs(), 7.0)));
                 }
             }
             None => {
@@ -139,12 +122,8 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let mut height = bottom + 32.0;
     if left_out > 0 {
         height += 14.0;
-        out.push(label(
-            LEFT,
-            height - 6.0,
-            "tick left",
-            format!("{left_out} more are in the table below"),
-        ));
+        let more = format!("{left_out} more are in the table below");
+        out.push(label(LEFT, height - 6.0, "tick left", more));
     }
     (height, out)
 }

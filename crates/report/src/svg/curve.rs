@@ -1,8 +1,10 @@
 //! Lines with their interval bands.
 
-use super::{Element, WIDTH, axis_scale, classes, label, line, number, path, title};
+use super::{
+    Element, WIDTH, axis_scale, classes, heard, label, line, number, path, title, unheard,
+};
 use crate::plot::scale::Scale;
-use crate::plot::{Axis, Panel, Plot, Unit};
+use crate::plot::{Axis, Panel, Plot, Point, Unit};
 
 const HEIGHT: f64 = 240.0;
 const LEFT: f64 = 44.0;
@@ -28,17 +30,10 @@ pub(super) fn vertical(plot: &Plot, panel: &Panel, ends: (f64, f64)) -> Scale {
     let shown = |key: usize| plot.keys.get(key).is_some_and(|key| key.shown);
     // Bands that reach far out would flatten everybody's line: medians rule, bands get cut.
     let mids = points().map(|point| point.value.mid);
-    let bands = panel
-        .series
-        .iter()
-        .filter(|series| shown(series.key))
-        .flat_map(|series| &series.points)
-        .flat_map(|point| {
-            [
-                point.value.low.max(point.value.mid / 1.5),
-                point.value.high.min(point.value.mid * 1.5),
-            ]
-        });
+    let shown = panel.series.iter().filter(|series| shown(series.key));
+    let bands = shown.flat_map(|series| &series.points).flat_map(|Point { value, .. }| {
+        [value.low.max(value.mid / 1.5), value.high.min(value.mid * 1.5)]
+    });
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in mids.chain(bands).filter(|value| value.is_finite()) {
         low = low.min(value);
@@ -47,11 +42,8 @@ pub(super) fn vertical(plot: &Plot, panel: &Panel, ends: (f64, f64)) -> Scale {
     if plot.value.is_ratio() {
         (low, high) = (low.min(1.0), high.max(1.0));
         let positive = low > 0.0;
-        return Scale::new(
-            if positive { (low / 1.05, high * 1.05) } else { (low, high) },
-            positive,
-            ends,
-        );
+        let range = if positive { (low / 1.05, high * 1.05) } else { (low, high) };
+        return Scale::new(range, positive, ends);
     }
     if low > 0.0 && high / low > 12.0 {
         Scale::new((low / 1.1, high * 1.1), true, ends)
@@ -65,7 +57,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     let x = axis_scale(&panel.x, (LEFT + 4.0, RIGHT - 6.0));
     let y = vertical(plot, panel, (BOTTOM, TOP));
     let mut out = vec![frame(plot, &y)];
-    let mut ticks = Element::new("g").set("class", "axis").set("aria-hidden", "true");
+    let mut ticks = unheard("axis");
     let places = axis_ticks(&panel.x, &x, 6);
     for (index, place) in places.iter().enumerate() {
         let at = x.at(*place);
@@ -77,7 +69,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     }
     ticks.push(label((LEFT + RIGHT) / 2.0, HEIGHT - 6.0, "title", panel.x.title.clone()));
     out.push(ticks);
-    let mut rules = Element::new("g").set("class", "rules").set("aria-hidden", "true");
+    let mut rules = unheard("rules");
     let mut free = f64::NEG_INFINITY;
     for rule in &panel.rules {
         let at = x.at(rule.at);
@@ -98,11 +90,8 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     for series in panel.series.iter().rev() {
         let key = &plot.keys[series.key];
         let at = |value: f64| y.at(value);
-        let mut group = Element::new("g")
-            .set("class", classes(plot, series.key, "series"))
-            .set("tabindex", "0")
-            .set("role", "img")
-            .set("aria-label", summary(plot, panel, series));
+        let class = classes(plot, series.key, "series");
+        let mut group = heard(class, summary(plot, panel, series));
         let upper = series.points.iter().map(|point| (x.at(point.x), at(point.value.high)));
         let lower = series.points.iter().rev().map(|point| (x.at(point.x), at(point.value.low)));
         group.push(
@@ -111,12 +100,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         let middle = series.points.iter().map(|point| (x.at(point.x), at(point.value.mid)));
         group.push(Element::new("path").set("class", "line").set("d", path(middle)));
         for point in &series.points {
-            let text = format!(
-                "{}: {} at {}",
-                key.name,
-                plot.value.write(point.value.mid),
-                panel.x.write(point.x),
-            );
+            let text = format!("{}: {}", key.name, say(plot, panel, point));
             group.push(
                 Element::new("circle")
                     .set("class", "dot")
@@ -133,7 +117,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
 
 /// The value axis with its grid.
 fn frame(plot: &Plot, y: &Scale) -> Element {
-    let mut group = Element::new("g").set("class", "axis").set("aria-hidden", "true");
+    let mut group = unheard("axis");
     for tick in y.ticks(6) {
         let at = y.at(tick);
         group.push(line("grid", (LEFT, at), (RIGHT, at)));
@@ -149,15 +133,17 @@ fn frame(plot: &Plot, y: &Scale) -> Element {
     group
 }
 
+fn say(plot: &Plot, panel: &Panel, point: &Point) -> String {
+    format!("{} at {}", plot.value.write(point.value.mid), panel.x.write(point.x))
+}
+
 /// A series for those who hear it: its ends and its best.
 fn summary(plot: &Plot, panel: &Panel, series: &crate::plot::Series) -> String {
     let name = &plot.keys[series.key].name;
     let (Some(first), Some(last)) = (series.points.first(), series.points.last()) else {
         return name.clone();
     };
-    let say = |point: &crate::plot::Point| {
-        format!("{} at {}", plot.value.write(point.value.mid), panel.x.write(point.x))
-    };
+    let say = |point| say(plot, panel, point);
     if series.points.len() == 1 {
         return format!("{name}: {}", say(first));
     }

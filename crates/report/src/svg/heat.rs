@@ -1,6 +1,6 @@
 //! Grids of colour, one per candidate, with the line where the ratio passes one.
 
-use super::{Element, WIDTH, label, line, path, rectangle, title};
+use super::{Element, WIDTH, heard, label, line, path, rectangle, title, unheard};
 use crate::plot::{Axis, Panel, Plot, Series};
 use crate::units::significant;
 
@@ -70,19 +70,12 @@ fn grid(
             .iter()
             .enumerate()
             .filter_map(|(column, value)| {
-                let value = (*value)?;
-                Some(format!(
-                    "{} at {}",
-                    plot.value.write(value.mid),
-                    panel.x.write(panel.x.places[column])
-                ))
+                let (value, at) = (plot.value.write(value.as_ref()?.mid), panel.x.places[column]);
+                Some(format!("{value} at {}", panel.x.write(at)))
             })
             .collect();
-        let mut line_of = Element::new("g")
-            .set("class", "cells")
-            .set("tabindex", "0")
-            .set("role", "img")
-            .set("aria-label", format!("{} {place}: {}", y_axis.title, said.join(", ")));
+        let said = format!("{} {place}: {}", y_axis.title, said.join(", "));
+        let mut line_of = heard("cells", said);
         for (column, value) in of_row.iter().enumerate() {
             let corner = (left(column), above(row));
             let Some(value) = value else {
@@ -109,7 +102,7 @@ fn grid(
         }
         group.push(line_of);
     }
-    let mut axis = Element::new("g").set("class", "axis").set("aria-hidden", "true");
+    let mut axis = unheard("axis");
     let every = (rows as f64 / 12.0).ceil().max(1.0) as usize;
     for row in (0..rows).step_by(every) {
         let at = above(row) + ROW / 2.0 + 3.5;
@@ -146,14 +139,8 @@ fn break_even(
     left: impl Fn(usize) -> f64,
     above: impl Fn(usize) -> f64,
 ) -> Vec<Edge> {
-    let side = |row: usize, column: usize| {
-        values
-            .get(row)
-            .and_then(|of_row| of_row.get(column))
-            .copied()
-            .flatten()
-            .map(|v| v.mid < 1.0)
-    };
+    let side =
+        |row: usize, column: usize| values.get(row)?.get(column)?.map(|value| value.mid < 1.0);
     let mut edges = Vec::new();
     for (row, of_row) in values.iter().enumerate() {
         for column in 0..of_row.len() {

@@ -1,6 +1,6 @@
 //! Distributions of single calls: counts on a logarithmic axis, and the running tally over them.
 
-use super::{Element, WIDTH, classes, label, line, path, rectangle, title};
+use super::{Element, WIDTH, classes, heard, label, line, path, rectangle, title, unheard};
 use crate::plot::scale::Scale;
 use crate::plot::{Panel, Plot};
 use crate::units::time;
@@ -23,11 +23,8 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         let Some(histogram) = &series.histogram else { continue };
         let name = &plot.keys[series.key].name;
         let total = histogram.counts.iter().sum::<u64>() + histogram.above;
-        let mut group = Element::new("g")
-            .set("class", classes(plot, series.key, "series"))
-            .set("tabindex", "0")
-            .set("role", "img")
-            .set("aria-label", summary(name, histogram));
+        let class = classes(plot, series.key, "series");
+        let mut group = heard(class, summary(name, histogram));
         group.push(label(8.0, top + 13.0, "name strong", name.clone()));
         let edge = histogram.edges_ns.last().copied().unwrap_or(0.0);
         let above = match histogram.above {
@@ -38,7 +35,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         let (ceiling, floor) = (top + 20.0, top + 20.0 + HIGH);
         // Half a call is the floor, so that a single call shows.
         let y = Scale::new((0.5, most * 1.2), true, (floor, ceiling));
-        let mut axis = Element::new("g").set("class", "axis").set("aria-hidden", "true");
+        let mut axis = unheard("axis");
         for tick in y.ticks(4) {
             axis.push(line("grid", (LEFT, y.at(tick)), (RIGHT, y.at(tick))));
             axis.push(label(LEFT - 4.0, y.at(tick) + 3.5, "tick right", short(tick)));
@@ -50,12 +47,8 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         for tick in x.ticks(5) {
             axis.push(label(x.at(tick), floor + 12.0, "tick", time_tick(tick)));
         }
-        axis.push(label(
-            (LEFT + RIGHT) / 2.0,
-            floor + 26.0,
-            "title",
-            "time of one call; the line is the running tally",
-        ));
+        let text = "time of one call; the line is the running tally";
+        axis.push(label((LEFT + RIGHT) / 2.0, floor + 26.0, "title", text));
         group.push(axis);
         let mut tally = 0;
         let share = |tally: u64| floor - HIGH * tally as f64 / total.max(1) as f64;
@@ -71,10 +64,8 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
                     time(edges[1]),
                     tally as f64 / total.max(1) as f64 * 100.0
                 );
-                group.push(
-                    rectangle("bin", (left, at), ((right - left).max(0.8), floor - at))
-                        .with(title(text)),
-                );
+                let sides = ((right - left).max(0.8), floor - at);
+                group.push(rectangle("bin", (left, at), sides).with(title(text)));
             }
             steps.push((right, share(tally)));
         }

@@ -186,6 +186,17 @@ fn rectangle(class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) -> El
         .at("height", height.max(0.0))
 }
 
+/// A group that the keyboard reaches and a screen reader says.
+fn heard(class: impl Into<String>, said: impl Into<String>) -> Element {
+    let group = Element::new("g").set("class", class).set("tabindex", "0");
+    group.set("role", "img").set("aria-label", said)
+}
+
+/// What the eye alone needs: ticks, grid, rules.
+fn unheard(class: &str) -> Element {
+    Element::new("g").set("class", class).set("aria-hidden", "true")
+}
+
 fn title(text: impl Into<String>) -> Element {
     Element::new("title").text(text)
 }

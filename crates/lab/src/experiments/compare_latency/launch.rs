@@ -78,14 +78,12 @@ pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome, LabError> 
     let trace = set.descend(order.comparisons, order.seed);
     let routines = order.kernels.iter().map(|name| routine(name)).collect::<Result<Vec<_>, _>>()?;
     let clock = Clock::calibrate();
-    let mut kernels: Vec<Timed> = routines
-        .iter()
-        .map(|routine| Timed {
-            name: routine.name.clone(),
-            mean_ns: Vec::new(),
-            times: CallTimes::default(),
-        })
-        .collect();
+    let untimed = |routine: &Routine| Timed {
+        name: routine.name.clone(),
+        mean_ns: Vec::new(),
+        times: CallTimes::default(),
+    };
+    let mut kernels: Vec<Timed> = routines.iter().map(untimed).collect();
     for routine in &routines {
         check(routine, &set, &trace)?;
     }

@@ -58,11 +58,9 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
         ];
         let cell = CellKey::new("zero", PAGE_SIZE, STATE);
         let times = found.by_round.clone();
-        let mut row = Row::new(name, cell, candidate, RESTING, times).with_ratio(ratio);
-        row.calls = per_round as u32;
-        row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
-        row.histogram = Some(found.times.histogram(1000.0, 1));
-        row
+        let row = Row::new(name, cell, candidate, RESTING, times).with_ratio(ratio).with(&figures);
+        let histogram = Some(found.times.histogram(1000.0, 1));
+        Row { calls: per_round as u32, histogram, ..row }
     });
     Ok(rows.collect())
 }

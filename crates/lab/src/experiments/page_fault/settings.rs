@@ -219,11 +219,8 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
         ] {
             let cell = CellKey::new("zero", size, state);
             let ratio = PairedRatio::new(times, reference, seed);
-            let mut row = Row::new(name, cell, candidate.name, SCRUB_BASE, times.clone());
-            row = row.with_ratio(ratio);
-            row.calls = calls as u32;
-            row.extra.extend(figures.map(|(name, value)| (name.to_owned(), value)));
-            rows.push(row);
+            let row = Row::new(name, cell, candidate.name, SCRUB_BASE, times.clone());
+            rows.push(Row { calls: calls as u32, ..row.with_ratio(ratio).with(&figures) });
         }
     }
     candidates.into_iter().try_for_each(Candidate::give_back).map_err(refused)?;

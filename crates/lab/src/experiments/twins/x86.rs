@@ -92,11 +92,7 @@ pub(in super::super) fn run(
     setting: &mut Setting<'_, '_>,
 ) -> Result<(), LabError> {
     if let Some(odd) = setting.options.sizes.iter().find(|size| !size.is_multiple_of(CACHE_LINE)) {
-        return Err(LabError::Unsuited {
-            option: "--size",
-            found: odd.to_string(),
-            accepted: "whole lines of 64 bytes".to_owned(),
-        });
+        return Err(LabError::unsuited("--size", odd, "whole lines of 64 bytes"));
     }
     let mut cells = setting.cells();
     if setting.options.sizes.is_empty() {

@@ -16,11 +16,7 @@ enum State {
 
 impl State {
     const fn name(self) -> &'static str {
-        match self {
-            State::Dirty => "dirty",
-            State::Unmodified => "unmodified",
-            State::Clean => "clean",
-        }
+        ["dirty", "unmodified", "clean"][self as usize]
     }
 }
 
@@ -74,13 +70,10 @@ pub(in super::super) fn run(
 }
 
 fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
-    if !setting.options.sizes.is_empty() {
-        let mut sizes = setting.options.sizes.clone();
-        sizes.sort_unstable();
-        return sizes;
-    }
     let last = if setting.options.quick { 16 } else { 20 };
-    (4..=last).map(|power| 1 << power).collect()
+    let mut sizes = setting.sizes_or((4..=last).map(|power| 1 << power));
+    sizes.sort_unstable();
+    sizes
 }
 
 /// Sets of components, each enabled here, each once, smallest first.
@@ -134,9 +127,8 @@ fn save_restore(
         row.reference = format!("{} + xrstor", instructions[0].name());
         let zeros = vec![0.0; row.operation_ns.len()];
         let alone = alone.map_or(&zeros, |samples| &samples.operation_ns);
-        row.extra.insert(NET_NS.into(), net(&row.operation_ns, alone));
-        row.extra.insert(HELD.into(), held[index].get() as f64);
-        setting.out.row(row)?;
+        let net = net(&row.operation_ns, alone);
+        setting.out.row(row.with(&[(NET_NS, net), (HELD, held[index].get() as f64)]))?;
     }
     Ok(())
 }
