@@ -6,10 +6,10 @@
 //!
 //! **What the C library does, where there is one.** It knows its CPUs; we know those that records
 //! exist for. So its routine is called for every size that no record shows ours to be level at,
-//! whatever the state of the destination: copies, moves and fills from 2 KiB on, where its `rep`
-//! may begin (`rep_movsb_threshold` is 2112 bytes on CPUs with FSRM, `rep_stosb_threshold` 2048),
-//! and comparisons of more than 256 bytes unless there is AVX-512. A test holds that against the
-//! tables of costs in `record/`. What follows is for programs without one, or linked statically.
+//! whatever the state of the destination: copies, moves and fills from where its `rep` may begin on
+//! ([`libc_from`]), and comparisons of more than 256 bytes unless there is AVX-512. A test holds that
+//! against the tables of costs in `record/`. What follows is for programs without one, or linked
+//! statically.
 //!
 //! **Widest vector by default.** On Cascade Lake too, whose clock is said to drop for zmm work:
 //! copies of 512 bytes to 8 KiB take 0.74-0.86 of libc's time with zmm, 0.87-1.09 with ymm
@@ -42,7 +42,7 @@
 use crate::cpu::{Caches, Identity};
 use crate::dispatch::{self, Slot};
 use crate::entry;
-use crate::profile::{self, FIRST_SIZE, LIBC_FROM, MAX_SIZE, OPERATIONS};
+use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS, libc_from};
 use crate::reuse::Reuse;
 use crate::system;
 use cachewise_kernels::{Features, Operation};
@@ -79,7 +79,7 @@ pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
     Ways::find(operation, identity).temporal
 }
 
-/// What is done below [`LIBC_FROM`] where there is a C library.
+/// What is done below [`libc_from`] where there is a C library.
 pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     let ways = Ways::find(operation, identity);
     if ways.leaves_all(operation) { dispatch::libc_slot(operation) } else { ways.temporal }
@@ -165,7 +165,7 @@ impl Ways {
         let theirs = match operation {
             _ if self.leaves_all(operation) => (FIRST_SIZE, theirs),
             Operation::Compare | Operation::Equal => (MAX_SIZE, None),
-            _ => (LIBC_FROM, theirs),
+            _ => (libc_from(operation), theirs),
         };
         // Where nobody reads, the caller knows more than any library.
         let around = if reuse == Reuse::Never { around } else { (MAX_SIZE, None) };
@@ -260,7 +260,7 @@ mod tests {
         let line = profile.decisions().filter(unknown).find(|line| line.from <= n && n <= line.to);
         match line.expect("every size is decided").choice(identity.features) {
             Ok(Choice::Kernel(kernel)) => kernel.name,
-            Ok(Choice::Libc { .. }) if n < LIBC_FROM => {
+            Ok(Choice::Libc { .. }) if n < libc_from(operation) => {
                 name(operation, below_libc(operation, identity))
             }
             Ok(Choice::Libc { .. }) => "libc",

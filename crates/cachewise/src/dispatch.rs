@@ -232,7 +232,14 @@ pub(crate) fn note_direct() {
 
 fn note_row(operation: Operation, row: usize) {
     if let Some(limit) = DIRECT.get(row) {
-        limit.store(direct_limit(operation, row), Ordering::Relaxed);
+        let direct = direct_limit(operation, row);
+        // At that size itself, which is a power of two for fills, the C library's routine is still
+        // the same loop of vectors: its string instructions begin above it.
+        let stores = !matches!(operation, Operation::Compare | Operation::Equal);
+        let first = profile::libc_from(operation) as usize;
+        let libc = ROWS.get(row).map_or(0, |row| row.slot(first));
+        let theirs = stores && direct + 1 == first && libc == usize::from(libc_slot(operation).0);
+        limit.store(direct + usize::from(theirs), Ordering::Relaxed);
     }
     if let (Some(libc), Some(row)) = (LIBC.get(row), ROWS.get(row)) {
         // Buffers that overlap are moved: a copy asks for that first, unless the routine moves them
@@ -742,8 +749,9 @@ pub(crate) fn follow_lines(
         set(row, from, to, slot);
         // Below, the look-up and the jump cost more than a C library's routine can gain
         // (`docs/decisions/entry-stubs.md`): half a call's time at 512 bytes.
-        if slot == libc_slot(operation) && from < profile::LIBC_FROM {
-            let to = to.min(profile::LIBC_FROM - 1);
+        let libc_from = profile::libc_from(operation);
+        if slot == libc_slot(operation) && from < libc_from {
+            let to = to.min(libc_from - 1);
             set(row, from, to, defaults::below_libc(operation, identity));
         }
         decided |= 1 << row;

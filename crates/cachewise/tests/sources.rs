@@ -308,6 +308,18 @@ fn child_leaves_all_to_libc() {
         let decided = decision(operation, Reuse::Unknown, 5000);
         assert_eq!((decided.name(), decided.libc, decided.to), ("libc", true, u64::MAX));
     }
+    // What the entry does itself goes on to the last size at which glibc's routine is the same loop.
+    let stores = [
+        (Operation::Copy, entry::COPY_ROW),
+        (Operation::Move, entry::MOVE_ROW),
+        (Operation::Fill, entry::FILL_ROW),
+        (Operation::Zero, entry::ZERO_ROW),
+    ];
+    for (operation, row) in stores {
+        let direct = entry::DIRECT[row].load(Ordering::Relaxed);
+        let last = cachewise::profile::libc_from(operation) as usize;
+        assert!(direct <= 256 || direct == last, "{operation}: {direct}");
+    }
     work();
     // And back.
     cachewise::load(&profile_by_bytes()).expect("installed");

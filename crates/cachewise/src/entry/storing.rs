@@ -716,12 +716,12 @@ macro_rules! entry_fill_limit {
     };
 }
 
-/// Beyond the limit of zeros other bytes go on.
+/// Beyond the limit of zeros other bytes go on, and zeros to what follows.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_beyond_zeros {
     (sse2) => {
-        ""
+        "jmp 39f\n"
     };
     ($other:ident) => {
         "44:\ntest sil, sil\njnz 41b\n"
@@ -739,16 +739,17 @@ macro_rules! entry_fill_in {
                 $way, "rdx", "edx", entry_splat_byte, $crate::entry_fill_limit!()
             ),
             $crate::entry_fill_beyond_zeros!($way),
-            "39:",
-            "test sil, sil",
-            "jz 43f",
-            // rdi is still dst, as the kernels expect it.
-            $crate::entry_libc!("rdx", "row", "", "2"),
-            $crate::entry_through_the_table!("rdx"),
             "43:",
             $crate::entry_libc!("rdx", "zero_row", "", "2"),
             "mov rsi, rdx",
             "jmp {zero}",
+            ".p2align 4",
+            "39:",
+            "test sil, sil",
+            "jz 43b",
+            // rdi is still dst, as the kernels expect it.
+            $crate::entry_libc!("rdx", "row", "", "2"),
+            $crate::entry_through_the_table!("rdx"),
             "/* {zero_row} */",
         ),
             zero = sym $crate::raw::zero,

@@ -33,7 +33,17 @@ pub const LIBC: &str = "libc";
 /// From this size on [`LIBC`] is the C library's own routine, and without a profile large stores
 /// are; below it, handing a call over costs more than it gains, and [`LIBC`] is what the library
 /// does without a profile.
-pub const LIBC_FROM: u64 = 2048;
+///
+/// That is the loop of vectors that glibc's routines are too, up to where their string instructions
+/// begin: 2112 bytes at the least for copies and moves (`rep_movsb_threshold` where FSRM is told,
+/// `sysdeps/x86/dl-cacheinfo.h`), 2048 for fills (`rep_stosb_threshold`).
+#[must_use]
+pub const fn libc_from(operation: Operation) -> u64 {
+    match operation {
+        Operation::Copy | Operation::Move | Operation::CopyPages => 2112,
+        _ => 2048,
+    }
+}
 
 /// The largest profile that is read.
 pub const MAX_BYTES: usize = 64 * 1024;
