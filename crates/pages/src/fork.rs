@@ -312,13 +312,14 @@ mod tests {
         let pool = crate::Pool::builder().capacity(1 << 20).cache_blocks(0).scrub(scrub);
         let pool = pool.build().expect("a pool");
         assert!(well_in_a_child(|| {
-            let slot =
-                slots().find(|slot| slot.pool.load(Ordering::Relaxed) != 0).expect("its slot");
+            let number = pool.inner().id;
+            let slot = slots().find(|slot| slot.pool.load(Ordering::Relaxed) == number);
+            let slot = slot.expect("its slot");
             prepare();
             let served = pool.alloc(0).is_ok();
             slot.by_fork.store(false, Ordering::Relaxed);
             let refused = matches!(pool.alloc(0), Err(crate::PoolError::Reentered));
-            let unknown = super::pool(slot.pool.load(Ordering::Relaxed)).is_none();
+            let unknown = super::pool(number).is_none();
             slot.by_fork.store(true, Ordering::Relaxed);
             parent();
             served && refused && unknown && pool.alloc(0).is_ok()

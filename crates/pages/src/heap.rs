@@ -5,10 +5,12 @@
 //! use cachewise_pages::heap::Heap;
 //!
 //! let heap = Heap::new(64 << 20, GiveBack::default())?;
-//! let block = heap.take(200_000, true)?;
-//! assert!(heap.bytes(block.as_ptr()).is_ok_and(|bytes| bytes >= 200_000));
-//! // SAFETY: nobody uses it any more.
-//! unsafe { heap.give_back(block) }.expect("a block of this heap");
+//! // A heap waits for nobody: where another thread is in it, another allocator serves.
+//! if let Ok(block) = heap.take(200_000, true) {
+//!     assert!(heap.bytes(block.as_ptr()).is_ok_and(|bytes| bytes >= 200_000));
+//!     // SAFETY: nobody uses it any more.
+//!     unsafe { heap.give_back(block) }.expect("a block of this heap");
+//! }
 //! # Ok::<(), cachewise_pages::PoolError>(())
 //! ```
 
@@ -97,8 +99,9 @@ impl Heap {
     /// A block of at least `size` bytes, all zero if `zeroed`.
     ///
     /// # Errors
-    /// As [`Pool::alloc_run_raw`], and [`Exhausted`](PoolError::Exhausted) also where room is being zeroed
-    /// or made resident at this moment: a heap waits for nobody.
+    /// As [`Pool::alloc_run_raw`], and as a heap waits for nobody, [`Busy`](PoolError::Busy) where another
+    /// thread is in it, its own among them, and [`Exhausted`](PoolError::Exhausted) also where room is being
+    /// zeroed or made resident at this moment.
     pub fn take(&self, size: usize, zeroed: bool) -> Result<NonNull<u8>, PoolError> {
         let frames = self.pool.frames_for(size)?;
         let block =
@@ -189,12 +192,22 @@ impl Heap {
 mod tests {
     use super::*;
 
+    /// A heap waits for nobody, and its own thread may be in it.
+    fn patient<T>(take: impl Fn() -> Result<T, PoolError>) -> Result<T, PoolError> {
+        loop {
+            match take() {
+                Err(PoolError::Busy) => std::thread::yield_now(),
+                other => return other,
+            }
+        }
+    }
+
     #[test]
     fn a_block_has_its_length_until_it_is_given_back() {
         let heap = Heap::new(8 << 20, GiveBack::default()).expect("memory");
         let page = heap.pool().page_size();
         let sizes = [1, page, page + 1, 3 * page];
-        let blocks = sizes.map(|size| (size, heap.take(size, true).expect("room")));
+        let blocks = sizes.map(|size| (size, patient(|| heap.take(size, true)).expect("room")));
         for (size, block) in &blocks {
             assert_eq!(heap.bytes(block.as_ptr()), Ok(size.next_multiple_of(page)));
             assert!(heap.contains(block.as_ptr()));
@@ -226,8 +239,9 @@ mod tests {
         let page = heap.pool().page_size();
         // What is taken in between leaves the next one at any page.
         for align in [1, 64, page, 4 * page, 64 * page] {
-            let between = heap.take(3 * page, false).expect("room");
-            let block = heap.take_aligned(5 * page, align, true).expect("a small power of two");
+            let between = patient(|| heap.take(3 * page, false)).expect("room");
+            let small = "a small power of two";
+            let block = patient(|| heap.take_aligned(5 * page, align, true).expect(small));
             let block = block.expect("room");
             assert!(block.addr().get().is_multiple_of(align.max(page)), "{align}");
             assert_eq!(heap.bytes(block.as_ptr()), Ok(5 * page));
@@ -242,9 +256,9 @@ mod tests {
     #[test]
     fn a_full_heap_says_so() {
         let heap = Heap::new(4 << 20, GiveBack::default()).expect("memory");
-        let taken = heap.take(3 << 20, false).expect("room");
-        assert!(matches!(heap.take(2 << 20, false), Err(PoolError::Exhausted { .. })));
-        assert!(matches!(heap.take(1 << 40, false), Err(PoolError::Exhausted { .. })));
+        let taken = patient(|| heap.take(3 << 20, false)).expect("room");
+        assert!(matches!(patient(|| heap.take(2 << 20, false)), Err(PoolError::Exhausted { .. })));
+        assert!(matches!(patient(|| heap.take(1 << 40, false)), Err(PoolError::Exhausted { .. })));
         // SAFETY: nobody uses it.
         assert_eq!(unsafe { heap.give_back(taken) }, Ok(()));
         // At once, or when what is being zeroed or made resident at this moment is back.

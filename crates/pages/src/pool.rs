@@ -477,7 +477,7 @@ impl Pool {
         }
     }
 
-    #[cfg(all(feature = "testing", debug_assertions))]
+    #[cfg(any(test, all(feature = "testing", debug_assertions)))]
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }
