@@ -386,3 +386,122 @@ fn of_runs_in_different_states_the_one_with_the_fewest_faults_is_taken() {
         buddy.check().expect("sound");
     }
 }
+
+/// Blocks of four frames, each free or in use as given, freed in that order: the last is met first.
+fn fours(core: &mut Core, frames: &[Frame], order: &[u32]) {
+    let mut buddy = Buddy::new(core, frames);
+    buddy.extend(frames.len() as u32, State::Dirty, 0);
+    while buddy.take(2, State::Dirty, 1).is_some() {}
+    for block in order {
+        buddy.free(4 * block, 2, State::Dirty, 1, 0).expect("ours");
+    }
+}
+
+/// Of a stretch so many blocks are looked at. One that may go on is longer than any that ends, and is cut
+/// from the end that was seen.
+#[test]
+fn a_stretch_that_is_not_seen_to_its_end_is_long() {
+    // A hundred blocks, of which one end is met first; and twenty-five, where there are any.
+    for (first_met, short) in [(99, true), (0, true), (99, false), (0, false)] {
+        let long = (0..100).filter(|block| *block != first_met);
+        let short = if short { 101..126 } else { 0..0 };
+        let order: Vec<u32> = long.chain(short.clone()).chain([first_met]).collect();
+        let (mut core, frames) = (Core::new(2), frames(4 * 127));
+        fours(&mut core, &frames, &order);
+        let run = Buddy::new(&mut core, &frames).take_run(&Wanted::frames(3), 1).expect("a place");
+        let expected = match (short.is_empty(), first_met) {
+            (false, _) => 404,
+            (true, 0) => 0,
+            (true, _) => 397,
+        };
+        assert_eq!(run.first, expected, "{first_met} met first");
+    }
+    // One that is small blocks in its middle: what is seen of it from either end is short.
+    let (dirty, zero) = (Some(State::Dirty), Some(State::ZeroResident));
+    let middle = (0..28).map(|at| if at % 2 == 0 { zero } else { dirty });
+    let long = [dirty; 4].into_iter().chain(middle).chain([dirty; 36]);
+    let given: Vec<_> = long.chain([None]).chain([dirty; 59]).chain([None; 4]).collect();
+    let (mut core, frames) = (Core::new(2), frames(given.len()));
+    let run = memory(&mut core, &frames, &given).take_run(&Wanted::frames(3), 1);
+    assert_eq!(run.map(|run| run.first), Some(69));
+}
+
+/// So many blocks are looked at, each once, and the largest first: what lies behind more is not found, by
+/// whom a fault would cost less than looking.
+#[test]
+fn few_blocks_are_looked_at_and_the_largest_first() {
+    // Two stretches, whose blocks are met in turn, and one behind them that fits closer.
+    let turns = (0..20).flat_map(|at| [10 + at, 40 + at]);
+    let order: Vec<u32> = [0].into_iter().chain(turns).collect();
+    let (mut core, frames) = (Core::new(2), frames(4 * 64));
+    fours(&mut core, &frames, &order);
+    let mut buddy = Buddy::new(&mut core, &frames);
+    assert_eq!(buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first), Some(0));
+    // Single frames, all of them met before a block of four.
+    let apart: Vec<_> = (0..300).map(|at| (at % 2 == 0).then_some(State::Dirty)).collect();
+    for (place, found) in [([Some(State::Dirty); 4], true), (TWO_STATES, false)] {
+        let given: Vec<_> = place.into_iter().chain([None]).chain(apart.clone()).collect();
+        let (mut core, frames) = (Core::new(2), self::frames(given.len()));
+        let mut buddy = memory(&mut core, &frames, &given);
+        assert_eq!(buddy.take_run(&Wanted::frames(3), 1).is_some(), found);
+        assert!(found || buddy.take_any_run(&Wanted::frames(3), 1).is_some());
+    }
+}
+
+/// Four frames of which no two are one block.
+const TWO_STATES: [Option<State>; 4] =
+    [Some(State::Dirty), Some(State::ZeroResident), Some(State::Dirty), Some(State::ZeroResident)];
+
+/// Whoever takes blocks by order has one where the frames are a power of two.
+#[test]
+fn a_power_of_two_is_one_block_where_it_may_begin_at_its_multiples() {
+    for (frames, alignment, block) in [
+        (1, 1, true),
+        (1, 2, false),
+        (4, 2, true),
+        (4, 4, true),
+        (4, 8, false),
+        (3, 1, false),
+        (0, 1, false),
+    ] {
+        assert_eq!(
+            Wanted { alignment, ..Wanted::frames(frames) }.is_block(),
+            block,
+            "{frames}, {alignment}"
+        );
+    }
+    let any = Wanted { frames: 3, alignment: 1, zeroed: false, around: 1, single: 0 };
+    assert_eq!(Wanted::frames(3), any);
+}
+
+/// However much there is that would have to be faulted in.
+#[test]
+fn absent_memory_hides_nothing_that_is_there() {
+    for single in [0, 4 * 200] {
+        let absent = [Some(State::ZeroAbsent); 4].into_iter().cycle().take(4 * 200);
+        let there = [None, Some(State::Dirty), Some(State::Dirty), Some(State::Dirty)];
+        let given: Vec<_> = absent.chain(there).collect();
+        let (mut core, frames) = (Core::new(2), frames(given.len()));
+        let mut buddy = memory(&mut core, &frames, &given);
+        let run = buddy.take_run(&Wanted { single, ..Wanted::frames(3) }, 1).expect("a place");
+        assert_eq!((run.first, run.state), (801, State::Dirty), "{single}");
+    }
+}
+
+/// Whoever dies while the allocator grows leaves frames that are said to be free and are not managed yet.
+#[test]
+fn no_run_goes_on_where_somebody_died_growing() {
+    let (mut core, frames) = (Core::new(4), frames(32));
+    Buddy::new(&mut core, &frames).extend(12, State::Dirty, 0);
+    let mut left = core.clone();
+    Buddy::new(&mut core, &frames).extend(20, State::Dirty, 0);
+    let mut buddy = Buddy::new(&mut left, &frames);
+    buddy.rebuild(0);
+    assert_eq!(buddy.check().map(|counts| counts.dirty), Ok(12));
+    assert_eq!(buddy.take_run(&Wanted::frames(13), 1), None);
+    assert_eq!(buddy.take_any_run(&Wanted::frames(13), 1), None);
+    let run = buddy.take_run(&Wanted::frames(11), 1).expect("as many as there are");
+    assert!(run.first + 11 <= 12, "{run:?}");
+    assert_eq!(buddy.extend(20, State::Dirty, 0), 20);
+    assert_eq!(buddy.check().map(|counts| (counts.dirty, counts.out)), Ok((21, 11)));
+}

@@ -48,10 +48,9 @@ impl Wanted {
     }
 
     /// A run of a power of two is one block, as whoever takes blocks by order expects.
-    const fn aligned(self) -> Wanted {
+    fn aligned(self) -> Wanted {
         let own = if self.frames.is_power_of_two() { self.frames } else { 1 };
-        let alignment = if self.alignment > own { self.alignment } else { own };
-        Wanted { alignment, ..self }
+        Wanted { alignment: self.alignment.max(own), ..self }
     }
 
     const fn up(&self, at: u32) -> Option<u32> {
@@ -119,8 +118,8 @@ impl Stretch {
         };
         let wrong =
             if wanted.zeroed { dirty.1 - dirty.0 } else { frames[State::ZeroResident as usize] };
-        let longer = if self.open == (false, false) { 0 } else { u32::MAX >> 1 };
-        let length = (self.end() - self.start()).saturating_add(longer);
+        let whole = self.open == (false, false);
+        let length = if whole { self.end() - self.start() } else { u32::MAX };
         let cost = (frames[State::ZeroAbsent as usize], wrong, length);
         (Run { first, state, absent, dirty }, cost)
     }
@@ -179,38 +178,35 @@ impl Buddy<'_> {
         let mut best: Option<(Run, Cost)> = None;
         let mut looks = WALKS;
         let mut seen = [(0, 0); REMEMBERED];
-        let mut stretches = 0;
-        let preferred = if wanted.zeroed {
-            [State::ZeroResident, State::Dirty, State::ZeroAbsent]
+        let (one, other) = if wanted.zeroed {
+            (State::ZeroResident, State::Dirty)
         } else {
-            [State::Dirty, State::ZeroResident, State::ZeroAbsent]
+            (State::Dirty, State::ZeroResident)
         };
-        for order in (0..=self.core.max_order).rev() {
-            for state in preferred {
-                let mut index = self.core.lists[state as usize][order as usize].head;
-                while index != NONE && looks > 0 {
-                    looks -= 1;
-                    // Where the system brings many at a time, of absent memory alone whole ones.
-                    let whole = state == State::ZeroAbsent && index >= wanted.single;
-                    let known =
-                        whole || seen.iter().any(|(from, to)| (*from..*to).contains(&index));
-                    if !known {
-                        let stretch = self.stretch(index, &mut looks);
-                        seen[stretches % REMEMBERED] = (stretch.start(), stretch.end());
-                        stretches += 1;
-                        if let Some((run, cost)) = stretch.cheapest(wanted)
-                            // Absent memory alone is taken in portions, by the caller.
-                            && (cost.0 < wanted.frames || run.first < wanted.single)
-                            && best.is_none_or(|(_, cheapest)| cost < cheapest)
-                        {
-                            if cost == (0, 0, wanted.frames) {
-                                return Some(run);
-                            }
-                            best = Some((run, cost));
+        let orders = || (0..=self.core.max_order).rev();
+        let there = orders().flat_map(|order| [(order, one), (order, other)]);
+        // Last, so that no amount of it hides what is there; and for what is faulted in one by one alone.
+        let absent = orders().filter(|_| wanted.single > 0).map(|order| (order, State::ZeroAbsent));
+        for (order, state) in there.chain(absent) {
+            let mut index = self.core.lists[state as usize][order as usize].head;
+            while index != NONE && looks > 0 {
+                looks -= 1;
+                if !seen.iter().any(|(from, to)| (*from..*to).contains(&index)) {
+                    let stretch = self.stretch(index, &mut looks);
+                    seen.rotate_right(1);
+                    seen[0] = (stretch.start(), stretch.end());
+                    if let Some((run, cost)) = stretch.cheapest(wanted)
+                        // Absent memory alone is taken in portions, by the caller.
+                        && (cost.0 < wanted.frames || run.first < wanted.single)
+                        && best.is_none_or(|(_, cheapest)| cost < cheapest)
+                    {
+                        if cost == (0, 0, wanted.frames) {
+                            return Some(run);
                         }
+                        best = Some((run, cost));
                     }
-                    index = self.frames[index as usize].next.load(Ordering::Relaxed);
                 }
+                index = self.frames[index as usize].next.load(Ordering::Relaxed);
             }
         }
         best.map(|(run, _)| run)
