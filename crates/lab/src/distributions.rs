@@ -9,6 +9,7 @@
 //! The published form is text of three lines, each a comma-separated list of `value:probability`:
 //! sizes in bytes; whether the buffers overlap (0 or 1); alignments in bytes (1 to 64).
 
+use cachewise_measure::record;
 use fastrand::Rng;
 use std::path::{Path, PathBuf};
 
@@ -127,7 +128,11 @@ impl Distribution {
 }
 
 fn text_of(path: &Path) -> Result<String, DistributionError> {
-    std::fs::read_to_string(path).map_err(|error| DistributionError {
+    // A device may be without end.
+    let read = record::bytes(path).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| std::io::Error::other("bytes that are no UTF-8"))
+    });
+    read.map_err(|error| DistributionError {
         file: path.to_owned(),
         line: None,
         found: error.to_string(),

@@ -19,7 +19,7 @@ mod threads;
 mod writing;
 
 pub use figure::{Figure, FigureKind, Histogram};
-pub use reading::{RecordError, read, read_partial, read_text};
+pub use reading::{MOST_BYTES, RecordError, bytes, read, read_partial, read_text};
 pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
 pub use threads::paying;
 pub use writing::Writer;

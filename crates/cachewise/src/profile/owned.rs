@@ -3,8 +3,8 @@
 extern crate std;
 
 use super::{
-    DecisionLine, MACHINE_DIRECTORY, MAX_SIZE, Parallel, ProfileError, ProfileText, VERSION,
-    fnv1a64, write_file_name,
+    DecisionLine, MACHINE_DIRECTORY, MAX_BYTES, MAX_SIZE, Parallel, ProfileError, ProfileText,
+    VERSION, fnv1a64, write_file_name,
 };
 use crate::cpu::{Caches, Cpu, Signature, Text};
 use crate::reuse::Reuse;
@@ -13,7 +13,7 @@ use core::fmt::{self, Write as _};
 use std::borrow::ToOwned;
 use std::boxed::Box;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::string::String;
 use std::vec::Vec;
@@ -122,7 +122,11 @@ impl Profile {
     /// The file cannot be read, or what it holds is not a profile; either names the file.
     pub fn read(path: &Path) -> Result<Profile, ReadError> {
         let of = |cause| ReadError { path: path.to_owned(), cause };
-        let bytes = fs::read(path).map_err(|error| of(ReadCause::Io(error)))?;
+        let mut bytes = Vec::new();
+        // One byte more than is accepted, so that too much is seen, of a device without end too.
+        let read = fs::File::open(path)
+            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
+        read.map_err(|error| of(ReadCause::Io(error)))?;
         Profile::parse(&bytes).map_err(|error| of(ReadCause::Profile(Box::new(error))))
     }
 

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -140,7 +140,16 @@ pub(super) fn library(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// The same of any library that `option` names.
 fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(file) = named {
-        return fs::canonicalize(file).with_context(|| format!("{option} {}", file.display()));
+        let path = fs::canonicalize(file).and_then(|path| {
+            // The dynamic linker would wait for a pipe without end.
+            let begin = beginning(&path)?;
+            let accepted = "found something else, accepted a shared library";
+            begin
+                .starts_with(b"\x7FELF")
+                .then_some(path)
+                .ok_or_else(|| std::io::Error::other(accepted))
+        });
+        return path.with_context(|| format!("{option} {}", file.display()));
     }
     let own = std::env::current_exe().and_then(fs::canonicalize)?;
     let paths = |name| std::env::var_os(name).into_iter().flat_map(split).collect::<Vec<_>>();
@@ -219,7 +228,7 @@ pub(super) fn out_of_reach(program: &Path) -> Option<&'static str> {
     }
     let mut program = program.to_owned();
     for _ in 0..=DEEPEST {
-        let bytes = beginning(&program)?;
+        let bytes = beginning(&program).ok()?;
         let Some(line) = bytes.strip_prefix(b"#!") else {
             let alone = is_static(&bytes)?;
             return alone.then_some("a statically linked program, into which nothing is preloaded");
@@ -237,15 +246,10 @@ pub(super) fn out_of_reach(program: &Path) -> Option<&'static str> {
 const DEEPEST: usize = 5;
 
 /// What a regular file begins with: an interpreter's name, or headers.
-fn beginning(file: &Path) -> Option<Vec<u8>> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(file).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+fn beginning(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    file.take(64 << 10).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    learned::regular(file)?.take(64 << 10).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether an ELF file for 64 bits asks for no dynamic linker (System V ABI, program header

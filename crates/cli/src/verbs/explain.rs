@@ -149,7 +149,7 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: Option<&str>) -> anyhow
     let profile = Profile::read(profile_path)?;
     let named = profile.record.context("the profile names no record")?;
     let path = profile_path.with_file_name(&named.name);
-    let content = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    let content = record::bytes(&path).with_context(|| path.display().to_string())?;
     if fnv1a64(&content) != named.checksum {
         bail!("{}: not the record this profile was made from", path.display());
     }

@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 const EXTENSION: &str = "program";
@@ -134,12 +134,23 @@ pub fn is_ours(place: &Path) -> bool {
 }
 
 /// Opens a file that is one: no pipe that never ends, and no device.
-fn regular(path: &Path) -> std::io::Result<fs::File> {
+pub fn regular(path: &Path) -> std::io::Result<fs::File> {
+    let check = |metadata: fs::Metadata| {
+        let kind = metadata.file_type();
+        let found = match () {
+            () if kind.is_file() => return Ok(()),
+            () if kind.is_dir() => "a directory",
+            () if kind.is_fifo() => "a pipe",
+            () if kind.is_socket() => "a socket",
+            () => "a device",
+        };
+        Err(std::io::Error::other(format!("found {found}, accepted a regular file")))
+    };
+    // A socket cannot be opened, and another file may come meanwhile.
+    check(fs::metadata(path)?)?;
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("found something else, accepted a regular file"));
-    }
+    check(file.metadata()?)?;
     Ok(file)
 }
 

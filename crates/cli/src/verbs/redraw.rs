@@ -13,8 +13,6 @@ use std::path::Path;
 
 /// Columns where there is no terminal to ask.
 const COLUMNS: u16 = 80;
-/// No record of ours comes near; what unpacks to more is no record.
-const MOST_BYTES: u64 = 1 << 30;
 
 /// A record with its name.
 pub struct Loaded {
@@ -29,11 +27,11 @@ impl Loaded {
     /// what was decided, is decided from its rows again.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
         let file = path.display().to_string();
-        let stored = std::fs::read(path).with_context(|| file.clone())?;
+        let stored = record::bytes(path).with_context(|| file.clone())?;
         let data = if stored.starts_with(&[0x1f, 0x8b]) {
             let mut unpacked = Vec::new();
             flate2::read::MultiGzDecoder::new(stored.as_slice())
-                .take(MOST_BYTES)
+                .take(record::MOST_BYTES)
                 .read_to_end(&mut unpacked)
                 .with_context(|| format!("{file}: not unpacked; accepted: a whole gzip file"))?;
             unpacked

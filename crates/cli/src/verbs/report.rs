@@ -4,6 +4,7 @@ use crate::args::Report;
 use crate::verbs::redraw::{self, Loaded};
 use crate::{output, status};
 use anyhow::Context;
+use cachewise_measure::record;
 use cachewise_report::splice::{self, Marker};
 use cachewise_report::{compare, matrix};
 use std::collections::BTreeMap;
@@ -122,7 +123,11 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
 }
 
 fn spliced(path: &Path, records: &mut BTreeMap<PathBuf, Loaded>) -> anyhow::Result<Spliced> {
-    let old = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let old = record::bytes(path).and_then(|bytes| {
+        String::from_utf8(bytes)
+            .map_err(|_| std::io::Error::other("found something else, accepted UTF-8"))
+    });
+    let old = old.with_context(|| path.display().to_string())?;
     let mut files = Vec::new();
     let new = splice::splice(&old, &mut |marker: &Marker| {
         let record_path = path.with_file_name(&marker.record);

@@ -18,7 +18,7 @@ use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::Stage;
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
-use cachewise_measure::{Machine, Writer};
+use cachewise_measure::{Machine, Writer, record};
 use cachewise_report::tuning::Tuned;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -243,7 +243,7 @@ pub fn beside(profile: &Path) -> PathBuf {
 }
 
 fn record_of(path: &Path) -> anyhow::Result<profile::Record> {
-    let checksum = fnv1a64(&std::fs::read(path).with_context(|| path.display().to_string())?);
+    let checksum = fnv1a64(&record::bytes(path).with_context(|| path.display().to_string())?);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(profile::Record { name, checksum })
 }

@@ -115,6 +115,44 @@ fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
     assert!(!text(&output.stderr).contains("pool"), "{}", text(&output.stderr));
 }
 
+/// What the dynamic linker would wait for, or pass over: a line instead, and nothing is run.
+#[test]
+fn a_library_that_is_none_is_refused_before_the_program_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    assert!(Command::new("mkfifo").arg(path("pipe")).status().expect("mkfifo").success());
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
+    std::fs::write(path("text"), "no library\n").expect("written");
+    let endless = std::fs::File::create(path("large")).expect("made");
+    endless.set_len(1 << 30).expect("a length");
+    for (file, told) in [
+        (path("pipe"), "found a pipe, accepted a regular file"),
+        (path("socket"), "found a socket, accepted a regular file"),
+        (path("."), "found a directory, accepted a regular file"),
+        ("/dev/zero".to_owned(), "found a device, accepted a regular file"),
+        (path("text"), "accepted a shared library"),
+        (path("large"), "accepted a shared library"),
+        (path("absent"), "No such file"),
+    ] {
+        let file = file.as_str();
+        for (arguments, option) in [
+            (vec!["exec", "--library", file], "--library"),
+            (vec!["learn", "--library", file], "--library"),
+            (
+                vec!["exec", "--library", "/bin/sh", "--pool", "64M", "--pool-library", file],
+                "--pool-library",
+            ),
+        ] {
+            let output = program().args(&arguments).args(["--", "echo", "run"]).output();
+            let output = output.expect("the program starts");
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+            assert!(output.stdout.is_empty() && error.lines().count() == 1, "{error}");
+            assert!(error.contains(option) && error.contains(told), "{arguments:?}: {error}");
+        }
+    }
+}
+
 #[test]
 fn each_wrong_pool_is_refused_before_the_program_runs() {
     for (arguments, status, told) in [

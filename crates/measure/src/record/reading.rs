@@ -5,7 +5,9 @@ use super::{Decisions, Figure, Header, Record, Row, SCHEMA_VERSION};
 use crate::PairedRatio;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::io::Read as _;
 use std::path::Path;
+use std::{fs, io};
 
 /// Why a record was refused. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
@@ -47,14 +49,29 @@ pub enum RecordError {
     },
 }
 
+/// No record of ours comes near, packed or not; what is longer is none, as a device without end.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+/// What is in a file.
+///
+/// # Errors
+/// The system's, or that there is more than [`MOST_BYTES`].
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path)?;
+    if file.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 > MOST_BYTES {
+        return Err(io::Error::other(format!("found more than {MOST_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
 /// Reads a whole record.
 ///
 /// # Errors
 /// [`RecordError`] for whatever keeps it from being one.
 pub fn read(path: &Path) -> Result<Record, RecordError> {
     let file = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
+    let bytes = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
     read_text(&file, &String::from_utf8_lossy(&bytes))
 }
 
@@ -82,8 +99,7 @@ pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
 /// As [`read`], but for [`RecordError::Truncated`].
 pub fn read_partial(path: &Path) -> Result<Record, RecordError> {
     let file = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
+    let bytes = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
     Ok(parse(&file, &String::from_utf8_lossy(&bytes), true)?.0)
 }
 
