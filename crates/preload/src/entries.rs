@@ -246,6 +246,17 @@ mod exported {
         entry_zero!()
     }
 
+    /// [`memset`], even where the compiler can see that nobody reads what it stores (C23; glibc has it from
+    /// 2.43 on).
+    ///
+    /// # Safety
+    /// As [`memset`].
+    #[unsafe(no_mangle)]
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn memset_explicit(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
+        entry_fill!()
+    }
+
     /// [`memcpy`] that ends the program where `n` exceeds `room`.
     ///
     /// # Safety
@@ -315,6 +326,21 @@ mod exported {
     pub unsafe extern "C" fn __explicit_bzero_chk(dst: *mut u8, n: usize, room: usize) {
         checked!("rsi", "rdx", explicit_bzero)
     }
+
+    /// [`memset_explicit`] that ends the program where `n` exceeds `room`.
+    ///
+    /// # Safety
+    /// As [`memset_explicit`].
+    #[unsafe(no_mangle)]
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn __memset_explicit_chk(
+        dst: *mut u8,
+        byte: i32,
+        n: usize,
+        room: usize,
+    ) -> *mut u8 {
+        checked!("rdx", "rcx", memset_explicit)
+    }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -366,6 +392,7 @@ mod exported {
         bcmp(a: *const u8, b: *const u8, n: usize) -> i32 = raw::compare;
         bzero(dst: *mut u8, n: usize) = raw::zero;
         explicit_bzero(dst: *mut u8, n: usize) = raw::zero;
+        memset_explicit(dst: *mut u8, byte: i32, n: usize) -> *mut u8 = plain::memset;
     }
     checked! {
         __memcpy_chk(dst: *mut u8, src: *const u8, n: usize; n) -> *mut u8 = plain::memcpy;
@@ -373,6 +400,7 @@ mod exported {
         __mempcpy_chk(dst: *mut u8, src: *const u8, n: usize; n) -> *mut u8 = plain::mempcpy;
         __memset_chk(dst: *mut u8, byte: i32, n: usize; n) -> *mut u8 = plain::memset;
         __explicit_bzero_chk(dst: *mut u8, n: usize; n) = raw::zero;
+        __memset_explicit_chk(dst: *mut u8, byte: i32, n: usize; n) -> *mut u8 = plain::memset;
     }
 }
 

@@ -189,9 +189,11 @@ stubs! {
     bcmp: "rcx", memcmp;
     bzero: "rdx", zero;
     explicit_bzero: "rdx", zero;
+    memset_explicit: "rcx", memset;
     __memcpy_chk: "r8", memcpy_checked;
     __memmove_chk: "r8", memmove_checked;
     __mempcpy_chk: "r8", mempcpy_checked;
     __memset_chk: "r8", memset_checked;
     __explicit_bzero_chk: "rcx", zero_checked;
+    __memset_explicit_chk: "r8", memset_checked;
 }

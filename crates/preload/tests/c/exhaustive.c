@@ -73,9 +73,12 @@ static void apart(size_t n, size_t to, size_t from) {
     }
 }
 
+/* glibc's from 2.43 on. */
+__attribute__((weak)) void *memset_explicit(void *, int, size_t);
+
 static void zeroed(size_t n, size_t to) {
     size_t span = n + 160;
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < 4; which++) {
         plain_copy(after, before, span);
         plain_copy(expected, before, span);
         for (size_t i = 0; i < n; i++) expected[64 + to + i] = 0;
@@ -83,6 +86,9 @@ static void zeroed(size_t n, size_t to) {
         case 0: memset(after + 64 + to, 0, n); break;
         case 1: bzero(after + 64 + to, n); break;
         case 2: explicit_bzero(after + 64 + to, n); break;
+        case 3:
+            CHECK(memset_explicit(after + 64 + to, 0, n) == after + 64 + to, "memset_explicit");
+            break;
         }
         CHECK(!differs(after, expected, span), "zero %d, %zu bytes, to %zu", which, n, to);
     }
@@ -150,7 +156,8 @@ int main(int count, char **arguments) {
     if (count > 1) {
         /* The symbols are those of the library under test. */
         static const char *const names[] = {"memcpy", "memmove", "memset",         "memcmp",
-                                            "bcmp",   "bzero",   "explicit_bzero", "mempcpy"};
+                                            "bcmp",   "bzero",   "explicit_bzero", "mempcpy",
+                                            "memset_explicit"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             Dl_info found;
             void *address = dlsym(RTLD_DEFAULT, names[i]);

@@ -8,6 +8,8 @@ void *__memmove_chk(void *, const void *, size_t, size_t);
 void *__mempcpy_chk(void *, const void *, size_t, size_t);
 void *__memset_chk(void *, int, size_t, size_t);
 void __explicit_bzero_chk(void *, size_t, size_t);
+/* glibc's from 2.43 on. */
+__attribute__((weak)) void *__memset_explicit_chk(void *, int, size_t, size_t);
 
 static char from[100000], to[100000];
 
@@ -29,6 +31,9 @@ int main(int count, char **arguments) {
         if (__memset_chk(to, 0, n, room) != to) return 3;
         return to[0] != 0 || to[n - 1] != 0;
     case 'b': __explicit_bzero_chk(to, n, room); return to[0] != 0 || to[n - 1] != 0;
+    case 'e':
+        if ((__memset_explicit_chk ? __memset_explicit_chk : __memset_chk)(to, 'x', n, room) != to) return 3;
+        break;
     default: return 2;
     }
     return to[0] != 'x' || to[n - 1] != 'x';

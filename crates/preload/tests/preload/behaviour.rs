@@ -107,7 +107,7 @@ fn checked_forms_end_the_program_as_glibcs_do() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = compile(directory.path(), "overflow", CALLS);
     let counts = directory.path().join("counts");
-    for form in ["c", "m", "p", "s", "z", "b"] {
+    for form in ["c", "m", "p", "s", "z", "b", "e"] {
         for n in [1_usize, 16, 100, 129, 300, 5000, 100_000] {
             for statistics in [Path::new("0"), &counts] {
                 let call = |mut command: Command, room: usize| {

@@ -5,12 +5,13 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 use std::collections::{BTreeMap, BTreeSet};
 
-const EXPORTED: [&str; 13] = [
+const EXPORTED: [&str; 15] = [
     "__explicit_bzero_chk",
     "__memcpy_chk",
     "__memmove_chk",
     "__mempcpy_chk",
     "__memset_chk",
+    "__memset_explicit_chk",
     "bcmp",
     "bzero",
     "explicit_bzero",
@@ -19,6 +20,7 @@ const EXPORTED: [&str; 13] = [
     "memmove",
     "mempcpy",
     "memset",
+    "memset_explicit",
 ];
 
 /// What it may call of libc: nothing that allocates, takes a lock on the way of a call, or copies.
