@@ -494,7 +494,8 @@ fn no_run_goes_on_where_somebody_died_growing() {
     let (mut core, frames) = (Core::new(4), frames(32));
     Buddy::new(&mut core, &frames).extend(12, State::Dirty, 0);
     let mut left = core.clone();
-    Buddy::new(&mut core, &frames).extend(20, State::Dirty, 0);
+    // Of another state: nothing merges across the border.
+    Buddy::new(&mut core, &frames).extend(20, State::ZeroAbsent, 0);
     let mut buddy = Buddy::new(&mut left, &frames);
     buddy.rebuild(0);
     assert_eq!(buddy.check().map(|counts| counts.dirty), Ok(12));

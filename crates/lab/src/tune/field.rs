@@ -9,6 +9,9 @@ use cachewise::profile::Decision;
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
 
+#[cfg(test)]
+pub(super) mod tests;
+
 /// An arm may be slower than libc by this much in no state, as a logarithm: 2 %, of which 1 % is left
 /// for what a minute cannot see until the promise of 3 % is broken.
 pub(super) const GUARD: f64 = 0.02;

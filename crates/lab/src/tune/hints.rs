@@ -12,6 +12,9 @@ use super::seam::{After, Cell, Class, Destination, Facts};
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
 
+#[cfg(test)]
+mod tests;
+
 /// A non-temporal kernel, and from what size on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct From {

@@ -12,6 +12,9 @@ use super::visits::Candidate;
 use crate::LabError;
 use cachewise::Reuse;
 
+#[cfg(test)]
+mod tests;
+
 /// Rounds of a size under the referee, in both states of the destination together.
 const LEAST_ROUNDS: usize = 4;
 const MOST_ROUNDS: usize = 12;

@@ -4,6 +4,9 @@ use super::seam::{After, Cell, Contents, Destination, Facts, Layout};
 use cachewise::profile::FIRST_SIZE;
 use cachewise_kernels::Operation;
 
+#[cfg(test)]
+mod tests;
+
 /// From here on sizes are whole octaves: a visit costs milliseconds, and what is from memory anyway
 /// changes slowly with size.
 pub(super) const HALF_OCTAVES_TO: usize = 8 << 20;

@@ -15,6 +15,9 @@ use cachewise::Reuse;
 use cachewise::profile::Decision;
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+mod tests;
+
 /// Repairs that may bring new places to look at.
 const REPAIRS: usize = 3;
 

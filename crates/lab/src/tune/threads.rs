@@ -9,6 +9,9 @@ use super::visits::Candidate;
 use cachewise::profile::{PARALLEL, Parallel, Supply};
 use cachewise_kernels::Operation;
 
+#[cfg(test)]
+mod tests;
+
 /// Below this a thread costs more than the call.
 const FROM: usize = 256 << 10;
 

@@ -1,0 +1,244 @@
+//! What rounds show, and who is out: each rule by itself, just inside its border and just outside.
+
+use super::*;
+use crate::tune::seam::{Destination, Sample};
+use cachewise::Reuse;
+
+pub(in crate::tune) fn facts() -> Facts {
+    Facts {
+        l1: 32 << 10,
+        l2: 1 << 20,
+        llc: 32 << 20,
+        llc_usable: 4 << 20,
+        near_ns: 30.0,
+        dram_ns: 110.0,
+        cpus: 4,
+        largest: 1 << 30,
+    }
+}
+
+/// libc, two temporal kernels and a non-temporal one.
+pub(in crate::tune) const FIRST: usize = 1;
+pub(in crate::tune) const SECOND: usize = 2;
+pub(in crate::tune) const AROUND: usize = 3;
+
+pub(in crate::tune) fn arms() -> Vec<Competitor> {
+    let classes = [Class::Libc, Class::Temporal, Class::Rep, Class::NonTemporal];
+    let names = ["libc", "zero.first", "zero.second", "zero.around"];
+    let arm = |(name, class): (&str, Class)| Competitor { name: name.to_owned(), class };
+    names.into_iter().zip(classes).map(arm).collect()
+}
+
+/// A race of `zero`, which has two views: the destination in the cache, and not.
+pub(in crate::tune) fn field(top: usize, previous: &[Decision]) -> Field {
+    Field::new(Operation::Zero, arms(), &facts(), top, previous)
+}
+
+pub(in crate::tune) fn decision(kernel: &str, from: u64, to: u64) -> Decision {
+    let (operation, reuse) = (Operation::Zero, Reuse::Unknown);
+    Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest: None }
+}
+
+/// So many rounds of an arm in both views at a size, a little apart from their middle.
+pub(in crate::tune) fn rounds(
+    field: &mut Field,
+    arm: usize,
+    size: usize,
+    many: usize,
+    views: [f64; 2],
+) {
+    for round in 0..many {
+        let off = [0.0, 0.002, -0.002][round % 3];
+        for (view, middle) in views.into_iter().enumerate() {
+            field.add(arm, view, size, middle + off);
+        }
+    }
+}
+
+#[test]
+fn middles_and_scatter_are_those_of_most_values() {
+    let near =
+        |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-6, "{found}, {wanted}");
+    near(scatter(&[-1.0, 1.0, 3.0]), 1.702);
+    // Few are their median; of more, what is far counts as near.
+    near(robust_mean(&[0.0, 0.01, 5.0, 0.02]), 0.015);
+    near(robust_mean(&[0.0, 0.01, -0.01, 0.02, 5.0]), 0.01192);
+    near(robust_mean(&[1.0, 1.0, 1.0, 1.0, 2.0]), 1.002);
+    near(robust_mean(&[1.0, 1.0, 1.0, 1.0, -2.0]), 0.998);
+    assert!((always(1) - 3.6564).abs() < 1e-3 && (always(100) - 3.2731).abs() < 1e-3);
+    assert!((always(0) - always(1)).abs() < 1e-9);
+}
+
+#[test]
+fn eight_rounds_are_plenty_when_the_floor_is_most_of_their_error() {
+    assert!(is_plenty(8, 0.0049, 0.004) && is_plenty(9, 0.0, 0.004));
+    assert!(!is_plenty(8, 0.0051, 0.004) && !is_plenty(7, 0.0, 0.004));
+    assert!(has_plenty(&[0.1; 8]) && !has_plenty(&[0.1; 7]) && !has_plenty(&[]));
+    let apart = |by: f64| [0.1 - by, 0.1 + by].repeat(8);
+    assert!(has_plenty(&apart(0.006)) && !has_plenty(&apart(0.008)));
+    assert!(has_plenty(&apart(0.008).repeat(2)), "as many again halve its square");
+}
+
+#[test]
+fn an_estimate_leans_on_the_scatter_of_others_and_never_falls_below_the_floor() {
+    let near = |found: Estimate, mean: f64, variance: f64| {
+        assert!((found.mean - mean).abs() < 1e-9, "{found:?}");
+        assert!((found.error - variance.sqrt()).abs() < 1e-9, "{found:?}");
+    };
+    assert_eq!(estimate(&[], 0.1, 0.1).rounds, 0);
+    assert!(estimate(&[], 0.1, 0.1).mean > 1.0);
+    near(estimate(&[0.2; 3], 0.1, 0.03), 0.2, 0.01 / 3.0 + 0.0009);
+    near(estimate(&[0.2; 4], 0.1, 0.03), 0.2, 0.6 * 0.01 / 4.0 + 0.0009);
+    let own = 1.702 * 0.02;
+    near(estimate(&[0.18, 0.18, 0.22, 0.22], 0.1, 0.0), 0.2, (0.006 + 0.4 * own * own) / 4.0);
+}
+
+#[test]
+fn non_temporal_arms_take_part_beyond_the_llc_alone() {
+    let field = field(64 << 20, &[]);
+    for (size, bytes) in field.sizes.iter().enumerate() {
+        let all = if *bytes > 32 << 20 { vec![FIRST, SECOND, AROUND] } else { vec![FIRST, SECOND] };
+        assert_eq!(field.live(size), all, "{bytes}");
+    }
+    assert!(field.sizes.contains(&(32 << 20)) && field.sizes.contains(&(64 << 20)));
+}
+
+#[test]
+fn an_arm_is_out_where_another_is_better_or_a_view_loses() {
+    // Rounds, and what the arm is over libc in both views; another gains a tenth in both.
+    for (many, views, stays) in [
+        (20, [-0.1, -0.1], true),
+        // As good as equal.
+        (20, [-0.09, -0.09], true),
+        (20, [-0.05, -0.05], false),
+        // Better than the other in all, and out for what it loses in one view.
+        (20, [-0.4, 0.08], false),
+        (20, [0.08, -0.4], false),
+        (20, [-0.2, 0.02], true),
+        // Two rounds show little: what is hopeless, in the mean of both.
+        (2, [0.3, 0.3], true),
+        (2, [0.39, 0.39], true),
+        (2, [0.41, 0.41], false),
+        (1, [0.41, 0.43], false),
+        (2, [0.1, 0.6], true),
+        (0, [0.0, 0.0], true),
+    ] {
+        let mut field = field(4096, &[]);
+        let at = field.sizes.len() - 1;
+        rounds(&mut field, SECOND, at, 20, [-0.1, -0.1]);
+        rounds(&mut field, FIRST, at, many, views);
+        field.eliminate(&|size| size == 4096);
+        assert_eq!(field.live(at).contains(&FIRST), stays, "{many} rounds of {views:?}");
+    }
+    // One that has not kept the guard for sure is no measure for others.
+    let mut field = field(4096, &[]);
+    let at = field.sizes.len() - 1;
+    rounds(&mut field, SECOND, at, 20, [-0.5, 0.02]);
+    rounds(&mut field, FIRST, at, 20, [-0.1, -0.1]);
+    field.eliminate(&|_| true);
+    assert_eq!(field.live(at), [FIRST, SECOND]);
+}
+
+#[test]
+fn what_is_left_to_learn_is_asked_for_and_nothing_else() {
+    let mut field = field(4096, &[]);
+    let all = field.sizes.clone();
+    let positions: Vec<usize> = (0..all.len()).collect();
+    assert_eq!(field.eliminate(&|_| true), positions);
+    assert_eq!(field.eliminate(&|size| size == 1024).len(), 1);
+    // Shown as well as can be: nothing is left there.
+    let known = all.len() - 1;
+    for arm in [FIRST, SECOND] {
+        rounds(&mut field, arm, known, 40, [-0.1, -0.1]);
+    }
+    assert_eq!(field.eliminate(&|_| true), positions[..known]);
+    // Nobody is left there.
+    for arm in [FIRST, SECOND] {
+        rounds(&mut field, arm, known - 1, 1, [0.5, 0.5]);
+    }
+    assert_eq!(field.eliminate(&|_| true), positions[..known - 1]);
+}
+
+#[test]
+fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() {
+    let costs = |many: usize, views: [f64; 2], previous: &[Decision], refused: bool| {
+        let mut field = field(4096, previous);
+        let at = field.sizes.len() - 1;
+        rounds(&mut field, FIRST, at, many, views);
+        field.refused[FIRST][at] = refused;
+        field.costs(&field.shows(), &|_| true)[FIRST][at]
+    };
+    let known = decision("zero.first", 0, u64::MAX);
+    assert!(costs(3, [-0.2, -0.2], &[], false).is_some());
+    assert_eq!(costs(2, [-0.2, -0.2], &[], false), None, "too few");
+    assert_eq!(costs(20, [-0.2, -0.2], &[], true), None, "refused");
+    // The floor alone is an error of 0.004.
+    assert_eq!(costs(200, [-0.2, 0.015], &[], false), None, "a new one loses too much for sure");
+    assert!(costs(200, [-0.2, 0.013], &[], false).is_some());
+    assert!(costs(200, [-0.2, 0.018], std::slice::from_ref(&known), false).is_some());
+    assert_eq!(costs(200, [-0.2, 0.0195], std::slice::from_ref(&known), false), None);
+    // What is in use is kept where nothing is shown better by 4 %; and what libc is in use for.
+    let plain = costs(20, [-0.2, -0.2], &[], false).expect("shown");
+    let libc = decision("libc", 0, u64::MAX);
+    let off =
+        |previous: Decision| costs(20, [-0.2, -0.2], &[previous], false).expect("shown") - plain;
+    assert!((off(known.clone()) + 0.04).abs() < 1e-9 && (off(libc) - 0.04).abs() < 1e-9);
+    assert!(off(decision("zero.second", 0, u64::MAX)).abs() < 1e-9);
+    assert!(off(decision("zero.first", 0, 4095)).abs() < 1e-9, "of other sizes");
+    assert!((off(Decision { reuse: Reuse::Never, ..known })).abs() < 1e-9, "of another hint");
+    assert!((plain - (-0.2 + 0.001)).abs() < 0.01, "the mean, its error, and its place: {plain}");
+    // Among what is level the first is preferred.
+    let mut field = field(4096, &[]);
+    let at = field.sizes.len() - 1;
+    for arm in [FIRST, SECOND] {
+        rounds(&mut field, arm, at, 9, [-0.2, -0.2]);
+    }
+    let all = field.costs(&field.shows(), &|_| true);
+    let (first, second) = (all[FIRST][at].expect("shown"), all[SECOND][at].expect("shown"));
+    assert!(((second - first) - 0.001).abs() < 1e-9);
+    let temporal = field.costs(&field.shows(), &|class| class == Class::Temporal);
+    assert!(temporal[FIRST][at].is_some() && temporal[SECOND][at].is_none());
+}
+
+#[test]
+fn the_nearest_kernel_is_temporal_and_measured_at_every_size() {
+    let range = |field: &Field, from: usize| Range {
+        from: field.sizes[from] as u64,
+        to: u64::MAX,
+        arm: LIBC,
+    };
+    let mut field = field(4096, &[]);
+    let last = field.sizes.len() - 1;
+    assert_eq!(field.nearest(&range(&field, last)), None, "nobody was measured");
+    rounds(&mut field, FIRST, last, 3, [0.1, 0.1]);
+    rounds(&mut field, SECOND, last, 3, [0.3, -0.9]);
+    rounds(&mut field, AROUND, last, 3, [0.0, 0.0]);
+    // What is gained in one view makes up for nothing in the other.
+    assert_eq!(field.nearest(&range(&field, last)).as_deref(), Some("zero.first"));
+    rounds(&mut field, SECOND, last - 1, 3, [0.2, 0.2]);
+    assert_eq!(field.nearest(&range(&field, last - 1)).as_deref(), Some("zero.second"));
+    let above = Range { from: 5000, to: u64::MAX, arm: LIBC };
+    assert_eq!(field.nearest(&above), None, "no size in it");
+}
+
+#[test]
+fn rounds_of_a_record_are_those_of_their_own_cells() {
+    let sample = |operation| Sample { operation, reader: 0.0, bystander: 0.0 };
+    let mut evidence = Evidence::default();
+    let mut seen = |operation, size, name: &str| {
+        let cell = plan::views(operation, &facts())[1].cell(operation, size, true);
+        assert_eq!(cell.destination, Destination::Evicted);
+        let ours = [(name.to_owned(), sample(50.0))];
+        evidence.push(Purpose::Race, cell, sample(100.0), ours);
+    };
+    seen(Operation::Zero, 4096, "zero.first");
+    seen(Operation::Fill, 4096, "zero.first");
+    seen(Operation::Zero, 5000, "zero.first");
+    seen(Operation::Zero, 4096, "zero.of-nobody");
+    let mut field = field(4096, &[]);
+    field.remember(&evidence);
+    let at = field.sizes.len() - 1;
+    assert_eq!(field.rounds[FIRST][1][at], [0.5f64.ln()]);
+    let all: usize = field.rounds.iter().flatten().flatten().map(Vec::len).sum();
+    assert_eq!(all, 1);
+}

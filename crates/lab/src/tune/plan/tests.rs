@@ -1,0 +1,95 @@
+use super::*;
+use crate::tune::field::tests::facts;
+
+#[test]
+fn sizes_are_half_octaves_up_to_8_mib_then_octaves() {
+    let sizes = grid(64 << 20);
+    assert_eq!(
+        sizes[..4],
+        [
+            FIRST_SIZE as usize,
+            FIRST_SIZE as usize * 3 / 2,
+            FIRST_SIZE as usize * 2,
+            FIRST_SIZE as usize * 3
+        ]
+    );
+    assert_eq!(sizes[sizes.len() - 5..], [6 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20]);
+    assert_eq!(grid(FIRST_SIZE as usize), [FIRST_SIZE as usize]);
+    // Each stands for the octaves half way to its neighbours; the ends for those to theirs.
+    assert_eq!(weights(&[1024]), [1.0]);
+    assert_eq!(weights(&[1024, 2048, 8192, 1 << 16]), [1.0, 1.5, 2.5, 3.0]);
+}
+
+#[test]
+fn the_largest_size_is_what_budget_and_memory_allow() {
+    let facts = facts();
+    assert_eq!(top(&facts, 60.0), 64 << 20);
+    let large = Facts { llc: 256 << 20, llc_usable: 256 << 20, ..facts };
+    assert_eq!((top(&large, 119.0), top(&large, 120.0)), (64 << 20, 512 << 20));
+    assert_eq!(top(&Facts { largest: 1 << 20, ..large }, 600.0), 1 << 20);
+    assert_eq!(top(&Facts { llc_usable: 4 << 30, largest: usize::MAX, ..large }, 600.0), 1 << 30);
+    assert_eq!(top(&Facts { largest: 0, ..large }, 60.0), FIRST_SIZE as usize);
+    // A fifth and more beyond all caches.
+    assert!(extends(&facts, 5 << 20) && !extends(&facts, (5 << 20) - 1));
+    // All operands count, and a cache of others too.
+    let beyond = |operation, size| beyond_llc(operation, size, &facts);
+    assert!(beyond(Operation::Copy, (16 << 20) + 1) && !beyond(Operation::Copy, 16 << 20));
+    assert!(beyond(Operation::Fill, (32 << 20) + 1) && !beyond(Operation::Fill, 32 << 20));
+    assert!(beyond(Operation::Zero, usize::MAX) && beyond(Operation::Move, usize::MAX));
+}
+
+#[test]
+fn views_hold_where_they_are_states_of_their_own() {
+    let facts = facts();
+    let covering = |operation, size: usize| {
+        let views = views(operation, &facts);
+        let covering = views.iter().filter(|view| view.covers(size));
+        covering.map(|view| (view.destination, view.layout, view.contents)).collect::<Vec<_>>()
+    };
+    let plain = (Destination::Cached, Layout::Aligned, Contents::Equal);
+    let evicted = (Destination::Evicted, Layout::Aligned, Contents::Equal);
+    let lying = |layout| (Destination::Cached, layout, Contents::Equal);
+    assert_eq!(covering(Operation::Zero, 8 << 20), [plain, evicted]);
+    assert_eq!(covering(Operation::Zero, (8 << 20) + 1), [plain]);
+    assert_eq!(covering(Operation::Copy, 4095), [plain, evicted]);
+    for size in [4096, 1 << 20] {
+        assert_eq!(covering(Operation::Copy, size), [plain, evicted, lying(Layout::Aliased)]);
+    }
+    assert_eq!(covering(Operation::Copy, (1 << 20) + 1), [plain, evicted]);
+    let (up, down) = (lying(Layout::OverlapUp), lying(Layout::OverlapDown));
+    assert_eq!(covering(Operation::Move, 8 << 20), [plain, evicted, up, down]);
+    assert_eq!(covering(Operation::Move, 9 << 20), [plain, up]);
+    let unequal = (Destination::Cached, Layout::Aligned, Contents::Unequal);
+    assert_eq!(covering(Operation::Compare, 9 << 20), [plain, unequal]);
+}
+
+#[test]
+fn every_cell_of_a_view_is_its_own() {
+    let facts = facts();
+    for operation in cachewise::profile::OPERATIONS {
+        let views = views(operation, &facts);
+        for (at, view) in views.iter().enumerate() {
+            for odd in [false, true] {
+                let cell = view.cell(operation, 4096, odd);
+                let holding: Vec<_> =
+                    (0..views.len()).filter(|at| views[*at].holds(&cell)).collect();
+                assert_eq!(holding, [at], "{operation:?}");
+                assert_eq!(
+                    cell.layout == Layout::Misaligned,
+                    odd && view.layout == Layout::Aligned
+                );
+                let reads = !matches!(operation, Operation::Compare | Operation::Equal);
+                assert_eq!(cell.after == After::Reader, reads);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_calls_have_more_samples() {
+    let all = |first| {
+        [0xFFFF, 0x1_0000, 0xF_FFFF, 0x10_0000, 0xFF_FFFF, 0x100_0000]
+            .map(|size| samples(size, first))
+    };
+    assert_eq!((all(true), all(false)), ([3, 2, 2, 1, 1, 1], [7, 5, 5, 2, 2, 1]));
+}

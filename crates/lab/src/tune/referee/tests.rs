@@ -1,0 +1,199 @@
+//! The referee's rules, without a machine: what is looked at, how rounds are ruled on, what is taken back.
+
+use super::*;
+use crate::tune::field::tests::{FIRST, SECOND, facts, field, rounds};
+
+/// Decisions for `zero` by size.
+fn trial(top: usize, arm: impl Fn(usize) -> usize) -> Trial {
+    let field = field(top, &[]);
+    let chosen = field.sizes.iter().map(|size| arm(*size)).collect();
+    Trial::new(field, chosen, &mut fastrand::Rng::with_seed(1))
+}
+
+/// Rounds of all cells of a point.
+fn see(trial: &mut Trial, point: Point, values: &[f64]) {
+    for cell in trial.cells(&point).collect::<Vec<_>>() {
+        trial.seen.insert((point, cell), values.to_vec());
+    }
+}
+
+#[test]
+fn every_gap_and_both_sides_of_every_change_are_looked_at() {
+    let by_size = |size| match size {
+        512..=1024 => FIRST,
+        1536..=2048 => SECOND,
+        _ => LIBC,
+    };
+    for (gap, between, below) in [(0.25, [566, 825, 1650], true), (0.75, [693, 952, 1905], false)] {
+        let mut trial = trial(4096, by_size);
+        assert!(trial.gaps.iter().all(|gap| (0.25..0.75).contains(gap)));
+        trial.gaps.fill(gap);
+        let grid = |low: usize| if below { low } else { low + 1 };
+        let found: Vec<_> =
+            trial.points(&facts()).iter().map(|p| (p.arm, p.size, p.grid)).collect();
+        let middle = *cachewise::size_class(1254).start() as usize;
+        let expected = [
+            (FIRST, 512, 2),
+            (FIRST, between[0], grid(2)),
+            (FIRST, between[1], grid(3)),
+            (FIRST, 1024, 4),
+            (FIRST, middle - 1, 4),
+            (SECOND, middle, 5),
+            (SECOND, 1536, 5),
+            (SECOND, between[2], grid(5)),
+            (SECOND, 2048, 6),
+        ];
+        assert_eq!(found, expected);
+    }
+    let ends = trial(512, |_| FIRST).points(&facts());
+    let ends: Vec<usize> =
+        ends.iter().filter(|p| [256, 384, 512].contains(&p.size)).map(|p| p.size).collect();
+    assert_eq!(ends, [256, 512], "both ends of the grid, and nothing of its middle");
+}
+
+#[test]
+fn rounds_are_ruled_on_when_they_are_enough() {
+    let (kept, lost) = (Some(Ruling::Kept), Some(Ruling::Lost));
+    // Their error is the floor, 0.004.
+    for (value, rounds, early, late) in [
+        (0.0, 2, None, None),
+        (0.0099, 3, kept, kept),
+        (0.0101, 3, None, kept),
+        (0.0159, 11, None, kept),
+        (0.0161, 11, None, lost),
+        (0.0159, 12, kept, kept),
+        (0.0161, 12, lost, lost),
+        (0.5, 3, None, lost),
+        (0.0279, 4, None, lost),
+        (0.0281, 4, lost, lost),
+    ] {
+        let mut trial = trial(4096, |_| FIRST);
+        let point = trial.points(&facts())[0];
+        see(&mut trial, point, &vec![value; rounds]);
+        for cell in trial.cells(&point) {
+            let found = (trial.ruling(&point, &cell, false), trial.ruling(&point, &cell, true));
+            assert_eq!(found, (early, late), "{rounds} rounds of {value}");
+        }
+    }
+}
+
+#[test]
+fn cells_near_by_in_the_same_state_say_how_far_rounds_scatter() {
+    let error_beside = |size: usize, rounds: usize, other: bool| {
+        let mut trial = trial(4096, |_| FIRST);
+        let point = Point { arm: FIRST, size: 1024, grid: 4 };
+        let cells: Vec<Cell> = trial.cells(&point).collect();
+        trial.seen.insert((point, cells[0]), vec![0.1; 4]);
+        let beside = Point { size, ..point };
+        let beside_cells: Vec<Cell> = trial.cells(&beside).collect();
+        let values = [0.0, 0.1, 0.2, 0.3, 0.0, 0.1, 0.2, 0.3, 0.0, 0.3];
+        trial.seen.insert((beside, beside_cells[usize::from(other)]), values[..rounds].to_vec());
+        trial.estimate(&cells[0], &[0.1; 4]).error
+    };
+    assert!(error_beside(2048, 10, false) > 0.03 && error_beside(512, 10, false) > 0.03);
+    for (size, rounds, other) in
+        [(2049, 10, false), (511, 10, false), (2048, 2, false), (2048, 10, true)]
+    {
+        assert!(
+            (error_beside(size, rounds, other) - FLOOR).abs() < 1e-9,
+            "{size}, {rounds}, {other}"
+        );
+    }
+}
+
+#[test]
+fn what_lost_or_was_never_decided_is_taken_back_once() {
+    let mut trial = trial(4096, |size| if (512..=1024).contains(&size) { FIRST } else { LIBC });
+    let points = trial.points(&facts());
+    for point in &points {
+        see(&mut trial, *point, &[0.0; 4]);
+    }
+    let mut repairs = Vec::new();
+    assert!(!trial.take_back(&facts(), 2, &mut repairs) && repairs.is_empty());
+    see(&mut trial, points[0], &[0.5; 4]);
+    let last = points[points.len() - 1];
+    see(&mut trial, last, &[0.0; 2]);
+    for again in [false, true] {
+        assert!(trial.take_back(&facts(), 2, &mut repairs));
+        let told: Vec<_> = repairs.iter().map(|r| (&*r.kernel, r.size, r.round)).collect();
+        assert_eq!(told, [("zero.first", 512, 2), ("zero.first", 1024, 0)], "{again}");
+    }
+    let refused: Vec<usize> =
+        (0..trial.chosen.len()).filter(|size| trial.field.refused[FIRST][*size]).collect();
+    assert_eq!(refused, [2, 4]);
+    // One state in which it is lost is enough.
+    see(&mut trial, points[0], &[0.0; 4]);
+    let cell = trial.cells(&points[0]).last().expect("a cell");
+    trial.seen.insert((points[0], cell), vec![0.5; 4]);
+    trial.field.refused[FIRST].fill(false);
+    repairs.clear();
+    trial.take_back(&facts(), 1, &mut repairs);
+    assert_eq!((repairs[0].size, repairs[0].round), (512, 1));
+    let told = trial.refereed(&facts());
+    let of = |verdict| told.iter().filter(|seen| seen.verdict == verdict).count();
+    assert_eq!((of(Ruling::Lost), of(Ruling::Undecided)), (1, 2));
+    assert_eq!(told.len(), 2 * points.len());
+    assert!(told.iter().all(|seen| seen.in_use && seen.name == "zero.first"));
+    let lost = told.iter().find(|seen| seen.verdict == Ruling::Lost).expect("one");
+    assert!((lost.ratio - 0.5f64.exp()).abs() < 1e-9 && lost.rounds == 4);
+    trial.chosen.fill(LIBC);
+    assert!(trial.refereed(&facts()).iter().all(|seen| !seen.in_use));
+}
+
+#[test]
+fn repairs_choose_among_what_was_decided_for_there_or_beside() {
+    let mut trial = trial(4096, |size| if size == 1536 { SECOND } else { FIRST });
+    for size in 0..trial.chosen.len() {
+        rounds(&mut trial.field, FIRST, size, 9, [-0.2, -0.2]);
+        rounds(&mut trial.field, SECOND, size, 9, [-0.9, -0.9]);
+    }
+    trial.repair();
+    let (first, second) = (FIRST, SECOND);
+    assert_eq!(trial.chosen, [first, first, first, first, second, second, second, first, first]);
+    trial.field.refused[FIRST][1] = true;
+    trial.repair();
+    assert_eq!(trial.chosen[..4], [LIBC, LIBC, first, second]);
+}
+
+#[test]
+fn given_up_is_libc_and_no_more_ranges_than_there_may_be() {
+    // Runs of two sizes, one of three.
+    let mut trial = trial(64 << 10, |_| LIBC);
+    let long = 6..9;
+    for size in 0..trial.chosen.len() {
+        trial.chosen[size] = match size {
+            0..6 => [FIRST, SECOND][size / 2 % 2],
+            6..9 => SECOND,
+            _ => [FIRST, SECOND][(size - 9) / 2 % 2],
+        };
+    }
+    let before = trial.chosen.clone();
+    assert!(trial.ranges(&facts()).len() > MOST_RANGES);
+    trial.give_up(&facts());
+    assert!(trial.ranges(&facts()).len() <= MOST_RANGES);
+    assert!(trial.chosen.iter().zip(&before).all(|(now, then)| now == then || *now == LIBC));
+    assert_eq!(trial.chosen[long.clone()], before[long.clone()]);
+    assert!(trial.chosen.iter().filter(|arm| **arm != LIBC).count() > 3, "no more than needed");
+    trial.field.refused[SECOND][7] = true;
+    trial.give_up(&facts());
+    // What is left of it is one size beside libc on both sides, or a run of two.
+    assert_eq!(trial.chosen[7], LIBC);
+}
+
+#[test]
+fn a_decision_for_libc_names_the_nearest_kernel_and_others_none() {
+    let mut field = field(512, &[]);
+    for size in 0..3 {
+        rounds(&mut field, SECOND, size, 3, [0.1, 0.1]);
+    }
+    let ranges =
+        [Range { from: 256, to: 511, arm: LIBC }, Range { from: 512, to: 9999, arm: FIRST }];
+    let found = decisions(&field, &ranges, Reuse::Soon);
+    let told: Vec<_> =
+        found.iter().map(|d| (&*d.kernel, d.from, d.to, d.nearest.as_deref(), d.reuse)).collect();
+    let soon = Reuse::Soon;
+    assert_eq!(
+        told,
+        [("libc", 256, 511, Some("zero.second"), soon), ("zero.first", 512, 9999, None, soon)]
+    );
+}
