@@ -42,6 +42,7 @@
 use crate::cpu::{Caches, Identity};
 use crate::dispatch::{self, Slot};
 use crate::entry;
+use crate::names;
 use crate::profile::{self, FIRST_SIZE, MAX_SIZE, OPERATIONS, libc_from};
 use crate::reuse::Reuse;
 use crate::system;
@@ -190,7 +191,7 @@ const fn slots<const N: usize>(techniques: [&str; N]) -> Slots<N> {
     while place < slots.len() {
         let mut at = 0;
         while at < N {
-            slots[place][at] = dispatch::slot_named(OPERATIONS[place], techniques[at].as_bytes());
+            slots[place][at] = names::slot(OPERATIONS[place], techniques[at].as_bytes());
             at += 1;
         }
         place += 1;

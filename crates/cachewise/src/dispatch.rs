@@ -24,6 +24,7 @@ use crate::defaults;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::early;
 use crate::entry;
+use crate::names;
 use crate::profile::{self, Choice, DecisionLine, Parallel, ProfileText, ROWS as ROW_COUNT};
 use crate::reuse::Reuse;
 use crate::small;
@@ -92,7 +93,7 @@ pub const fn size_class(n: u64) -> RangeInclusive<u64> {
 
 /// Number of a kernel among those of its operation that the library may use, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot(u8);
+pub(crate) struct Slot(pub(crate) u8);
 
 impl Slot {
     /// The initialising function.
@@ -297,34 +298,12 @@ fn direct_least(operation: Operation) -> usize {
     if entry::way(operation) == entry::SSE2 { 0 } else { small::DIRECT_LIMIT }
 }
 
-/// By operation and entry, the slot of the kernel whose work the entry does by itself.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-static CONTINUED: [[Slot; entry::COUNT]; profile::OPERATIONS.len()] = {
-    let mut slots = [[Slot::BOOT; entry::COUNT]; profile::OPERATIONS.len()];
-    let mut place = 0;
-    while place < slots.len() {
-        let operation = profile::OPERATIONS[place];
-        let mut way = 0;
-        while way < slots[place].len() {
-            if let Some(technique) = entry::continues(operation, way as u8) {
-                slots[place][way] = slot_named(operation, technique.as_bytes());
-            }
-            way += 1;
-        }
-        place += 1;
-    }
-    slots
-};
-
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 fn direct_limit(operation: Operation, row: usize) -> usize {
     let least = direct_least(operation);
-    let plain = CONTINUED.get(entry::place(operation));
-    let plain = plain.and_then(|ways| ways.get(usize::from(entry::way(operation))));
-    let (Some(plain), Some(Row(entries))) = (plain, ROWS.get(row)) else { return least };
-    if plain.is_boot() {
+    let (Some(plain), Some(Row(entries))) = (entry::continued(operation), ROWS.get(row)) else {
         return least;
-    }
+    };
     let classes = class(small::DIRECT_LIMIT as u64)..CLASSES;
     let last = classes
         .take_while(|class| {
@@ -494,51 +473,11 @@ const fn fallback(operation: Operation) -> usize {
     let x86 = cfg!(all(target_arch = "x86_64", target_feature = "sse2"));
     // Without a row of that name, the reference's.
     let slots = [
-        slot_named(operation, if x86 { b"sse2" } else { b"gpr64" }),
-        slot_named(operation, b"bytes"),
+        names::slot(operation, if x86 { b"sse2" } else { b"gpr64" }),
+        names::slot(operation, b"bytes"),
     ];
     assert!(slots[1].0 != 0, "every operation has its reference kernel");
     if slots[0].0 != 0 { slots[0].0 as usize } else { slots[1].0 as usize }
-}
-
-/// The slot of an operation's kernel of that technique, all that follows the first dot of its name;
-/// [`Slot::BOOT`] where there is none that the library may use. For tables made when this is compiled.
-pub(crate) const fn slot_named(operation: Operation, technique: &[u8]) -> Slot {
-    let (mut at, mut slot) = (0, 0);
-    while at < TABLE.len() {
-        if TABLE[at].deploy && TABLE[at].operation() as u8 == operation as u8 {
-            slot += 1;
-            if let Some((_, found)) = split_first(TABLE[at].name.as_bytes(), b'.')
-                && equal_bytes(found, technique)
-            {
-                return Slot(slot);
-            }
-        }
-        at += 1;
-    }
-    Slot::BOOT
-}
-
-/// What is before and behind the first such byte.
-pub(crate) const fn split_first(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
-    let mut at = 0;
-    while at < text.len() {
-        if text[at] == byte {
-            let (before, behind) = text.split_at(at);
-            return Some((before, behind.split_at(1).1));
-        }
-        at += 1;
-    }
-    None
-}
-
-/// Whether they are equal, for what is asked when this is compiled.
-pub(crate) const fn equal_bytes(a: &[u8], b: &[u8]) -> bool {
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
-    }
-    at == a.len() && at == b.len()
 }
 
 /// Fills the table, if nobody is doing so, and gives what the call is to be done with. The hint of
@@ -690,19 +629,19 @@ pub(crate) fn set(row: usize, from: u64, to: u64, slot: Slot) {
     }
 }
 
-/// What a line of a profile decides.
+/// What a line of a profile decides, its names looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct Resolved {
     pub(crate) operation: Operation,
     pub(crate) reuse: Reuse,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    pub(crate) what: What,
+    pub(crate) routine: Routine,
 }
 
-/// What it says to do.
+/// What it says to do it with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Routine {
     Kernel(Slot),
     /// The C library's routine; where there is none this kernel, or the computed default.
     Libc(Option<Slot>),
@@ -716,12 +655,12 @@ pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
         Some((line.operation, way))
     });
     let decisions = profile.decisions().filter_map(|line| {
-        let what = match line.choice(identity.features).ok()? {
-            Choice::Kernel(kernel) => What::Kernel(slot_of(kernel)?),
-            Choice::Libc { nearest } => What::Libc(nearest.and_then(slot_of)),
+        let routine = match line.choice(identity.features).ok()? {
+            Choice::Kernel(kernel) => Routine::Kernel(slot_of(kernel)?),
+            Choice::Libc { nearest } => Routine::Libc(nearest.and_then(slot_of)),
         };
         let DecisionLine { operation, reuse, from, to, .. } = line;
-        Some(Decided { operation, reuse, from, to, what })
+        Some(Resolved { operation, reuse, from, to, routine })
     });
     follow_lines(profile.parallel(), entries, decisions, identity)
 }
@@ -730,7 +669,7 @@ pub(crate) fn follow(profile: &ProfileText<'_>, identity: &Identity) -> u16 {
 pub(crate) fn follow_lines(
     parallel: impl Iterator<Item = Parallel>,
     entries: impl Iterator<Item = (Operation, u8)>,
-    decisions: impl Iterator<Item = Decided>,
+    decisions: impl Iterator<Item = Resolved>,
     identity: &Identity,
 ) -> u16 {
     crate::parallel::follow(parallel);
@@ -738,12 +677,12 @@ pub(crate) fn follow_lines(
         entry::choose(operation, way);
     }
     let mut decided = 0;
-    for Decided { operation, reuse, from, to, what } in decisions {
-        let slot = match what {
-            What::Kernel(slot) => slot,
-            What::Libc(_) if system::found() => libc_slot(operation),
-            What::Libc(Some(nearest)) => nearest,
-            What::Libc(None) => defaults::temporal(operation, identity),
+    for Resolved { operation, reuse, from, to, routine } in decisions {
+        let slot = match routine {
+            Routine::Kernel(slot) => slot,
+            Routine::Libc(_) if system::found() => libc_slot(operation),
+            Routine::Libc(Some(nearest)) => nearest,
+            Routine::Libc(None) => defaults::temporal(operation, identity),
         };
         let row = profile::row(operation, reuse);
         set(row, from, to, slot);

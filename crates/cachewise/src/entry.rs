@@ -34,10 +34,14 @@ mod storing;
 pub mod ways;
 
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use crate::dispatch::Slot;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::boots;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, LIBC_BYTES, MOVE, PAGE, ROW_BYTES, ZERO};
 pub use crate::dispatch::{DIRECT, LIBC, ROWS};
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use crate::names;
 use crate::profile::{self, OPERATIONS};
 use crate::reuse::Reuse;
 pub use crate::system::ROUTINES;
@@ -158,11 +162,37 @@ pub(crate) fn find(operation: Operation, name: &str, available: Features) -> Opt
 /// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it
 /// does none.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
+const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
     match (way, operation) {
         (AVX2, Operation::Compare | Operation::Equal) => Some("avx2"),
         (AVX2, _) => Some("avx"),
         (AVX512VL | MASKED, _) => Some("avx512"),
         _ => None,
     }
+}
+
+/// By operation and entry, the slot of the kernel whose work the entry does by itself.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+static CONTINUED: [[Slot; COUNT]; OPERATIONS.len()] = {
+    let mut slots = [[Slot::BOOT; COUNT]; OPERATIONS.len()];
+    let mut place = 0;
+    while place < slots.len() {
+        let operation = OPERATIONS[place];
+        let mut way = 0;
+        while way < slots[place].len() {
+            if let Some(technique) = continues(operation, way as u8) {
+                slots[place][way] = names::slot(operation, technique.as_bytes());
+            }
+            way += 1;
+        }
+        place += 1;
+    }
+    slots
+};
+
+/// The slot of the kernel whose work the entry in use does by itself.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub(crate) fn continued(operation: Operation) -> Option<Slot> {
+    let slot = CONTINUED.get(place(operation))?.get(usize::from(way(operation)))?;
+    (!slot.is_boot()).then_some(*slot)
 }

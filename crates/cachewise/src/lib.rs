@@ -64,6 +64,7 @@ mod early;
 pub mod entry;
 #[doc(hidden)]
 pub mod hooks;
+mod names;
 mod ops;
 #[cfg(all(feature = "os", target_os = "linux"))]
 mod os;

@@ -5,7 +5,8 @@
 //! shipped one against what it says.
 
 use crate::cpu::Identity;
-use crate::dispatch::{self, Decided, Slot, What};
+use crate::dispatch::{self, Resolved, Routine, Slot};
+use crate::names;
 use crate::profile::{LIBC, MAX_SIZE, OPERATIONS, Parallel, Supply};
 use crate::reuse::Reuse;
 use cachewise_kernels::{Features, Operation, TABLE};
@@ -16,7 +17,7 @@ const MOST: usize = 64;
 /// What a profile says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiled {
-    decisions: List<Decided>,
+    decisions: List<Resolved>,
     entries: List<(Operation, u8)>,
     parallel: List<Parallel>,
     /// What its kernels and entries need; `None` where this architecture lacks one of them.
@@ -50,7 +51,7 @@ impl Compiled {
             parallel: List { lines: [None; MOST], length: 0 },
             requires: Some(Features::NONE),
         };
-        while let Some((line, rest)) = dispatch::split_first(text, b'\n') {
+        while let Some((line, rest)) = names::split(text, b'\n') {
             text = rest;
             read = read.with(line);
         }
@@ -67,17 +68,17 @@ impl Compiled {
                 let (to, rest) = word(rest);
                 let (name, nearest) = word(rest);
                 let operation = named_operation(operation);
-                let what = if dispatch::equal_bytes(name, LIBC.as_bytes()) {
-                    What::Libc(match nearest {
+                let routine = if names::equal(name, LIBC.as_bytes()) {
+                    Routine::Libc(match nearest {
                         b"" => None,
                         nearest => Some(self.kernel(operation, nearest)),
                     })
                 } else {
-                    What::Kernel(self.kernel(operation, name))
+                    Routine::Kernel(self.kernel(operation, name))
                 };
                 let reuse = named_reuse(reuse);
                 let (from, to) = (number(from), number(to));
-                let line = Decided { operation, reuse, from, to, what };
+                let line = Resolved { operation, reuse, from, to, routine };
                 self.decisions = self.decisions.with(line);
             }
             b"entry" => {
@@ -115,13 +116,13 @@ impl Compiled {
     const fn kernel(&mut self, operation: Operation, name: &[u8]) -> Slot {
         let mut at = 0;
         while at < TABLE.len() {
-            if dispatch::equal_bytes(TABLE[at].name.as_bytes(), name) {
+            if names::equal(TABLE[at].name.as_bytes(), name) {
                 self.require(TABLE[at].requires);
             }
             at += 1;
         }
-        let slot = match dispatch::split_first(name, b'.') {
-            Some((_, technique)) => dispatch::slot_named(operation, technique),
+        let slot = match names::split(name, b'.') {
+            Some((_, technique)) => names::slot(operation, technique),
             None => Slot::BOOT,
         };
         if slot.is_boot() {
@@ -136,7 +137,7 @@ impl Compiled {
         let entries = crate::entry::ways::ENTRIES[crate::entry::place(operation)];
         let mut way = 0;
         while way < entries.len() {
-            if dispatch::equal_bytes(entries[way].name.as_bytes(), name) {
+            if names::equal(entries[way].name.as_bytes(), name) {
                 self.require(entries[way].requires);
                 return Some(way as u8);
             }
@@ -170,14 +171,14 @@ impl Compiled {
 
 /// What is before the first space, and what is behind it.
 const fn word(line: &[u8]) -> (&[u8], &[u8]) {
-    match dispatch::split_first(line, b' ') {
+    match names::split(line, b' ') {
         Some(parts) => parts,
         None => (line, b""),
     }
 }
 
 const fn number(text: &[u8]) -> u64 {
-    if dispatch::equal_bytes(text, b"max") {
+    if names::equal(text, b"max") {
         return MAX_SIZE;
     }
     let (mut value, mut at) = (0, 0);
@@ -191,7 +192,7 @@ const fn number(text: &[u8]) -> u64 {
 
 const fn named_operation(name: &[u8]) -> Operation {
     let mut at = 0;
-    while !dispatch::equal_bytes(OPERATIONS[at].name().as_bytes(), name) {
+    while !names::equal(OPERATIONS[at].name().as_bytes(), name) {
         at += 1;
     }
     OPERATIONS[at]
@@ -199,7 +200,7 @@ const fn named_operation(name: &[u8]) -> Operation {
 
 const fn named_reuse(name: &[u8]) -> Reuse {
     let mut at = 0;
-    while !dispatch::equal_bytes(Reuse::ALL[at].name().as_bytes(), name) {
+    while !names::equal(Reuse::ALL[at].name().as_bytes(), name) {
         at += 1;
     }
     Reuse::ALL[at]
@@ -224,22 +225,22 @@ mod tests {
                 (ProfileText::parse(shipped.text).expect(shipped.name), &shipped.compiled);
             let slot = |kernel| dispatch::slot_of(kernel).expect("the library may use it");
             let mut requires = Features::NONE;
-            let decisions: Vec<Decided> = text
+            let decisions: Vec<Resolved> = text
                 .decisions()
                 .map(|line| {
-                    let what = match line.choice(everything).expect(line.kernel) {
+                    let routine = match line.choice(everything).expect(line.kernel) {
                         Choice::Kernel(kernel) => {
                             requires = requires.and(kernel.requires);
-                            What::Kernel(slot(kernel))
+                            Routine::Kernel(slot(kernel))
                         }
                         Choice::Libc { nearest } => {
                             requires =
                                 nearest.map_or(requires, |kernel| requires.and(kernel.requires));
-                            What::Libc(nearest.map(slot))
+                            Routine::Libc(nearest.map(slot))
                         }
                     };
                     let (operation, reuse) = (line.operation, line.reuse);
-                    Decided { operation, reuse, from: line.from, to: line.to, what }
+                    Resolved { operation, reuse, from: line.from, to: line.to, routine }
                 })
                 .collect();
             assert!(!decisions.is_empty() && compiled.decisions.iter().eq(decisions));
