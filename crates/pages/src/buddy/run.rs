@@ -10,9 +10,9 @@ use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
 
-/// Blocks that are looked at for a run, so that no lock is held for long: some microseconds' worth, as
-/// long as a fault takes that it may spare.
-const WALKS: u32 = 128;
+/// Blocks of stretches that are looked at for a run, so that no lock is held for long: some
+/// microseconds' worth, as long as a fault takes that it may spare.
+const WALKS: usize = 128;
 /// Blocks of a stretch that are looked at together, around one of them.
 const STRETCH: usize = 32;
 /// Stretches that are remembered, so that none is looked at for each of its blocks.
@@ -130,7 +130,7 @@ impl Stretch {
         let last = self.end().checked_sub(wanted.frames)? / wanted.alignment * wanted.alignment;
         let first = wanted.up(self.start())?;
         let ends = if self.open.0 { [last, first] } else { [first, last] };
-        let begins = self.borders[1..self.blocks].iter().filter_map(|border| wanted.up(*border));
+        let begins = self.borders[..self.blocks].iter().filter_map(|border| wanted.up(*border));
         ends.into_iter()
             .chain(begins)
             .filter(|first| *first >= self.start() && *first <= last)
@@ -190,9 +190,9 @@ impl Buddy<'_> {
         for (order, state) in there.chain(absent) {
             let mut index = self.core.lists[state as usize][order as usize].head;
             while index != NONE && looks > 0 {
-                looks -= 1;
                 if !seen.iter().any(|(from, to)| (*from..*to).contains(&index)) {
-                    let stretch = self.stretch(index, &mut looks);
+                    let stretch = self.stretch(index);
+                    looks = looks.saturating_sub(stretch.blocks);
                     seen.rotate_right(1);
                     seen[0] = (stretch.start(), stretch.end());
                     if let Some((run, cost)) = stretch.cheapest(wanted)
@@ -213,7 +213,7 @@ impl Buddy<'_> {
     }
 
     /// The free blocks around one.
-    fn stretch(&self, index: u32, looks: &mut u32) -> Stretch {
+    fn stretch(&self, index: u32) -> Stretch {
         let mut found = Stretch {
             borders: [0; STRETCH + 1],
             states: [State::Dirty; STRETCH],
@@ -226,21 +226,20 @@ impl Buddy<'_> {
         };
         // To the left first, from the right end of the room; then moved to its front.
         let (mut room, mut at) = (STRETCH, index);
-        while room > STRETCH / 2 && *looks > 0 {
+        while room > STRETCH / 2 {
             let Some((first, state)) = at.checked_sub(1).and_then(free) else {
                 found.open.0 = false;
                 break;
             };
-            *looks -= 1;
             room -= 1;
             (found.borders[room], found.states[room]) = (first, state);
             at = first;
         }
-        found.borders.copy_within(room..STRETCH, 0);
+        found.borders.copy_within(room.., 0);
         found.states.copy_within(room.., 0);
         found.blocks = STRETCH - room;
         let mut at = index;
-        while found.blocks < STRETCH && (at == index || *looks > 0) {
+        while found.blocks < STRETCH {
             let tag = self.frames.get(at as usize).filter(|_| at < self.core.managed);
             let Some((tag, state)) =
                 tag.map(super::Frame::tag).and_then(|tag| Some((tag, tag.free_state()?)))
@@ -248,7 +247,6 @@ impl Buddy<'_> {
                 found.open.1 = false;
                 break;
             };
-            *looks = looks.saturating_sub(1);
             (found.borders[found.blocks], found.states[found.blocks]) = (at, state);
             found.blocks += 1;
             at += 1 << tag.order();
@@ -289,8 +287,7 @@ impl Buddy<'_> {
     fn run_from(&self, start: u32, wanted: &Wanted) -> Option<Run> {
         let first = wanted.up(start)?;
         let end = first.checked_add(wanted.frames).filter(|end| *end <= self.core.managed)?;
-        let mut run =
-            Run { first, state: State::ZeroResident, absent: (end, end), dirty: (end, end) };
+        let (mut absent, mut dirty) = ((end, end), (end, end));
         let mut at = start;
         while at < end {
             let tag = self.frames[at as usize].tag();
@@ -299,19 +296,19 @@ impl Buddy<'_> {
             let (from, to) = (at.max(first), next.min(end));
             if from < to {
                 match state {
-                    State::Dirty => run.dirty = (run.dirty.0.min(from), to),
-                    State::ZeroAbsent => run.absent = (run.absent.0.min(from), to),
+                    State::Dirty => dirty = (dirty.0.min(from), to),
+                    State::ZeroAbsent => absent = (absent.0.min(from), to),
                     State::ZeroResident => {}
                 }
             }
             at = next;
         }
-        run.state = match (run.dirty.0 < end, run.absent.0 < end) {
+        let state = match (dirty.0 < end, absent.0 < end) {
             (true, _) => State::Dirty,
             (false, true) => State::ZeroAbsent,
             (false, false) => State::ZeroResident,
         };
-        Some(run)
+        Some(Run { first, state, absent, dirty })
     }
 
     /// Takes a run all of whose frames are free.
