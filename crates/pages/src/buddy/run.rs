@@ -315,10 +315,7 @@ impl Buddy<'_> {
     fn take_found(&mut self, run: &Run, wanted: &Wanted, owner: u16) {
         let (first, end) = (run.first, run.first + wanted.frames);
         self.core.wasted += self.wasted_in(if wanted.zeroed { run.dirty } else { (first, end) });
-        let mut comes = [first, end - 1].map(|at| self.comes_with(at, wanted));
-        if comes[0] == comes[1] {
-            comes[1] = None;
-        }
+        let comes = [first, end - 1].map(|at| self.comes_with(at, wanted));
         self.split_at(first);
         self.split_at(end);
         for (part, order) in super::run_parts(first, wanted.frames) {
@@ -336,7 +333,7 @@ impl Buddy<'_> {
             self.become_used(part, order, state, Use::Allocated, owner);
         }
         for (from, to) in comes.into_iter().flatten() {
-            self.is_resident(from, first.min(to));
+            self.is_resident(from, first);
             self.is_resident(end.max(from), to);
         }
     }
@@ -361,15 +358,10 @@ impl Buddy<'_> {
         let around = if at < wanted.single { 1 } else { wanted.around };
         let from = at / around * around;
         let to = from.saturating_add(around).min(self.core.managed);
-        let (mut next, tag) = self.block_at(from)?;
-        let absent = |tag: Tag| tag.free_state() == Some(State::ZeroAbsent);
-        if !absent(tag) {
-            return None;
-        }
-        next += 1 << tag.order();
+        let (mut next, _) = self.block_at(from)?;
         while next < to {
             let tag = self.frames[next as usize].tag();
-            if !absent(tag) {
+            if tag.free_state() != Some(State::ZeroAbsent) {
                 return None;
             }
             next += 1 << tag.order();
