@@ -141,42 +141,30 @@ mod tests {
         let mut row = made_up::row(cell, candidate, "twin", 100.0 * ratio);
         let theirs = made_up::row(row.cell.clone(), "twin", "twin", 100.0);
         row.ratio = Some(versus(&row, &theirs));
-        row.extra.insert(ALIAS_RATIO.into(), ratio);
-        row
+        row.with(&[(ALIAS_RATIO, ratio)])
     }
 
-    #[test]
-    fn the_slow_case_is_found_or_denied() {
-        let said =
-            verdicts(&[aliased("copy.rep.movsb", 16.0, 3.0), aliased("copy.avx", 16.0, 1.0)]);
-        holds(&said[0], "up to 3.00x here: copy.rep.movsb with the destination 16 B");
-        assert!(
-            said.iter().any(|text| text.contains("AMD's slow case): here, up to 3.00x")),
-            "{said:?}"
-        );
-        assert!(said.iter().any(|text| text.starts_with("copy.avx: no offset")), "{said:?}");
-        let said = verdicts(&[aliased("copy.rep.movsb", 16.0, 1.0)]);
-        assert!(said[0].contains("no offset is shown to cost 5 %"), "{said:?}");
-        assert!(said.iter().any(|text| text.contains("slow case): not here")), "{said:?}");
-        // Slower, and by less than is named: the sentence is not that there is no difference.
-        let said = verdicts(&[aliased("copy.avx", 16.0, 1.03)]);
-        assert!(said.iter().all(|text| !text.contains("differs")), "{said:?}");
-        assert!(verdicts(&[])[0].contains("cannot tell"));
-    }
-
-    #[test]
-    fn pages_are_compared() {
-        let of = |bytes: f64, ns| {
+    fn pages(small: f64, huge: f64) -> [Row; 2] {
+        [(4096.0, small), (2097152.0, huge)].map(|(bytes, ns)| {
             let cell =
                 key("zero", 4096, (None, Some(Level::Dram)), "pages", &[(PAGE_BYTES, bytes)]);
             made_up::row(cell, LIBC, LIBC, ns)
-        };
-        let said = page_verdicts(&[of(4096.0, 130.0), of(2097152.0, 100.0)]);
-        assert_eq!(
-            said[0],
-            "zero, DRAM: 4 KiB pages take 30 % longer than 2 MiB pages at most (libc; measured one after the other)"
+        })
+    }
+
+    #[test]
+    fn each_outcome_has_its_sentences() {
+        let slow = [aliased("copy.rep.movsb", 16.0, 3.0), aliased("copy.avx", 16.0, 1.0)];
+        kept(
+            "aliasing",
+            &[
+                ("the slow case, of one of two", verdicts(&slow)),
+                ("no slow case", verdicts(&[aliased("copy.rep.movsb", 16.0, 1.0)])),
+                ("slower, by less than is named", verdicts(&[aliased("copy.avx", 16.0, 1.03)])),
+                ("4 KiB pages are slower", page_verdicts(&pages(130.0, 100.0))),
+                ("pages do not differ", page_verdicts(&pages(100.0, 100.01))),
+                ("nothing", verdicts(&[])),
+            ],
         );
-        let said = page_verdicts(&[of(4096.0, 100.0), of(2097152.0, 100.01)]);
-        assert!(said[0].contains("no measurable difference"), "{said:?}");
     }
 }

@@ -266,8 +266,20 @@ mod tests {
         Row { histogram: Some(times.histogram(1000.0, 1)), ..row }
     }
 
+    /// Calls under 100 ns, of integers and of vectors, in two launches.
+    fn launches(integers: [f64; 2], vectors: [f64; 2]) -> Vec<String> {
+        let of = |name: &str, shares: [f64; 2]| {
+            [1.0, 2.0]
+                .into_iter()
+                .zip(shares)
+                .map(move |(launch, share)| called(name, launch, share, &CallTimes::default()))
+                .collect::<Vec<_>>()
+        };
+        verdicts(&[of("compare.gpr64", integers), of("compare.avx2.pre64", vectors)].concat())
+    }
+
     #[test]
-    fn the_best_pre_check_is_named_or_denied() {
+    fn each_outcome_has_its_sentences() {
         let pages = [
             page("compare.gpr64", 90.0),
             page(LIBC, 50.05),
@@ -275,27 +287,7 @@ mod tests {
             page("compare.avx2.pre16", 50.0),
             page("compare.avx2.pre64", 55.0),
         ];
-        let said = pre_check(&pages.iter().collect::<Vec<_>>());
-        assert!(said.contains("compare.avx2.pre16 is fastest with 50.0 ns"), "{said}");
-        holds(&said, "compare.gpr64 takes 80 % longer, libc is not measurably different");
-        holds(&said, "best pre-check 16 B (0 B takes 20 % longer, 64 B takes 10");
-        let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
-        holds(&pre_check(&same.iter().collect::<Vec<_>>()), "makes no measurable difference");
-        assert!(pre_check(&[]).contains("cannot tell"));
-    }
-
-    #[test]
-    fn the_found_distribution_stands_beside_the_seeds() {
-        let said = verdicts(&[page("compare.avx2", 1.0)]);
-        holds(
-            &said[1],
-            "50, 60, 70 % of the cases here; the POWER8 document counted (004.6) 76, 83, 84 %",
-        );
-    }
-
-    #[test]
-    fn positions_have_their_break_even() {
-        let rows = [
+        let sweep = [
             swept("compare.gpr64", 0.0, 2.0),
             swept("compare.avx2", 0.0, 4.0),
             swept("compare.gpr64", 64.0, 10.0),
@@ -304,29 +296,19 @@ mod tests {
             swept("compare.avx2", 4096.0, 60.0),
             swept("compare.avx2.pre64", 4096.0, 66.0),
         ];
-        let said = by_position(&rows.iter().collect::<Vec<_>>());
-        assert!(
-            said[0].starts_with("compare of 4096 B: compare.avx2 beats compare.gpr64 from about"),
-            "{said:?}"
+        let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
+        kept(
+            "compare-latency",
+            &[
+                ("a pre-check pays", verdicts(&pages)),
+                ("a pre-check makes no difference", verdicts(&same)),
+                ("positions", verdicts(&sweep)),
+                ("more calls under 100 ns with vectors", launches([0.5, 0.6], [0.7, 0.8])),
+                ("fewer", launches([0.7, 0.8], [0.5, 0.6])),
+                ("launches that overlap", launches([0.5, 0.7], [0.6, 0.8])),
+                ("nothing", verdicts(&[])),
+            ],
         );
-        assert!(said[1].contains("costs 10"), "{said:?}");
-    }
-
-    #[test]
-    fn claims_about_short_calls_are_judged_over_launches() {
-        let times = CallTimes::default();
-        let judge = |integers: [f64; 2], vectors: [f64; 2]| {
-            let rows = [
-                called("compare.gpr64", 1.0, integers[0], &times),
-                called("compare.gpr64", 2.0, integers[1], &times),
-                called("compare.avx2.pre64", 1.0, vectors[0], &times),
-                called("compare.avx2.pre64", 2.0, vectors[1], &times),
-            ];
-            below_100(&rows.iter().collect::<Vec<_>>()).expect("a sentence")
-        };
-        assert!(judge([0.5, 0.6], [0.7, 0.8]).ends_with("still true"));
-        assert!(judge([0.7, 0.8], [0.5, 0.6]).ends_with("no longer true here"));
-        assert!(judge([0.5, 0.7], [0.6, 0.8]).ends_with("cannot tell"));
     }
 
     #[test]

@@ -62,27 +62,25 @@ mod tests {
     use super::*;
     use crate::sentences::made_up::{self, key};
 
-    fn rows(page: f64, shuffled: f64) -> Vec<Row> {
-        [(8192.0, 0.0, 100.0), (4096.0, 0.0, page), (4096.0, 1.0, shuffled)]
-            .map(|(chunk, order, ns)| {
-                let axes = [(CHUNK, chunk), (SHUFFLED, order)];
-                made_up::row(key("zero", 8192, (None, None), "extent", &axes), "zero.avx", "x", ns)
-            })
-            .to_vec()
+    fn rows(pieces: [f64; 2], page: f64, shuffled: f64) -> [Row; 3] {
+        let ways = [(8192.0, 0.0, 100.0), (pieces[0], 0.0, page), (pieces[1], 1.0, shuffled)];
+        ways.map(|(chunk, order, ns)| {
+            let axes = [(CHUNK, chunk), (SHUFFLED, order)];
+            made_up::row(key("zero", 8192, (None, None), "extent", &axes), "zero.avx", "x", ns)
+        })
     }
 
     #[test]
     fn contiguity_pays_or_does_not() {
-        let said = verdicts(&rows(120.0, 200.0));
-        assert!(said[0].starts_with("zero: one contiguous call pays"), "{said:?}");
-        holds(&said[1], "4 KiB takes 20 % longer, by 4 KiB shuffled takes 100 % longer");
-        let said = verdicts(&rows(100.02, 100.03));
-        assert!(said[0].contains("no measurable benefit"), "{said:?}");
-        let mut by_other = rows(120.0, 200.0);
-        by_other.iter_mut().skip(1).for_each(|row| {
-            row.cell.axes.insert(CHUNK.into(), 2048.0);
-        });
-        assert!(verdicts(&by_other)[0].contains("cannot tell"), "{:?}", verdicts(&by_other));
-        assert!(verdicts(&rows(120.0, 200.0)[..1]).is_empty(), "one call is compared with nothing");
+        let pages = [4096.0; 2];
+        kept(
+            "extent",
+            &[
+                ("pieces take longer", verdicts(&rows(pages, 120.0, 200.0))),
+                ("pieces do not differ", verdicts(&rows(pages, 100.02, 100.03))),
+                ("no pages", verdicts(&rows([2048.0; 2], 120.0, 200.0))),
+                ("one call alone", verdicts(&rows(pages, 120.0, 200.0)[..1])),
+            ],
+        );
     }
 }

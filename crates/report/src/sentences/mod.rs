@@ -232,11 +232,11 @@ fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// A sentence says this; where it does not, it is printed.
+/// What is said in each of some cases, against what is kept of it in `snapshots`.
 #[cfg(test)]
-#[track_caller]
-fn holds(sentence: &str, part: &str) {
-    assert!(sentence.contains(part), "{part} is not in: {sentence}");
+fn kept(name: &str, cases: &[(&str, Vec<String>)]) {
+    let case = |(case, said): &(&str, Vec<String>)| format!("# {case}\n{}\n", said.join("\n"));
+    insta::assert_snapshot!(name, cases.iter().map(case).collect::<String>());
 }
 
 #[cfg(test)]

@@ -79,9 +79,8 @@ mod tests {
 
     fn pair(candidate: &str, ns: f64) -> Row {
         let cell = key("compare", 4096, (None, None), PAIRS[0], &[]);
-        let mut row = row(cell, candidate, LIBC, ns);
-        row.extra.extend(WITHIN.map(|name| (name.to_owned(), 0.8)));
-        row
+        let row = row(cell, candidate, LIBC, ns);
+        WITHIN.into_iter().fold(row, |row, name| row.with(&[(name, 0.8)]))
     }
 
     #[test]
@@ -95,15 +94,13 @@ mod tests {
                 pair("compare.avx, saved behind 64 B", behind),
             ]
         };
-        let said = verdicts(&rows(80.0, 200.0));
-        holds(&said[0], "80.0 ns a pair, 20 % less time than compare.gpr64 alone");
-        assert!(said[0].ends_with("still true") && said[1].ends_with("still true"), "{said:?}");
-        assert!(said[2].contains("10 % less time than") || said[2].contains("10.0 %"), "{said:?}");
-        holds(&said[3], "80, 80, 80 %");
-        let said = verdicts(&rows(120.0, 120.01));
-        assert!(said[0].ends_with("no longer true here"), "{said:?}");
-        assert!(said[1].ends_with("cannot tell here"), "{said:?}");
-        assert!(said[0].starts_with("pairs in memory: 004.5"), "{said:?}");
-        assert!(verdicts(&rows(1.0, 1.0)[..3])[0].contains("registers were not saved"));
+        kept(
+            "page-compare",
+            &[
+                ("saving behind 64 bytes pays", verdicts(&rows(80.0, 200.0))),
+                ("it costs, and always saving no more", verdicts(&rows(120.0, 120.01))),
+                ("no registers were saved", verdicts(&rows(1.0, 1.0)[..3])),
+            ],
+        );
     }
 }

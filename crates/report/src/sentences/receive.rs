@@ -185,53 +185,15 @@ mod tests {
         rows
     }
 
-    #[test]
-    fn the_copys_share_is_a_range_over_all_cells() {
-        let at = |size: usize, copy: f64, tcp: f64| {
-            let key = cell("copy", size, RECEIVE);
-            [("never NT", copy), (TCP, tcp)]
-                .map(|(name, share)| row(&key, name, 100.0).with(&[(COPY_SHARE, share)]))
-        };
-        let rows = [at(16 << 10, 0.05, 1.0), at(2 << 20, 0.38, 0.5), at(4096, 0.02, 0.2)].concat();
-        let said = verdicts(&rows).pop().expect("a sentence");
-        holds(&said, "5 % at 16 KiB to 76 % at 2 MiB");
-        holds(&said, "in 3 cells");
+    /// A copy's share of a core, and that of a receive over TCP.
+    fn shares(size: usize, copy: f64, tcp: f64) -> [Row; 2] {
+        let key = cell("copy", size, RECEIVE);
+        [("never NT", copy), (TCP, tcp)]
+            .map(|(name, share)| row(&key, name, 100.0).with(&[(COPY_SHARE, share)]))
     }
 
     #[test]
-    fn both_ends_of_a_transfer_are_a_range() {
-        let with =
-            |share: f64| row(&cell("copy", 4096, RECEIVE), TCP, 100.0).with(&[(BOTH_ENDS, share)]);
-        let said = both_ends(&[with(0.5), with(0.3)]).expect("a sentence");
-        holds(&said, "30 to 50 % of a core in 2 cells");
-        assert!(both_ends(&[row(&cell("copy", 4096, RECEIVE), LIBC, 1.0)]).is_none());
-    }
-
-    #[test]
-    fn a_policy_that_was_not_measured_is_in_no_count() {
-        let mut rows = point(RECEIVE, 4096, true, 100.0, 120.0);
-        rows.retain(|row| row.candidate != "always NT");
-        let said = verdicts(&rows);
-        assert!(said.iter().all(|text| !text.starts_with("Receiving")), "{said:?}");
-        rows.retain(|row| row.candidate == "never NT");
-        assert!(verdicts(&rows)[0].contains("cannot tell"));
-    }
-
-    #[test]
-    fn what_cannot_be_measured_is_in_no_mean() {
-        let mut rows = point(RECEIVE, 4096, true, 100.0, 120.0);
-        let mut lost = point(RECEIVE, 8192, true, 100.0, 120.0);
-        lost.iter_mut().filter(|row| row.candidate == "always NT").for_each(|row| {
-            row.operation_ns.iter_mut().for_each(|ns| *ns = -*ns);
-        });
-        rows.extend(lost);
-        let said = verdicts(&rows);
-        assert!(said[0].starts_with("Policies over 1 cell "), "{said:?}");
-        assert!(said.iter().all(|text| !text.contains("NaN")), "{said:?}");
-    }
-
-    #[test]
-    fn each_outcome_has_its_sentence() {
+    fn each_outcome_has_its_sentences() {
         // Non-temporal stores lose where it is read and win where it is not, whatever the size.
         let hinted = [
             point(RECEIVE, 4096, true, 100.0, 200.0),
@@ -240,53 +202,56 @@ mod tests {
             point(RECEIVE, 1 << 20, false, 100.0, 60.0),
             point(RECEIVE, 2 << 20, true, 100.0, 200.0),
             point(SEND, 4096, false, 100.0, 60.0),
-        ]
-        .concat();
-        let texts = verdicts(&hinted);
-        let limit = texts.iter().find(|text| text.contains("(002.14)")).expect("a sentence");
-        holds(limit, "no longer true here");
-        holds(limit, "more in 1 of 3 cells and less in 2");
-        holds(&texts[0], "Cannot tell \"NT when known\" from \"NT copyin only\"");
-        assert!(
-            texts.iter().any(|text| text
-                .starts_with("Receiving: non-temporal costs less in 2 of 5 cells, more in 3")),
-            "{texts:?}"
+        ];
+        let one = point(RECEIVE, 4096, true, 100.0, 120.0);
+        let without = |missing: &[&str]| -> Vec<Row> {
+            let is_there = |row: &&Row| !missing.contains(&row.candidate.as_str());
+            one.iter().filter(is_there).cloned().collect()
+        };
+        let mut lost = point(RECEIVE, 8192, true, 100.0, 120.0);
+        let always = lost.iter_mut().filter(|row| row.candidate == "always NT");
+        always.for_each(|row| row.operation_ns.iter_mut().for_each(|ns| *ns = -*ns));
+        let of_tcp =
+            [shares(16 << 10, 0.05, 1.0), shares(2 << 20, 0.38, 0.5), shares(4096, 0.02, 0.2)];
+        let ends = [0.5, 0.3]
+            .map(|share| row(&cell("copy", 4096, RECEIVE), TCP, 1.0).with(&[(BOTH_ENDS, share)]));
+        let libc = row(&cell("copy", 4096, RECEIVE), LIBC, 1.0);
+        kept(
+            "receive",
+            &[
+                ("the hint decides", verdicts(&hinted.concat())),
+                ("nothing matters", verdicts(&point(RECEIVE, 4096, true, 100.0, 100.0))),
+                ("a policy that was not measured", verdicts(&without(&["always NT"]))),
+                ("one policy", verdicts(&without(&POLICIES[1..]))),
+                ("a cell that cannot be measured", verdicts(&[one, lost].concat())),
+                ("copies and real receives", verdicts(&of_tcp.concat())),
+                ("both ends of a transfer", verdicts(&ends)),
+                ("libc alone", verdicts(&[libc])),
+                ("nothing", verdicts(&[])),
+            ],
         );
-        assert!(
-            texts.iter().any(|text| text.starts_with("Sending") && text.contains("less in 1 of 1")),
-            "{texts:?}"
-        );
-
-        let never_matters = point(RECEIVE, 4096, true, 100.0, 100.0);
-        let texts = verdicts(&never_matters);
-        holds(&texts[0], "Cannot tell");
-        holds(&texts[1], "cannot tell here");
-        assert!(verdicts(&[]).is_empty());
-        let key = cell("copy", 4096, RECEIVE);
-        assert!(verdicts(&[row(&key, LIBC, 1.0)])[0].contains("cannot tell"));
     }
 
     #[test]
     fn the_hint_needs_enough_cells_to_be_judged() {
-        let sizes = (0..8).map(|shift| 4096 << shift);
-        let helped: Vec<Row> = sizes
-            .clone()
-            .flat_map(|size| {
-                [point(RECEIVE, size, false, 100.0, 50.0), point(RECEIVE, size, true, 100.0, 300.0)]
-            })
-            .flatten()
-            .collect();
-        let text = verdicts(&helped)[1].clone();
-        assert!(text.contains("still true") || text.contains("cannot tell"), "{text}");
+        let sizes = || (0..8).map(|shift| 4096 << shift);
+        let helped = sizes().flat_map(|size| {
+            let unread = point(RECEIVE, size, false, 100.0, 50.0);
+            [unread, point(RECEIVE, size, true, 100.0, 300.0)].concat()
+        });
         // Better in most cells, and in none worse.
-        let seldom_read = sizes.clone().flat_map(|size| {
+        let seldom_read = sizes().flat_map(|size| {
             let unread = [1, 2, 3].map(|more| point(RECEIVE, size + more, false, 100.0, 50.0));
             [unread.concat(), point(RECEIVE, size, true, 100.0, 1e4)].concat()
         });
-        let text = verdicts(&seldom_read.collect::<Vec<Row>>())[0].clone();
-        holds(&text, "\"NT when known\" costs least");
-        let misled: Vec<Row> =
-            sizes.flat_map(|size| point(RECEIVE, size << 8, false, 50.0, 100.0)).collect();
-        assert!(verdicts(&misled)[1].contains("cannot tell here"), "{:?}", verdicts(&misled));
+        let misled = sizes().flat_map(|size| point(RECEIVE, size << 8, false, 50.0, 100.0));
+        kept(
+            "receive-hint",
+            &[
+                ("the hint helps", verdicts(&helped.collect::<Vec<_>>())),
+                ("the hint helps more often", verdicts(&seldom_read.collect::<Vec<_>>())),
+                ("the hint misleads", verdicts(&misled.collect::<Vec<_>>())),
+            ],
+        );
     }
 }

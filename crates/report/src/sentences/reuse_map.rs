@@ -109,42 +109,28 @@ mod tests {
     use super::*;
     use crate::sentences::made_up::steady::{cell, noisy, row};
 
-    fn point(delay: f64, temporal: f64, nt: f64, noise: f64) -> Vec<Row> {
+    fn point(delay: f64, temporal: f64, nt: f64, noise: f64) -> [Row; 3] {
         let mut key = cell("copy", 4096, "read after traffic");
         key.reader = Some(1.0);
         key.destination = Some("DRAM".to_owned());
         key.axes.insert(DELAY_BYTES.to_owned(), delay);
-        let mut rows = vec![
-            row(&key, "copy.avx", temporal),
-            row(&key, LIBC, temporal),
-            noisy(&key, "copy.avx.nt", nt, noise),
-        ];
-        for row in &mut rows {
-            row.reference = "copy.avx".to_owned();
-        }
-        rows
+        let nt = noisy(&key, "copy.avx.nt", nt, noise);
+        [row(&key, "copy.avx", temporal), row(&key, LIBC, temporal), nt]
+            .map(|row| Row { reference: "copy.avx".to_owned(), ..row })
     }
 
     #[test]
     fn the_question_is_answered_by_the_rows() {
-        let both = [point(0.0, 100.0, 180.0, 0.001), point(65536.0, 100.0, 60.0, 0.001)].concat();
-        let texts = verdicts(&both);
-        holds(&texts[0], "Yes: with 4 KiB in DRAM, 100.0 % read at once");
-        holds(&texts[0], "copy.avx.nt takes 1.80 (");
-        holds(&texts[0], "wins in 1 of 2 cells, loses in 1");
-        holds(&texts[1], "after 64 KiB of other traffic");
-        holds(&texts[2], "wins 0 of 1 at once, wins 1 of 1 after 64 KiB");
-
-        let never = verdicts(&point(0.0, 100.0, 60.0, 0.001));
-        holds(&never[0], "No: non-temporal wins in 1 of 1");
-        holds(&never[2], "nothing was deferred");
-
-        let barely = verdicts(&point(0.0, 100.0, 103.0, 0.001));
-        assert!(barely[0].contains("Cannot tell here"), "one of many cells, by 3 %: {barely:?}");
-
-        let unclear = verdicts(&point(0.0, 100.0, 100.0, 0.5));
-        holds(&unclear[0], "Cannot tell here");
-        assert!(unclear[1].starts_with("No benefit"), "{unclear:?}");
-        assert!(verdicts(&[]).is_empty());
+        let both = [point(0.0, 100.0, 180.0, 0.001), point(65536.0, 100.0, 60.0, 0.001)];
+        kept(
+            "reuse-map",
+            &[
+                ("each wins somewhere", verdicts(&both.concat())),
+                ("non-temporal wins everywhere", verdicts(&point(0.0, 100.0, 60.0, 0.001))),
+                ("it loses by 3 %", verdicts(&point(0.0, 100.0, 103.0, 0.001))),
+                ("noise", verdicts(&point(0.0, 100.0, 100.0, 0.5))),
+                ("nothing", verdicts(&[])),
+            ],
+        );
     }
 }

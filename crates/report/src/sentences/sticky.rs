@@ -151,29 +151,24 @@ mod tests {
 
     #[test]
     fn the_calls_until_it_forgets_are_counted() {
-        let mut all = rows("copy.rep.movsb", 65536, AFTER[1], &[5.0, 1.6, 1.6]);
-        all.extend(rows("copy.rep.movsb", 4096, AFTER[1], &[3.0, 1.0, 1.0]));
-        all.extend(rows("copy.avx", 65536, AFTER[1], &[1.0, 1.0, 1.0]));
-        all.extend(rows("copy.rep.movsb", 65536, AFTER[2], &[1.0, 1.0, 1.0]));
-        let said = verdicts(&all);
-        assert!(said[0].contains("stays slow for some routine through all 3 calls"), "{said:?}");
-        assert!(said[1].contains("not in 3 calls at 64 KiB (up to 1.60 times"), "{said:?}");
-        assert!(said[1].contains("from call 2 on at 4 KiB (up to 3.00 times"), "{said:?}");
-        assert!(said[2].contains("copy.avx") && said[2].contains("at once at 64 KiB"), "{said:?}");
-        assert!(said[3].contains("in 1 of 1 cells"), "{said:?}");
-    }
-
-    #[test]
-    fn one_slow_call_is_one_to_leave_untimed_and_none_is_none() {
-        let said = verdicts(&rows("libc", 65536, AFTER[1], &[2.0, 1.0, 1.0]));
-        assert!(said[0].contains("slow for the first 1 call:"), "{said:?}");
-        let said = verdicts(&rows("libc", 65536, AFTER[1], &[1.0, 1.02, 1.0]));
-        assert!(said[0].contains("does not show"), "{said:?}");
-        // The first call could not be measured; the second is the slow one.
-        let said = verdicts(&rows("libc", 65536, AFTER[1], &[2.0, 2.0, 1.0])[1..]);
-        assert!(said[1].contains("from call 3 on"), "{said:?}");
-        let mut unknown = rows("libc", 65536, AFTER[1], &[1.0, 1.0]);
+        let all = [
+            rows("copy.rep.movsb", 65536, AFTER[1], &[5.0, 1.6, 1.6]),
+            rows("copy.rep.movsb", 4096, AFTER[1], &[3.0, 1.0, 1.0]),
+            rows("copy.avx", 65536, AFTER[1], &[1.0, 1.0, 1.0]),
+            rows("copy.rep.movsb", 65536, AFTER[2], &[1.0, 1.0, 1.0]),
+        ];
+        let libc = |ratios| rows("libc", 65536, AFTER[1], ratios);
+        let mut unknown = libc(&[1.0, 1.0]);
         unknown.iter_mut().for_each(|row| row.ratio = None);
-        assert!(verdicts(&unknown).is_empty(), "what was compared with nothing says nothing");
+        kept(
+            "sticky",
+            &[
+                ("slow to the end at one size", verdicts(&all.concat())),
+                ("one slow call", verdicts(&libc(&[2.0, 1.0, 1.0]))),
+                ("slower by less than is named", verdicts(&libc(&[1.0, 1.02, 1.0]))),
+                ("the first call could not be measured", verdicts(&libc(&[2.0, 2.0, 1.0])[1..])),
+                ("compared with nothing", verdicts(&unknown)),
+            ],
+        );
     }
 }

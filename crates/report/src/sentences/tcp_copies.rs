@@ -74,75 +74,47 @@ mod tests {
 
     fn message(size: usize, nth: usize, ns: f64, extra: &[(&str, f64)]) -> Row {
         let cell = CellKey::new("copy", size, TCP_MESSAGE);
-        over(100.0, row(cell, TCP_WAYS[nth], TCP, ns).with(extra))
+        beside(100.0, row(cell, TCP_WAYS[nth], TCP, ns).with(extra))
     }
 
     /// With the ratio to a reference of that time.
-    fn over(reference_ns: f64, mut row: Row) -> Row {
+    fn beside(reference_ns: f64, mut row: Row) -> Row {
         let reference = vec![reference_ns; row.operation_ns.len()];
         row.ratio = Some(PairedRatio::new(&row.operation_ns, &reference, 0));
         row
     }
 
+    /// Mapping beside reading, from a sender that pins, which copies; that is not what is compared.
+    fn mapping(mapped: f64) -> Vec<String> {
+        let cell = CellKey::new("copy", 1 << 20, TCP_PINNED_MESSAGE);
+        let row = row(cell, TCP_WAYS[2], TCP_WAYS[1], 50.0)
+            .with(&[(BYTES_MAPPED, mapped), (SENDS_COPIED, 1.0)]);
+        verdicts(&[message(1 << 20, 1, 100.0, &[(SENDS_COPIED, 1.0)]), beside(100.0, row)])
+    }
+
     #[test]
-    fn a_send_that_was_copied_has_no_verdict() {
-        let said = verdicts(&[
-            message(16 << 10, 0, 100.0, &[]),
+    fn each_outcome_has_its_sentences() {
+        let plain = |size| message(size, 0, 100.0, &[]);
+        let copied = [
+            plain(16 << 10),
             message(16 << 10, 1, 120.0, &[(SENDS_COPIED, 1.0)]),
-            message(1 << 20, 0, 100.0, &[]),
+            plain(1 << 20),
             message(1 << 20, 1, 200.0, &[(SENDS_COPIED, 0.5)]),
-        ]);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].starts_with("MSG_ZEROCOPY over write and read, CPU time"), "{said:?}");
-        assert!(said[0].contains("1.20 times at 16 KiB to 2.00 at 1 MiB"), "{said:?}");
-        holds(&said[0], "no verdict, the kernel says that it copied in 100 %");
-        let spared = verdicts(&[
-            message(4096, 0, 100.0, &[]),
-            message(4096, 1, 50.0, &[(SENDS_COPIED, 0.0)]),
-        ]);
-        assert!(
-            spared[0].ends_with("less in 1 of 1 size, more in 0, cannot tell in 0"),
-            "{spared:?}"
-        );
-    }
-
-    #[test]
-    fn mapping_is_compared_with_what_its_rows_are_compared_with() {
-        // Both have the same sender, which copies; that is not what is compared.
-        let at = |mapped: f64| {
-            let cell = CellKey::new("copy", 1 << 20, TCP_PINNED_MESSAGE);
-            let row = row(cell, TCP_WAYS[2], TCP_WAYS[1], 50.0)
-                .with(&[(BYTES_MAPPED, mapped), (SENDS_COPIED, 1.0)]);
-            let sender = message(1 << 20, 1, 100.0, &[(SENDS_COPIED, 1.0)]);
-            verdicts(&[sender, over(100.0, row)]).remove(1)
-        };
-        let (all, some) = (at(1.0), at(0.25));
-        assert!(
-            all.starts_with("TCP_ZEROCOPY_RECEIVE over read, both from a sender with MSG_ZEROCOPY"),
-            "{all}"
-        );
-        assert!(all.contains("0.50 times at 1 MiB"), "{all}");
-        assert!(
-            all.contains("less in 1 of 1 size") && all.contains("every byte was mapped"),
-            "{all}"
-        );
-        assert!(some.contains("no verdict, only 25 % of the bytes were mapped"), "{some}");
-        // Old records have it beside write and read, whose sender does not pin.
+        ];
+        let spared = [plain(4096), message(4096, 1, 50.0, &[(SENDS_COPIED, 0.0)])];
         let old = message(1 << 20, 2, 150.0, &[(BYTES_MAPPED, 1.0), (SENDS_COPIED, 1.0)]);
-        let old = verdicts(&[old]).remove(0);
-        assert!(old.starts_with("TCP_ZEROCOPY_RECEIVE over write and read"), "{old}");
-        assert!(old.contains("no verdict, the kernel says that it copied"), "{old}");
-    }
-
-    #[test]
-    fn a_ring_is_faster_slower_or_neither() {
-        let said = verdicts(&[
-            message(4096, 0, 100.0, &[]),
-            message(4096, 3, 150.0, &[]),
-            message(8192, 0, 100.0, &[]),
-            message(8192, 3, 100.0, &[]),
-        ]);
-        assert_eq!(said.len(), 1, "the plain way has no sentence: {said:?}");
-        assert!(said[0].ends_with("less in 0 of 2 sizes, more in 1, cannot tell in 1"), "{said:?}");
+        let ring =
+            [plain(4096), message(4096, 3, 150.0, &[]), plain(8192), message(8192, 3, 100.0, &[])];
+        kept(
+            "tcp-copies",
+            &[
+                ("sends that were copied", verdicts(&copied)),
+                ("sends that were not", verdicts(&spared)),
+                ("every byte was mapped", mapping(1.0)),
+                ("some bytes were mapped", mapping(0.25)),
+                ("old records have it beside write and read", verdicts(&[old])),
+                ("a ring, slower at one of two sizes", verdicts(&ring)),
+            ],
+        );
     }
 }

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn each_claim_is_judged_where_it_was_made() {
-        let said = verdicts(&[
+        let all = [
             twin("movq", 1, Level::L1, 1.0),
             twin("movntq", 1, Level::L1, 1.015),
             twin("movq", 2, Level::L1, 1.3),
@@ -121,23 +121,21 @@ mod tests {
             twin("movntq", 3, Level::Dram, 1.0),
             twin("movntq", 4, Level::Dram, 1.6),
             twin("movq", 4, Level::Dram, 1.02),
-        ]);
-        assert!(
-            said[0].contains("still true") && said[0].contains("movntq, L1 to L1 1.0"),
-            "{said:?}"
+        ];
+        let with = |row, (low, median, high)| Row {
+            ratio: Some(PairedRatio { median, low, high, rounds: 15 }),
+            ..row
+        };
+        let noise = with(twin("movntq", 1, Level::L1, 1.0), (0.9, 1.18, 1.29));
+        let wide = with(twin("movntq", 3, Level::Dram, 1.0), (0.8, 1.0, 1.3));
+        kept(
+            "twins",
+            &[
+                ("all of them", verdicts(&all)),
+                ("prefetching costs", verdicts(&[twin("movq", 2, Level::Dram, 1.2)])),
+                ("noise in one of two", verdicts(&[noise, twin("movq", 1, Level::L1, 1.0)])),
+                ("an interval that holds nearly anything", verdicts(&[wide])),
+            ],
         );
-        assert!(said[1].contains("still true") && !said[1].contains("L1"), "{said:?}");
-        holds(&said[2], "no longer true here, in none of 1 cells");
-        holds(&said[3], "true in 1 of 2 cells");
-        let said = verdicts(&[twin("movq", 2, Level::Dram, 1.2)]);
-        holds(&said[1], "no longer true here");
-        holds(&said[0], "not measured");
-        let mut noise = twin("movntq", 1, Level::L1, 1.0);
-        noise.ratio = Some(PairedRatio { median: 1.18, low: 0.9, high: 1.29, rounds: 15 });
-        let said = verdicts(&[noise, twin("movq", 1, Level::L1, 1.0)]);
-        holds(&said[0], "true in 1 of 2 cells, cannot tell in 1");
-        let mut wide = twin("movntq", 3, Level::Dram, 1.0);
-        wide.ratio = Some(PairedRatio { median: 1.0, low: 0.8, high: 1.3, rounds: 15 });
-        holds(&verdicts(&[wide])[2], "cannot tell here");
     }
 }
