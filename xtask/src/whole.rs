@@ -17,7 +17,7 @@ pub mod programs;
 mod script;
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};
-use crate::markdown::Outputs;
+use crate::outputs::Outputs;
 use crate::scripts::{self, open_to_all};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::whole::{Times, Verdict};

@@ -6,10 +6,10 @@
 
 use crate::LabError;
 use crate::bench::{Bench, Cell, Task};
-use crate::elsewhere::{Calls, Elsewhere};
 use crate::experiments::compare_latency::launch::{self, Order, Outcome};
 use crate::forking::Looper;
 use crate::routines::libc_reference;
+use crate::tuned_libc::{Calls, Elsewhere};
 use cachewise_kernels::Operation;
 use cachewise_measure::Plan;
 use serde::{Deserialize, Serialize};

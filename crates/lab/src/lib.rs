@@ -22,7 +22,6 @@
 
 pub mod bench;
 pub mod distributions;
-pub mod elsewhere;
 pub mod experiments;
 pub mod forking;
 pub mod helper;
@@ -33,6 +32,7 @@ mod script;
 pub mod select;
 pub mod tunables;
 pub mod tune;
+pub mod tuned_libc;
 pub mod verify;
 #[cfg(target_arch = "x86_64")]
 pub mod xstate;

@@ -27,10 +27,10 @@ use crate::{
 };
 use cachewise_kernels::Function;
 
+mod rounds;
 mod setup;
-mod turns;
 
-pub use turns::run;
+pub use rounds::run;
 
 /// Something that can be timed on operands.
 pub trait Candidate {

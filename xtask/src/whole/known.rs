@@ -126,7 +126,7 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     let interrupt = Interrupt::new()?;
     let scratch = tempfile::Builder::new().prefix("cachewise-known").tempdir()?;
     let library = super::library(&args.common, "cachewise-preload", scratch.path())?;
-    let place = Place { file: compile(scratch.path())?, library, args };
+    let setup = Setup { file: compile(scratch.path())?, library, args };
     let mut table = Table::of(
         "",
         "program | verdict | decision | size | >calls | >tried | >temporal, ms | >non-temporal, \
@@ -134,7 +134,7 @@ pub fn run(args: &LearnKnown) -> Result<()> {
          | >runs that learned",
     );
     table.remark("ms: from call to call; ratios of time, below 1 is faster");
-    let mut one = |turn: &Turn<'_>, ends_as: &&str| place.one(turn, ends_as);
+    let mut one = |turn: &Turn<'_>, ends_as: &&str| setup.one(turn, ends_as);
     campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
 }
 
@@ -147,7 +147,7 @@ fn compile(scratch: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-struct Place<'a> {
+struct Setup<'a> {
     file: PathBuf,
     library: PathBuf,
     args: &'a LearnKnown,
@@ -160,7 +160,7 @@ struct Ran {
     printed: String,
 }
 
-impl Place<'_> {
+impl Setup<'_> {
     /// A run of a program with so many calls, learning or following a section where one is named.
     fn timed(
         &self,

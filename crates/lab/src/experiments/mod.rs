@@ -84,7 +84,7 @@ pub struct Options {
     /// Sizes and alignments to call with, or first differences, in place of those built in.
     pub distribution: Option<std::path::PathBuf>,
     /// Tunables under which libc is a further peer, in a process of the `helper`'s
-    /// ([`crate::elsewhere`]); without them that row is left out.
+    /// ([`crate::tuned_libc`]); without them that row is left out.
     pub tunables: Option<String>,
     /// The program that serves [`crate::helper`]'s requests; without one, experiments leave out what
     /// takes a process of its own, and say so.

@@ -7,7 +7,7 @@
 
 use super::*;
 use crate::distributions::Distribution;
-use crate::elsewhere::TunedLibc;
+use crate::tuned_libc::TunedLibc;
 
 /// 1 byte to 256 MiB: the small ones that programs call with, then powers of two.
 const SIZES: [usize; 37] = [

@@ -116,7 +116,7 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     let Some((number, first)) = lines.next() else {
         return Err(RecordError::Empty { file: file.to_owned() });
     };
-    let at = Place { file, line: number };
+    let at = Position { file, line: number };
     let (kind, object) = at.object(first)?;
     if kind != "header" {
         return Err(at.misplaced(&kind, "header"));
@@ -139,7 +139,7 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     let decisions = Decisions::default();
     let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None };
     for (number, text) in lines {
-        let at = Place { file, line: number };
+        let at = Position { file, line: number };
         if partial && number == last && serde_json::from_str::<Map>(text).is_err() {
             break;
         }
@@ -179,12 +179,12 @@ type Map = serde_json::Map<String, Value>;
 /// Types of lines.
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
 
-struct Place<'a> {
+struct Position<'a> {
     file: &'a str,
     line: usize,
 }
 
-impl Place<'_> {
+impl Position<'_> {
     /// A line's object, and its type.
     fn object(&self, text: &str) -> Result<(String, Value), RecordError> {
         let not_json = |found: String| {

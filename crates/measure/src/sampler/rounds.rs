@@ -483,7 +483,7 @@ fn read(candidate: &mut dyn Candidate, place: &Place, reader: ReaderSpec) {
 }
 
 #[cfg(test)]
-#[path = "turns_tests.rs"]
+#[path = "rounds_tests.rs"]
 mod tests;
 
 #[cfg(test)]
