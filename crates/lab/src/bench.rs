@@ -50,14 +50,12 @@ pub struct Outcome {
 
 impl Outcome {
     /// One row per candidate, the first of which is the reference.
-    #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         (0..self.result.candidates.len()).map(|index| self.row(index, 0)).collect()
     }
 
     /// The row of one candidate, compared with another. The proofs of residency and the drift stand on
     /// the first candidate's row. Where a proof failed there is no verdict.
-    #[must_use]
     pub fn row(&self, index: usize, reference: usize) -> Row {
         let (ours, theirs) = (&self.result.candidates[index], &self.result.candidates[reference]);
         let pair = |ours: &[f64], theirs: &[f64]| PairedRatio::new(ours, theirs, self.seed);
@@ -156,7 +154,6 @@ impl Bench {
     }
 
     /// The record's first line as of now.
-    #[must_use]
     pub fn header(&self, settings: BTreeMap<String, serde_json::Value>) -> Header {
         let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
         let mut header = Header::now(tool, self.machine.clone(), self.clock.facts(), self.seed);
@@ -175,13 +172,11 @@ impl Bench {
     }
 
     /// What has disturbed the bench since it was set up.
-    #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         cachewise_measure::warnings(&self.noise, &NoiseSnapshot::take(), &self.machine)
     }
 
     /// Most bytes per operation that the memory budget allows with two operands in memory.
-    #[must_use]
     pub fn largest_size(&self) -> usize {
         // Two slots per operand and level DRAM, beside the bystander.
         let left = MemoryBudget::process().limit().saturating_sub(self.largest_bystander());
@@ -196,7 +191,6 @@ impl Bench {
     /// operation can evict, so that what it loses does not drown in its own walk; at least half of
     /// L2, at most half of what one core has of the last level. A power of two, so that neighbouring
     /// sizes share one.
-    #[must_use]
     pub fn bystander_bytes(&self, size: usize) -> usize {
         let caches = &self.machine.caches;
         let least = caches.l2.bytes / 2;

@@ -53,7 +53,6 @@ const BUILT_IN: [(&str, &str); 5] = [
 
 impl Distribution {
     /// The built-in one for calls of a C function: `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp`.
-    #[must_use]
     pub fn built_in(function: &str) -> Option<Distribution> {
         let (name, text) = BUILT_IN.iter().find(|(name, _)| *name == function)?;
         Distribution::parse(text, name, Path::new(name)).ok()
@@ -93,13 +92,11 @@ impl Distribution {
     }
 
     /// The largest size.
-    #[must_use]
     pub fn largest(&self) -> usize {
         self.sizes.iter().map(|(size, _)| *size).max().unwrap_or(0)
     }
 
     /// The mean size.
-    #[must_use]
     pub fn mean(&self) -> usize {
         let calls: f64 = self.sizes.iter().map(|(_, weight)| weight).sum();
         let bytes: f64 = self.sizes.iter().map(|(size, weight)| *size as f64 * weight).sum();

@@ -157,7 +157,6 @@ impl Forker {
     }
 
     /// Page faults per loop so far; none before the first.
-    #[must_use]
     pub fn faults_per_loop(&self) -> Option<f64> {
         (self.loops > 0).then(|| self.faults as f64 / self.loops as f64)
     }

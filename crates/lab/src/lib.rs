@@ -133,7 +133,6 @@ impl LabError {
     }
 
     /// Whether it means that some routine produced wrong bytes (exit status 5).
-    #[must_use]
     pub fn is_wrong_bytes(&self) -> bool {
         matches!(self, LabError::WrongBytes(_) | LabError::Measure(MeasureError::WrongBytes { .. }))
     }

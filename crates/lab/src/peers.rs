@@ -11,7 +11,6 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 /// What a build without StringZilla says, so that nobody takes the rest for all there is.
-#[must_use]
 pub fn left_out() -> Option<&'static str> {
     (!cfg!(feature = "stringzilla")).then_some(
         "StringZilla is not in this build; with it: \
@@ -20,7 +19,6 @@ pub fn left_out() -> Option<&'static str> {
 }
 
 /// The peers that come with the laboratory, for an operation.
-#[must_use]
 pub fn built_in(operation: Operation) -> Vec<Routine> {
     let named = |name: &str, function| Routine { name: name.to_owned(), function };
     let memx = match operation {

@@ -55,7 +55,6 @@ impl<'r> Recorder<'r> {
     }
 
     /// Whether the user wants to stop.
-    #[must_use]
     pub fn stopped(&self) -> bool {
         self.progress.cancelled()
     }

@@ -26,7 +26,6 @@ impl From<&Kernel> for Routine {
 pub const FILL_BYTE: u8 = 0xA5;
 
 /// This machine's libc for an operation; page operations are called with the block's bytes.
-#[must_use]
 pub fn libc_reference(operation: Operation) -> Routine {
     let function = match operation {
         Operation::Copy => Function::Copy(as_copy(libc::memcpy)),
@@ -82,7 +81,6 @@ unsafe extern "C" fn libc_zero_pages(dst: *mut u8, order: u32) {
 
 /// The library's own entry point for an operation: what a program that links it calls, decision
 /// included. Page operations have none; they get the byte operation's.
-#[must_use]
 pub fn library(operation: Operation) -> Routine {
     use cachewise::raw;
     let function = match operation {

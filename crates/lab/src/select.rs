@@ -49,7 +49,6 @@ pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<St
 }
 
 /// Splits kernels into those this CPU can run and those it cannot, the latter with the reason.
-#[must_use]
 pub fn runnable(
     kernels: Vec<&'static Kernel>,
     available: Features,
@@ -70,7 +69,6 @@ pub fn runnable(
 /// The byte-wise reference never is; integer registers are not where vectors are; members of the
 /// vector families that study one parameter compete at the widest vector alone, since width and
 /// parameter are independent as far as anybody has seen.
-#[must_use]
 pub fn candidates(operation: Operation, available: Features) -> Vec<&'static Kernel> {
     let deployable = || {
         TABLE.iter().filter(move |kernel| {

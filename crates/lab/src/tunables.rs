@@ -19,7 +19,6 @@ const LEAST_NON_TEMPORAL: usize = 0x4040;
 pub(crate) const LEAST_REP: usize = 1024;
 
 /// The setting, as `(name, value)` without the `glibc.cpu.` prefix, in glibc's order.
-#[must_use]
 pub fn of(decisions: &[Decision]) -> Vec<(&'static str, usize)> {
     let first = |operation: Operation, wanted: &dyn Fn(StoreKind) -> bool| {
         decisions
@@ -47,7 +46,6 @@ pub fn of(decisions: &[Decision]) -> Vec<(&'static str, usize)> {
 }
 
 /// The value of the environment variable `GLIBC_TUNABLES`.
-#[must_use]
 pub fn line(settings: &[(&str, usize)]) -> String {
     settings
         .iter()

@@ -33,7 +33,6 @@ impl Save {
     pub const ALL: [Save; 3] = [Save::Xsave, Save::Xsaveopt, Save::Xsavec];
 
     /// The mnemonic.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Save::Xsave => "xsave",
@@ -58,7 +57,6 @@ pub struct Support {
 
 impl Support {
     /// Asks CPUID and XCR0; `None` where XSAVE is absent or the operating system has not enabled it.
-    #[must_use]
     pub fn detect() -> Option<Support> {
         const OSXSAVE: u32 = 1 << 27;
         if __cpuid_count(0, 0).eax < 0xD || __cpuid_count(1, 0).ecx & OSXSAVE == 0 {
@@ -75,7 +73,6 @@ impl Support {
     }
 
     /// Whether an instruction exists here.
-    #[must_use]
     pub const fn has(&self, save: Save) -> bool {
         match save {
             Save::Xsave => true,
@@ -86,14 +83,12 @@ impl Support {
 
     /// What saves without relying on registers being unmodified since the last restore: a caller's
     /// registers are, but those of a benchmark that only saves and restores are not.
-    #[must_use]
     pub const fn honest(&self) -> Save {
         if self.xsavec { Save::Xsavec } else { Save::Xsave }
     }
 
     /// Bytes that saving `components` writes at most, header and legacy region included: the sum of
     /// their sizes, CPUID leaf 0xD.
-    #[must_use]
     pub fn bytes(&self, components: u64) -> usize {
         let extended: usize = (2..63)
             .filter(|bit| components >> bit & 1 == 1)
@@ -126,7 +121,6 @@ const XSTATE_BV: usize = 512;
 
 impl Area {
     /// An area for everything this machine enables.
-    #[must_use]
     pub fn new(support: &Support) -> Area {
         // The compacted format aligns components to 64 bytes at most, one line each.
         let bytes = support.area.max(support.bytes(support.components)) + 8 * 64;
@@ -138,7 +132,6 @@ impl Area {
     }
 
     /// Components that the last save found in another than their initial state.
-    #[must_use]
     pub fn held(&mut self) -> u64 {
         let word = self.pointer().wrapping_add(XSTATE_BV).cast::<u64>();
         // SAFETY: within the area's header, aligned.

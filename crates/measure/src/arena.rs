@@ -38,7 +38,6 @@ struct Account {
 
 impl MemoryBudget {
     /// A budget of that many bytes.
-    #[must_use]
     pub fn new(limit: usize) -> MemoryBudget {
         MemoryBudget(Arc::new(Account {
             limit: AtomicUsize::new(limit),
@@ -48,7 +47,6 @@ impl MemoryBudget {
 
     /// The budget of everything that names no other: a quarter of the memory this process may
     /// use (the machine's, or its control group's if that is less).
-    #[must_use]
     pub fn process() -> MemoryBudget {
         static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
         PROCESS
@@ -60,7 +58,6 @@ impl MemoryBudget {
     }
 
     /// The limit in bytes.
-    #[must_use]
     pub fn limit(&self) -> usize {
         self.0.limit.load(Ordering::Relaxed)
     }
@@ -71,13 +68,11 @@ impl MemoryBudget {
     }
 
     /// Bytes reserved now.
-    #[must_use]
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
 
     /// Bytes that can still be reserved.
-    #[must_use]
     pub fn left(&self) -> usize {
         self.limit().saturating_sub(self.used())
     }
@@ -196,32 +191,27 @@ impl Arena {
 
     /// Its first byte, aligned to [`HUGE_PAGE`]. Valid for [`len`](Arena::len) bytes for as long
     /// as the arena lives.
-    #[must_use]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.start
     }
 
     /// Its size in bytes, a multiple of [`HUGE_PAGE`].
-    #[must_use]
     pub fn len(&self) -> usize {
         self.bytes
     }
 
     /// Never: an arena has at least one huge page.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
     /// The policy it was made with.
-    #[must_use]
     pub fn policy(&self) -> PagePolicy {
         self.policy
     }
 
     /// Which part of it the kernel backs with huge pages, 0 to 1, from `/proc/self/smaps`; `None`
     /// where that cannot be read. Adjacent arenas may share one entry, and then one answer.
-    #[must_use]
     pub fn huge_fraction(&self) -> Option<f64> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
         huge_fraction_at(&smaps, self.start as usize)

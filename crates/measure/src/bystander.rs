@@ -57,7 +57,6 @@ impl Bystander {
     }
 
     /// Bytes of the working set.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.lines_per_chain * CHAINS * LINE
     }

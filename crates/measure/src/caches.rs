@@ -106,7 +106,6 @@ impl Context {
 impl Caches {
     /// Bytes that operands in DRAM must cover, so that a line visited in turn has left the cache
     /// before it is met again: four times the LLC, and 256 MiB where the LLC is only assumed.
-    #[must_use]
     pub fn dram_bytes(&self) -> usize {
         let four_times = self.llc.bytes.saturating_mul(4).max(64 << 20);
         if self.llc.source == "assumed" { four_times.max(256 << 20) } else { four_times }
@@ -114,7 +113,6 @@ impl Caches {
 
     /// The level's capacity in bytes; for [`Level::Dram`](crate::Level::Dram)
     /// [`dram_bytes`](Caches::dram_bytes).
-    #[must_use]
     pub fn bytes(&self, level: crate::Level) -> usize {
         match level {
             crate::Level::L1 => self.l1d.bytes,
@@ -140,7 +138,6 @@ impl Caches {
     }
 
     /// Whether there is a level between L2 and memory.
-    #[must_use]
     pub fn has_l3(&self) -> bool {
         self.llc.bytes > self.l2.bytes
     }
@@ -153,7 +150,6 @@ impl Caches {
 /// still inside the cache). Sharing comes from sysfs where it has it, because CPUID counts APIC
 /// identifiers, not CPUs. Without a plausible answer a default is assumed. A machine on which no
 /// witness mentions an L3 has its L2 as last level.
-#[must_use]
 pub fn reconcile(cpuid: Option<&Answer>, sysfs: Option<&Answer>, context: &Context) -> Caches {
     let mut notes = Vec::new();
     let both = |level: fn(&Answer) -> Option<LevelAnswer>| {
@@ -238,7 +234,6 @@ fn choose(
 
 /// Reads `sys/devices/system/cpu/cpuN/cache/index*` below `root`, for the first CPU that has it.
 /// `None` when nothing is there (containers, many aarch64 guests).
-#[must_use]
 pub fn from_sysfs(root: &Path) -> Option<Answer> {
     let tree = Tree::at(root);
     let mut answer = Answer::default();
@@ -264,7 +259,6 @@ pub fn from_sysfs(root: &Path) -> Option<Answer> {
 
 /// Asks CPUID leaf 4 (Intel SDM volume 2A) or 8000_001D (AMD APM volume 3, E.4.15), and the older
 /// AMD leaves 8000_0005 and 8000_0006 where those are empty. `None` on other architectures.
-#[must_use]
 pub fn from_cpuid() -> Option<Answer> {
     #[cfg(target_arch = "x86_64")]
     {

@@ -59,21 +59,18 @@ impl CallTimes {
     }
 
     /// How many there were.
-    #[must_use]
     pub fn calls(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.above
     }
 
     /// Which part of the calls took less than that many nanoseconds (a multiple of [`BIN_NS`]); NaN
     /// for no calls.
-    #[must_use]
     pub fn share_below(&self, nanoseconds: f64) -> f64 {
         let bins = ((nanoseconds / BIN_NS).round() as usize).min(self.counts.len());
         self.counts[..bins].iter().sum::<u64>() as f64 / self.calls() as f64
     }
 
     /// As a histogram cut at `cut_ns`, `join` bins to one.
-    #[must_use]
     pub fn histogram(&self, cut_ns: f64, join: usize) -> Histogram {
         let join = join.max(1);
         let bins = ((cut_ns / BIN_NS).round() as usize).min(self.counts.len()) / join * join;

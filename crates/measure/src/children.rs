@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 /// What this thread, this process or its children used so far: getrusage(2) of `RUSAGE_THREAD`,
 /// `RUSAGE_SELF` or `RUSAGE_CHILDREN`.
-#[must_use]
 pub fn usage(of: i32) -> libc::rusage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: a place for one rusage.
@@ -23,7 +22,6 @@ pub fn usage(of: i32) -> libc::rusage {
 }
 
 /// Seconds of CPU, user's and system's, of all children waited for so far and of theirs.
-#[must_use]
 pub fn cpu_seconds() -> f64 {
     let usage = usage(libc::RUSAGE_CHILDREN);
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;

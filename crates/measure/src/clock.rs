@@ -54,7 +54,6 @@ const DEAREST_TSC_NS: f64 = 500.0;
 impl Clock {
     /// Chooses the source, measures its frequency against `CLOCK_MONOTONIC_RAW`, its cost and its
     /// resolution.
-    #[must_use]
     pub fn calibrate() -> Clock {
         #[cfg(target_arch = "x86_64")]
         if x86::tsc_is_invariant() {
@@ -89,7 +88,6 @@ impl Clock {
 
     /// This moment. A compiler barrier as well: no memory access moves across it.
     #[inline]
-    #[must_use]
     pub fn now(&self) -> Ticks {
         match self.source {
             #[cfg(target_arch = "x86_64")]
@@ -100,32 +98,27 @@ impl Clock {
 
     /// Nanoseconds between two readings, less the cost of one reading, never below 0.
     #[inline]
-    #[must_use]
     pub fn nanoseconds(&self, from: Ticks, to: Ticks) -> f64 {
         (self.elapsed_ns(from, to) - self.cost_ns).max(0.0)
     }
 
     /// Nanoseconds between two readings with nothing subtracted; 0 if they are out of order.
     #[inline]
-    #[must_use]
     pub fn elapsed_ns(&self, from: Ticks, to: Ticks) -> f64 {
         to.0.saturating_sub(from.0) as f64 * self.nanoseconds_per_tick
     }
 
     /// Median nanoseconds that one reading costs.
-    #[must_use]
     pub fn cost_ns(&self) -> f64 {
         self.cost_ns
     }
 
     /// Smallest difference seen between two intervals, in nanoseconds.
-    #[must_use]
     pub fn resolution_ns(&self) -> f64 {
         self.resolution_ns
     }
 
     /// `tsc` or `monotonic-raw`.
-    #[must_use]
     pub fn source(&self) -> &'static str {
         match self.source {
             #[cfg(target_arch = "x86_64")]
@@ -135,7 +128,6 @@ impl Clock {
     }
 
     /// Ticks per nanosecond of the TSC, which is not the core's frequency.
-    #[must_use]
     pub fn frequency_ghz(&self) -> Option<f64> {
         (self.source != Source::MonotonicRaw).then(|| 1.0 / self.nanoseconds_per_tick)
     }
@@ -145,7 +137,6 @@ impl Clock {
     ///
     /// The chain takes one cycle per addition on x86-64 and aarch64. Elsewhere it is compiled
     /// code of assumed length, good to a factor.
-    #[must_use]
     pub fn core_ghz(&self) -> f64 {
         const BLOCKS: u64 = 10_000;
         let mut best = 0.0_f64;
@@ -170,7 +161,6 @@ impl Clock {
     }
 
     /// The facts for a record; measures [`core_ghz`](Clock::core_ghz).
-    #[must_use]
     pub fn facts(&self) -> ClockFacts {
         ClockFacts {
             source: self.source().to_owned(),
@@ -184,7 +174,6 @@ impl Clock {
 
 /// Nanoseconds of CPU that the calling thread has had, in user and in kernel mode: what waiting
 /// does not lengthen. A system call, some hundred nanoseconds.
-#[must_use]
 pub fn thread_cpu_ns() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
     let time = clock_gettime(ClockId::ThreadCPUTime);

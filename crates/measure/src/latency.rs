@@ -90,7 +90,6 @@ impl Latencies {
     }
 
     /// Nanoseconds at that level.
-    #[must_use]
     pub fn at(&self, level: Level) -> f64 {
         match level {
             Level::L1 => self.l1,
@@ -103,7 +102,6 @@ impl Latencies {
     /// The range in which a probe counts as having found its lines at `level`: bounded by the
     /// geometric means with the neighbouring levels, by 0 below L1 and by ten times the latency
     /// above memory. `has_l3` is false where the last level is the L2 itself.
-    #[must_use]
     pub fn expected(&self, level: Level, has_l3: bool) -> (f64, f64) {
         let between = |a: f64, b: f64| (a * b).sqrt();
         let below_dram = if has_l3 { self.llc } else { self.l2 };
@@ -120,7 +118,6 @@ impl Latencies {
 
     /// The neighbour whose latency is within 20 % of `level`'s (or even on its wrong side), if
     /// there is one: the two cannot be told apart, and no probe proves anything.
-    #[must_use]
     pub fn blurred_with(&self, level: Level, has_l3: bool) -> Option<Level> {
         let ladder: &[Level] = if has_l3 {
             &[Level::L1, Level::L2, Level::Llc, Level::Dram]

@@ -94,7 +94,6 @@ pub struct CpuidFacts {
 
 impl CpuidFacts {
     /// Asks this CPU.
-    #[must_use]
     pub fn ask() -> Option<CpuidFacts> {
         #[cfg(target_arch = "x86_64")]
         {
@@ -110,7 +109,6 @@ impl CpuidFacts {
 impl Machine {
     /// Describes the machine this runs on. Takes a few milliseconds: it asks the dynamic loader
     /// for its tunables.
-    #[must_use]
     pub fn describe() -> Machine {
         let mut machine = Machine::from_sources(Path::new("/"), CpuidFacts::ask().as_ref());
         machine.cpu.features = Features::detect().to_string();
@@ -121,7 +119,6 @@ impl Machine {
 
     /// Describes a machine from its files below `root` and its CPUID answers. What can only be
     /// asked of the running machine (features, C library) stays empty.
-    #[must_use]
     pub fn from_sources(root: &Path, cpuid: Option<&CpuidFacts>) -> Machine {
         let tree = Tree::at(root);
         let info = CpuInfo::read(&tree);
@@ -160,7 +157,6 @@ impl Machine {
     }
 
     /// One line for humans: CPU, CPUs, caches per core complex, memory, pages, system.
-    #[must_use]
     pub fn summary_line(&self) -> String {
         let Caches { l1d, l2, llc, .. } = &self.caches;
         let memory = match self.memory_bytes {

@@ -64,13 +64,11 @@ struct CpuTicks {
 
 impl NoiseSnapshot {
     /// The system now. A few file reads, about a millisecond.
-    #[must_use]
     pub fn take() -> NoiseSnapshot {
         NoiseSnapshot::take_at(Path::new("/"), Some(rustix::thread::sched_getcpu()))
     }
 
     /// The system whose files are below `root`, with this process on CPU `cpu`.
-    #[must_use]
     pub fn take_at(root: &Path, cpu: Option<usize>) -> NoiseSnapshot {
         let tree = Tree::at(root);
         let stat = tree.text("proc/stat").unwrap_or_default();
@@ -163,7 +161,6 @@ fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
 
 /// Bytes of memory this process may use: the machine's, or its control group's limit if that is
 /// less. `None` when `/proc/meminfo` cannot be read.
-#[must_use]
 pub fn memory_limit(root: &Path) -> Option<u64> {
     let tree = Tree::at(root);
     let total = tree.kib_line("proc/meminfo", "MemTotal")?;
@@ -172,7 +169,6 @@ pub fn memory_limit(root: &Path) -> Option<u64> {
 
 /// What disturbed, or will disturb, measurements on this machine between two snapshots, gravest
 /// first as far as that can be said. With the same snapshot twice only what is so all along.
-#[must_use]
 pub fn warnings(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine) -> Vec<Warning> {
     let mut list = Vec::new();
     let mut warn = |id: &str, figure: String, cause: &str, remedy: &str| {

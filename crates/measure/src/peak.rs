@@ -5,7 +5,6 @@ use std::path::Path;
 
 /// Peak resident set size in bytes (`VmHWM` of `/proc/self/status`), or `None` where the kernel
 /// does not say. Pages of file mappings count, pages given back do not leave the peak.
-#[must_use]
 pub fn resident_bytes() -> Option<u64> {
     resident_bytes_at(Path::new("/"))
 }

@@ -59,7 +59,6 @@ pub struct Header {
 
 impl Header {
     /// A header of the present moment: schema, time, and the command line of this process.
-    #[must_use]
     pub fn now(tool: &str, machine: Machine, clock: ClockFacts, seed: u64) -> Header {
         Header {
             schema: SCHEMA_VERSION,
@@ -191,7 +190,6 @@ pub struct Record {
 
 impl Record {
     /// The experiment that it was run for; none where it is no experiment's, as of a tuning.
-    #[must_use]
     pub fn experiment(&self) -> Option<&str> {
         self.header.settings.get("experiment").and_then(|name| name.as_str())
     }

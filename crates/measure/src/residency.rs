@@ -42,7 +42,6 @@ impl Level {
     pub const ALL: [Level; 4] = [Level::L1, Level::L2, Level::Llc, Level::Dram];
 
     /// `L1`, `L2`, `LLC` or `DRAM`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Level::L1 => "L1",
@@ -54,7 +53,6 @@ impl Level {
 
     /// Bytes that all operands of an operation together may have of this level: 3/4 of L1, half of
     /// L2 and of the LLC (or what is usable of it), and for memory the bytes they must cover.
-    #[must_use]
     pub fn capacity(self, caches: &Caches) -> usize {
         match self {
             Level::L1 => caches.l1d.bytes / 4 * 3,
@@ -248,7 +246,6 @@ impl Operand {
     }
 
     /// The level it is made for.
-    #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
@@ -259,7 +256,6 @@ impl Operand {
     }
 
     /// Whether it was made by [`reused`](Operand::reused).
-    #[must_use]
     pub fn is_reused(&self) -> bool {
         self.reused
     }
@@ -272,31 +268,26 @@ impl Operand {
     }
 
     /// What is restored before each sample of it.
-    #[must_use]
     pub fn restore(&self) -> Restore {
         self.restore
     }
 
     /// Bytes of a slot.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
     /// Number of slots.
-    #[must_use]
     pub fn slots(&self) -> usize {
         self.layout.slots
     }
 
     /// Bytes of all lines of all slots.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.layout.slots * self.layout.lines * LINE
     }
 
     /// The arena it lies in.
-    #[must_use]
     pub fn arena(&self) -> &Arc<Arena> {
         &self.arena
     }
@@ -311,7 +302,6 @@ impl Operand {
     }
 
     /// The slot that `ahead` more calls of [`next`](Operand::next) would return.
-    #[must_use]
     pub fn visit(&self, ahead: usize) -> *mut u8 {
         self.unit(ahead).wrapping_add(self.layout.lead)
     }

@@ -179,7 +179,6 @@ pub struct Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// A cell with a destination only, to be written; of its slots' size.
-    #[must_use]
     pub fn new(destination: Operand) -> Cell<'a> {
         Cell {
             size: destination.size(),
@@ -291,7 +290,6 @@ impl Samples {
     }
 
     /// Operation, reader and bystander together, by round.
-    #[must_use]
     pub fn total_ns(&self) -> Vec<f64> {
         total_ns(&self.operation_ns, &self.reader_ns, &self.bystander_ns)
     }

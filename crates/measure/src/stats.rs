@@ -7,14 +7,12 @@
 use serde::{Deserialize, Serialize};
 
 /// The middle value (mean of the middle two); NaN for none.
-#[must_use]
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
 /// The `q`-quantile, 0 to 1, by linear interpolation between order statistics (type 7 of Hyndman
 /// and Fan 1996, NumPy's and R's default); NaN for no values.
-#[must_use]
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     quantile_of_sorted(&sorted(values), q)
 }
@@ -47,7 +45,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// `faster`, `slower` or `cannot tell`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
@@ -93,7 +90,6 @@ impl PairedRatio {
     /// less, gives no ratio, and where these are more than a quarter nothing does: such times cannot
     /// be compared. The interval is a percentile bootstrap (Efron 1979) of [`RESAMPLES`]
     /// resamples, drawn from `seed`.
-    #[must_use]
     pub fn new(candidate: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
         let ratios = ratios(candidate, reference);
         PairedRatio::around(&ratios, bootstrap_interval(&ratios, seed, median))
@@ -107,7 +103,6 @@ impl PairedRatio {
     /// ratios' distribution, for comparisons of few rounds: of fewer than some thirty, a bootstrap of
     /// the median holds it in 91 to 94 % (normal and log-normal ratios, simulated). See
     /// [`median_interval`].
-    #[must_use]
     pub fn exact(candidate: &[f64], reference: &[f64]) -> PairedRatio {
         let ratios = ratios(candidate, reference);
         PairedRatio::around(&ratios, median_interval(&ratios))
@@ -119,7 +114,6 @@ impl PairedRatio {
     /// the means of all pairs of rounds, and the interval that of the signed-rank test, at least
     /// 95 % (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.2 and 3.3). Of times
     /// with usual noise it is a fifth narrower than that of the median alone.
-    #[must_use]
     pub fn in_turns(candidate: &[f64], reference: &[f64]) -> PairedRatio {
         let logs: Vec<f64> = ratios(candidate, reference)
             .into_iter()
@@ -142,14 +136,12 @@ impl PairedRatio {
     }
 
     /// Whether it is a ratio of times with an interval around it: records of schema 1 have others.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.median > 0.0 && self.low > 0.0 && self.low <= self.high
     }
 
     /// Faster or slower only when the interval excludes 1 *and* the median is further than
     /// `margin` from it (0.02: differences below 2 % are of no interest).
-    #[must_use]
     pub fn verdict(&self, margin: f64) -> Verdict {
         if self.rounds < LEAST_ROUNDS {
             Verdict::CannotTell
@@ -182,7 +174,6 @@ fn ratios(candidate: &[f64], reference: &[f64]) -> Vec<f64> {
 /// the k-th largest value, the largest k for which both binomial tails together stay under 5 %
 /// (David and Nagaraja, Order Statistics, 7.1). Below six values no such interval exists, and the
 /// range of all of them is given.
-#[must_use]
 pub fn median_interval(values: &[f64]) -> (f64, f64) {
     let sorted = sorted(values);
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
@@ -278,7 +269,6 @@ pub struct GeometricMean {
 impl GeometricMean {
     /// The mean of ratios over cells: the one mean that does not depend on which candidate is
     /// called the reference (Fleming and Wallace 1986).
-    #[must_use]
     pub fn new(values: &[f64], seed: u64) -> GeometricMean {
         let usable: Vec<f64> =
             values.iter().copied().filter(|value| value.is_finite() && *value > 0.0).collect();
@@ -288,7 +278,6 @@ impl GeometricMean {
 }
 
 /// The geometric mean; NaN for none or for values that are not positive.
-#[must_use]
 pub fn geometric_mean(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (sum / values.len() as f64).exp()
@@ -315,7 +304,6 @@ fn tie_sizes(sorted: &[f64]) -> impl Iterator<Item = f64> {
 
 /// Mann-Kendall test for a trend over time, with ties and continuity correction (Mann 1945,
 /// Kendall 1975). `p` is 1 for fewer than four values or all equal.
-#[must_use]
 pub fn mann_kendall(values: &[f64]) -> Test {
     let mut s = 0.0_f64;
     for (index, earlier) in values.iter().enumerate() {
@@ -340,7 +328,6 @@ pub fn mann_kendall(values: &[f64]) -> Test {
 
 /// Median of the slopes between all pairs, per step of the index (Sen 1968); NaN for under two
 /// values.
-#[must_use]
 pub fn sen_slope(values: &[f64]) -> f64 {
     let mut slopes = Vec::new();
     for (i, earlier) in values.iter().enumerate() {
@@ -382,7 +369,6 @@ impl DriftVerdict {
     /// Tests the rounds of several candidates together: a round's value is the mean, over
     /// candidates, of the logarithm of its time over that candidate's median. Candidates with
     /// fewer rounds than the longest (those dropped early) do not take part.
-    #[must_use]
     pub fn of_rounds(candidates: &[&[f64]]) -> DriftVerdict {
         let rounds = candidates.iter().map(|times| times.len()).max().unwrap_or(0);
         if rounds < 8 {

@@ -12,7 +12,6 @@ use std::time::Duration;
 ///
 /// A cyclic Latin square with its names, and the order of its rows, shuffled anew for each such run:
 /// any single round is equally likely to have any order.
-#[must_use]
 pub fn orders(candidates: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut shuffled = || {
@@ -33,7 +32,6 @@ pub fn orders(candidates: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
 }
 
 /// How many rounds that take so long each fit into the time that is left; `least` if fewer do.
-#[must_use]
 pub fn rounds(left: Duration, round: Duration, least: usize, most: usize) -> usize {
     let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-6);
     (fit as usize).min(most).max(least)
@@ -41,7 +39,6 @@ pub fn rounds(left: Duration, round: Duration, least: usize, most: usize) -> usi
 
 /// What is left of the time, divided among those that are left: what one does not need is the
 /// others'.
-#[must_use]
 pub fn share(left: Duration, contenders: usize) -> Duration {
     left / u32::try_from(contenders.max(1)).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,6 @@
 //! How sizes, rates and times are written, and how sizes are read.
 
 /// Bytes with a binary prefix where that is exact to three digits: `256 B`, `4 KiB`, `1.5 MiB`.
-#[must_use]
 pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
@@ -45,7 +44,6 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
 }
 
 /// Bytes per second in GB/s (10^9), three significant digits.
-#[must_use]
 pub fn gigabytes_per_second(bytes_per_call: u64, nanoseconds: f64) -> String {
     if nanoseconds <= 0.0 {
         return "-".to_owned();
@@ -54,7 +52,6 @@ pub fn gigabytes_per_second(bytes_per_call: u64, nanoseconds: f64) -> String {
 }
 
 /// A time with a unit that keeps it readable: `17 ns`, `1.3 us`, `24 ms`, `3.1 s`.
-#[must_use]
 pub fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds.abs() {
         n if n < 1e3 => (nanoseconds, "ns"),
@@ -66,7 +63,6 @@ pub fn time(nanoseconds: f64) -> String {
 }
 
 /// Three significant digits, never in exponent form.
-#[must_use]
 pub fn significant(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -76,7 +72,6 @@ pub fn significant(value: f64) -> String {
 }
 
 /// A gain in per cent from a time ratio (candidate over reference): 0.5 is `+100 %`.
-#[must_use]
 pub fn gain(ratio: f64) -> String {
     // Adding 0 makes a negative zero a positive one.
     format!("{:+.0} %", ((1.0 / ratio - 1.0) * 100.0).round() + 0.0)

@@ -6,7 +6,6 @@ use crate::stats::{PairedRatio, RESAMPLES, Test, median, quantile};
 /// The median of `new` over the median of `old`, with the 95 % percentile bootstrap interval of
 /// [`RESAMPLES`] resamples of either side, drawn from `seed`. `rounds` is the smaller side's count.
 /// Values that are not finite are left out.
-#[must_use]
 pub fn ratio_of_medians(new: &[f64], old: &[f64], seed: u64) -> PairedRatio {
     let finite = |values: &[f64]| -> Vec<f64> {
         values.iter().copied().filter(|value| value.is_finite()).collect()
@@ -37,7 +36,6 @@ pub fn ratio_of_medians(new: &[f64], old: &[f64], seed: u64) -> PairedRatio {
 /// The Mann-Whitney test of two independent samples, two-sided, with ties and continuity correction
 /// (SciPy's `mannwhitneyu(method="asymptotic")`). The statistic is U of `a`; `p` is 1 where a side
 /// is empty or all values are equal.
-#[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Test {
     let mut all: Vec<(f64, bool)> =
         a.iter().map(|value| (*value, true)).chain(b.iter().map(|value| (*value, false))).collect();

@@ -108,20 +108,17 @@ pub struct Times {
 
 impl Times {
     /// Rounds in which all were run.
-    #[must_use]
     pub fn rounds(&self) -> usize {
         self.wall.iter().map(Vec::len).min().unwrap_or(0)
     }
 
     /// The reference's time over its own: above 1 is faster.
-    #[must_use]
     pub fn speed(&self, of: usize, reference: usize) -> PairedRatio {
         PairedRatio::in_turns(&self.wall[reference], &self.wall[of])
     }
 
     /// Its CPU time over the reference's: below 1 takes less. Where neighbours take the CPU away it is
     /// the steadier of the two; no verdict is made of it, since waiting counts for nothing in it.
-    #[must_use]
     pub fn cpu(&self, of: usize, reference: usize) -> PairedRatio {
         PairedRatio::in_turns(&self.cpu[of], &self.cpu[reference])
     }
@@ -184,7 +181,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// Of a speed: above 1 is faster.
-    #[must_use]
     pub fn of(speed: &PairedRatio) -> Verdict {
         let (slower, faster) = (1.0 - MARGIN, 1.0 + MARGIN);
         if speed.rounds < LEAST_ROUNDS {
@@ -203,7 +199,6 @@ impl Verdict {
     }
 
     /// As people say it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",

@@ -40,7 +40,6 @@ impl fmt::Display for Advice {
 
 impl Advice {
     /// From rows in which the library followed this machine's profile, beside libc.
-    #[must_use]
     pub fn of_library(rows: &[Row], libc: &str) -> Advice {
         let ratios: Vec<f64> = rows
             .iter()
@@ -76,7 +75,6 @@ impl Advice {
 
 /// What trying a setting of the C library has shown: whether to use it, and why. A setting that loses
 /// anywhere is not to be used, nor one of which nothing can be told.
-#[must_use]
 pub fn of_setting(rows: &[Row]) -> (Answer, String) {
     let compared: Vec<&Row> = rows.iter().filter(|row| row.candidate != row.reference).collect();
     let says = |row: &Row| cost::ratio(row).map(|ratio| ratio.verdict(WORTHWHILE));
@@ -102,7 +100,6 @@ pub fn of_setting(rows: &[Row]) -> (Answer, String) {
 }
 
 /// What was seen of a setting, size by size.
-#[must_use]
 pub fn tried(rows: &[Row]) -> Table {
     let mut table = Table::new(
         "libc with the setting against libc without it, warm buffers, fresh processes in turns",

@@ -20,7 +20,6 @@ pub enum Answer {
 
 impl Answer {
     /// As the line begins.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Answer::Yes => "yes",
@@ -57,7 +56,6 @@ pub struct Trust(Vec<String>);
 
 impl Trust {
     /// By what disturbed the run, and by what its rows say of themselves.
-    #[must_use]
     pub fn of(rows: &[Row], warnings: &[Warning], interrupted: bool) -> Trust {
         let mut doubts = Vec::new();
         if interrupted {
@@ -91,7 +89,6 @@ impl Trust {
     }
 
     /// The worst of what speaks against it; `None` where nothing does.
-    #[must_use]
     pub fn worst(&self) -> Option<&str> {
         self.0.first().map(String::as_str)
     }
@@ -109,7 +106,6 @@ impl fmt::Display for Trust {
 
 /// Whether anything is faster than the reference in these rows, and what that rests on. Where the
 /// library itself was measured, the answer is about the library alone.
-#[must_use]
 pub fn gain_of(rows: &[Row]) -> (Answer, String) {
     let is_library = |row: &Row| row.candidate.starts_with("cachewise");
     let about_library = rows.iter().any(is_library);

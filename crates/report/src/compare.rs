@@ -28,7 +28,6 @@ pub enum Outcome {
 
 impl Outcome {
     /// As people say it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Faster => "faster",
@@ -89,7 +88,6 @@ pub struct Comparison {
 }
 
 /// What sets two machines apart, each as `what: one / other`; empty for the same kind.
-#[must_use]
 pub fn machine_differences(a: &Machine, b: &Machine) -> Vec<String> {
     let signature = |machine: &Machine| {
         let cpu = &machine.cpu;
@@ -120,7 +118,6 @@ pub fn machine_differences(a: &Machine, b: &Machine) -> Vec<String> {
 }
 
 /// What else sets two runs apart.
-#[must_use]
 pub fn circumstances(a: &Header, b: &Header) -> Vec<String> {
     let (m, n) = (&a.machine, &b.machine);
     let libc = |machine: &Machine| format!("{} {}", machine.libc.name, machine.libc.version);
@@ -192,7 +189,6 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
 }
 
 /// Compares `new` with `old`; differences within `margin` (0.05 is 5 %) are of no interest.
-#[must_use]
 pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
     let (before, mut after) = (samples(old), samples(new));
     let (mut only_old, mut left_out) = (0, 0);
@@ -335,13 +331,11 @@ fn sentence(rows: &[Change], mean: &GeometricMean, outcome: Outcome, margin: f64
 
 impl Comparison {
     /// How many rows have that outcome.
-    #[must_use]
     pub fn count(&self, outcome: Outcome) -> usize {
         self.rows.iter().filter(|row| row.outcome == outcome).count()
     }
 
     /// Rows as a table: every one, or only those that changed, the largest change first.
-    #[must_use]
     pub fn table(&self, all: bool) -> Table {
         let several = self.rows.windows(2).any(|pair| pair[0].experiment != pair[1].experiment);
         let mut rows: Vec<&Change> = self
@@ -391,7 +385,6 @@ impl Comparison {
     }
 
     /// How many of which, and what else differs, a line each.
-    #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "{} slower, {} faster, {} unchanged, {} cannot tell",

@@ -15,20 +15,17 @@ use cachewise_measure::{PairedRatio, Row, Verdict, stats};
 pub const NOT_MEASURABLE: &str = "not measurable here";
 
 /// The median; 0 where there is no such part.
-#[must_use]
 pub fn median(times: &[f64]) -> f64 {
     if times.is_empty() { 0.0 } else { stats::median(times) }
 }
 
 /// The ratio, where it can be: above 0, finite, and inside its interval.
-#[must_use]
 pub fn sane(ratio: PairedRatio) -> Option<PairedRatio> {
     let PairedRatio { median, low, high, .. } = ratio;
     (0.0 < low && low <= median && median <= high && high.is_finite()).then_some(ratio)
 }
 
 /// The ratio that counts: of the sum where there are parts; `None` where there is none or it cannot be.
-#[must_use]
 pub fn ratio(row: &Row) -> Option<PairedRatio> {
     row.total_ratio.or(row.ratio).filter(|_| row.is_measurable()).and_then(sane)
 }
@@ -42,14 +39,12 @@ fn is_withheld(row: &Row) -> bool {
 }
 
 /// What that ratio says; `None` for the reference itself, and where nothing can be said.
-#[must_use]
 pub fn verdict(row: &Row) -> Option<Verdict> {
     let compared = row.candidate != row.reference && !row.dropped && !is_withheld(row);
     ratio(row).filter(|_| compared).map(|ratio| ratio.verdict(MARGIN))
 }
 
 /// A part of the row as text; `-` where there is no such part.
-#[must_use]
 pub fn part(row: &Row, times: &[f64]) -> String {
     match median(times) {
         _ if times.is_empty() => "-".to_owned(),
@@ -60,13 +55,11 @@ pub fn part(row: &Row, times: &[f64]) -> String {
 }
 
 /// The sum as text.
-#[must_use]
 pub fn total(row: &Row) -> String {
     if row.is_measurable() { time(median(&row.total_ns())) } else { NOT_MEASURABLE.to_owned() }
 }
 
 /// Ratio, interval and verdict as texts.
-#[must_use]
 pub fn comparison(row: &Row) -> [String; 3] {
     let told = |text: &str| [String::from("-"), String::new(), text.to_owned()];
     if row.candidate == row.reference {

@@ -16,7 +16,6 @@ struct Entry<'r> {
 
 /// A table of ranges, or nothing where no operation was measured at three sizes in the same state.
 /// Candidates that were measured at fewer than half of the sizes do not take part.
-#[must_use]
 pub fn table(record: &Record) -> Option<Table> {
     let of_main = |row: &&Row| record.experiment().is_none_or(|name| row.experiment == name);
     let mut rows: Vec<&Row> = record.rows.iter().filter(of_main).collect();

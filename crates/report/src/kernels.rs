@@ -5,7 +5,6 @@ use cachewise_kernels::{Features, Kernel};
 
 /// One line per kernel: name, what it stores, how it loads, whether the library may choose it,
 /// whether this CPU can run it, aliases, meaning.
-#[must_use]
 pub fn list(kernels: &[&Kernel], available: Features) -> Table {
     let runnable = kernels.iter().filter(|kernel| kernel.runs_on(available)).count();
     let mut table = Table::of(

@@ -52,7 +52,6 @@ const FORMS: &[(&str, Form)] = &[
 ];
 
 /// An experiment's tables: in its own form, or the matrix.
-#[must_use]
 pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> Vec<Table> {
     let form = FORMS.iter().find(|(name, _)| *name == experiment);
     form.map_or(matrix::tables as Form, |(_, form)| *form)(rows)
@@ -65,7 +64,6 @@ fn experiment_of(record: &cachewise_measure::Record) -> &str {
 }
 
 /// Whether an experiment's tables have a form of their own.
-#[must_use]
 pub fn has_form(experiment: &str) -> bool {
     FORMS.iter().any(|(name, _)| *name == experiment)
 }
@@ -73,7 +71,6 @@ pub fn has_form(experiment: &str) -> bool {
 /// What a record's rows amount to; the first is the headline. By today's rules, not those of the day it
 /// was written: what is withheld today is not repeated from then. Where there are no rules, what the
 /// record says.
-#[must_use]
 pub fn verdicts(record: &cachewise_measure::Record) -> Vec<String> {
     match record.experiment().filter(|name| sentences::has(name)) {
         Some(name) => sentences::of(name, &record.rows, &record.decisions.kernels),

@@ -14,13 +14,11 @@ const CACHED_VOLUME: f64 = 4.096e9;
 const UNCACHED_VOLUME: f64 = 4.096e8;
 
 /// One table per cell, in the order the cells appear; rows by speed, the reference among them.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     by_cell(rows).into_iter().map(|(key, rows)| table(key, rows)).collect()
 }
 
 /// `copy, 4 KiB, L1 to L1`, with reader and bystander where there are any.
-#[must_use]
 pub fn caption(cell: &CellKey) -> String {
     let mut text = format!("{}, {}", cell.operation, bytes(cell.size));
     match (&cell.source, &cell.destination) {
@@ -110,7 +108,6 @@ fn residency(row: &Row) -> Option<String> {
 }
 
 /// Every row as one flat table, for CSV: one line per candidate and cell.
-#[must_use]
 pub fn flat(rows: &[Row]) -> Table {
     let heads: Vec<&str> = FLAT.iter().map(|(head, _)| *head).collect();
     let mut table = Table::new("", &heads);

@@ -7,7 +7,6 @@ use cachewise_measure::record::names::LIBRARY;
 use cachewise_measure::record::{distinct, groups};
 
 /// One table per operation; a row per cell.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     groups(rows, |row| row.cell.operation.as_str())
         .into_iter()

@@ -59,7 +59,6 @@ impl SiteLine {
 
     /// The time from call to call by what the profile does, over that by the better way, less one,
     /// with its 95 % interval: what the decision gains. `None` where nothing was decided.
-    #[must_use]
     pub fn gain(&self) -> Option<[f64; 3]> {
         let Outcome::Decided(way) = self.site.left.outcome else { return None };
         if way == self.site.usual {
@@ -74,7 +73,6 @@ impl SiteLine {
     }
 
     /// What is done, in words.
-    #[must_use]
     pub fn decision(&self) -> String {
         let usual = self.site.usual;
         match self.site.left.outcome {
@@ -106,7 +104,6 @@ fn percent(ratio: f64) -> String {
 }
 
 /// The sites, those that moved the most bytes first.
-#[must_use]
 pub fn sites(program: &Program) -> Table {
     let mut table = Table::of(
         format!("{}: call sites of large copies and fills", program.name),

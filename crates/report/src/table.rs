@@ -26,7 +26,6 @@ pub struct Table {
 
 impl Table {
     /// An empty table; a column head that starts with `>` is right-aligned.
-    #[must_use]
     pub fn new(caption: impl Into<String>, columns: &[impl AsRef<str>]) -> Table {
         let columns = columns
             .iter()
@@ -39,13 +38,11 @@ impl Table {
     }
 
     /// The same with the column heads in one text, parted by ` | `.
-    #[must_use]
     pub fn of(caption: impl Into<String>, heads: &str) -> Table {
         Table::new(caption, &heads.split(" | ").collect::<Vec<_>>())
     }
 
     /// Column heads, and whether each is right-aligned.
-    #[must_use]
     pub fn heads(&self) -> Vec<(String, bool)> {
         self.columns.iter().map(|(name, align)| (name.clone(), *align == Align::Right)).collect()
     }
@@ -62,7 +59,6 @@ impl Table {
     }
 
     /// For a terminal that is `width` columns wide (`None`: no limit, nothing is wrapped).
-    #[must_use]
     pub fn terminal(&self, width: Option<u16>) -> String {
         let mut drawn = comfy_table::Table::new();
         drawn.load_preset(presets::NOTHING);
@@ -103,7 +99,6 @@ impl Table {
     }
 
     /// RFC 4180, heads in the first line; caption and remarks have no place in it.
-    #[must_use]
     pub fn csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         let heads = self.columns.iter().map(|(name, _)| name).collect::<Vec<_>>();
@@ -115,7 +110,6 @@ impl Table {
     }
 
     /// A Markdown table, the caption in bold above, remarks as a list below.
-    #[must_use]
     pub fn markdown(&self) -> String {
         let escape = |text: &str| text.replace('|', "\\|");
         let mut text = String::new();

@@ -23,7 +23,6 @@ pub struct Call<'c> {
 
 impl<'c> Call<'c> {
     /// One whose `calls` make one call per place, back to back; nothing else is timed.
-    #[must_use]
     pub fn new(name: impl Into<String>, calls: impl FnMut(&[Place]) + 'c) -> Call<'c> {
         Call {
             name: name.into(),
@@ -37,7 +36,6 @@ impl<'c> Call<'c> {
     }
 
     /// A routine on the operands as they are, its bytes checked.
-    #[must_use]
     pub fn of(routine: &Routine) -> Call<'c> {
         let function = routine.function;
         let kernel = cachewise_kernels::find(&routine.name);
@@ -50,7 +48,6 @@ impl<'c> Call<'c> {
     }
 
     /// A move by `OVERLAP` bytes inside one buffer, in turn upwards and downwards.
-    #[must_use]
     pub fn overlapping(routine: &Routine) -> Call<'c> {
         let Function::Move(function) = routine.function else { return Call::of(routine) };
         let mut upwards = false;

@@ -14,13 +14,11 @@ pub struct Placement {
 
 impl Placement {
     /// One buffer over and over, that many bytes into a page.
-    #[must_use]
     pub const fn reused(offset: usize) -> Placement {
         Placement { level: None, offset }
     }
 
     /// Placed at a level.
-    #[must_use]
     pub const fn at(level: Level, offset: usize) -> Placement {
         Placement { level: Some(level), offset }
     }
@@ -64,7 +62,6 @@ impl Cell {
     /// One pair of buffers over and over, left where the last call left them. The source starts 512
     /// bytes into a page where the destination starts at one, so that a load never has the low
     /// twelve bits of a store shortly before it.
-    #[must_use]
     pub fn reused(label: impl Into<State>) -> Cell {
         Cell {
             label: label.into(),
@@ -89,26 +86,22 @@ impl Cell {
     }
 
     /// One pair of buffers over and over, the destination brought into the cache before each sample.
-    #[must_use]
     pub fn warm() -> Cell {
         Cell::warm_as(State::Warm, 0, 512)
     }
 
     /// The same, the destination driven out of every cache before each call.
-    #[must_use]
     pub fn evicted() -> Cell {
         Cell { restore: Restore::Evicted, ..Cell::warm_as(State::Evicted, 0, 512) }
     }
 
     /// As warm, misaligned against each other and to every vector.
-    #[must_use]
     pub fn misaligned() -> Cell {
         Cell::warm_as(State::Misaligned, 24, 512 + 9)
     }
 
     /// As warm, the destination 32 bytes above the source plus a power of two: the slow case of
     /// `rep movsb` on AMD CPUs.
-    #[must_use]
     pub fn above_power(size: usize) -> Cell {
         let distance = size.next_power_of_two().max(cachewise_kernels::PAGE_SIZE);
         Cell { layout: Layout::Apart(distance), ..Cell::warm_as(State::AbovePower, 32, 0) }
@@ -116,14 +109,12 @@ impl Cell {
 
     /// As warm, both sixteen bytes into a page: what an allocator hands out that maps large blocks one
     /// by one.
-    #[must_use]
     pub fn aliased() -> Cell {
         Cell::warm_as(State::Aliased, 16, 16)
     }
 
     /// As aliased, no page of the destination ever touched before: each call pays its page faults, and
     /// meets what the operating system's zeroing left in the caches.
-    #[must_use]
     pub fn fresh() -> Cell {
         Cell {
             layout: Layout::Fresh,
@@ -133,19 +124,16 @@ impl Cell {
     }
 
     /// Buffers that overlap, in turn upwards and downwards.
-    #[must_use]
     pub fn overlapping() -> Cell {
         Cell { layout: Layout::Overlapping, ..Cell::warm_as(State::Overlap, 0, 0) }
     }
 
     /// As warm; afterwards the destination is read, every line.
-    #[must_use]
     pub fn read() -> Cell {
         Cell::warm_as(State::Read, 0, 512).read_after(Delay::None, 1.0)
     }
 
     /// Operands placed and proved.
-    #[must_use]
     pub fn placed(source: Level, destination: Level) -> Cell {
         Cell {
             source: Placement::at(source, 512),
@@ -155,7 +143,6 @@ impl Cell {
     }
 
     /// Operands in memory; afterwards a bystander walks what was its warm working set.
-    #[must_use]
     pub fn beside(bystander: usize) -> Cell {
         Cell {
             label: State::Beside,

@@ -355,7 +355,6 @@ pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
 
 impl Experiment {
     /// How its rows are drawn: what goes into the record's header.
-    #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         (self.figures)()
     }

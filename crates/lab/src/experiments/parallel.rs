@@ -45,7 +45,6 @@ impl Workers for Pool {
 }
 
 /// Numbers of threads that are tried: powers of two below all, and all.
-#[must_use]
 pub fn counts(all: usize) -> Vec<usize> {
     let mut counts: Vec<usize> =
         (1..).map(|log| 1 << log).take_while(|count| *count < all).collect();

@@ -36,7 +36,6 @@ pub struct Figure {
 
 impl Figure {
     /// A figure of all candidates in all states, without panels.
-    #[must_use]
     pub fn new(title: &str, kind: FigureKind, x: &str, value: &str) -> Figure {
         Figure {
             title: title.to_owned(),
@@ -51,13 +50,11 @@ impl Figure {
     }
 
     /// Bars of a quantity, one for each candidate.
-    #[must_use]
     pub fn bars(title: &str, value: &str) -> Figure {
         Figure::new(title, FigureKind::Bars, "candidate", value)
     }
 
     /// Curves of a quantity over a coordinate.
-    #[must_use]
     pub fn curve(title: &str, x: &str, value: &str) -> Figure {
         Figure::new(title, FigureKind::Curve, x, value)
     }

@@ -220,13 +220,11 @@ pub const NET_NS: &str = "net_ns";
 pub const HELD: &str = "held";
 
 /// A coordinate of yes or no.
-#[must_use]
 pub const fn flag(set: bool) -> f64 {
     if set { 1.0 } else { 0.0 }
 }
 
 /// Components of XCR0 by name: `x87+sse+avx`.
-#[must_use]
 pub fn component_names(components: u64) -> String {
     let known = [(0b1, "x87"), (0b10, "sse"), (0b100, "avx"), (0b1110_0000, "avx512")];
     let named = known.iter().filter(|(bits, _)| components & bits == *bits);

@@ -60,7 +60,6 @@ pub struct Row {
 }
 
 /// Operation, reader and bystander together, by round; a part that there is not counts nothing.
-#[must_use]
 pub fn total_ns(operation: &[f64], reader: &[f64], bystander: &[f64]) -> Vec<f64> {
     let part = |times: &[f64], round: usize| times.get(round).copied().unwrap_or(0.0);
     let sum = |(round, time): (usize, &f64)| time + part(reader, round) + part(bystander, round);
@@ -69,7 +68,6 @@ pub fn total_ns(operation: &[f64], reader: &[f64], bystander: &[f64]) -> Vec<f64
 
 impl Row {
     /// A row of these times, compared with nobody yet.
-    #[must_use]
     pub fn new(
         experiment: &str,
         cell: CellKey,
@@ -97,25 +95,21 @@ impl Row {
     }
 
     /// Operation, reader and bystander together, nanoseconds per call, by round.
-    #[must_use]
     pub fn total_ns(&self) -> Vec<f64> {
         total_ns(&self.operation_ns, &self.reader_ns, &self.bystander_ns)
     }
 
     /// The median of the operation's times; NaN for none.
-    #[must_use]
     pub fn median_ns(&self) -> f64 {
         median(&self.operation_ns)
     }
 
     /// A further coordinate of the cell; none where it has no such axis.
-    #[must_use]
     pub fn axis(&self, name: &str) -> Option<f64> {
         self.cell.axis(name)
     }
 
     /// A figure particular to the experiment; none where it has no such figure.
-    #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.extra.get(name).copied()
     }
@@ -128,13 +122,11 @@ impl Row {
     }
 
     /// Decimal gigabytes per second of the operation; NaN where nothing was measured.
-    #[must_use]
     pub fn gbps(&self) -> f64 {
         self.cell.size as f64 / self.median_ns()
     }
 
     /// Whole cost over another row's of the same rounds.
-    #[must_use]
     pub fn over(&self, other: &Row) -> PairedRatio {
         PairedRatio::new(&self.total_ns(), &other.total_ns(), 0)
     }
@@ -142,7 +134,6 @@ impl Row {
     /// Whether its times are times. Reader and bystander are differences of times, which noise makes a
     /// little negative, by [`PART_NOISE`] of the operation at most; a part below that, or a sum of
     /// nothing or less, is noise alone.
-    #[must_use]
     pub fn is_measurable(&self) -> bool {
         let operation = self.median_ns();
         let least = -PART_NOISE * operation;
@@ -185,7 +176,6 @@ pub struct CellKey {
 
 impl CellKey {
     /// A cell without levels, reader, bystander or axes.
-    #[must_use]
     pub fn new(operation: &str, size: usize, state: impl Into<State>) -> CellKey {
         CellKey {
             operation: operation.to_owned(),
@@ -203,7 +193,6 @@ impl CellKey {
     }
 
     /// A further coordinate; none where it has no such axis.
-    #[must_use]
     pub fn axis(&self, name: &str) -> Option<f64> {
         self.axes.get(name).copied()
     }
@@ -260,7 +249,6 @@ const OLD: [(&str, State); 3] =
 
 impl State {
     /// Its name in records.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
             State::Named(name) => name,
@@ -316,7 +304,6 @@ impl std::fmt::Display for State {
 }
 
 /// Rows by cell, in the order the cells appear.
-#[must_use]
 pub fn by_cell<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<(&'r CellKey, Vec<&'r Row>)> {
     let mut cells: Vec<(&CellKey, Vec<&Row>)> = Vec::new();
     for row in rows {
@@ -360,13 +347,11 @@ pub mod made_up {
     use super::{CellKey, Row};
 
     /// Fifteen rounds of about `ns` each, up to one per mille.
-    #[must_use]
     pub fn row(cell: CellKey, candidate: &str, reference: &str, ns: f64) -> Row {
         noisy(cell, candidate, reference, ns, 0.001)
     }
 
     /// Fifteen rounds that differ by that fraction to either side.
-    #[must_use]
     pub fn noisy(cell: CellKey, candidate: &str, reference: &str, ns: f64, noise: f64) -> Row {
         let mut random = fastrand::Rng::with_seed(ns.to_bits() ^ candidate.len() as u64);
         let times = (0..15).map(|_| ns * (1.0 + noise * (2.0 * random.f64() - 1.0))).collect();

@@ -9,7 +9,6 @@ const SUPPLIES: [&str; 2] = ["spawned", "pooled"];
 
 /// From what size on each number of threads is faster than the next smaller one: there and, as far
 /// as the medians tell, at every larger size measured.
-#[must_use]
 pub fn paying(rows: &[Row]) -> Vec<ThreadDecision> {
     let mut found = Vec::new();
     let count = |row: &Row| row.axis(THREADS).map_or(0, |threads| threads as u32);

@@ -44,7 +44,6 @@ impl Writer {
     }
 
     /// Writes to an open stream, standard output for one.
-    #[must_use]
     pub fn to(output: Box<dyn Write>) -> Writer {
         Writer::new(output, "the output".to_owned(), None)
     }

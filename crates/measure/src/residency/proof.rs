@@ -35,7 +35,6 @@ pub struct Proof {
 
 impl Proof {
     /// Judges a probe's time per line. Pure.
-    #[must_use]
     pub fn judge(level: Level, found: f64, latencies: &Latencies, has_l3: bool) -> Proof {
         let expected = latencies.expected(level, has_l3);
         let inside = (expected.0..=expected.1).contains(&found);
@@ -60,7 +59,6 @@ impl Proof {
 
     /// The proof that says least in favour of the claim: the worst verdict, the median time.
     /// `None` for no proofs.
-    #[must_use]
     pub fn worst(proofs: &[Proof]) -> Option<Proof> {
         let worst = proofs.iter().max_by_key(|proof| proof.verdict)?;
         let held = proofs.iter().filter(|proof| proof.verdict == ProofVerdict::Proved).count();

@@ -7,7 +7,6 @@ use super::*;
 const TWINS: std::ops::Range<f64> = 2048.0..2112.0;
 
 /// A table per place and page size, one per power of two, and one of zeroing by pages.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     let aliased = rows.iter().filter(|row| row.cell.axes.contains_key(OFFSET));

@@ -4,7 +4,6 @@
 use super::*;
 
 /// Targets first, then prefetching.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let of = |prefetching: bool| {
         rows.iter().filter(move |row| (row.cell.state == "prefetchnta") == prefetching)

@@ -9,7 +9,6 @@ const LINES: usize = 20;
 const BAR: f64 = 20.0;
 
 /// The sweep, the pages, then a histogram per cut, launches beside each other.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     let sweep = rows.iter().filter(|row| row.cell.state == "sweep");

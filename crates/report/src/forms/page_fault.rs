@@ -4,7 +4,6 @@
 use super::*;
 
 /// One table per repetitions and threads, one of faults without zeroing, and one of latencies.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let faults = rows.iter().filter(|row| row.cell.axes.contains_key("cline"));
     let mut tables: Vec<Table> =

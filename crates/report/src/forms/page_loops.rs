@@ -7,7 +7,6 @@ use super::*;
 const RUNS: usize = 5;
 
 /// One table per buffer, rows in the order they were given.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     by_cell(rows).into_iter().map(|(key, rows)| table(key, &rows)).collect()
 }

@@ -3,7 +3,6 @@
 use super::*;
 
 /// One table per operation.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     groups(rows, |row: &Row| row.cell.operation.clone())
         .into_iter()

@@ -3,7 +3,6 @@
 use super::*;
 
 /// One table per cell.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let cell = |row: &Row| CellKey { axes: BTreeMap::new(), ..row.cell.clone() };
     groups(rows, cell)

@@ -4,7 +4,6 @@
 use super::*;
 
 /// One table per cell, in the order they were measured.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     by_cell(rows).into_iter().map(|(key, rows)| table(key, &rows)).collect()
 }

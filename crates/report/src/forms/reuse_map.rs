@@ -5,7 +5,6 @@
 use super::*;
 
 /// One table per candidate other than the reference, operation, size and place.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let compared = rows.iter().filter(|row| row.candidate != row.reference);
     groups(compared, |row| (title(&row.cell), row.candidate.as_str()))

@@ -3,7 +3,6 @@
 use super::*;
 
 /// One table per operation, size and state.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let key = |row: &Row| (row.cell.operation.clone(), row.cell.size, row.cell.state.to_string());
     let table = |((operation, size, state), of_it): ((String, u64, String), Vec<&Row>)| {

@@ -3,7 +3,6 @@
 use super::*;
 
 /// One table per cell: a line a loop, its speed, and its time with each change over that without.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     for (key, of_cell) in by_cell(rows) {

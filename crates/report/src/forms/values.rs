@@ -3,7 +3,6 @@
 use super::*;
 
 /// One table per place, copies and fills apart.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let what = |row: &Row| row.cell.state.split(' ').next().unwrap_or_default().to_owned();
     let key = |row: &Row| {

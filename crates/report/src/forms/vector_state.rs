@@ -4,7 +4,6 @@
 use super::*;
 
 /// The costs, then one table per operation.
-#[must_use]
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     let saving: Vec<&Row> =

@@ -330,7 +330,6 @@ fn machine(machine: &Machine) -> Vec<(String, String)> {
 }
 
 /// A command line that a shell takes back.
-#[must_use]
 pub fn shell_words(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     let quoted = words.iter().map(|word| match word.as_str() {
@@ -407,7 +406,6 @@ fn note(plot: &Plot) -> String {
 }
 
 /// A panel's figures as a table.
-#[must_use]
 pub fn numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     match plot.kind {
         FigureKind::Curve => curve_numbers(plot, panel),

@@ -13,7 +13,6 @@ const SHOWN: usize = 7;
 
 /// The figures of a record: those it names, or for records from before they named any, speed
 /// against size (or bars, where there is one size) and whole cost where there are parts.
-#[must_use]
 pub fn figures(record: &Record) -> Vec<Figure> {
     if !record.header.figures.is_empty() {
         return record.header.figures.clone();
@@ -203,7 +202,6 @@ fn key_name(row: &Row, several_operations: bool) -> String {
 
 /// Draws nothing yet: collects the figure's rows into panels and series. `None` where the record
 /// has no row for it.
-#[must_use]
 pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     let value = Quantity::named(&figure.value);
     let rows = rows_of(record, figure);
@@ -377,7 +375,6 @@ fn choose_shown(plot: &mut Plot) {
 }
 
 /// A cell's coordinates for people, axes included.
-#[must_use]
 pub fn cell_caption(cell: &CellKey) -> String {
     let mut text = crate::matrix::caption(cell);
     let placed = cell.source.is_some() || cell.destination.is_some();

@@ -7,7 +7,6 @@ use cachewise_measure::{
 use std::collections::BTreeMap;
 
 /// A machine with 32 KiB, 512 KiB and 32 MiB of cache.
-#[must_use]
 pub fn machine() -> Machine {
     let level = |bytes| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
     Machine {
@@ -41,7 +40,6 @@ pub fn machine() -> Machine {
 }
 
 /// Fifteen rounds between 100 and 114 ns per KiB; kernels other than libc take half as long.
-#[must_use]
 pub fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
     let scale = size as f64 / 1024.0 * if candidate == "libc" { 2.0 } else { 1.0 };
     let operation_ns: Vec<f64> =
@@ -54,7 +52,6 @@ pub fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
 }
 
 /// A finished record of those rows.
-#[must_use]
 pub fn record(rows: Vec<Row>) -> Record {
     let end = End {
         rows: rows.len() as u64,
@@ -92,13 +89,11 @@ pub fn record(rows: Vec<Row>) -> Record {
 }
 
 /// A figure with no panels of its own.
-#[must_use]
 pub fn figure(kind: FigureKind, x: &str, value: &str) -> Figure {
     Figure::new(&format!("{value} by {x}"), kind, x, value)
 }
 
 /// A record with a row for every kind of figure, and those figures.
-#[must_use]
 pub fn everything() -> Record {
     let mut rows = Vec::new();
     for size in [1024_u64, 4096, 16384, 65536, 1 << 20] {

@@ -82,7 +82,6 @@ pub struct Axis {
 
 impl Axis {
     /// A place on it as text.
-    #[must_use]
     pub fn write(&self, place: f64) -> String {
         self.names.get(place as usize).cloned().unwrap_or_else(|| self.unit.write(place))
     }

@@ -14,7 +14,6 @@ pub struct Scale {
 impl Scale {
     /// Maps `low` to `start` and `high` to `end`. A logarithm needs both positive and is straight
     /// otherwise; values that coincide get room to either side.
-    #[must_use]
     pub fn new((low, high): (f64, f64), log: bool, (start, end): (f64, f64)) -> Scale {
         let (mut low, mut high) = if low.is_finite() && high.is_finite() && low <= high {
             (low, high)
@@ -34,7 +33,6 @@ impl Scale {
     }
 
     /// Where a value lies; values beyond the ends lie at the ends.
-    #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_nan() { self.low } else { value.clamp(self.low, self.high) };
         let share = if self.log {
@@ -46,19 +44,16 @@ impl Scale {
     }
 
     /// Whether it is logarithmic.
-    #[must_use]
     pub fn is_log(&self) -> bool {
         self.log
     }
 
     /// Both ends of what it maps.
-    #[must_use]
     pub fn range(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
     /// At most about `most` round values in its range: 1, 2 or 5 times a power of ten.
-    #[must_use]
     pub fn ticks(&self, most: usize) -> Vec<f64> {
         if self.log { self.log_ticks(most) } else { self.straight_ticks(most) }
     }
@@ -108,7 +103,6 @@ impl Scale {
 
     /// Powers of two in its range, every fourth, second or every one, so that there are at most
     /// `most`: the ticks of an axis of sizes.
-    #[must_use]
     pub fn binary_ticks(&self, most: usize) -> Vec<f64> {
         let first = self.low.max(1.0).log2().ceil() as i32;
         let last = self.high.max(1.0).log2().floor() as i32;

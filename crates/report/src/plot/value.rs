@@ -14,7 +14,6 @@ pub enum Coordinate {
 }
 
 /// The row's place along the axis of that name; `None` where it has none.
-#[must_use]
 pub fn coordinate(row: &Row, name: &str) -> Option<Coordinate> {
     let cell = &row.cell;
     let label = |text: &str| Some(Coordinate::Label(text.to_owned()));
@@ -48,7 +47,6 @@ pub enum Unit {
 
 impl Unit {
     /// The unit an axis of that name is in.
-    #[must_use]
     pub fn of_axis(name: &str) -> Unit {
         const OF_BYTES: [&str; 7] =
             ["size", "bystander", "offset", "first_difference", "block", "buffer", "distance"];
@@ -64,7 +62,6 @@ impl Unit {
     }
 
     /// The number as text.
-    #[must_use]
     pub fn write(self, value: f64) -> String {
         match self {
             Unit::Bytes if value >= 0.0 && value.fract() == 0.0 => units::bytes(value as u64),
@@ -94,7 +91,6 @@ fn trim_unit(text: &str) -> String {
 }
 
 /// What an axis measures, for people.
-#[must_use]
 pub fn axis_title(name: &str) -> String {
     match name {
         "size" => "bytes per call".to_owned(),
@@ -149,7 +145,6 @@ impl Spread {
     }
 
     /// Several launches of the same cell: the median of their medians, and the widest interval.
-    #[must_use]
     pub fn pooled(spreads: &[Spread]) -> Option<Spread> {
         let mids: Vec<f64> = spreads.iter().map(|spread| spread.mid).collect();
         let low = spreads.iter().map(|spread| spread.low).reduce(f64::min)?;
@@ -160,7 +155,6 @@ impl Spread {
 
 impl Quantity {
     /// The quantity of that name in a record.
-    #[must_use]
     pub fn named(name: &str) -> Quantity {
         match name {
             "gbps" => Quantity::Gbps,
@@ -174,7 +168,6 @@ impl Quantity {
     }
 
     /// What the row says; `None` where it says nothing.
-    #[must_use]
     pub fn of(&self, row: &Row) -> Option<Spread> {
         match self {
             Quantity::Gbps => {
@@ -211,7 +204,6 @@ impl Quantity {
     }
 
     /// For the axis.
-    #[must_use]
     pub fn title(&self) -> String {
         match self {
             Quantity::Gbps => "GB/s".to_owned(),
@@ -225,7 +217,6 @@ impl Quantity {
     }
 
     /// A value of it as text.
-    #[must_use]
     pub fn write(&self, value: f64) -> String {
         match self {
             Quantity::Gbps => format!("{} GB/s", units::significant(value)),
@@ -240,7 +231,6 @@ impl Quantity {
     }
 
     /// A tick of its axis.
-    #[must_use]
     pub fn tick(&self, value: f64) -> String {
         match self {
             Quantity::Ns | Quantity::TotalNs | Quantity::Cost => Unit::Time.write(value),
@@ -251,7 +241,6 @@ impl Quantity {
     }
 
     /// Whether more of it is better; `None` where the experiment alone knows.
-    #[must_use]
     pub fn more_is_better(&self) -> Option<bool> {
         match self {
             Quantity::Gbps => Some(true),
@@ -263,7 +252,6 @@ impl Quantity {
     }
 
     /// Whether 1 is the line between better and worse.
-    #[must_use]
     pub fn is_ratio(&self) -> bool {
         matches!(self, Quantity::Ratio | Quantity::TotalRatio)
             || matches!(self, Quantity::Extra(name) if name.ends_with("ratio"))

@@ -37,7 +37,6 @@ use cachewise_measure::{
 use vector_state::break_even;
 
 /// What is said of an experiment's rows; the first is the headline.
-#[must_use]
 pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String> {
     let (sound, withheld) = sound(rows);
     let Some(mut said) = own(experiment, &sound, decisions) else { return withheld };
@@ -54,7 +53,6 @@ pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String>
 }
 
 /// Whether an experiment has sentences of its own.
-#[must_use]
 pub fn has(experiment: &str) -> bool {
     own(experiment, &[], &[]).is_some()
 }

@@ -34,7 +34,6 @@ enum Node {
 
 impl Element {
     /// An element with nothing in it.
-    #[must_use]
     pub fn new(name: &'static str) -> Element {
         Element { name, attributes: Vec::new(), children: Vec::new() }
     }
@@ -72,7 +71,6 @@ impl Element {
     }
 
     /// As text, an element a line where it holds elements.
-    #[must_use]
     pub fn write(&self) -> String {
         let mut out = String::new();
         self.write_to(&mut out);
@@ -107,7 +105,6 @@ impl Element {
 
 /// Text that may stand in markup, in an attribute too. Characters that XML has no place for become
 /// the replacement character.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -126,7 +123,6 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A coordinate: one decimal, none where it is zero, and never anything that is not a number.
-#[must_use]
 pub fn number(value: f64) -> String {
     let value = if value.is_finite() { value.clamp(-1e7, 1e7) } else { 0.0 };
     let text = format!("{value:.1}");
@@ -156,7 +152,6 @@ fn classes(plot: &Plot, key: usize, kind: &str) -> String {
 }
 
 /// The colour classes alone, for the legend.
-#[must_use]
 pub fn key_classes(plot: &Plot, key: usize) -> String {
     classes(plot, key, "swatch")
 }
@@ -202,7 +197,6 @@ fn title(text: impl Into<String>) -> Element {
 }
 
 /// A panel of the plot, with its own `viewBox` and an accessible name.
-#[must_use]
 pub fn panel(plot: &Plot, panel: &Panel) -> Element {
     let (height, content) = match plot.kind {
         FigureKind::Curve => curve::draw(plot, panel),
@@ -223,7 +217,6 @@ pub fn panel(plot: &Plot, panel: &Panel) -> Element {
 const SCALE: f64 = 1.5;
 
 /// A panel as a file of its own, light and dark inside.
-#[must_use]
 pub fn document(plot: &Plot, only: &Panel) -> String {
     let mut svg = panel(plot, only);
     svg.attributes.insert(0, ("xmlns", "http://www.w3.org/2000/svg".to_owned()));

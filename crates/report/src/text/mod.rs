@@ -30,7 +30,6 @@ pub struct Style {
 }
 
 /// The whole figure, panel after panel.
-#[must_use]
 pub fn plot(plot: &Plot, style: Style) -> String {
     let width = usize::from(style.width).clamp(NARROWEST, WIDEST);
     let mut text = fold(&plot.title, width);

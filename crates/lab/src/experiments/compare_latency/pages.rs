@@ -102,13 +102,11 @@ impl PageSet {
     }
 
     /// The address of a page.
-    #[must_use]
     pub fn page(&self, index: u32) -> *const u8 {
         self.arena.as_mut_ptr().wrapping_add(index as usize * PAGE_SIZE)
     }
 
     /// A page's bytes.
-    #[must_use]
     pub fn bytes(&self, index: usize) -> &[u8] {
         assert!(index < self.arena.len() / PAGE_SIZE, "page {index} is not in the set");
         // SAFETY: inside the arena, initialised; written only while the set is made.
@@ -117,7 +115,6 @@ impl PageSet {
 
     /// The last `most` comparisons of putting every page into a tree in random order, when the tree
     /// is nearly full.
-    #[must_use]
     pub fn descend(&self, most: usize, seed: u64) -> Vec<Comparison> {
         const NONE: u32 = u32::MAX;
         let mut order: Vec<u32> = (0..self.pages as u32).collect();
@@ -148,7 +145,6 @@ impl PageSet {
     }
 
     /// Where the pages of those comparisons first differ.
-    #[must_use]
     pub fn differences(&self, comparisons: &[Comparison]) -> Differences {
         let mut found = Differences::default();
         let mut within = [0_usize; 3];
