@@ -202,9 +202,6 @@ impl Bench {
 
     /// Measures routines in one cell; the first is the reference. Their bytes are checked where `check`
     /// says so: an experiment that measures several states of one size checks in the first.
-    ///
-    /// # Errors
-    /// As [`measure`](Bench::measure).
     pub fn routines(
         &mut self,
         task: &Task,
@@ -216,9 +213,6 @@ impl Bench {
     }
 
     /// As [`routines`](Bench::routines), with one more candidate after them.
-    ///
-    /// # Errors
-    /// As [`measure`](Bench::measure).
     pub fn routines_and(
         &mut self,
         task: &Task,
@@ -260,9 +254,6 @@ impl Bench {
     }
 
     /// As [`measure`](Bench::measure), the source's slots filled first, each by one call of `write`.
-    ///
-    /// # Errors
-    /// As [`measure`](Bench::measure).
     pub fn measure_with(
         &mut self,
         task: &Task,

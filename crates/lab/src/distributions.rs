@@ -138,9 +138,6 @@ fn text_of(path: &Path) -> Result<String, DistributionError> {
 }
 
 /// Reads one list of whole values up to `largest`: a file whose first line that is not blank has it.
-///
-/// # Errors
-/// As [`Distribution::read`].
 pub fn read_list(
     path: &Path,
     accepted: &'static str,

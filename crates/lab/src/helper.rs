@@ -164,9 +164,6 @@ impl Helper {
     }
 
     /// The same, until `stop` says so: then the helper is killed, and there is no answer.
-    ///
-    /// # Errors
-    /// As [`ask`](Helper::ask).
     pub fn ask_until(
         &mut self,
         request: &Request,

@@ -25,7 +25,8 @@ impl Progress for Unobserved {
     }
 }
 
-/// Takes down what is found, in a record where there is one, and keeps it.
+/// Takes down what is found, in a record where there is one, and keeps it. Its errors are those of a
+/// record that cannot be written.
 pub struct Recorder<'r> {
     progress: &'r mut dyn Progress,
     writer: Option<Writer>,
@@ -60,9 +61,6 @@ impl<'r> Recorder<'r> {
     }
 
     /// A row that is finished.
-    ///
-    /// # Errors
-    /// A record that cannot be written.
     pub fn row(&mut self, row: Row) -> Result<(), LabError> {
         self.writer.iter_mut().try_for_each(|writer| writer.row(&row))?;
         self.rows.push(row);
@@ -70,17 +68,11 @@ impl<'r> Recorder<'r> {
     }
 
     /// Rows that are finished.
-    ///
-    /// # Errors
-    /// A record that cannot be written.
     pub fn rows(&mut self, rows: impl IntoIterator<Item = Row>) -> Result<(), LabError> {
         rows.into_iter().try_for_each(|row| self.row(row))
     }
 
     /// A remark.
-    ///
-    /// # Errors
-    /// A record that cannot be written.
     pub fn note(&mut self, text: impl Into<String>) -> Result<(), LabError> {
         let text = text.into();
         self.writer.iter_mut().try_for_each(|writer| writer.note(&text))?;
@@ -89,9 +81,6 @@ impl<'r> Recorder<'r> {
     }
 
     /// Which kernel the library decided on, where that is what was measured.
-    ///
-    /// # Errors
-    /// A record that cannot be written.
     pub fn decision(&mut self, decision: Decision) -> Result<(), LabError> {
         let line = Decisions { kernels: vec![decision], threads: Vec::new() };
         self.writer.iter_mut().try_for_each(|writer| writer.decisions(&line))?;
@@ -100,9 +89,6 @@ impl<'r> Recorder<'r> {
     }
 
     /// Ends the record with what its rows amount to; nothing where there is none.
-    ///
-    /// # Errors
-    /// A record that cannot be written.
     pub fn finish(
         &mut self,
         interrupted: bool,

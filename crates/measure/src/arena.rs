@@ -129,9 +129,6 @@ impl Arena {
     }
 
     /// As [`new`](Arena::new), within the given budget.
-    ///
-    /// # Errors
-    /// As [`new`](Arena::new).
     pub fn within(
         budget: &MemoryBudget,
         bytes: usize,

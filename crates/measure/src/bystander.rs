@@ -22,17 +22,11 @@ const CHAINS: usize = 4;
 impl Bystander {
     /// A working set of `bytes` bytes (rounded to a multiple of four lines, four at least) within
     /// the process's memory budget.
-    ///
-    /// # Errors
-    /// As [`Arena::new`].
     pub fn new(bytes: usize, seed: u64) -> Result<Bystander, MeasureError> {
         Bystander::within(&MemoryBudget::process(), bytes, seed)
     }
 
     /// As [`new`](Bystander::new), within the given budget.
-    ///
-    /// # Errors
-    /// As [`Arena::new`].
     pub fn within(
         budget: &MemoryBudget,
         bytes: usize,

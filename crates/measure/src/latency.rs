@@ -79,9 +79,6 @@ impl Latencies {
     }
 
     /// The latencies of this process: those calibrated first, calibrated now if none were.
-    ///
-    /// # Errors
-    /// As [`calibrate`](Latencies::calibrate).
     pub fn shared(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
         match SHARED.get() {
             Some(latencies) => Ok(*latencies),

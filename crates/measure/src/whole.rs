@@ -128,9 +128,6 @@ impl Times {
 /// is told whom to run, and says what that took, by the clock and of CPU; `None` stops it all, and the
 /// rounds that are whole are kept. `say` is told now and then how many rounds are done, and the seconds
 /// that the others will take.
-///
-/// # Errors
-/// Those of `run`.
 pub fn in_turns<E>(
     candidates: usize,
     rounds: usize,

@@ -76,9 +76,6 @@ pub fn read(path: &Path) -> Result<Record, RecordError> {
 }
 
 /// Reads a record from text; errors call it `file`.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
     let (record, last) = parse(file, text, false)?;
     let truncated =

@@ -84,18 +84,12 @@ impl Writer {
     }
 
     /// Writes a remark.
-    ///
-    /// # Errors
-    /// As [`row`](Writer::row).
     pub fn note(&mut self, text: &str) -> Result<(), RecordError> {
         self.expect_header("note")?;
         self.put(&Line::Note(Note { text: text.to_owned() }))
     }
 
     /// Writes what was decided.
-    ///
-    /// # Errors
-    /// As [`row`](Writer::row).
     pub fn decisions(&mut self, decisions: &Decisions) -> Result<(), RecordError> {
         self.expect_header("decisions")?;
         self.put(&Line::Decisions(decisions.clone()))
@@ -108,9 +102,6 @@ impl Writer {
 
     /// Writes any line: what a program that merges records needs. An end line is
     /// [`finish`](Writer::finish)'s to write, and refused.
-    ///
-    /// # Errors
-    /// As the method of that line.
     pub fn line(&mut self, line: &Line) -> Result<(), RecordError> {
         match line {
             Line::Header(header) => self.header(header),

@@ -5,45 +5,20 @@ use crate::plot::cell_caption;
 use crate::units::gigabytes_per_second;
 use cachewise_measure::record::groups as by;
 use cachewise_measure::{DriftVerdict, Row};
-use serde::Serialize;
-
-/// Rows of one experiment and operation.
-#[derive(Serialize)]
-pub(super) struct Group {
-    title: String,
-    rows: usize,
-    cells: Vec<Cell>,
-}
-
-#[derive(Serialize)]
-struct Cell {
-    title: String,
-    /// Proofs and drift, as far as there are any.
-    remarks: Vec<String>,
-    rows: Vec<Line>,
-}
-
-#[derive(Serialize)]
-struct Line {
-    reference: bool,
-    /// Candidate, time, GB/s, ratio with its interval, verdict.
-    texts: [String; 5],
-}
+use minijinja::{Value, context};
 
 /// All rows, in the record's order.
-pub(super) fn groups(rows: &[Row]) -> Vec<Group> {
-    let group = |(title, members): (String, Vec<&Row>)| Group {
-        title,
-        rows: members.len(),
-        cells: by(members, |row| cell_caption(&row.cell)).into_iter().map(cell).collect(),
+pub(super) fn groups(rows: &[Row]) -> Vec<Value> {
+    let group = |(title, members): (String, Vec<&Row>)| {
+        let (rows, cells) = (members.len(), by(members, |row| cell_caption(&row.cell)));
+        context! { title, rows, cells => cells.into_iter().map(cell).collect::<Vec<_>>() }
     };
-    by(rows, |row| format!("{}: {}", row.experiment, row.cell.operation))
-        .into_iter()
-        .map(group)
-        .collect()
+    let groups = by(rows, |row| format!("{}: {}", row.experiment, row.cell.operation));
+    groups.into_iter().map(group).collect()
 }
 
-fn cell((title, mut rows): (String, Vec<&Row>)) -> Cell {
+/// A cell: its proofs and drift, as far as there are any, and its rows.
+fn cell((title, mut rows): (String, Vec<&Row>)) -> Value {
     let mut remarks: Vec<String> =
         rows.iter().flat_map(|row| &row.proofs).map(|proof| proof.text.clone()).collect();
     for row in &rows {
@@ -55,10 +30,10 @@ fn cell((title, mut rows): (String, Vec<&Row>)) -> Cell {
         }
     }
     rows.sort_by(|a, b| median(&a.total_ns()).total_cmp(&median(&b.total_ns())));
-    Cell { title, remarks, rows: rows.into_iter().map(line).collect() }
+    context! { title, remarks, rows => rows.into_iter().map(line).collect::<Vec<_>>() }
 }
 
-fn line(row: &Row) -> Line {
+fn line(row: &Row) -> Value {
     let [ratio, interval, verdict] = cost::comparison(row);
     let part = |name: &str, times: &[f64]| {
         (!times.is_empty()).then(|| format!("{name} {}", cost::part(row, times)))
@@ -76,14 +51,8 @@ fn line(row: &Row) -> Line {
             parts.join(" + ")
         ),
     };
-    Line {
-        reference: row.candidate == row.reference,
-        texts: [
-            row.candidate.clone(),
-            time,
-            gigabytes_per_second(row.cell.size, median(&row.operation_ns)),
-            if interval.is_empty() { ratio } else { format!("{ratio} ({interval})") },
-            verdict,
-        ],
-    }
+    let gbps = gigabytes_per_second(row.cell.size, median(&row.operation_ns));
+    let ratio = if interval.is_empty() { ratio } else { format!("{ratio} ({interval})") };
+    let texts = [row.candidate.clone(), time, gbps, ratio, verdict];
+    context! { reference => row.candidate == row.reference, texts }
 }

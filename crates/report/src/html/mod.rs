@@ -8,8 +8,8 @@ use crate::plot::{self, Plot};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Table, compare, crossover};
-use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict, Warning};
-use minijinja::{Environment, context};
+use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict};
+use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
 /// Panels that stand open; the others are behind a line.
@@ -25,54 +25,6 @@ pub struct Sheet<'s> {
     pub record: &'s Record,
     /// Tables that do not follow from the rows alone, such as decisions; they come first.
     pub tables: Vec<Table>,
-}
-
-#[derive(Serialize)]
-struct Section {
-    id: String,
-    name: String,
-    experiment: String,
-    headline: String,
-    verdicts: Vec<String>,
-    facts: Vec<(String, String)>,
-    machine: Vec<(String, String)>,
-    warnings: Vec<Warning>,
-    notes: Vec<String>,
-    command: String,
-    figures: Vec<Picture>,
-    decisions: Vec<Drawn>,
-    crossovers: Option<Drawn>,
-    tables: Vec<Drawn>,
-    groups: Vec<drill::Group>,
-    rows: usize,
-    interrupted: bool,
-}
-
-#[derive(Serialize)]
-struct Picture {
-    title: String,
-    note: String,
-    keys: Vec<LegendKey>,
-    more: Vec<LegendKey>,
-    parts: bool,
-    colours: Option<(String, String)>,
-    open: Vec<PanelView>,
-    folded: Vec<PanelView>,
-    tables: Vec<Drawn>,
-}
-
-#[derive(Serialize)]
-struct LegendKey {
-    index: usize,
-    name: String,
-    classes: String,
-    shown: bool,
-}
-
-#[derive(Serialize)]
-struct PanelView {
-    title: String,
-    svg: String,
 }
 
 #[derive(Serialize)]
@@ -145,20 +97,17 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
         let kind = minijinja::ErrorKind::InvalidOperation;
         return Err(minijinja::Error::new(kind, "there is no record to draw"));
     }
-    let sections: Vec<Section> =
-        sheets.iter().enumerate().map(|(index, sheet)| section(index, sheet)).collect();
-    let keys = sections
-        .iter()
-        .flat_map(|section| &section.figures)
-        .map(|figure| figure.keys.len() + figure.more.len())
-        .max()
-        .unwrap_or(0);
-    let toggles: String = (0..keys)
+    let plots: Vec<Vec<Plot>> = sheets.iter().map(|sheet| plots(sheet.record)).collect();
+    let keys = plots.iter().flatten().map(|plot| legend(plot).len()).max();
+    let toggles: String = (0..keys.unwrap_or(0))
         .map(|key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n"))
         .collect();
     let style = page_style() + &toggles;
+    let sections = sheets.iter().zip(&plots).enumerate();
+    let sections: Vec<Value> =
+        sections.map(|(index, (sheet, plots))| section(index, sheet, plots)).collect();
     let values = context! {
-        title => sections[0].headline,
+        title => sections[0].get_attr("headline")?,
         several => sections.len() > 1,
         mixed => mixed(sheets),
         sections,
@@ -172,7 +121,7 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
 pub(crate) fn render(
     name: &'static str,
     template: &'static str,
-    values: minijinja::Value,
+    values: Value,
 ) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
@@ -203,7 +152,15 @@ fn mixed(sheets: &[Sheet<'_>]) -> Option<String> {
     })
 }
 
-fn section(index: usize, sheet: &Sheet<'_>) -> Section {
+/// The figures of a record.
+fn plots(record: &Record) -> Vec<Plot> {
+    let mut plots: Vec<Plot> =
+        plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
+    plot::agree_on_colours(&mut plots);
+    plots
+}
+
+fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
     let record = sheet.record;
     let header = &record.header;
     let mut verdicts = crate::verdicts(record);
@@ -215,27 +172,24 @@ fn section(index: usize, sheet: &Sheet<'_>) -> Section {
     let tables = crate::experiment_tables(&experiment, &record.rows);
     let tables: &[Table] =
         if crate::has_form(&experiment) || tables.len() <= MOST_TABLES { &tables } else { &[] };
-    let mut plots: Vec<Plot> =
-        plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
-    plot::agree_on_colours(&mut plots);
-    Section {
-        id: format!("r{index}"),
-        name: sheet.name.clone(),
+    context! {
+        id => format!("r{index}"),
+        name => sheet.name,
         experiment,
-        headline: verdicts.remove(0),
+        headline => verdicts.remove(0),
         verdicts,
-        facts: facts(record),
-        machine: machine(&header.machine),
-        warnings: header.warnings.clone(),
-        notes: record.notes.iter().map(|note| note.text.clone()).collect(),
-        command: shell_words(&header.command),
-        figures: plots.iter().map(picture).collect(),
-        decisions: sheet.tables.iter().map(Drawn::carrying).collect(),
-        crossovers: crossover::table(record).as_ref().map(Drawn::carrying),
-        tables: tables.iter().map(Drawn::from).collect(),
-        groups: drill::groups(&record.rows),
-        rows: record.rows.len(),
-        interrupted: record.end.as_ref().is_none_or(|end| end.interrupted),
+        facts => facts(record),
+        machine => machine(&header.machine),
+        warnings => header.warnings,
+        notes => record.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
+        command => shell_words(&header.command),
+        figures => plots.iter().map(picture).collect::<Vec<_>>(),
+        decisions => sheet.tables.iter().map(Drawn::carrying).collect::<Vec<_>>(),
+        crossovers => crossover::table(record).as_ref().map(Drawn::carrying),
+        tables => tables.iter().map(Drawn::from).collect::<Vec<_>>(),
+        groups => drill::groups(&record.rows),
+        rows => record.rows.len(),
+        interrupted => record.end.as_ref().is_none_or(|end| end.interrupted),
     }
 }
 
@@ -288,7 +242,7 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     facts
 }
 
-fn machine(machine: &Machine) -> Vec<(String, String)> {
+fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
     let cache = |level: &cachewise_measure::CacheLevel| {
         let shared = match level.shared_by {
             0 | 1 => String::new(),
@@ -326,7 +280,7 @@ fn machine(machine: &Machine) -> Vec<(String, String)> {
     if let Some(emulator) = &machine.emulated {
         facts.push(("emulated by", format!("{emulator}: its times mean nothing")));
     }
-    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    facts
 }
 
 /// A command line that a shell takes back.
@@ -339,40 +293,41 @@ pub fn shell_words(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-fn picture(plot: &Plot) -> Picture {
-    let curve = plot.kind == FigureKind::Curve;
-    let key = |index: usize| LegendKey {
-        index,
-        name: plot.keys[index].name.clone(),
-        classes: svg::key_classes(plot, index),
-        shown: plot.keys[index].shown,
+/// The keys of a figure's legend: a curve has one for each candidate.
+fn legend(plot: &Plot) -> &[plot::Key] {
+    if plot.kind == FigureKind::Curve { &plot.keys } else { &[] }
+}
+
+fn picture(plot: &Plot) -> Value {
+    let keys = |shown: bool| -> Vec<Value> {
+        let key = |(index, key): (usize, &plot::Key)| {
+            let classes = svg::key_classes(plot, index);
+            context! { index, name => key.name, classes, shown }
+        };
+        let keys = legend(plot).iter().enumerate();
+        keys.filter(|(_, key)| key.shown == shown).map(key).collect()
     };
-    let legend: Vec<LegendKey> =
-        if curve { (0..plot.keys.len()).map(key).collect() } else { Vec::new() };
-    let (keys, more): (Vec<_>, Vec<_>) = legend.into_iter().partition(|key| key.shown);
-    let mut views: Vec<PanelView> = plot
-        .panels
-        .iter()
-        .map(|panel| PanelView { title: panel.title.clone(), svg: svg::panel(plot, panel).write() })
-        .collect();
+    let view = |panel: &plot::Panel| {
+        let svg = svg::panel(plot, panel).write();
+        context! { title => panel.title, svg }
+    };
+    let mut views: Vec<Value> = plot.panels.iter().map(view).collect();
     let folded = views.split_off(views.len().min(OPEN_PANELS));
-    let parts = plot.value == plot::Quantity::Cost;
-    Picture {
-        title: plot.title.clone(),
-        note: note(plot),
-        keys,
-        more,
-        parts,
-        colours: (plot.kind == FigureKind::HeatMap).then(|| {
-            if plot.value.is_ratio() {
-                ("faster than the reference".to_owned(), "slower".to_owned())
-            } else {
-                ("less".to_owned(), "more".to_owned())
-            }
-        }),
-        open: views,
+    let colours = match plot.value.is_ratio() {
+        true => ("faster than the reference", "slower"),
+        false => ("less", "more"),
+    };
+    let numbers = |panel| Drawn::from(&numbers(plot, panel));
+    context! {
+        title => plot.title,
+        note => note(plot),
+        keys => keys(true),
+        more => keys(false),
+        parts => plot.value == plot::Quantity::Cost,
+        colours => (plot.kind == FigureKind::HeatMap).then_some(colours),
+        open => views,
         folded,
-        tables: plot.panels.iter().map(|panel| Drawn::from(&numbers(plot, panel))).collect(),
+        tables => plot.panels.iter().map(numbers).collect::<Vec<_>>(),
     }
 }
 
