@@ -512,10 +512,6 @@ fn duration(text: &str) -> Result<f64, String> {
 }
 
 fn reuse(text: &str) -> Result<Reuse, String> {
-    match text {
-        "unknown" => Ok(Reuse::Unknown),
-        "soon" => Ok(Reuse::Soon),
-        "never" => Ok(Reuse::Never),
-        _ => Err(format!("found \"{text}\", accepted unknown, soon, never")),
-    }
+    let refused = || format!("found \"{text}\", accepted unknown, soon, never");
+    Reuse::from_name(text).ok_or_else(refused)
 }

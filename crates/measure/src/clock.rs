@@ -198,10 +198,9 @@ fn dependent_additions(blocks: u64) -> u64 {
     unsafe {
         core::arch::asm!(
             "2:",
-            "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}",
-            "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}",
-            "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}",
-            "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}", "add {sum}, {step}",
+            ".rept 16",
+            "add {sum}, {step}",
+            ".endr",
             "dec {left}",
             "jnz 2b",
             sum = inout(reg) 1_u64 => _,
@@ -220,12 +219,9 @@ fn dependent_additions(blocks: u64) -> u64 {
     unsafe {
         core::arch::asm!(
             "2:",
-            "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}",
-            "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}",
-            "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}",
-            "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}",
-            "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}", "add {sum}, {sum}, {step}",
+            ".rept 16",
             "add {sum}, {sum}, {step}",
+            ".endr",
             "subs {left}, {left}, #1",
             "b.ne 2b",
             sum = inout(reg) 1_u64 => _,
