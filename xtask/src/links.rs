@@ -3,7 +3,7 @@
 
 use crate::command;
 use anyhow::{Context as _, Result, bail};
-use regex::Regex;
+use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
@@ -93,53 +93,45 @@ fn within(folder: &Path, path: &str) -> Option<PathBuf> {
     Some(to)
 }
 
-/// What the links of a text lead to, each with its line: inline ones and reference definitions, none of
-/// which stands in code.
+/// What the links of a text lead to, each with its line: inline ones, pictures and reference definitions.
 fn targets(text: &str) -> Vec<(usize, String)> {
-    let code = Regex::new(r"`[^`]*`").expect("a pattern");
-    let inline = Regex::new(r#"\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)"#).expect("a pattern");
-    let reference = Regex::new(r"^\s{0,3}\[[^\]]+\]:\s+<?(\S+?)>?\s*$").expect("a pattern");
-    let mut found = Vec::new();
-    for (nth, line) in prose(text) {
-        let line = code.replace_all(line, "``");
-        let links = inline.captures_iter(&line).chain(reference.captures_iter(&line));
-        found.extend(links.map(|link| (nth, link[1].to_owned())));
-    }
-    found
-}
-
-/// The lines outside fenced code, counted from 1.
-fn prose(text: &str) -> Vec<(usize, &str)> {
-    let mut fenced = false;
-    let mut lines = Vec::new();
-    for (nth, line) in text.lines().enumerate() {
-        let fence = line.trim_start().starts_with("```");
-        if !fence && !fenced {
-            lines.push((nth + 1, line));
+    let parser = Parser::new(text);
+    let line = |at: usize| 1 + text[..at].matches('\n').count();
+    let definitions = parser.reference_definitions().iter();
+    let mut found: Vec<(usize, String)> =
+        definitions.map(|(_, to)| (line(to.span.start), to.dest.to_string())).collect();
+    for (event, at) in parser.into_offset_iter() {
+        if let Event::Start(
+            Tag::Link { link_type: LinkType::Inline, dest_url, .. }
+            | Tag::Image { link_type: LinkType::Inline, dest_url, .. },
+        ) = event
+        {
+            found.push((line(at.start), dest_url.into_string()));
         }
-        fenced ^= fence;
     }
-    lines
+    found.sort_by_key(|(line, _)| *line);
+    found
 }
 
 /// The names that headings get: lower case, blanks as hyphens, nothing else but letters, digits, `-` and
 /// `_`; the second of one name ends in `-1`.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let shown = Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("a pattern");
     let mut names = BTreeSet::new();
-    for (_, line) in prose(text) {
-        let title = line.trim_start_matches('#');
-        let level = line.len() - title.len();
-        if !(1..=6).contains(&level) || !title.starts_with(' ') {
-            continue;
+    let mut title = String::new();
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => title.clear(),
+            Event::Text(part) | Event::Code(part) => title.push_str(&part),
+            Event::End(TagEnd::Heading(_)) => {
+                let mut name = title.to_lowercase().replace(' ', "-");
+                name.retain(|c| c.is_alphanumeric() || "-_".contains(c));
+                let times = seen.entry(name.clone()).or_default();
+                names.insert(if *times == 0 { name } else { format!("{name}-{times}") });
+                *times += 1;
+            }
+            _ => {}
         }
-        let title = shown.replace_all(title.trim(), "$1").to_lowercase();
-        let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-        let name: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
-        let times = seen.entry(name.clone()).or_default();
-        names.insert(if *times == 0 { name } else { format!("{name}-{times}") });
-        *times += 1;
     }
     names
 }

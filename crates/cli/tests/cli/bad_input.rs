@@ -1,6 +1,6 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
-use crate::support::{line, profile, program, refused};
+use crate::support::{line, ok, profile, program, refused, stderr, stdout};
 use cachewise::profile::{MAX_SIZE, Profile};
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
@@ -159,12 +159,7 @@ fn a_budget_is_a_duration_and_a_second_is_enough_for_a_profile() {
     refused("tune --quick --budget 1s", 2);
     let directory = tempfile::tempdir().expect("a directory");
     let profile = directory.path().join("p.profile");
-    let output = program()
-        .args(["tune", "--budget", "1s", "--memory", "48M", "--output"])
-        .arg(&profile)
-        .output()
-        .expect("the program starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ok(&format!("tune --budget 1s --memory 48M --output {}", profile.display()));
     let decided = Profile::read(&profile).expect("a profile").decisions;
     let libc = decided.iter().filter(|decision| decision.kernel == "libc").count();
     assert!(2 * libc > decided.len(), "{libc} of {} stay with libc", decided.len());
@@ -178,11 +173,7 @@ fn a_record_that_cannot_be_decided_from_is_one_line() {
     let text = refused(&format!("tune --from {name}"), 1);
     assert!(line(&text).contains("r.jsonl"), "{text}");
     // Another experiment's, whole and cut off.
-    let taken = program()
-        .args(["run", "roofline", "--size", "1M", "--json", name])
-        .output()
-        .expect("the program starts");
-    assert!(taken.status.success(), "{}", String::from_utf8_lossy(&taken.stderr));
+    ok(&format!("run roofline --size 1M --json {name}"));
     let text = refused(&format!("tune --from {name}"), 2);
     assert!(line(&text).contains("r.jsonl") && text.contains("no rows of a tuning"), "{text}");
     let whole = std::fs::read_to_string(&path).expect("a record");
@@ -213,7 +204,7 @@ fn a_closed_pipe_is_no_error() {
         .expect("a line");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0));
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(stderr(&output), "");
 }
 
 fn explain_with(profile: &Path) -> Output {
@@ -232,8 +223,7 @@ fn what_a_profile_says_nothing_about_is_said_so() {
     let told = |hint: &str| {
         let mut command = program();
         command.args(["explain", "--op", "copy", "--size", "4K", "--reuse", hint]);
-        let output = command.env("CACHEWISE_PROFILE", &path).output().expect("it starts");
-        String::from_utf8(output.stdout).expect("text")
+        stdout(&command.env("CACHEWISE_PROFILE", &path).output().expect("it starts"))
     };
     let (decided, silent) = (told("unknown"), told("never"));
     assert!(decided.contains("p.profile (CACHEWISE_PROFILE)\n"), "{decided}");
@@ -251,7 +241,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     let good = profile(&[(256, MAX_SIZE, "copy.gpr64")]).to_text();
     let path = directory.path().join("p.profile");
     std::fs::write(&path, &good).expect("written");
-    assert!(String::from_utf8_lossy(&explain_with(&path).stdout).contains("copy.gpr64"));
+    assert!(stdout(&explain_with(&path)).contains("copy.gpr64"));
 
     let foreign = good.replacen("cpu ", "cpu Somebody", 1);
     let cases = [
@@ -264,11 +254,11 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     for (name, text) in cases {
         std::fs::write(&path, text).expect("written");
         let output = explain_with(&path);
-        let warning = String::from_utf8_lossy(&output.stderr).into_owned();
+        let warning = stderr(&output);
         assert!(output.status.success(), "{name}: {warning}");
         assert_eq!(warning.lines().count(), 1, "{name}: {warning}");
         assert!(warning.contains("p.profile"), "{name}: {warning}");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = stdout(&output);
         assert!(!said.contains("copy.gpr64"), "{name}: it was followed: {said}");
         // Asked for by name, it is an error instead.
         let path = path.to_string_lossy();
@@ -278,7 +268,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     // Unreadable: a directory in its place.
     let output = explain_with(directory.path());
     assert!(output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
+    assert_eq!(stderr(&output).lines().count(), 1);
 }
 
 /// The text with a checksum that fits it, so that only its contents are wrong.

@@ -1,6 +1,5 @@
 //! The guides of `docs/guide`: what they name in double quotes is printed by an experiment that
-//! they name, their commands are
-//! understood, and the files that they name are there.
+//! they name, and their commands are understood.
 
 use crate::support::{self, stderr, stdout};
 use std::collections::BTreeMap;
@@ -125,18 +124,6 @@ fn the_commands_of_a_guide_are_understood() {
 fn cachewise(arguments: &str) -> (Option<i32>, String) {
     let output = support::cachewise(arguments);
     (output.status.code(), stdout(&output) + &stderr(&output))
-}
-
-#[test]
-fn the_files_that_a_guide_links_are_there() {
-    for (name, text) in guides() {
-        for link in text.split("](").skip(1) {
-            let target =
-                link.split(')').next().unwrap_or_default().split('#').next().unwrap_or_default();
-            let place = root().join("docs/guide").join(target);
-            assert!(target.starts_with("http") || place.exists(), "{name}: {target} is not there");
-        }
-    }
 }
 
 /// The recipes name programs, packages and flags that there are.

@@ -1,19 +1,15 @@
 //! `run compare-latency` starts processes of its own; what they record, and what is refused.
 
-use crate::support::{program, refused, stderr, stdout};
+use crate::support::{ok, refused};
 
 #[test]
 fn three_launches_are_three_processes_and_their_histograms_are_recorded() {
     let directory = tempfile::tempdir().expect("a directory");
     let record = directory.path().join("a.jsonl");
-    let output = program()
-        .args(["run", "compare-latency", "--quick", "--kernels", "compare\\.gpr64", "--size", "64"])
-        .arg("--json")
-        .arg(&record)
-        .output()
-        .expect("the program starts");
-    let printed = stdout(&output);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let printed = ok(&format!(
+        "run compare-latency --quick --kernels compare\\.gpr64 --size 64 --json {}",
+        record.display()
+    ));
     assert!(printed.contains("3 launches, each a process of its own"), "{printed}");
     assert!(printed.contains("compare.gpr64, single calls to 5000 ns"), "{printed}");
     let read = cachewise_measure::record::read(&record).expect("a whole record");

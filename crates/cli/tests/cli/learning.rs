@@ -142,9 +142,7 @@ fn what_cannot_be_done_is_refused_in_a_line() {
     // told, and learned anew.
     let learned = home.with_library("learn", &["--", &home.program()]);
     assert!(learned.status.success());
-    let config = home.0.path().join("config/cachewise");
-    let section = std::fs::read_dir(&config).expect("made").next().expect("one").expect("entry");
-    let section = section.path().join("passes.program");
+    let section = section(&home, "passes");
     std::fs::write(&section, "cachewise-program 2\ncolour red\n").expect("written");
     let output = home.with_library("learn", &["--", &home.program()]);
     assert!(output.status.success());

@@ -1,59 +1,49 @@
 //! `run peers`: every bad input once, one line each; and libc under other tunables, in turns from
 //! another process. `run hints`: the library under each hint.
 
-use crate::support::{program, stderr};
+use crate::support::{cachewise, ok, program, stderr};
 use cachewise::profile::MAX_SIZE;
 use cachewise_measure::{ProofVerdict, record};
-use std::path::Path;
-use std::process::Output;
 
-fn peers(arguments: &[&str], profile: Option<&Path>) -> Output {
-    let mut command = program();
-    command.args(["run", "peers"]).args(arguments);
-    // The user's own profile is not to be seen.
-    command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
-    command.envs(profile.map(|profile| ("CACHEWISE_PROFILE", profile)));
-    command.output().expect("the program starts")
-}
-
-fn refused(arguments: &[&str], status: i32) -> String {
-    let output = peers(arguments, None);
+/// The one line in which it refuses.
+fn refused(arguments: &str, status: i32) -> String {
+    let output = cachewise(&format!("run peers {arguments}"));
     let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    assert_eq!(output.status.code(), Some(status), "{arguments}: {text}");
     assert!(output.stdout.is_empty(), "something was measured first");
     let ours = |line: &&str| line.starts_with("cachewise: ") || line.starts_with("error: ");
     let lines: Vec<&str> = text.lines().filter(ours).collect();
-    assert_eq!(lines.len(), 1, "{arguments:?}: {text}");
+    assert_eq!(lines.len(), 1, "{arguments}: {text}");
     lines[0].to_owned()
 }
 
 #[test]
 fn a_peer_that_cannot_be_is_one_line() {
-    let line = refused(&["--peer", "nonsense"], 2);
+    let line = refused("--peer nonsense", 2);
     assert!(line.contains("found \"nonsense\", accepted NAME=PATH:SYMBOL"), "{line}");
-    let line = refused(&["--peer", "x=libc.so.6:frob"], 2);
+    let line = refused("--peer x=libc.so.6:frob", 2);
     assert!(line.contains("\"frob\", which does not say what it does"), "{line}");
-    let line = refused(&["--peer", "x=libc.so.6:memcpy@fly"], 2);
+    let line = refused("--peer x=libc.so.6:memcpy@fly", 2);
     assert!(line.contains("memcpy@fly"), "{line}");
 }
 
 #[test]
 fn a_library_or_symbol_that_is_missing_is_told_before_anything_is_measured() {
     // The last operation's too.
-    let line = refused(&["--peer", "x=/nonexistent/lib.so:memcmp"], 1);
+    let line = refused("--peer x=/nonexistent/lib.so:memcmp", 1);
     assert!(line.contains("--peer x: /nonexistent/lib.so: cannot open"), "{line}");
-    let line = refused(&["--peer", "x=libc.so.6:my_memcmp"], 1);
+    let line = refused("--peer x=libc.so.6:my_memcmp", 1);
     assert!(line.contains("--peer x: ") && line.contains("undefined symbol: my_memcmp"), "{line}");
     let directory = tempfile::tempdir().expect("a directory");
     let text = directory.path().join("library.so");
     std::fs::write(&text, "no library").expect("written");
-    let line = refused(&["--peer", &format!("x={}:memcpy", text.display())], 1);
+    let line = refused(&format!("--peer x={}:memcpy", text.display()), 1);
     assert!(line.contains("library.so: ") && line.contains("--peer x: "), "{line}");
 }
 
 #[test]
 fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_found() {
-    let line = refused(&["--distribution", "/nonexistent/d.csv"], 1);
+    let line = refused("--distribution /nonexistent/d.csv", 1);
     let said = "--distribution /nonexistent/d.csv: found No such file or directory";
     assert!(line.contains(said) && line.ends_with("accepted a readable file"), "{line}");
     let directory = tempfile::tempdir().expect("a directory");
@@ -68,7 +58,7 @@ fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_foun
         ("8:0\n0:1\n1:1\n", 1, "no probability above zero"),
     ] {
         std::fs::write(&file, text).expect("written");
-        let line = refused(&["--distribution", file.to_str().expect("UTF-8")], 1);
+        let line = refused(&format!("--distribution {}", file.display()), 1);
         let said = format!("--distribution {}:{at}: found {found}, accepted", file.display());
         assert!(line.contains(&said), "{text:?}: {line}");
         assert_eq!(line.matches("found").count(), 1, "said twice: {line}");
@@ -77,7 +67,7 @@ fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_foun
 
 #[test]
 fn an_operation_that_does_not_exist_brings_the_list() {
-    let line = refused(&["--op", "shred"], 2);
+    let line = refused("--op shred", 2);
     assert!(line.contains("found \"shred\", accepted copy, move, fill, zero"), "{line}");
 }
 
@@ -89,9 +79,10 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
     let copies = [(256, 65_535, "copy.gpr64"), (65_536, MAX_SIZE, "copy.rep.movsb")];
     let text = crate::support::profile(&copies).to_text();
     std::fs::write(&profile, text).expect("written");
-    let file = written.to_str().expect("UTF-8");
-    let arguments = ["--op", "copy,zero,compare", "--size", "100,8K", "--rounds", "15"];
-    let output = peers(&[&arguments[..], &["--json", file]].concat(), Some(&profile));
+    let mut command = program();
+    command.args("run peers --op copy,zero,compare --size 100,8K --rounds 15 --json".split(' '));
+    command.arg(&written).env("CACHEWISE_PROFILE", &profile);
+    let output = command.output().expect("the program starts");
     let told = stderr(&output);
     assert!(output.status.success(), "{told}");
     assert!(!told.contains("left out"), "{told}");
@@ -110,8 +101,7 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
         assert!(row.operation_ns.iter().all(|time| *time > 0.1), "{row:?}");
     }
 
-    let without = peers(&[&arguments[..2], &["--size", "100"]].concat(), None);
-    let told = String::from_utf8_lossy(&without.stderr).into_owned();
+    let told = stderr(&cachewise("run peers --op copy,zero,compare --size 100"));
     assert!(told.contains("libc+tunables left out: it takes glibc and a profile"), "{told}");
 }
 
@@ -119,16 +109,8 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
 fn hints_are_measured_with_their_reader_and_their_bystander() {
     let directory = tempfile::tempdir().expect("a directory");
     let written = directory.path().join("r.jsonl");
-    let output = program()
-        .args(["run", "hints", "--size", "128K", "--op", "copy", "--rounds", "15", "--json"])
-        .arg(&written)
-        .env("HOME", "/nonexistent")
-        .env_remove("XDG_CONFIG_HOME")
-        .env_remove("CACHEWISE_PROFILE")
-        .output()
-        .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let arguments = "run hints --size 128K --op copy --rounds 15 --json";
+    let said = ok(&format!("{arguments} {}", written.display()));
     // Which of them is the machine's business, and so is whether operands stay where they were put.
     let found = ["leave", "nothing to compare"].iter().any(|part| said.contains(part));
     let verdict = said.starts_with("copy of 128 KiB: ") && found;
