@@ -1,11 +1,13 @@
-//! As much of WebDriver (W3C, with chromedriver's additions) as looking at a page takes: one session.
+//! As much of WebDriver (W3C, with chromedriver's additions) as looking at a page takes: one session,
+//! plain HTTP to this machine, no client library.
 
 use anyhow::{Context, Result, bail};
-use minreq::{Method, Request};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A browser with one window.
 pub struct Browser {
@@ -52,7 +54,7 @@ impl Browser {
             "goog:loggingPrefs": { "browser": "ALL" },
         });
         let answer = browser.request(
-            Method::Post,
+            "POST",
             "/session",
             &json!({"capabilities": {"alwaysMatch": capabilities}}),
         )?;
@@ -60,10 +62,33 @@ impl Browser {
         Ok(browser)
     }
 
-    fn request(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
-        let request = Request::new(method, format!("http://127.0.0.1:{}{path}", self.port));
-        let answer = request.with_timeout(120).with_json(body)?.send()?;
-        let mut answer: Value = answer.json()?;
+    fn request(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let body = if method == "POST" { body.to_string() } else { String::new() };
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut reader = BufReader::new(stream);
+        let mut length = None;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().ok();
+            }
+        }
+        let mut bytes = vec![0; length.context("an answer without a length")?];
+        reader.read_exact(&mut bytes)?;
+        let mut answer: Value = serde_json::from_slice(&bytes)?;
         let value = answer["value"].take();
         if let Some(error) = value["error"].as_str() {
             bail!("{path}: {error}: {}", value["message"].as_str().unwrap_or_default());
@@ -72,7 +97,7 @@ impl Browser {
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        self.request(Method::Post, &format!("/session/{}/{path}", self.session), body)
+        self.request("POST", &format!("/session/{}/{path}", self.session), body)
     }
 
     /// Opens a page.
@@ -121,7 +146,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() {
-            let _ = self.request(Method::Delete, &format!("/session/{}", self.session), &json!({}));
+            let _ = self.request("DELETE", &format!("/session/{}", self.session), &Value::Null);
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
