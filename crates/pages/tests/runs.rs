@@ -437,14 +437,15 @@ fn few_blocks_are_looked_at_and_the_largest_first() {
     fours(&mut core, &frames, &order);
     let mut buddy = Buddy::new(&mut core, &frames);
     assert_eq!(buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first), Some(0));
-    // Single frames, all of them met before a block of four.
-    let apart: Vec<_> = (0..300).map(|at| (at % 2 == 0).then_some(State::Dirty)).collect();
+    // Single frames, three beside each other, all of them met before four.
+    let three = [Some(State::Dirty), Some(State::ZeroResident), Some(State::Dirty), None];
+    let apart = three.repeat(80);
     for (place, found) in [([Some(State::Dirty); 4], true), (TWO_STATES, false)] {
         let given: Vec<_> = place.into_iter().chain([None]).chain(apart.clone()).collect();
         let (mut core, frames) = (Core::new(2), self::frames(given.len()));
         let mut buddy = memory(&mut core, &frames, &given);
-        assert_eq!(buddy.take_run(&Wanted::frames(3), 1).is_some(), found);
-        assert!(found || buddy.take_any_run(&Wanted::frames(3), 1).is_some());
+        assert_eq!(buddy.take_run(&Wanted::frames(4), 1).is_some(), found);
+        assert!(found || buddy.take_any_run(&Wanted::frames(4), 1).is_some());
     }
 }
 
@@ -505,4 +506,16 @@ fn no_run_goes_on_where_somebody_died_growing() {
     assert!(run.first + 11 <= 12, "{run:?}");
     assert_eq!(buddy.extend(20, State::Dirty, 0), 20);
     assert_eq!(buddy.check().map(|counts| (counts.dirty, counts.out)), Ok((21, 11)));
+}
+
+#[test]
+fn what_a_run_leaves_is_as_old_as_it_was() {
+    let (mut core, frames) = (Core::new(4), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::Dirty, 0);
+    let whole = buddy.take(4, State::Dirty, 1).expect("all");
+    buddy.free(whole, 4, State::Dirty, 1, 100).expect("ours");
+    assert!(buddy.take_run(&Wanted::frames(3), 1).is_some());
+    assert_eq!(buddy.next_to_zero(0, 50, 149), Some(1));
+    assert_eq!(buddy.take_to_zero(0, 4, 50, 1, 149), None);
 }
