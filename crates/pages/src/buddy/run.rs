@@ -13,6 +13,8 @@ use loom::sync::atomic::Ordering;
 /// Blocks of stretches that are looked at for a run, so that no lock is held for long: some
 /// microseconds' worth, as long as a fault takes that it may spare.
 const WALKS: usize = 128;
+/// So many times as many where memory is scarce: the next best is to look at all of them, or to refuse.
+const SCARCE_WALKS: usize = 4;
 /// Blocks of a stretch that are looked at together, around one of them.
 const STRETCH: usize = 32;
 /// Stretches that are remembered, so that none is looked at for each of its blocks.
@@ -72,7 +74,7 @@ pub struct Run {
 }
 
 /// What a run costs, dearest first: frames to be faulted in, frames zeroed in vain or to be zeroed,
-/// and how long the stretch is that it is cut from.
+/// and how long the stretch is that it is cut from. Where memory is scarce, the two last change places.
 type Cost = (u32, u32, u32);
 
 /// Free blocks side by side, in order.
@@ -95,7 +97,7 @@ impl Stretch {
     }
 
     /// What a run from there on would be, with its cost.
-    fn run(&self, first: u32, wanted: &Wanted) -> (Run, Cost) {
+    fn run(&self, first: u32, wanted: &Wanted, scarce: bool) -> (Run, Cost) {
         let end = first + wanted.frames;
         let (mut absent, mut dirty) = ((end, end), (end, end));
         let mut frames = [0; super::STATES];
@@ -120,13 +122,14 @@ impl Stretch {
             if wanted.zeroed { dirty.1 - dirty.0 } else { frames[State::ZeroResident as usize] };
         let whole = self.open == (false, false);
         let length = if whole { self.end() - self.start() } else { u32::MAX };
-        let cost = (frames[State::ZeroAbsent as usize], wrong, length);
+        let (second, third) = if scarce { (length, wrong) } else { (wrong, length) };
+        let cost = (frames[State::ZeroAbsent as usize], second, third);
         (Run { first, state, absent, dirty }, cost)
     }
 
     /// The cheapest run in it: one that begins with a block, or ends with the stretch; of two that
     /// cost the same the one at an end.
-    fn cheapest(&self, wanted: &Wanted) -> Option<(Run, Cost)> {
+    fn cheapest(&self, wanted: &Wanted, scarce: bool) -> Option<(Run, Cost)> {
         let last = self.end().checked_sub(wanted.frames)? / wanted.alignment * wanted.alignment;
         let first = wanted.up(self.start())?;
         let ends = if self.open.0 { [last, first] } else { [first, last] };
@@ -134,7 +137,7 @@ impl Stretch {
         ends.into_iter()
             .chain(begins)
             .filter(|first| *first >= self.start() && *first <= last)
-            .map(|first| self.run(first, wanted))
+            .map(|first| self.run(first, wanted, scarce))
             .min_by_key(|(_, cost)| *cost)
     }
 }
@@ -142,8 +145,10 @@ impl Stretch {
 impl Buddy<'_> {
     /// Hands out a run of which at least a part is there, or that lies before [`Wanted::single`] in
     /// part: the one with the fewest frames to be faulted in, of these the one with the fewest frames
-    /// in the wrong state, of these the one that fits closest. It looks at so few blocks, the largest
-    /// first, that no lock is held for long.
+    /// in the wrong state, of these the one that fits closest. Where no absent memory is left to fall back
+    /// on, the one that fits closest comes first: otherwise large runs find no place for long. It looks at
+    /// so few blocks that no lock is held for long, and first at those that may be all that a closely
+    /// fitting place consists of: at the largest last, which others need whole.
     ///
     /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
     /// time, what comes with the run and lies beside it is zero and resident from now on.
@@ -176,14 +181,19 @@ impl Buddy<'_> {
             return None;
         }
         let mut best: Option<(Run, Cost)> = None;
-        let mut looks = WALKS;
+        let all_in_use = self.core.managed as usize == self.frames.len();
+        let scarce = all_in_use && self.core.counts.zero_absent < u64::from(wanted.frames);
+        let mut looks = if scarce { SCARCE_WALKS * WALKS } else { WALKS };
         let mut seen = [(0, 0); REMEMBERED];
         let (one, other) = if wanted.zeroed {
             (State::ZeroResident, State::Dirty)
         } else {
             (State::Dirty, State::ZeroResident)
         };
-        let orders = || (0..=self.core.max_order).rev();
+        // A run of that many frames has an aligned block of a quarter of them in it, wherever it begins. If
+        // its states differ it may have smaller ones alone: these come last.
+        let least = wanted.frames.ilog2().saturating_sub(2);
+        let orders = || (least..=self.core.max_order).chain((0..least).rev());
         let there = orders().flat_map(|order| [(order, one), (order, other)]);
         // Last, so that no amount of it hides what is there; and for what is faulted in one by one alone.
         let absent = orders().filter(|_| wanted.single > 0).map(|order| (order, State::ZeroAbsent));
@@ -195,12 +205,14 @@ impl Buddy<'_> {
                     looks = looks.saturating_sub(stretch.blocks);
                     seen.rotate_right(1);
                     seen[0] = (stretch.start(), stretch.end());
-                    if let Some((run, cost)) = stretch.cheapest(wanted)
+                    if let Some((run, cost)) = stretch.cheapest(wanted, scarce)
                         // Absent memory alone is taken in portions, by the caller.
                         && (cost.0 < wanted.frames || run.first < wanted.single)
                         && best.is_none_or(|(_, cheapest)| cost < cheapest)
                     {
-                        if cost == (0, 0, wanted.frames) {
+                        if cost.0 == 0
+                            && [(0, wanted.frames), (wanted.frames, 0)].contains(&(cost.1, cost.2))
+                        {
                             return Some(run);
                         }
                         best = Some((run, cost));
