@@ -62,13 +62,16 @@ fn stretch(states: &[Option<State>], at: u32) -> Range<u32> {
     start as u32..end as u32
 }
 
-/// Faults, frames in the wrong state, and the length of the stretch.
-fn cost(states: &[Option<State>], first: u32, wanted: &Wanted) -> (u32, u32, u32) {
+/// Faults, frames in the wrong state, and the length of the stretch; before the second the third where memory
+/// is scarce.
+fn cost(states: &[Option<State>], first: u32, wanted: &Wanted, scarce: bool) -> (u32, u32, u32) {
     let run = first..first + wanted.frames;
     let ((from, to), _) = span(states, run.clone(), State::Dirty);
     let zero = span(states, run.clone(), State::ZeroResident).1;
     let wrong = if wanted.zeroed { to - from } else { zero };
-    (span(states, run, State::ZeroAbsent).1, wrong, stretch(states, first).len() as u32)
+    let length = stretch(states, first).len() as u32;
+    let (second, third) = if scarce { (length, wrong) } else { (wrong, length) };
+    (span(states, run, State::ZeroAbsent).1, second, third)
 }
 
 /// Where runs are looked for: from each free block on, and up to the end of each stretch.
@@ -113,7 +116,9 @@ fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
             let end = given.len() + random.usize(1..=longest);
             given.resize(end.min(count as usize), kind);
         }
-        let (mut core, frames) = (Core::new(max_order), frames(count as usize));
+        // One frame that is not in use yet: there is more to fall back on.
+        let spare = random.usize(0..2);
+        let (mut core, frames) = (Core::new(max_order), frames(count as usize + spare));
         let mut buddy = memory(&mut core, &frames, &given);
         assert_eq!(states(&buddy), given);
         let wanted = Wanted {
@@ -129,8 +134,10 @@ fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
         let fits = wanted.frames <= 1 << max_order;
         let way = random.u32(0..3);
         let wanted = Wanted { zeroed: wanted.zeroed || way == 1, ..wanted };
-        let costs =
-            places.iter().filter(|_| fits).map(|first| (cost(&given, *first, &wanted), *first));
+        let absent = span(&given, 0..count, State::ZeroAbsent).1;
+        let scarce = spare == 0 && absent < wanted.frames;
+        let cost = |first: u32| cost(&given, first, &wanted, scarce);
+        let costs = places.iter().filter(|_| fits).map(|first| (cost(*first), *first));
         // Some of it is there, or is faulted in by itself anyway.
         let some = |(cost, first): &((u32, u32, u32), u32)| {
             cost.0 < wanted.frames || *first < wanted.single
@@ -141,8 +148,10 @@ fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
             1 => buddy.take_zero_run(&wanted, 1),
             _ => buddy.take_any_run(&wanted, 1),
         };
-        let zero = cheapest.filter(|cost| (cost.0, cost.1) == (0, 0));
-        let paid = run.map(|run| cost(&given, run.first, &wanted));
+        let zero = cheapest.filter(|(absent, second, third)| {
+            *absent == 0 && *(if scarce { third } else { second }) == 0
+        });
+        let paid = run.map(|run| cost(run.first));
         match way {
             0 => assert_eq!(paid, cheapest, "{wanted:?}, {given:?}"),
             1 => assert_eq!(paid, zero, "{wanted:?}, {given:?}"),
@@ -157,7 +166,7 @@ fn the_cheapest_run_is_taken_and_what_comes_with_it_is_known() {
             let last = (around.end - wanted.frames) / step * step;
             let at_an_end = |at: u32| at == around.start.next_multiple_of(step) || at == last;
             let same = |(other, place): &((u32, u32, u32), u32)| {
-                *other == cost(&given, first, &wanted) && around.contains(place)
+                *other == cost(first) && around.contains(place)
             };
             let could = costs.clone().filter(same).any(|(_, first)| at_an_end(first));
             assert!(way == 2 || !could || at_an_end(first), "{run:?}, {wanted:?}, {given:?}");

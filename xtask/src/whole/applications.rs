@@ -53,6 +53,8 @@ const OTHERS: [(&str, &str); 3] = [
     ("mimalloc", "libmimalloc.so.2"),
     ("tcmalloc", "libtcmalloc_minimal.so.4"),
 ];
+/// Of these the one over which there is no pool, which the pool's library says (`docs/page-pool.md`, Limits).
+const NO_POOL_OVER: &str = "jemalloc";
 /// What makes glibc keep large blocks: none by mmap, and the heap's top is given back above 1 GiB.
 const TUNED: &str = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1073741824";
 /// Packages of the Python programs.
@@ -127,7 +129,7 @@ pub fn run(args: &Applications) -> Result<()> {
     table.remarks.push(format!(
         "speed over glibc's allocator: above 1 is faster; 95 % intervals. glibc tuned: {TUNED}. The best \
          other: the fastest of a first run each; its name, and the pool over it, over glibc and over \
-         that one alone. CPU: over glibc's. MiB: resident at most, of the largest process, median"
+         that one alone (no pool stands over {NO_POOL_OVER}: refused). CPU: over glibc's. MiB: resident at most, of the largest process, median"
     ));
     let mut one = |turn: &Turn<'_>, program: &(&str, &str)| {
         one(turn, program, &candidates, args.common.rounds as usize)
@@ -190,13 +192,15 @@ fn one(
         }
     }
     let (at_best, _) = best.context("glibc tuned is a candidate")?;
-    let stacked = candidates[at_best].under(&candidates[at_pool]);
-    let candidates: Vec<_> = candidates.iter().cloned().chain([stacked]).collect();
+    let best_other = &candidates[at_best];
+    let stacked = (best_other.name != NO_POOL_OVER).then(|| best_other.under(&candidates[at_pool]));
+    let known = candidates.len();
+    let candidates: Vec<_> = candidates.iter().cloned().chain(stacked).collect();
     // Settled before the first of them: whoever stops when he likes the interval has none.
     let all = candidates.len();
-    // As those runs took, with what a process needs to begin and end; the two others are taken to
+    // As those runs took, with what a process needs to begin and end; those with the pool are taken to
     // be like them.
-    let round = settling.elapsed().mul_f64(all as f64 / (all - 2) as f64);
+    let round = settling.elapsed().mul_f64(all as f64 / (known - 1) as f64);
     let left = turn.share.saturating_sub(begun.elapsed() + round);
     let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);
     let mut resident = vec![Vec::new(); all];
@@ -212,24 +216,27 @@ fn one(
     }
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
     let mebibytes: Vec<f64> = resident.iter().map(|of| median(of)).collect();
-    let alone = times.speed(all - 1, at_best);
+    let best_other = &candidates[at_best].name;
+    let over = (known..all).next().map(|at| (times.speed(at, 0), times.speed(at, at_best)));
     let mut line = vec![
         String::new(),
         wrong.clone().unwrap_or_else(|| "same".to_owned()),
         format!("{:.3}", median(&times.wall[0])),
         times.rounds().to_string(),
     ];
-    line.extend((1..all - 1).map(|at| interval(&times.speed(at, 0))));
-    line.push(format!("{}: {}", candidates[at_best].name, interval(&times.speed(all - 1, 0))));
-    line.push(interval(&alone));
+    line.extend((1..known).map(|at| interval(&times.speed(at, 0))));
+    line.extend(match &over {
+        Some((speed, alone)) => [format!("{best_other}: {}", interval(speed)), interval(alone)],
+        None => [format!("{best_other}: refused"), "-".to_owned()],
+    });
     line.push(interval(&times.cpu(at_pool, 0)));
     line.extend([0, at_pool].map(|at| format!("{:.0}", mebibytes[at])));
     let json = json!({
         "same_output": wrong.is_none(),
         "input_percent": script.percent,
         "candidates": times_json(&names, &times),
-        "best_other": candidates[at_best].name,
-        "stacked_over_it_alone": interval_json(&alone),
+        "best_other": best_other,
+        "stacked_over_it_alone": over.map(|(_, alone)| interval_json(&alone)),
         "resident_mib": mebibytes,
     });
     Ok(Outcome::Shown { lines: vec![line], json, wrong })
