@@ -435,10 +435,10 @@ fn a_stretch_that_is_not_seen_to_its_end_is_long() {
     assert_eq!(run.map(|run| run.first), Some(69));
 }
 
-/// So many blocks are looked at, each once, and the largest first: what lies behind more is not found, by
-/// whom a fault would cost less than looking.
+/// So many blocks are looked at, each once, and those that are long enough first: what lies behind more is not
+/// found, by whom a fault would cost less than looking.
 #[test]
-fn few_blocks_are_looked_at_and_the_largest_first() {
+fn few_blocks_are_looked_at_and_those_that_are_long_enough_first() {
     // Two stretches, whose blocks are met in turn, and one behind them that fits closer.
     let turns = (0..20).flat_map(|at| [10 + at, 40 + at]);
     let order: Vec<u32> = [0].into_iter().chain(turns).collect();
@@ -446,9 +446,9 @@ fn few_blocks_are_looked_at_and_the_largest_first() {
     fours(&mut core, &frames, &order);
     let mut buddy = Buddy::new(&mut core, &frames);
     assert_eq!(buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first), Some(0));
-    // Single frames, three beside each other, all of them met before four.
+    // Single frames, three beside each other, more than are looked at where memory is scarce.
     let three = [Some(State::Dirty), Some(State::ZeroResident), Some(State::Dirty), None];
-    let apart = three.repeat(80);
+    let apart = three.repeat(350);
     for (place, found) in [([Some(State::Dirty); 4], true), (TWO_STATES, false)] {
         let given: Vec<_> = place.into_iter().chain([None]).chain(apart.clone()).collect();
         let (mut core, frames) = (Core::new(2), self::frames(given.len()));

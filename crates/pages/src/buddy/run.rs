@@ -147,8 +147,8 @@ impl Buddy<'_> {
     /// part: the one with the fewest frames to be faulted in, of these the one with the fewest frames
     /// in the wrong state, of these the one that fits closest. Where no absent memory is left to fall back
     /// on, the one that fits closest comes first: otherwise large runs find no place for long. It looks at
-    /// so few blocks that no lock is held for long, and first at those that may be all that a closely
-    /// fitting place consists of: at the largest last, which others need whole.
+    /// so few blocks that no lock is held for long: first at those that are long enough, the smallest
+    /// first, then at shorter ones, the largest first.
     ///
     /// The caller faults in what is absent. Where the system then brings [`Wanted::around`] frames at a
     /// time, what comes with the run and lies beside it is zero and resident from now on.
@@ -190,10 +190,10 @@ impl Buddy<'_> {
         } else {
             (State::Dirty, State::ZeroResident)
         };
-        // A run of that many frames has an aligned block of a quarter of them in it, wherever it begins. If
-        // its states differ it may have smaller ones alone: these come last.
-        let least = wanted.frames.ilog2().saturating_sub(2);
-        let orders = || (least..=self.core.max_order).chain((0..least).rev());
+        // Blocks as long as the run first, the smallest of them first: a place that fits closely is found
+        // before others are cut up. Then shorter ones, of which a place may consist, the largest first.
+        let enough = super::order_for(wanted.frames);
+        let orders = || (enough..=self.core.max_order).chain((0..enough).rev());
         let there = orders().flat_map(|order| [(order, one), (order, other)]);
         // Last, so that no amount of it hides what is there; and for what is faulted in one by one alone.
         let absent = orders().filter(|_| wanted.single > 0).map(|order| (order, State::ZeroAbsent));
