@@ -167,7 +167,8 @@ fn by_the_fifty_percent_rule(live: f64) -> f64 {
 #[test]
 fn what_fits_by_bytes_is_rarely_refused() {
     for (low, high) in [(0.6, 0.6), (0.6, 0.8)] {
-        let (_, told) = run(1, (low, high));
+        // Not a seed by which the order of looks was chosen.
+        let (_, told) = run(4, (low, high));
         let (refused, bound) =
             (f64::from(told.refused) / f64::from(told.asked), by_the_fifty_percent_rule(high));
         assert!(refused <= bound, "{refused} of {told:?}, bound {bound}");
