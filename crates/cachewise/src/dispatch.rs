@@ -239,7 +239,7 @@ fn note_row(operation: Operation, row: usize) {
         let stores = !matches!(operation, Operation::Compare | Operation::Equal);
         let first = profile::libc_from(operation) as usize;
         let libc = ROWS.get(row).map_or(0, |row| row.slot(first));
-        let theirs = stores && direct + 1 == first && libc == usize::from(libc_slot(operation).0);
+        let theirs = stores && direct == first - 1 && libc == usize::from(libc_slot(operation).0);
         limit.store(direct + usize::from(theirs), Ordering::Relaxed);
     }
     if let (Some(libc), Some(row)) = (LIBC.get(row), ROWS.get(row)) {
