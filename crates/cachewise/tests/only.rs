@@ -1,0 +1,26 @@
+//! Each kernel as the only one of its operation, as the tuner has the library call it.
+
+use cachewise::profile::OPERATIONS;
+use cachewise_kernels::{Features, TABLE};
+
+/// Limits of entries have no end where their own loop is the kernel; every kernel that is the library's can
+/// be set, any other is refused, and the library copies all the same.
+#[test]
+fn each_kernel_of_the_library_may_be_the_only_one() {
+    let features = Features::detect();
+    let mut set = 0;
+    for kernel in TABLE.iter().filter(|kernel| kernel.runs_on(features)) {
+        let usable = kernel.deploy && OPERATIONS.contains(&kernel.operation());
+        assert_eq!(cachewise::use_only(kernel), usable, "{}", kernel.name);
+        set += usize::from(usable);
+        for length in [0, 100, 300, 2047, 2048, 2049, 2112, 2113, 10_000] {
+            let source: Vec<u8> = (0..length).map(|at| at as u8 | 1).collect();
+            let mut copied = vec![0; length];
+            cachewise::copy(&mut copied, &source);
+            assert!(cachewise::equal(&copied, &source), "{} at {length}", kernel.name);
+            cachewise::zero(&mut copied);
+            assert!(copied.iter().all(|byte| *byte == 0), "{} at {length}", kernel.name);
+        }
+    }
+    assert!(set > 6, "an operation has more than one");
+}
