@@ -79,7 +79,8 @@ pub(crate) fn thread_sanitizer() -> Result<Ended> {
     for part in THREADED {
         let build = ["test", "-Zbuild-std", "--target", SANITIZED];
         let mut command = part.command(&build, THREADS);
-        command.env("RUSTFLAGS", SANITIZE);
+        // Tests of forks start threads in the child, which has a copy of this one thread alone.
+        command.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0");
         command::run(&mut command)?;
     }
     c_under_thread_sanitizer()?;

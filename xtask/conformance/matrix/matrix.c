@@ -28,6 +28,8 @@ void __explicit_bzero_chk (void *, size_t, size_t);
 /* C23's, which not every C library has. */
 void free_sized (void *, size_t) __attribute__ ((weak));
 void free_aligned_sized (void *, size_t, size_t) __attribute__ ((weak));
+void *memset_explicit (void *, int, size_t) __attribute__ ((weak));
+void *__memset_explicit_chk (void *, int, size_t, size_t) __attribute__ ((weak));
 
 /* Whether only what asks for no more memory may be called. */
 static int small_alone;
@@ -88,6 +90,10 @@ CHECK (memcmp, memcmp (a, a, n) == 0 && (n == 0 || memcmp (a, b, n) < 0) && (n =
 CHECK (bcmp, bcmp (a, a, n) == 0 && (n == 0 || bcmp (a, b, n) != 0))
 CHECK (bzero, (bzero (b, n), is (b, n, 0)) && b[n] == 0xEE)
 CHECK (explicit_bzero, (explicit_bzero (b, n), is (b, n, 0)) && b[n] == 0xEE)
+CHECK (memset_explicit, memset_explicit == NULL
+                        || (memset_explicit (b, 0x55, n) == b && is (b, n, 0x55) && b[n] == 0xEE))
+CHECK (__memset_explicit_chk, __memset_explicit_chk == NULL
+                              || (__memset_explicit_chk (b, 0x55, n, n) == b && is (b, n, 0x55) && b[n] == 0xEE))
 CHECK (__memcpy_chk, __memcpy_chk (b + 1, a, n, n) == b + 1 && holds (b + 1, n, 0))
 CHECK (__memmove_chk, __memmove_chk (b + 1, a + 3, n, n) == b + 1 && holds (b + 1, n, 3))
 CHECK (__mempcpy_chk, __mempcpy_chk (b + 1, a, n, n) == b + 1 + n && holds (b + 1, n, 0))
@@ -179,7 +185,7 @@ typedef int check_t (void);
 #define ROW(name) { #name, check_##name, (void *) name }
 static const struct { const char *name; check_t *check; void *address; } FUNCTIONS[] = {
   ROW (memcpy), ROW (memmove), ROW (mempcpy), ROW (memset), ROW (memcmp), ROW (bcmp), ROW (bzero),
-  ROW (explicit_bzero), ROW (__memcpy_chk), ROW (__memmove_chk), ROW (__mempcpy_chk),
+  ROW (explicit_bzero), ROW (memset_explicit), ROW (__memset_explicit_chk), ROW (__memcpy_chk), ROW (__memmove_chk), ROW (__mempcpy_chk),
   ROW (__memset_chk), ROW (__explicit_bzero_chk), ROW (malloc), ROW (free), ROW (free_sized),
   ROW (free_aligned_sized), ROW (calloc), ROW (realloc), ROW (reallocarray), ROW (aligned_alloc), ROW (memalign), ROW (posix_memalign),
   ROW (valloc), ROW (pvalloc), ROW (malloc_usable_size),
