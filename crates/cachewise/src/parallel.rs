@@ -288,7 +288,11 @@ fn paying(operation: Operation, workers: &(impl Workers + ?Sized), n: usize) -> 
 /// use cachewise::profile::Supply;
 /// use cachewise_kernels::Operation;
 ///
-/// assert!(least(Operation::Copy, Supply::Spawned, 2) >= least(Operation::Copy, Supply::Pooled, 2));
+/// match least(Operation::Copy, Supply::Pooled, 2) {
+///     Some(bytes) => println!("two threads pay from {bytes} bytes on"),
+///     None => println!("two threads pay at no size"),
+/// }
+/// assert_eq!(least(Operation::Copy, Supply::Pooled, 1), None);
 /// assert_eq!(least(Operation::Compare, Supply::Pooled, 2), None);
 /// ```
 #[must_use]
