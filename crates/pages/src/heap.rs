@@ -192,13 +192,19 @@ impl Heap {
 mod tests {
     use super::*;
 
-    /// A heap waits for nobody, and its own thread may be in it.
+    /// What is said once it is not Busy, with which a heap answers where its own thread is in it.
     fn patient<T>(take: impl Fn() -> Result<T, PoolError>) -> Result<T, PoolError> {
+        until(|| Some(take()).filter(|taken| !matches!(taken, Err(PoolError::Busy))))
+    }
+
+    fn until<T>(answer: impl Fn() -> Option<T>) -> T {
+        let begun = std::time::Instant::now();
         loop {
-            match take() {
-                Err(PoolError::Busy) => std::thread::yield_now(),
-                other => return other,
+            if let Some(answer) = answer() {
+                return answer;
             }
+            assert!(begun.elapsed().as_secs() < 60, "a minute is not enough");
+            std::thread::yield_now();
         }
     }
 
@@ -262,10 +268,6 @@ mod tests {
         // SAFETY: nobody uses it.
         assert_eq!(unsafe { heap.give_back(taken) }, Ok(()));
         // At once, or when what is being zeroed or made resident at this moment is back.
-        let begun = std::time::Instant::now();
-        while heap.take(3 << 20, false).is_err() {
-            assert!(begun.elapsed().as_secs() < 60, "never free again");
-            std::thread::yield_now();
-        }
+        until(|| heap.take(3 << 20, false).ok());
     }
 }

@@ -21,7 +21,7 @@ use std::vec::Vec;
 pub struct Plan {
     /// For how long altogether, and until each engine had its turn.
     pub duration: Duration,
-    /// For how long with one pool, and until all was done there.
+    /// For how long with one pool, and until all was done there: in [`PATIENCE`] times as long.
     pub round: Duration,
     /// Bytes of each pool.
     pub capacity: usize,
@@ -36,6 +36,9 @@ pub struct Plan {
 const LEAST_FORKS: u64 = 3;
 const LEAST_BLOCKS: u64 = 300;
 const ENGINES: u64 = 4;
+/// In how many times a round's length the least of everything has to be done: the pool's own thread goes last,
+/// and a machine may be busy, slow or emulated.
+pub const PATIENCE: u32 = 100;
 
 /// What was done.
 #[derive(Clone, Debug, Default)]
@@ -249,7 +252,8 @@ fn resident() -> u64 {
 ///
 /// # Errors
 /// The first thing that was wrong: a byte that was not zero, a block that somebody else wrote to, a
-/// count that did not add up, a child that failed, more memory than the pool may hold.
+/// count that did not add up, a child that failed, more memory than the pool may hold, too little done in
+/// [`PATIENCE`] rounds' time.
 pub fn run(plan: &Plan) -> Result<Report, String> {
     let mut report = Report::default();
     let mut random = Random(plan.seed);
@@ -283,7 +287,9 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
             zero_bytes: AtomicU64::new(0),
             wrong: Mutex::new(None),
         };
-        let end = Instant::now() + plan.round.min(plan.duration.saturating_sub(begun.elapsed()));
+        let started = Instant::now();
+        let end = started + plan.round.min(plan.duration.saturating_sub(begun.elapsed()));
+        let longest = plan.round.saturating_mul(PATIENCE);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..plan.threads)
                 .map(|_| {
@@ -293,16 +299,30 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
                 })
                 .collect();
             let mut forks = 0;
-            let enough = |forks| {
+            let missing = |forks| {
                 let stats = pool.stats().map_err(failed)?;
-                let failed = stats.engine_faults > 0 || report.rounds % ENGINES != ENGINES - 1;
+                let fails = report.rounds % ENGINES == ENGINES - 1;
                 let blocks = shared.blocks.load(Ordering::Relaxed);
-                let done = stats.trimmed > 0 && stats.scrubbed > 0 && failed;
-                Ok::<_, String>(done && forks >= LEAST_FORKS && blocks >= LEAST_BLOCKS)
+                let mut missing = Vec::new();
+                for (what, found, least) in [
+                    ("forks", forks, LEAST_FORKS),
+                    ("blocks", blocks, LEAST_BLOCKS),
+                    ("bytes returned to the system", stats.trimmed, 1),
+                    ("bytes zeroed in the background", stats.scrubbed, 1),
+                    ("failures of the engine", stats.engine_faults, u64::from(fails)),
+                ] {
+                    if found < least {
+                        missing.push(format!("{what}: found {found}, asked {least}"));
+                    }
+                }
+                Ok::<_, String>(missing)
             };
             while !shared.stop.load(Ordering::Relaxed) {
-                match enough(forks) {
-                    Ok(enough) if enough && Instant::now() >= end => break,
+                match missing(forks) {
+                    Ok(missing) if missing.is_empty() && Instant::now() >= end => break,
+                    Ok(missing) if !missing.is_empty() && started.elapsed() >= longest => {
+                        shared.fail(format!("after {longest:?}: {}", missing.join("; ")));
+                    }
                     Ok(_) => {}
                     Err(what) => shared.fail(what),
                 }

@@ -18,3 +18,12 @@ fn ten_seconds_of_mixed_sizes_threads_forks_trims_and_faulty_engines() {
     assert!(report.zero_bytes > 0 && report.trimmed > 0 && report.scrubbed > 0, "{report:?}");
     assert!(report.engine_faults > 0, "engines did fail: {report:?}");
 }
+
+/// Rather than to go on for ever.
+#[test]
+fn what_was_not_done_in_a_round_is_told() {
+    let round = Duration::from_millis(1);
+    let plan = Plan { duration: round, round, capacity: 4 << 20, threads: 0, seed: 1 };
+    let told = run(&plan).expect_err("without a thread there are no blocks");
+    assert!(told.contains("blocks: found 0, asked 300"), "{told}");
+}
