@@ -103,7 +103,7 @@ fn under_the_lock() -> (f64, f64) {
         let mut took = 0.0;
         loop {
             let begun = Instant::now();
-            let found = buddy.take_cached(0, 256, 1, &mut pieces);
+            let found = buddy.take_cached_of(State::ZeroResident, 0, 256, 1, &mut pieces);
             took += begun.elapsed().as_secs_f64();
             if found == 0 {
                 break;

@@ -22,7 +22,7 @@
 //!
 //! All methods need exclusive access, which the caller's lock gives. The exception is what a
 //! per-thread cache does to its own blocks, which nobody else may change: between allocated and
-//! cached ([`Frame::cache`], [`Frame::uncache`]), and cutting a cached block up ([`halve_cached`],
+//! cached ([`Frame::cache`], [`Frame::hand_out`]), and cutting a cached block up ([`halve_cached`],
 //! [`split_cached`]), so that the lock is held for one block however many pages a cache takes.
 //! Others may look meanwhile, but must not [rebuild](Buddy::rebuild): where somebody may die
 //! holding the lock and others live on, blocks are cut up under it too. Joining is left to the lock

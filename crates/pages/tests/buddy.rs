@@ -4,7 +4,8 @@
 mod support;
 
 use cachewise_pages::buddy::{
-    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, run_parts,
+    Buddy, Core, Frame, FreeError, MAX_ORDER, State, Use, Wanted, halve_cached, run_parts,
+    split_cached,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -49,18 +50,6 @@ fn the_fuzzers_corpus_replays() {
     assert!(files >= 10, "buddy has {files} corpus files, its seeds are missing");
 }
 
-/// `cargo test -p cachewise-pages --test buddy -- --ignored write_seed_corpus`
-#[test]
-#[ignore = "writes fuzz/corpus/buddy"]
-fn write_seed_corpus() {
-    std::fs::create_dir_all(corpus()).expect("a folder");
-    for seed in 0..16u64 {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let bytes: Vec<u8> = (0..64 << (seed % 4)).map(|_| random.u8(..)).collect();
-        std::fs::write(corpus().join(format!("seed-{seed:02}")), bytes).expect("a file");
-    }
-}
-
 #[test]
 fn every_size_and_order_takes_all_and_gives_all_back() {
     for count in 1..=70u32 {
@@ -94,7 +83,7 @@ fn runs_of_every_length_leave_the_rest() {
         buddy.extend(64, State::ZeroResident, 0);
         let order = cachewise_pages::buddy::order_for(count);
         let index = buddy.take(order, State::ZeroResident, 1).expect("all is free");
-        buddy.shrink(index, count, State::ZeroResident, 1, 0).expect("ours");
+        buddy.shrink_resident(index, order, (count, 1 << order), 1, 0).expect("ours");
         let counts = buddy.check().expect("sound");
         assert_eq!((counts.out, counts.zero_resident), (u64::from(count), u64::from(64 - count)));
         if count > 1 {
@@ -116,6 +105,8 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     let (mut core, frames) = (Core::new(4), frames(16));
     let mut buddy = Buddy::new(&mut core, &frames);
     assert_eq!(buddy.take_absent(2, 1), None);
+    assert_eq!(buddy.take_cached_of(State::ZeroAbsent, 0, 1, 1, &mut [0]), 0);
+    assert_eq!(buddy.take(40, State::ZeroAbsent, 1), None);
     buddy.extend(6, State::ZeroAbsent, 0);
     assert_eq!(buddy.take_absent(1, 1), Some((4, 1)));
     assert_eq!(buddy.take_absent(3, 1), Some((0, 2)), "there is no larger one");
@@ -125,6 +116,16 @@ fn absent_memory_is_taken_ahead_in_the_portion_asked_for_or_the_largest_below() 
     buddy.land(0, 2, State::ZeroResident, 0).expect("in flight");
     buddy.land(4, 1, State::ZeroAbsent, 0).expect("in flight");
     assert!(buddy.all_resident(0, 2) && !buddy.all_resident(0, 3));
+    // An absent frame anywhere among those that are managed.
+    for absent in 0..6 {
+        let (mut core, frames) = (Core::new(3), self::frames(8));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(6, State::Dirty, 0);
+        while buddy.take(0, State::Dirty, 1).is_some() {}
+        assert!(buddy.all_resident(0, 3));
+        buddy.free(absent, 0, State::ZeroAbsent, 1, 0).expect("ours");
+        assert!(!buddy.all_resident(0, 3), "{absent}");
+    }
 }
 
 /// Of an absent block some frames were made resident: a run is kept, what follows it is zero.
@@ -139,10 +140,6 @@ fn an_absent_block_cut_down_to_a_run_has_the_rest_in_its_states() {
             for wrong in [(0, there), (there + 1, there), (kept, 17)] {
                 let refused = buddy.shrink_resident(index, 4, wrong, 1, 0);
                 assert_eq!(refused, Err(FreeError::WrongOrder { actual: 4 }), "{wrong:?}");
-            }
-            for wrong in [0, 17] {
-                let refused = buddy.shrink_from(index, 4, wrong, State::ZeroAbsent, 1, 0);
-                assert_eq!(refused, Err(FreeError::WrongOrder { actual: 4 }), "{wrong}");
             }
             buddy.shrink_resident(index, 4, (kept, there), 1, 0).expect("ours");
             let counts = buddy.check().expect("sound");
@@ -184,11 +181,36 @@ fn cached_blocks_are_taken_back_all_at_once() {
             number += 1;
         }
         let mut blocks: Vec<u32> = (0..64).rev().collect();
-        assert_eq!(buddy.free_cached_all(&mut blocks, 0, zero, 0), (largest, 64 - number));
+        assert_eq!(buddy.free_cached_all(&mut blocks, 0, zero, 100), (largest, 64 - number));
         let counts = buddy.check().expect("sound");
         let free = if zero { counts.zero_resident } else { counts.dirty };
         assert_eq!((free, counts.out), (number as u64, 64 - number as u64), "{largest}");
+        // As old as they are now.
+        let soonest = (number > 0 && !zero).then_some(30);
+        assert_eq!(buddy.next_to_zero(0, 50, 120), soonest);
     }
+}
+
+/// No more than a block may have is taken together, and what is named twice is taken once.
+#[test]
+fn cached_blocks_beside_each_other_are_as_many_as_a_block_may_have() {
+    let (mut core, frames) = (Core::new(2), frames(12));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(12, State::ZeroResident, 0);
+    let mut pieces = [0; 6];
+    let state = State::ZeroResident;
+    assert_eq!(buddy.take_cached_of(State::ZeroAbsent, 1, 6, 1, &mut pieces), 0);
+    assert_eq!(buddy.take_cached_of(state, 1, 5, 1, &mut pieces), 3, "four, four, and two frames");
+    assert_eq!(split_cached(&frames, 1, 1, &mut pieces[..4], 3), 0, "no room for five");
+    assert_eq!(split_cached(&frames, 1, 1, &mut pieces[..5], 3), 5);
+    assert_eq!(buddy.take_cached_of(state, 1, 5, 1, &mut pieces[5..]), 1, "two are left");
+    let mut twice: Vec<u32> = [10, 2, 2, 4, 8, 6, 10].into();
+    assert_eq!(buddy.free_cached_all(&mut twice, 1, true, 0), (2, 2));
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.zero_resident, counts.out), (10, 2));
+    assert_eq!(buddy.free_cached_all(&mut [0], 1, true, 0), (2, 0));
+    assert_eq!(buddy.core().blocks(State::ZeroResident, 2), 3);
+    buddy.check().expect("sound");
 }
 
 /// Dirty is worse than absent, and absent than resident, whichever comes first.
@@ -270,7 +292,7 @@ fn idle_memory_goes_whole_though_its_parts_are_in_different_states() {
     buddy.extend(16, State::ZeroResident, 0);
     let whole = buddy.take(3, State::ZeroResident, 1).expect("eight");
     let kept = buddy.take(0, State::ZeroResident, 1).expect("one of the other eight");
-    buddy.shrink(whole, 5, State::ZeroResident, 1, 100).expect("ours");
+    buddy.shrink_resident(whole, 3, (5, 8), 1, 100).expect("ours");
     buddy.free_run(whole, 5, State::Dirty, 1, 100).expect("ours");
     assert_eq!(buddy.take_idle((3, 3), 50, 1, 120), Err(Some(30)), "used lately");
     assert_eq!(buddy.take_idle((3, 3), 50, 1, 151), Ok((whole, 3)), "five dirty, three zero");
@@ -288,6 +310,139 @@ fn idle_memory_goes_whole_though_its_parts_are_in_different_states() {
         "absent memory is not there to return"
     );
     buddy.check().expect("sound");
+}
+
+/// Sixteen frames in fours: each is dirty or zero since a moment, or in use.
+fn fours<'a>(
+    core: &'a mut Core,
+    frames: &'a [Frame],
+    fours: [Option<(State, u32)>; 4],
+) -> Buddy<'a> {
+    let mut buddy = Buddy::new(core, frames);
+    buddy.extend(16, State::Dirty, 0);
+    while buddy.take(2, State::Dirty, 1).is_some() {}
+    for (at, free) in (0..).zip(fours) {
+        if let Some((state, since)) = free {
+            buddy.free(4 * at, 2, state, 1, since).expect("ours");
+        }
+    }
+    buddy
+}
+
+#[test]
+fn what_is_returned_is_the_largest_and_of_those_the_dirty_one_and_the_oldest() {
+    let (dirty, zero) = (State::Dirty, State::ZeroResident);
+    for (given, now, expected) in [
+        // The largest, whatever its state; among as large ones the dirty one; of those the oldest.
+        ([Some((zero, 0)), Some((zero, 0)), Some((dirty, 0)), None], 0, (0, 2, zero)),
+        ([Some((zero, 0)), None, Some((dirty, 9)), None], 9, (8, 2, dirty)),
+        ([Some((dirty, 9)), None, Some((dirty, 5)), None], 9, (0, 2, dirty)),
+        ([Some((dirty, 5)), None, None, Some((zero, 5))], 9, (0, 2, dirty)),
+        ([None, None, None, Some((zero, 5))], 9, (12, 2, zero)),
+    ] {
+        let (mut core, frames) = (Core::new(3), frames(16));
+        let mut buddy = fours(&mut core, &frames, given);
+        assert_eq!(buddy.take_to_trim(0, 2, 1), Some(expected), "{given:?}, {now}");
+        buddy.check().expect("sound");
+        // The same where nothing has to be idle.
+        let (mut core, other) = (Core::new(3), self::frames(16));
+        let mut buddy = fours(&mut core, &other, given);
+        assert_eq!(buddy.take_idle((0, 2), 0, 1, now), Ok((expected.0, expected.1)));
+        let counts = buddy.check().expect("sound");
+        assert_eq!(counts.in_flight, 4, "{given:?}");
+    }
+    for (orders, expected) in
+        [((0, 1), (0, 1)), ((2, 0), (0, 2)), ((1, 0), (0, 1)), ((0, 9), (0, 3))]
+    {
+        let (mut core, frames) = (Core::new(3), frames(16));
+        let mut buddy = fours(&mut core, &frames, [Some((dirty, 0)), Some((dirty, 0)), None, None]);
+        let taken = buddy.take_to_trim(orders.0, orders.1, 1).map(|(at, order, _)| (at, order));
+        assert_eq!(taken, Some(expected), "{orders:?}");
+    }
+    let (mut core, frames) = (Core::new(3), frames(16));
+    let mut buddy = fours(&mut core, &frames, [Some((dirty, 0)), None, None, None]);
+    assert_eq!(buddy.take_to_trim(3, 3, 1), None, "none is as large");
+}
+
+/// What is used lately is left, and when the next one is due is told: the first of all.
+#[test]
+fn what_was_used_lately_is_not_returned() {
+    let (dirty, zero) = (State::Dirty, State::ZeroResident);
+    for (given, now, expected) in [
+        ([Some((dirty, 100)), None, Some((zero, 90)), None], 120, Err(Some(20))),
+        ([Some((dirty, 90)), None, Some((zero, 100)), None], 120, Err(Some(20))),
+        ([Some((dirty, 100)), None, Some((zero, 90)), None], 140, Ok((8, 2))),
+        ([Some((dirty, 100)), Some((dirty, 100)), Some((dirty, 90)), None], 141, Ok((8, 2))),
+        ([Some((dirty, 100)), Some((dirty, 100)), Some((dirty, 90)), None], 120, Err(Some(20))),
+        ([Some((dirty, 90)), Some((dirty, 90)), Some((zero, 100)), None], 120, Err(Some(20))),
+        // On a clock that is behind another's, nothing has any age.
+        ([Some((dirty, 100)), None, None, None], 99, Err(Some(50))),
+        ([None; 4], 120, Err(None)),
+    ] {
+        let (mut core, frames) = (Core::new(3), frames(16));
+        let mut buddy = fours(&mut core, &frames, given);
+        assert_eq!(buddy.take_idle((2, 2), 50, 1, now), expected, "{given:?}, {now}");
+        buddy.check().expect("sound");
+    }
+    let (mut core, frames) = (Core::new(3), frames(16));
+    let mut buddy = fours(&mut core, &frames, [Some((dirty, 100)), None, None, None]);
+    assert_eq!((buddy.next_to_zero(0, 1, 99), buddy.take_to_zero(0, 2, 1, 1, 99)), (Some(1), None));
+    assert_eq!(buddy.next_to_zero(2, 1, 101), Some(0));
+    assert_eq!(buddy.next_to_zero(3, 1, 101), None, "none is as large");
+    assert_eq!(buddy.next_to_zero(0, 50, 999), Some(0));
+}
+
+/// A group is as old as what was used last of it, and the oldest one goes.
+#[test]
+fn of_groups_in_different_states_the_idle_one_goes() {
+    let (dirty, zero) = (State::Dirty, State::ZeroResident);
+    // A block that is in no group lies before those that are, on both lists.
+    for (given, now, expected) in [
+        ([(dirty, 0), (zero, 90), (zero, 90), (dirty, 100)], 120, Err(Some(20))),
+        ([(dirty, 90), (zero, 100), (zero, 80), (dirty, 90)], 120, Err(Some(20))),
+        ([(dirty, 90), (zero, 100), (zero, 80), (dirty, 90)], 140, Ok((8, 3))),
+        ([(dirty, 100), (zero, 90), (zero, 100), (dirty, 90)], 149, Err(Some(1))),
+        ([(dirty, 100), (zero, 90), (zero, 100), (dirty, 100)], 150, Ok((0, 3))),
+    ] {
+        let (mut core, frames) = (Core::new(3), frames(32));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(32, dirty, 0);
+        while buddy.take(2, dirty, 1).is_some() {}
+        for (index, state) in [(16, dirty), (24, zero)] {
+            buddy.free(index, 2, state, 1, 0).expect("ours");
+        }
+        for (at, (state, since)) in (0..).zip(given) {
+            buddy.free(4 * at, 2, state, 1, since).expect("ours");
+        }
+        assert_eq!(buddy.take_idle((3, 3), 50, 1, now), expected, "{given:?}, {now}");
+        buddy.check().expect("sound");
+    }
+    // A group that ends behind the last frame is none.
+    let (mut core, frames) = (Core::new(3), frames(4));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(2, zero, 0);
+    buddy.extend(2, dirty, 0);
+    assert_eq!(buddy.take_idle((3, 3), 0, 1, 0), Err(None));
+    assert_eq!(buddy.take_idle((2, 2), 0, 1, 0), Ok((0, 2)));
+}
+
+#[test]
+fn what_is_withdrawn_is_nobodys_until_that_ends() {
+    let (mut core, frames) = (Core::new(2), frames(8));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(8, State::Dirty, 0);
+    let index = buddy.take(1, State::Dirty, 1).expect("two");
+    assert_eq!(buddy.quarantine_allocated(index, 1, 2), Err(FreeError::OtherOwner { owner: 1 }));
+    assert_eq!(buddy.end_quarantine(index, 1, 0), Err(FreeError::DoubleFree), "it is in use");
+    assert_eq!(buddy.quarantine_allocated(index, 1, 1), Ok(()));
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.quarantined, counts.out, counts.dirty), (2, 0, 6));
+    assert_eq!(buddy.quarantine_allocated(index, 1, 1), Err(FreeError::DoubleFree));
+    assert_eq!(buddy.free(index, 1, State::Dirty, 1, 0), Err(FreeError::DoubleFree));
+    assert_eq!(buddy.end_quarantine(index, 0, 0), Err(FreeError::WrongOrder { actual: 1 }));
+    assert_eq!(buddy.end_quarantine(index, 1, 0), Ok(2));
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.quarantined, counts.dirty), (0, 8));
 }
 
 /// The forerunner took blocks in flight out of the lists and left them in the counts.
@@ -359,6 +514,63 @@ fn every_wrong_free_has_its_own_answer() {
     assert_eq!(free(&mut buddy, index, 2, 1), Ok(4));
     assert_eq!(free(&mut buddy, index, 2, 1), Err(FreeError::DoubleFree));
     assert_eq!(free(&mut buddy, index + 1, 0, 1), Err(FreeError::DoubleFree), "merged since");
+}
+
+#[test]
+fn what_is_no_run_is_not_taken_back_as_one() {
+    let (mut core, frames) = (Core::new(4), frames(32));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::Dirty, 0);
+    let whole = buddy.take(4, State::Dirty, 1).expect("sixteen");
+    buddy.extend(16, State::Dirty, 0);
+    while buddy.take(0, State::Dirty, 1).is_some() {}
+    let single = 16;
+    // None, one that is longer than the largest block, and a power of two that is two blocks.
+    for (index, frames) in [(whole, 0), (0, 17), (single + 1, 2)] {
+        let freed = buddy.free_run(index, frames, State::Dirty, 1, 0);
+        assert_eq!(freed, Err(FreeError::Misaligned), "{index}, {frames}");
+    }
+    // The last frame is in hand, and those behind it are nobody's.
+    for (index, frames) in [(31, 3), (u32::MAX, 1), (32, 16), (99, 1)] {
+        let freed = buddy.free_run(index, frames, State::Dirty, 1, 0);
+        assert_eq!(freed, Err(FreeError::Foreign), "{index}, {frames}");
+    }
+    assert_eq!(buddy.check().expect("nothing is changed").out, 32);
+}
+
+#[test]
+fn what_came_of_a_run_taken_back_is_as_large_as_its_largest_part() {
+    let (mut core, frames) = (Core::new(4), frames(8));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(8, State::Dirty, 0);
+    assert_eq!(buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first), Some(0));
+    while buddy.take(0, State::Dirty, 1).is_some() {}
+    for (first, frames, order) in [(5, 1, 0), (0, 3, 1), (3, 1, 2), (4, 1, 1)] {
+        let freed = buddy.free_run(first, frames, State::Dirty, 1, 0);
+        assert_eq!(freed, Ok(order), "{first}, {frames}");
+    }
+    buddy.check().expect("sound");
+}
+
+#[test]
+fn a_cached_block_is_taken_back_as_it_was_cached() {
+    for zero in [false, true] {
+        let (mut core, frames) = (Core::new(2), frames(4));
+        let mut buddy = Buddy::new(&mut core, &frames);
+        buddy.extend(4, State::Dirty, 0);
+        let index = buddy.take(1, State::Dirty, 1).expect("two");
+        let free = |buddy: &mut Buddy<'_>, order, zero| buddy.free_cached(index, order, zero, 100);
+        assert_eq!(free(&mut buddy, 1, zero), Err(FreeError::DoubleFree), "it is in use");
+        assert_eq!(buddy.free_cached(4, 1, zero, 0), Err(FreeError::Foreign));
+        frames[index as usize].cache(1, 1, zero).expect("allocated");
+        assert_eq!(free(&mut buddy, 1, !zero), Err(FreeError::DoubleFree));
+        assert_eq!(free(&mut buddy, 0, zero), Err(FreeError::WrongOrder { actual: 1 }));
+        assert_eq!(halve_cached(&frames, index, 2), None, "another's");
+        assert_eq!(free(&mut buddy, 1, zero), Ok(if zero { 1 } else { 2 }));
+        assert_eq!(halve_cached(&frames, index, 1), None, "nobody's");
+        let counts = buddy.check().expect("sound");
+        assert_eq!((counts.zero_resident, counts.out), (if zero { 2 } else { 0 }, 0));
+    }
 }
 
 /// A holder of the lock may die between any two stores. What it leaves is simulated by copying the

@@ -36,7 +36,7 @@ impl World {
     fn new(state: State) -> Arc<World> {
         let world = World {
             core: Mutex::new(Core::new(2)),
-            frames: (0..FRAMES).map(|_| Frame::new()).collect(),
+            frames: (0..FRAMES).map(|_| Frame::default()).collect(),
             memory: (0..FRAMES).map(|_| UnsafeCell::new(u8::from(state == State::Dirty))).collect(),
         };
         world.with(|buddy| buddy.extend(FRAMES as u32, state, 0));
@@ -213,7 +213,7 @@ fn a_cached_block_is_handed_out_while_the_scrubber_works() {
         let owner = thread::spawn(move || {
             b.write(block, 0, 9);
             assert!(b.frames[block as usize].cache(0, OWNER, false).is_ok());
-            assert!(b.frames[block as usize].uncache(0, OWNER, false).is_ok());
+            b.frames[block as usize].hand_out(0, OWNER);
             b.write(block, 0, 0);
             let freed = b.with(|buddy| buddy.free(block, 0, State::ZeroResident, OWNER, 1));
             assert!(freed.is_ok());
@@ -232,7 +232,8 @@ fn a_cache_cuts_its_block_up_while_others_look() {
     model(|| {
         let world = World::new(State::ZeroResident);
         let mut piece = [0];
-        let pieces = world.with(|buddy| buddy.take_cached(0, 2, OWNER, &mut piece));
+        let pieces =
+            world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 2, OWNER, &mut piece));
         assert_eq!(pieces, 1, "two frames in one piece");
         let (a, b) = (Arc::clone(&world), Arc::clone(&world));
         let other = thread::spawn(move || {
@@ -242,7 +243,7 @@ fn a_cache_cuts_its_block_up_while_others_look() {
             let mut blocks = [piece[0], 0];
             assert_eq!(split_cached(&b.frames, 0, OWNER, &mut blocks, 1), 2);
             for block in blocks {
-                assert!(b.frames[block as usize].uncache(0, OWNER, true).is_ok());
+                b.frames[block as usize].hand_out(0, OWNER);
                 assert!(b.is_zero(block, 0), "known to be zero and is not");
                 b.write(block, 0, 9);
                 assert!(b.frames[block as usize].cache(0, OWNER, false).is_ok());
@@ -263,14 +264,14 @@ fn halves_of_a_block_are_their_owners() {
     model(|| {
         let world = World::new(State::ZeroResident);
         let mut piece = [0];
-        world.with(|buddy| buddy.take_cached(0, 4, OWNER, &mut piece));
+        world.with(|buddy| buddy.take_cached_of(State::ZeroResident, 0, 4, OWNER, &mut piece));
         let (upper, order) = halve_cached(&world.frames, piece[0], OWNER).expect("four frames");
         assert_eq!((upper, order), (2, 1));
         let hand_in = |world: &World, first: u32, zero: bool| {
             let mut blocks = [first, 0];
             assert_eq!(split_cached(&world.frames, 0, OWNER, &mut blocks, 1), 2);
             for block in blocks {
-                assert!(world.frames[block as usize].uncache(0, OWNER, true).is_ok());
+                world.frames[block as usize].hand_out(0, OWNER);
                 world.write(block, 0, u8::from(!zero));
                 assert!(world.frames[block as usize].cache(0, OWNER, zero).is_ok());
             }

@@ -330,7 +330,8 @@ fn a_run_is_made_of_blocks_in_different_states_where_that_spares_faults() {
                 let mut buddy = Buddy::new(&mut core, &frames);
                 buddy.extend(32, State::ZeroAbsent, 0);
                 let first = buddy.take(order_for(freed), State::ZeroAbsent, 1).expect("all of it");
-                buddy.shrink(first, freed, State::ZeroAbsent, 1, 0).expect("ours");
+                let order = order_for(freed);
+                buddy.shrink_resident(first, order, (freed, freed), 1, 0).expect("ours");
                 let state = if zeroed { State::ZeroResident } else { State::Dirty };
                 buddy.free_run(first, freed, state, 1, 0).expect("ours");
                 let run = buddy.take_run(&Wanted::frames(asked), 1);

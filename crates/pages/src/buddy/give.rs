@@ -1,15 +1,10 @@
 //! Taking blocks back: from their users, and from per-thread caches.
 
-use super::{Buddy, FreeError, ORDERS, State, TAIL, Tag, Use, cached, order_for, run_parts};
+use super::{Buddy, FreeError, State, TAIL, Tag, Use, cached, order_for, run_parts};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
-
-/// Could blocks that follow `next` make it the buddy of the run before it?
-const fn near((first, order): (u32, u32), next: u32, next_order: u32) -> bool {
-    next == first.wrapping_add(1 << order) && next_order <= order
-}
 
 impl Buddy<'_> {
     /// Takes a block back. Returns the order of the free block that it became part of.
@@ -56,9 +51,6 @@ impl Buddy<'_> {
         if frames == 0 || order_for(frames) > self.core.max_order || misaligned {
             return Err(FreeError::Misaligned);
         }
-        if index.checked_add(frames).is_none_or(|end| end > self.core.managed) {
-            return Err(FreeError::Foreign);
-        }
         for (claimed, (part, order)) in run_parts(index, frames).enumerate() {
             let Err(why) = self.claim(part, order, owner) else { continue };
             for (part, order) in run_parts(index, frames).take(claimed) {
@@ -74,11 +66,8 @@ impl Buddy<'_> {
         Ok(largest)
     }
 
-    /// Whether `owner` has a block of that order there.
-    ///
-    /// # Errors
-    /// What is there instead.
-    pub fn owned(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
+    /// Whether `owner` has a block of that order there; if not, what is there instead.
+    pub(super) fn owned(&self, index: u32, order: u32, owner: u16) -> Result<(), FreeError> {
         if index >= self.core.managed {
             return Err(FreeError::Foreign);
         }
@@ -135,37 +124,23 @@ impl Buddy<'_> {
         let used = cached(zero);
         let state = if zero { State::ZeroResident } else { State::Dirty };
         blocks.sort_unstable();
-        let (mut largest, mut refused) = (0, 0);
-        // A run of buddies found so far, not yet released: its first frame and order.
-        let mut pending = [(0u32, 0u32); ORDERS + 1];
-        let mut depth = 0;
-        for &index in blocks.iter() {
-            if self.is(index, order, used).is_err() {
-                refused += 1;
-                continue;
-            }
-            let (mut first, mut merged) = (index, order);
-            while depth > 0
-                && merged < self.core.max_order
-                && pending[depth - 1] == (first ^ (1 << merged), merged)
-            {
-                depth -= 1;
-                first = pending[depth].0;
-                merged += 1;
-            }
-            if depth > 0 && (depth == pending.len() || !near(pending[depth - 1], first, merged)) {
-                for (first, merged) in &pending[..depth] {
-                    let all = self.release_cached(*first, *merged, order, used, state, now);
-                    largest = largest.max(all);
+        let (mut largest, mut refused, mut at) = (0, 0, 0);
+        while let Some(first) = blocks.get(at).copied() {
+            // Cached blocks side by side, up to where no larger block goes on.
+            let mut end = first;
+            while blocks.get(at) == Some(&end) && self.is(end, order, used).is_ok() {
+                (at, end) = (at + 1, end + (1 << order));
+                if end.trailing_zeros() >= self.core.max_order {
+                    break;
                 }
-                depth = 0;
             }
-            pending[depth] = (first, merged);
-            depth += 1;
-        }
-        for (first, merged) in &pending[..depth] {
-            let all = self.release_cached(*first, *merged, order, used, state, now);
-            largest = largest.max(all);
+            if end == first {
+                (at, refused) = (at + 1, refused + 1);
+            }
+            for (part, whole) in run_parts(first, end - first) {
+                let merged = self.release_cached(part, whole, order, used, state, now);
+                largest = largest.max(merged);
+            }
         }
         (largest, refused)
     }

@@ -7,6 +7,13 @@ use core::sync::atomic::Ordering;
 #[cfg(loom)]
 use loom::sync::atomic::Ordering;
 
+/// What can be returned to the system, the worse first.
+const RESIDENT: [State; 2] = [State::Dirty, State::ZeroResident];
+
+fn sooner(one: Option<u32>, other: u32) -> Option<u32> {
+    Some(one.map_or(other, |one| one.min(other)))
+}
+
 impl Buddy<'_> {
     /// Takes a dirty block away to be zeroed: from the highest order down to `lowest`, among one
     /// order the least recently freed, if nobody used it for `min_idle` ticks. Of a block larger
@@ -19,29 +26,61 @@ impl Buddy<'_> {
         owner: u16,
         now: u32,
     ) -> Option<(u32, u32)> {
-        for order in (lowest..=self.core.max_order).rev() {
-            let index = self.core.lists[State::Dirty as usize][order as usize].tail;
-            if index == NONE || self.age(index, now) < min_idle {
-                continue;
-            }
-            let part = order.min(chunk.max(lowest));
-            self.unlink(index);
-            self.carve(index, order, part, State::Dirty);
-            self.become_used(index, part, State::Dirty, Use::InFlight, owner);
-            return Some((index, part));
-        }
-        None
+        let taken = self.take_away(&[State::Dirty], (lowest, chunk), min_idle, owner, now);
+        taken.map(|(index, order, _)| (index, order)).ok()
     }
 
     /// In how many ticks [`take_to_zero`](Buddy::take_to_zero) may find a block; 0 is now, `None`
     /// is not before another block is freed.
     #[must_use]
     pub fn next_to_zero(&self, lowest: u32, min_idle: u32, now: u32) -> Option<u32> {
-        (lowest..=self.core.max_order)
-            .map(|order| self.core.lists[State::Dirty as usize][order as usize].tail)
-            .filter(|index| *index != NONE)
-            .map(|index| min_idle.saturating_sub(self.age(index, now)))
-            .min()
+        match self.idle(&[State::Dirty], lowest, min_idle, now) {
+            Ok(_) => Some(0),
+            Err(left) => left,
+        }
+    }
+
+    /// The block that was used longest ago among those of the highest order, if nobody used it for
+    /// `min_idle` ticks; or in how many ticks there will be one.
+    fn idle(
+        &self,
+        states: &[State],
+        lowest: u32,
+        min_idle: u32,
+        now: u32,
+    ) -> Result<(u32, u32, State), Option<u32>> {
+        let mut soonest = None;
+        for order in (lowest..=self.core.max_order).rev() {
+            for state in states {
+                let index = self.core.lists[*state as usize][order as usize].tail;
+                if index == NONE {
+                    continue;
+                }
+                let age = self.age(index, now);
+                if age >= min_idle {
+                    return Ok((index, order, *state));
+                }
+                soonest = sooner(soonest, min_idle - age);
+            }
+        }
+        Err(soonest)
+    }
+
+    /// Takes what is [`idle`](Buddy::idle), at most its first 2^`highest` frames.
+    fn take_away(
+        &mut self,
+        states: &[State],
+        (lowest, highest): (u32, u32),
+        min_idle: u32,
+        owner: u16,
+        now: u32,
+    ) -> Result<(u32, u32, State), Option<u32>> {
+        let (index, order, state) = self.idle(states, lowest, min_idle, now)?;
+        let part = order.min(highest.max(lowest));
+        self.unlink(index);
+        self.carve(index, order, part, state);
+        self.become_used(index, part, state, Use::InFlight, owner);
+        Ok((index, part, state))
     }
 
     fn age(&self, index: u32, now: u32) -> u32 {
@@ -57,20 +96,7 @@ impl Buddy<'_> {
         highest: u32,
         owner: u16,
     ) -> Option<(u32, u32, State)> {
-        for order in (lowest..=self.core.max_order).rev() {
-            for state in [State::Dirty, State::ZeroResident] {
-                let index = self.core.lists[state as usize][order as usize].tail;
-                if index == NONE {
-                    continue;
-                }
-                let part = order.min(highest.max(lowest));
-                self.unlink(index);
-                self.carve(index, order, part, state);
-                self.become_used(index, part, state, Use::InFlight, owner);
-                return Some((index, part, state));
-            }
-        }
-        None
+        self.take_away(&RESIDENT, (lowest, highest), 0, owner, 0).ok()
     }
 
     /// [`take_to_trim`](Buddy::take_to_trim) of a block that nobody used for `min_idle` ticks, or
@@ -83,27 +109,12 @@ impl Buddy<'_> {
         owner: u16,
         now: u32,
     ) -> Result<(u32, u32), Option<u32>> {
-        let mut soonest: Option<u32> = None;
-        for order in (lowest..=self.core.max_order).rev() {
-            for state in [State::Dirty, State::ZeroResident] {
-                let index = self.core.lists[state as usize][order as usize].tail;
-                if index == NONE {
-                    continue;
-                }
-                let left = min_idle.saturating_sub(self.age(index, now));
-                if left > 0 {
-                    soonest = Some(soonest.map_or(left, |other| other.min(left)));
-                    continue;
-                }
-                let part = order.min(highest.max(lowest));
-                self.unlink(index);
-                self.carve(index, order, part, state);
-                self.become_used(index, part, state, Use::InFlight, owner);
-                return Ok((index, part));
-            }
-        }
-        self.take_idle_group(lowest, min_idle, owner, now)
-            .map_err(|left| soonest.into_iter().chain(left).min())
+        self.take_away(&RESIDENT, (lowest, highest), min_idle, owner, now)
+            .map(|(index, order, _)| (index, order))
+            .or_else(|soonest| {
+                let group = self.take_idle_group(lowest, min_idle, owner, now);
+                group.map_err(|left| left.map_or(soonest, |left| sooner(soonest, left)))
+            })
     }
 
     /// A group of that order whose blocks are all free, in different states, and idle: what a run
@@ -115,23 +126,21 @@ impl Buddy<'_> {
         owner: u16,
         now: u32,
     ) -> Result<(u32, u32), Option<u32>> {
-        let mut soonest: Option<u32> = None;
-        for below in (0..order).rev() {
-            for state in [State::Dirty, State::ZeroResident] {
+        let mut soonest = None;
+        for below in 0..order {
+            for state in RESIDENT {
                 let mut index = self.core.lists[state as usize][below as usize].tail;
                 for _ in 0..LOOKS {
                     if index == NONE {
                         break;
                     }
                     let base = index >> order << order;
-                    if self.group(base, order).is_some() {
-                        let left = min_idle.saturating_sub(self.group_age(base, order, now));
-                        if left == 0 {
-                            self.merge_group(base, order, State::Dirty);
-                            self.become_used(base, order, State::Dirty, Use::InFlight, owner);
+                    if let Some(age) = self.group_age(base, order, now) {
+                        if age >= min_idle {
+                            self.take_group(base, order, Use::InFlight, owner);
                             return Ok((base, order));
                         }
-                        soonest = Some(soonest.map_or(left, |other| other.min(left)));
+                        soonest = sooner(soonest, min_idle - age);
                     }
                     index = self.frames[index as usize].prev.load(Ordering::Relaxed);
                 }
@@ -140,14 +149,18 @@ impl Buddy<'_> {
         Err(soonest)
     }
 
-    /// The age of the block of a group that was used last.
-    fn group_age(&self, base: u32, order: u32, now: u32) -> u32 {
+    /// The age of the block of an aligned group that was used last, if all of the group is free. Its first
+    /// frame begins a block that lies inside it.
+    fn group_age(&self, base: u32, order: u32, now: u32) -> Option<u32> {
+        let end = base.checked_add(1 << order).filter(|end| *end <= self.core.managed)?;
         let (mut index, mut youngest) = (base, u32::MAX);
-        while index < base + (1 << order) {
+        while index < end {
+            let tag = self.frames[index as usize].tag();
+            tag.free_state()?;
             youngest = youngest.min(self.age(index, now));
-            index += 1 << self.frames[index as usize].tag().order();
+            index += 1 << tag.order();
         }
-        youngest
+        Some(youngest)
     }
 
     /// Brings a block back that was in flight, in the state it has now. Returns the order of the

@@ -331,18 +331,8 @@ impl Buddy<'_> {
         self.split_at(first);
         self.split_at(end);
         for (part, order) in super::run_parts(first, wanted.frames) {
-            let tag = self.frames[part as usize].tag();
             // A block that lies in the run and begins with a part is no larger than it.
-            let state = if tag.order() < order {
-                let Some(worst) = self.group(part, order) else { return };
-                self.merge_group(part, order, worst);
-                worst
-            } else {
-                let Some(state) = tag.free_state() else { return };
-                self.unlink(part);
-                state
-            };
-            self.become_used(part, order, state, Use::Allocated, owner);
+            self.take_group(part, order, Use::Allocated, owner);
         }
         for (from, to) in comes.into_iter().flatten() {
             self.is_resident(from, first);

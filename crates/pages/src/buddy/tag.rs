@@ -108,7 +108,7 @@ pub(super) const fn cached(zero: bool) -> Use {
 
 /// What is known of one frame: 16 bytes, all of them zero at first.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Frame {
     tag: AtomicU32,
     pub(super) next: AtomicU32,
@@ -119,29 +119,11 @@ pub struct Frame {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Frame>() == 16, "16 bytes per frame are promised");
 
-impl Default for Frame {
-    fn default() -> Frame {
-        Frame::new()
-    }
-}
-
 impl Frame {
     /// A frame that belongs to no block yet.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Frame {
-        Frame {
-            tag: AtomicU32::new(0),
-            next: AtomicU32::new(0),
-            prev: AtomicU32::new(0),
-            stamp: AtomicU32::new(0),
-        }
-    }
-
-    /// A frame that belongs to no block yet.
-    #[cfg(loom)]
-    #[must_use]
-    pub fn new() -> Frame {
         Frame {
             tag: AtomicU32::new(0),
             next: AtomicU32::new(0),
@@ -175,19 +157,6 @@ impl Frame {
 
     /// Takes a block out of a cache again, without the lock. Only the thread whose cache it is may
     /// call this; nobody else changes the tag of a cached block, so no exchange is needed.
-    ///
-    /// # Errors
-    /// The tag found, if it is not that of a block cached so.
-    pub fn uncache(&self, order: u32, owner: u16, zero: bool) -> Result<(), Tag> {
-        let tag = self.tag();
-        if tag != Tag::new(cached(zero), order, owner) {
-            return Err(tag);
-        }
-        self.set_tag(Tag::new(Use::Allocated, order, owner));
-        Ok(())
-    }
-
-    /// [`uncache`](Frame::uncache) of a block that the caller knows to be cached so: one store.
     #[inline(always)]
     pub fn hand_out(&self, order: u32, owner: u16) {
         debug_assert!(matches!(self.tag().used(), Some(Use::CachedZero | Use::CachedDirty)));
@@ -204,7 +173,7 @@ impl Frame {
     }
 }
 
-/// Cuts the first `pieces` blocks, as [`Buddy::take_cached`](super::Buddy::take_cached) left them, into blocks of `order`, in
+/// Cuts the first `pieces` blocks, as [`Buddy::take_cached_of`](super::Buddy::take_cached_of) left them, into blocks of `order`, in
 /// the same slice. Returns how many those are; none, and nothing is changed, if the slice is too
 /// short for them. Without the lock, by the thread whose cache they are in.
 ///
@@ -218,10 +187,7 @@ pub fn split_cached(
     blocks: &mut [u32],
     pieces: usize,
 ) -> usize {
-    let size = |index: u32| {
-        let found = frames.get(index as usize).map_or(order, |frame| frame.tag().order());
-        1usize << found.saturating_sub(order)
-    };
+    let size = |index: u32| 1usize << (frames[index as usize].tag().order() - order);
     let filled: usize = blocks[..pieces].iter().map(|index| size(*index)).sum();
     if filled > blocks.len() {
         return 0;
@@ -232,17 +198,14 @@ pub fn split_cached(
     for piece in (0..pieces).rev() {
         let first = blocks[piece];
         let count = size(first);
-        let found = frames.get(first as usize).and_then(|frame| frame.tag().used());
+        let found = frames[first as usize].tag().used();
         let tag = Tag::new(cached(found != Some(Use::CachedDirty)), order, owner);
-        let begin = end.saturating_sub(count);
-        for place in (0..end - begin).rev() {
+        end -= count;
+        for place in (0..count).rev() {
             let block = first + ((place as u32) << order);
-            if count > 1 {
-                frames[block as usize].set_tag(tag);
-            }
-            blocks[begin + place] = block;
+            frames[block as usize].set_tag(tag);
+            blocks[end + place] = block;
         }
-        end = begin;
     }
     filled
 }

@@ -1,6 +1,6 @@
 //! Taking blocks of one state, for a cache too; and cutting down what was taken.
 
-use super::{Buddy, FreeError, ORDERS, State, TAIL, Tag, Use, later, order_for};
+use super::{Buddy, FreeError, ORDERS, State, TAIL, Tag, Use};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
@@ -21,8 +21,7 @@ impl Buddy<'_> {
     pub fn take_absent(&mut self, order: u32, owner: u16) -> Option<(u32, u32)> {
         let state = State::ZeroAbsent;
         let (index, found) = self.newest(order, state).or_else(|| {
-            let smaller = self.core.filled[state as usize] & ((1 << order) - 1);
-            let found = smaller.checked_ilog2()?;
+            let found = self.core.filled[state as usize].checked_ilog2()?;
             Some((self.core.lists[state as usize][found as usize].head, found))
         })?;
         let part = found.min(order);
@@ -43,7 +42,7 @@ impl Buddy<'_> {
             if tag.free_state() == Some(State::ZeroAbsent) {
                 return false;
             }
-            index += if tag.used().is_some() { 1 << tag.order() } else { 1 };
+            index += 1 << tag.order();
         }
         true
     }
@@ -60,15 +59,10 @@ impl Buddy<'_> {
         Some((self.core.lists[state as usize][found as usize].head, found))
     }
 
-    /// Takes zero and resident memory for a per-thread cache: up to `most` blocks of `order`, in as
-    /// few pieces as can be and no more than `pieces` has places; `split_cached` and
-    /// `halve_cached` make blocks of them. Returns how many pieces there are.
-    pub fn take_cached(&mut self, order: u32, most: u32, owner: u16, pieces: &mut [u32]) -> usize {
-        self.take_cached_of(State::ZeroResident, order, most, owner, pieces)
-    }
-
-    /// [`take_cached`](Buddy::take_cached) of dirty memory, too: never of absent memory, of which a
-    /// cache could not say that it is there.
+    /// Takes resident memory for a per-thread cache, zero or dirty: up to `most` blocks of `order`,
+    /// in as few pieces as can be and no more than `pieces` has places; `split_cached` and
+    /// `halve_cached` make blocks of them. Returns how many pieces there are. None of absent memory,
+    /// of which a cache could not say that it is there.
     pub fn take_cached_of(
         &mut self,
         state: State,
@@ -96,49 +90,20 @@ impl Buddy<'_> {
         found
     }
 
-    /// The worst state among the blocks of an aligned group, if all of it is free.
-    pub(super) fn group(&self, base: u32, order: u32) -> Option<State> {
-        let end = base.checked_add(1 << order).filter(|end| *end <= self.core.managed)?;
-        let mut worst = State::ZeroResident;
-        let mut index = base;
-        while index < end {
-            let tag = self.frames[index as usize].tag();
-            match tag.free_state()? {
-                State::Dirty => worst = State::Dirty,
-                State::ZeroAbsent if worst == State::ZeroResident => worst = State::ZeroAbsent,
-                State::ZeroAbsent | State::ZeroResident => {}
-            }
-            index += 1 << tag.order();
-        }
-        Some(worst)
-    }
-
-    pub(super) fn merge_group(&mut self, base: u32, order: u32, into: State) {
-        let end = base + (1 << order);
-        let mut stamp = self.frames[base as usize].stamp.load(Ordering::Relaxed);
-        let mut index = base;
-        while index < end {
-            let tag = self.frames[index as usize].tag();
-            let size = 1u64 << tag.order();
-            if let Some(state) = tag.free_state() {
+    /// Takes an aligned group of free blocks, one at least, as one block. Its first tag says so of all
+    /// of them.
+    pub(super) fn take_group(&mut self, base: u32, order: u32, to: Use, owner: u16) {
+        let (mut index, mut tag) = (base, Tag::new(to, order, owner));
+        while index < base + (1 << order) {
+            let found = self.frames[index as usize].tag();
+            if let Some(state) = found.free_state() {
                 self.unlink(index);
-                *self.core.counts.of(Use::Free(state)) -= size;
-                *self.core.counts.of(Use::Free(into)) += size;
+                *self.core.counts.of(Use::Free(state)) -= 1 << found.order();
             }
-            let own = self.frames[index as usize].stamp.load(Ordering::Relaxed);
-            if later(own, stamp) {
-                stamp = own;
-            }
-            index += 1 << tag.order();
+            self.frames[index as usize].set_tag(tag);
+            (index, tag) = (index + (1 << found.order()), TAIL);
         }
-        let mut index = base + (1 << self.frames[base as usize].tag().order());
-        self.frames[base as usize].set_tag(Tag::free(into, order));
-        self.frames[base as usize].stamp.store(stamp, Ordering::Relaxed);
-        while index < end {
-            let size = 1 << self.frames[index as usize].tag().order();
-            self.frames[index as usize].set_tag(TAIL);
-            index += size;
-        }
+        *self.core.counts.of(to) += 1 << order;
     }
 
     /// Cuts an unlinked free block down to `order`, its front kept, the rest linked as free blocks.
@@ -154,69 +119,13 @@ impl Buddy<'_> {
         }
     }
 
-    /// Gives the end of a block just taken back, so that a run of `frames` frames is left: a
-    /// sequence of blocks as `run_parts` has them. `state` is what the block was taken as.
-    ///
-    /// # Errors
-    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty or longer than
-    /// the block.
-    pub fn shrink(
-        &mut self,
-        index: u32,
-        frames: u32,
-        state: State,
-        owner: u16,
-        now: u32,
-    ) -> Result<(), FreeError> {
-        self.shrink_from(index, order_for(frames), frames, state, owner, now)
-    }
-
-    /// [`shrink`](Buddy::shrink) of a block that may be larger than the run needs.
-    ///
-    /// # Errors
-    /// As [`shrink`](Buddy::shrink).
-    pub fn shrink_from(
-        &mut self,
-        index: u32,
-        order: u32,
-        frames: u32,
-        state: State,
-        owner: u16,
-        now: u32,
-    ) -> Result<(), FreeError> {
-        self.owned(index, order, owner)?;
-        if frames == 0 || frames > 1 << order {
-            return Err(FreeError::WrongOrder { actual: order });
-        }
-        let mut covered = order;
-        let mut at = index;
-        let mut left = frames;
-        // Halve from the front: a half that is wholly kept is a part, one that is wholly given back
-        // is freed, one that is neither is halved again.
-        while left != 0 && left != 1 << covered {
-            covered -= 1;
-            let upper = at + (1 << covered);
-            self.frames[upper as usize].set_tag(Tag::new(Use::Allocated, covered, owner));
-            self.frames[at as usize].set_tag(Tag::new(Use::Allocated, covered, owner));
-            if left > 1 << covered {
-                left -= 1 << covered;
-                at = upper;
-            } else {
-                self.release(upper, covered, Use::Allocated, state, now);
-                if left == 1 << covered {
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Gives the end of an absent block back, of which the first `resident` frames were made to be
     /// there: a run of `frames` frames is left, what follows it of those is zero and resident, and
     /// the rest absent as before.
     ///
     /// # Errors
-    /// As [`shrink`](Buddy::shrink).
+    /// As [`free`](Buddy::free), and [`FreeError::WrongOrder`] if the run is empty or longer than
+    /// what is there, or that than the block.
     pub fn shrink_resident(
         &mut self,
         index: u32,

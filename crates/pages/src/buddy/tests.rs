@@ -12,7 +12,7 @@ fn a_block_cut_halfway_is_one_block() {
             let mut core = Core::new(3);
             let mut buddy = Buddy::new(&mut core, &frames);
             buddy.extend(8, State::ZeroResident, 0);
-            assert_eq!(buddy.take_cached(0, 4, 2, &mut [0]), 1);
+            assert_eq!(buddy.take_cached_of(State::ZeroResident, 0, 4, 2, &mut [0]), 1);
             frames[0].set_tag(Tag::new(used, 2, 2));
             for tail in &frames[4 - cut..4] {
                 tail.set_tag(Tag::new(used, 0, 2));
@@ -44,7 +44,7 @@ fn a_strangers_tag_inside_a_cached_block_is_noticed() {
         let mut core = Core::new(2);
         let mut buddy = Buddy::new(&mut core, &frames);
         buddy.extend(4, State::ZeroResident, 0);
-        buddy.take_cached(0, 4, 2, &mut [0]);
+        buddy.take_cached_of(State::ZeroResident, 0, 4, 2, &mut [0]);
         assert!(buddy.check().is_ok());
         frames[3].set_tag(tag);
         assert!(buddy.check().is_err(), "{tag:?}");

@@ -92,11 +92,13 @@ impl Model {
                 let frames = 1 + argument % (1 << max_order);
                 let order = order_for(frames);
                 if argument.is_multiple_of(4)
-                    && let Some(index) = self.buddy().take(order, State::Dirty, OWNER)
+                    && let Some(index) = self.buddy().take(order, State::ZeroAbsent, OWNER)
                 {
-                    let shrunk = self.buddy().shrink(index, frames, State::Dirty, OWNER, now);
+                    let there = frames + argument % ((1 << order) - frames + 1);
+                    let mut buddy = self.buddy();
+                    let shrunk = buddy.shrink_resident(index, order, (frames, there), OWNER, now);
                     assert_eq!(shrunk, Ok(()));
-                    self.took(index, frames, State::Dirty);
+                    self.took(index, frames, State::ZeroAbsent);
                 } else {
                     self.run(frames, argument);
                 }
@@ -252,13 +254,17 @@ impl Model {
             let now = self.now;
             assert!(self.buddy().free_cached(index, order, zero, now).is_ok());
         } else {
-            assert!(self.frames[index as usize].uncache(order, OWNER, zero).is_ok());
+            self.frames[index as usize].hand_out(order, OWNER);
             if zero {
                 self.assert_zero(index, 1 << order);
             }
             self.scribble(index, 1 << order, 0x55);
             self.held.push(Held { index, frames: 1 << order });
         }
+    }
+
+    fn take_cached(&mut self, order: u32, most: u32, pieces: &mut [u32]) -> usize {
+        self.buddy().take_cached_of(State::ZeroResident, order, most, OWNER, pieces)
     }
 
     /// Fetches blocks for a cache together, and brings most of them back together.
@@ -268,7 +274,7 @@ impl Model {
         let most = 1 + argument % 16;
         // Sometimes fewer places than it takes to have all in the pieces there are.
         let places = 1 + (argument / 16) as usize % 16;
-        let pieces = self.buddy().take_cached(order, most, OWNER, &mut blocks[..places]);
+        let pieces = self.take_cached(order, most, &mut blocks[..places]);
         self.buddy().check().expect("a cache holds pieces");
         if argument.is_multiple_of(3)
             && let Some(first) = blocks[..pieces].first()
