@@ -1,9 +1,8 @@
 //! Copy, zero and compare memory the way this machine's measured profile says.
 //!
 //! Whether temporal or non-temporal stores are faster depends on the CPU, on the size and
-//! on what happens to the data next. This library looks all three up: the CPU in a *profile* that
-//! `cachewise tune` measured on this machine, the size in a table made from it, and the future in
-//! the caller's [`Reuse`] hint.
+//! on what happens to the data next. This library uses all three: a *profile* of the CPU that
+//! `cachewise tune` measured on this machine, the size, and the caller's [`Reuse`] hint.
 //!
 //! ```
 //! use cachewise::Reuse;
@@ -17,18 +16,19 @@
 //!
 //! - [`copy`], [`copy_within`], [`fill`], [`zero`], [`compare`], [`equal`] take slices, [`raw`]
 //!   takes pointers.
-//! - [`site!`] names a place that copies where nobody knows who reads: its calls are tried by
-//!   temporal and non-temporal stores, and go the way that makes the program's own time the shorter one.
+//! - [`site!`] names a call site of which the programmer does not know whether the copy is read
+//!   soon: its calls are tried with temporal and with non-temporal stores, and then use those with
+//!   which the program was faster.
 //! - [`parallel`] shares a large copy or zeroing among threads.
 //! - Without a profile, decisions are computed from the CPU's features and its caches. A profile
 //!   is looked for in this order: the file that `CACHEWISE_PROFILE` names; the user's
 //!   ([`profile::user_path`]); the machine's (`/etc/cachewise/`); one shipped for this CPU model. A
-//!   missing, unreadable, damaged or foreign one is passed over with one line on stderr, which
-//!   `CACHEWISE_QUIET=1` silences; that line, and one alike about what was saved of the
-//!   [sites](site!), is all this library ever prints. Set-user-id programs ignore the environment
-//!   and the user's files.
-//! - [`decision`] says what a call would do and who decided; [`install`] follows a profile that
-//!   the program brings itself.
+//!   missing, unreadable, damaged or foreign one is skipped with one line on stderr, which
+//!   `CACHEWISE_QUIET=1` silences; that line, and a similar one about saved [sites](site!), is all
+//!   that this library ever prints. Set-user-id programs ignore the environment and the user's
+//!   files.
+//! - [`decision`] says which kernel a call would use and why; [`install`] follows a profile that
+//!   is part of the program.
 //! - Nothing allocates or locks; the first call may come from any thread, from a signal handler,
 //!   before `main` or in a forked child.
 //! - Without the `std` feature the crate links no standard library; without `os` as well it needs
@@ -36,12 +36,12 @@
 //!
 //! # Under a preload library
 //!
-//! Its `memcpy` is made of this crate, so this crate must not call `memcpy` on the way (DTO PR 35).
-//! The loops are all in the kernels, whose crate is `no_builtins`; what precedes them here has none
-//! left after unrolling, and a test reads the machine code for calls. `no_builtins` is not set for
-//! this crate, because such a crate takes no part in link-time optimisation and then cannot link
-//! against a standard library that does. What runs once, to fill the table, may well call `memcpy`:
-//! its calls are served by a baseline kernel.
+//! A preload library's `memcpy` consists of this crate, so the crate must not call `memcpy` while
+//! it copies (DTO PR 35). All loops are in the kernels, whose crate is `no_builtins`; the code
+//! before them has no loops left after unrolling, and a test searches the machine code for calls.
+//! This crate is not `no_builtins`, because such a crate takes no part in link-time optimisation
+//! and then cannot link against a standard library that does. Code that runs once, to fill the
+//! table, may call `memcpy`: a baseline kernel serves these calls.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -18,7 +18,7 @@ use crate::source;
 use cachewise_kernels::{Operation, PAGE_SIZE};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Threads that wait for work: a pool handed in.
+/// A thread pool that the caller provides.
 ///
 /// ```
 /// use cachewise::parallel::{Workers, zero_parallel};
@@ -48,11 +48,11 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// # Ok::<(), rayon::ThreadPoolBuildError>(())
 /// ```
 pub trait Workers {
-    /// How many threads there are for a call, the calling one among them.
+    /// The number of threads for a call, including the calling one.
     fn threads(&self) -> usize;
 
-    /// Has up to `threads` threads, the calling one among them, call `job` once each, and returns
-    /// when all of them have returned. Fewer are allowed: the work is done all the same.
+    /// Lets up to `threads` threads, including the calling one, call `job` once each, and returns
+    /// when all calls have returned. Fewer threads are allowed: the work is still complete.
     fn run(&self, threads: usize, job: &(dyn Fn() + Sync));
 
     /// Whether they exist before the call. It chooses among the profile's figures.

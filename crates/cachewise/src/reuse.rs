@@ -5,17 +5,17 @@ use core::fmt;
 /// When the destination will be used again, as far as the caller knows.
 ///
 /// Size alone cannot decide between temporal stores, which leave the destination in the cache, and
-/// non-temporal ones, which do not: what matters most is who touches the destination next, and only
-/// the caller knows that (seed 001.8).
+/// non-temporal stores, which do not: the next access to the destination matters most, and only
+/// the caller knows about that (seed 001.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum Reuse {
-    /// Not known: weigh a later reader against the cache lines of everybody else.
+    /// Not known: a compromise between a later reader and other cached data.
     #[default]
     Unknown = 0,
-    /// The destination is read soon: a kernel that leaves it in the cache is worth its price.
+    /// The destination is read soon: leave it in the cache.
     Soon = 1,
-    /// The destination is not read again by this CPU: leave the cache to others.
+    /// The destination is not read again by this CPU: do not evict other data.
     Never = 2,
 }
 

@@ -25,10 +25,10 @@ use crate::raw;
 use cachewise_kernels::Operation;
 use core::fmt;
 
-/// Names may have so many bytes.
+/// The longest name, in bytes.
 pub const MAX_NAME: usize = 64;
 
-/// Calls of fewer bytes are never decided by site: everybody's caches hold them.
+/// Calls of fewer bytes are never decided by site: they fit into the caches.
 #[cfg(all(feature = "os", target_os = "linux"))]
 const LARGE: usize = 64 << 10;
 
@@ -38,7 +38,7 @@ const LARGE: usize = 64 << 10;
 /// use cachewise::site;
 ///
 /// fn publish(snapshot: &mut [u8], state: &[u8]) {
-///     // Read soon? The program does not know; its own time will tell.
+///     // Read soon? The programmer does not know; the time between calls decides.
 ///     site!("publish snapshot").copy(snapshot, state);
 /// }
 ///
@@ -56,8 +56,8 @@ pub struct Site {
 
 /// The site of that name, as a `&'static Site`: `site!("snapshot")`.
 ///
-/// The name is what the site is known by in the next process, so it should stay the same: sites
-/// with the same name are one. A name that [`Site::new`] refuses does not compile:
+/// The name identifies the site in the next process, so it should stay the same: sites
+/// with the same name are one site. A name that [`Site::new`] refuses does not compile:
 ///
 /// ```compile_fail
 /// cachewise::site!("");
@@ -71,10 +71,10 @@ macro_rules! site {
 }
 
 impl Site {
-    /// A site of that name: 1 to 64 printable characters of ASCII, no blank at either end.
+    /// A site with this name: 1 to 64 printable characters of ASCII, no blank at either end.
     ///
     /// # Panics
-    /// On another name; in a `static`, that is an error of the compiler's.
+    /// On any other name; in a `static` such a name does not compile.
     #[must_use]
     pub const fn new(name: &'static str) -> Site {
         let bytes = name.as_bytes();
@@ -166,9 +166,9 @@ impl Site {
         unsafe { r#move(self.name, dst, src, n) }
     }
 
-    /// What is known of the site's calls of that operation and of sizes of `n`'s octave; `None`
-    /// where there was none yet, or none of which the profile has two ways, or another thread is at
-    /// it at this moment.
+    /// The site's state for that operation and for sizes in `n`'s octave. `None` if there was no
+    /// such call yet, if the profile has only one kind of stores at this size, or while another
+    /// thread updates the site.
     ///
     /// ```
     /// use cachewise::SiteOutcome;
@@ -184,22 +184,22 @@ impl Site {
     }
 }
 
-/// What a site's own calls have said.
+/// What was learned from a site's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum SiteOutcome {
-    /// Not yet enough calls: they go as the profile says.
+    /// Too few calls yet: they follow the profile.
     TooFew = 0,
     /// Temporal stores are faster, and calls use them.
     Temporal = 1,
-    /// Non-temporal stores are.
+    /// Non-temporal stores are faster, and calls use them.
     NonTemporal = 2,
-    /// The difference is too small for the noise, or none: as the profile says.
+    /// No difference above the noise: as the profile says.
     NoDifference = 3,
-    /// Long blocks of calls did not confirm what short ones said: as the profile says.
+    /// Long blocks of calls did not confirm short ones: as the profile says.
     Unconfirmed = 4,
-    /// It was decided, and the program has changed: being tried again.
+    /// It was decided, but the program changed: both are tried again.
     Reopened = 5,
 }
 
@@ -224,15 +224,15 @@ impl fmt::Display for SiteOutcome {
     }
 }
 
-/// What is known of a site's calls of one operation and one octave of sizes.
+/// The state of a site for one operation and one octave of sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SiteState {
-    /// Where it stands.
+    /// The outcome so far.
     pub outcome: SiteOutcome,
-    /// Calls so far, those of earlier processes that were kept among them.
+    /// Calls so far, including the saved calls of earlier processes.
     pub calls: u64,
-    /// Calls done otherwise than they would have been, to try.
+    /// Calls that used the other stores for a trial.
     pub tried: u64,
     /// Mean nanoseconds from call to call with temporal stores; 0 where nothing was tried.
     pub temporal_ns: f64,
@@ -255,12 +255,12 @@ impl fmt::Display for SaveError {
 #[cfg(all(feature = "os", target_os = "linux"))]
 impl core::error::Error for SaveError {}
 
-/// Keeps what the sites have learned in the program's section, for the next process to start from:
+/// Saves what the sites have learned in the program's section, from which the next process starts:
 /// the file that `CACHEWISE_PROGRAM` names, else the user's for this program, beside the profile.
-/// What others have saved meanwhile is kept. Without a large call of a site there is nothing to do.
+/// Results that other processes saved meanwhile are kept. Does nothing if no site had a large call.
 ///
-/// A service calls it now and then, others before they end. It reads and writes a file, and waits
-/// up to half a second where other processes save at the moment; it is async-signal-safe.
+/// A service calls it now and then, other programs before they end. It reads and writes a file, and
+/// waits up to half a second if other processes are saving; it is async-signal-safe.
 ///
 /// # Errors
 /// The file cannot be read or written, is damaged, or another CPU's; nothing was changed then.

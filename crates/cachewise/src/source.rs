@@ -139,11 +139,11 @@ pub struct Decided {
     pub kernel: Option<&'static Kernel>,
     /// Whether the process's own C library does it, as its profile has it; there is no kernel then.
     pub libc: bool,
-    /// The smallest size around the one asked for that is decided alike.
+    /// The smallest size of the range that has this decision.
     pub from: u64,
-    /// The largest one.
+    /// The largest size of the range.
     pub to: u64,
-    /// Who decided.
+    /// Where the decision comes from.
     pub source: Source,
 }
 

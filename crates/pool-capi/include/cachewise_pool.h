@@ -1,28 +1,29 @@
 /*
- * cachewise_pool.h - blocks of pages that are resident and, when asked, known to be zero: no page
- * fault and no zeroing where the block is taken.
+ * cachewise_pool.h - blocks of pages that are resident and, on request, already zero: the
+ * allocation causes no page fault and no zeroing.
  *
- * Link with -lcachewise_pool (`pkg-config --cflags --libs cachewise_pool`). A library apart from
- * libcachewise, which needs libc alone, allocates nothing and never locks; a pool has memory, locks
- * and a thread.
+ * Link with -lcachewise_pool (`pkg-config --cflags --libs cachewise_pool`). This library is
+ * separate from libcachewise, which allocates nothing and never locks; a pool has memory, locks and
+ * a thread.
  *
- * A block of order n is 2^n pages. A pool takes memory from the system as it grows, keeps what is
- * given back, zeroes in the background what has lain idle (the scrubber), and returns memory to the
- * system in cw_pool_trim. What it gains, and where it gains nothing: docs/page-pool.md.
+ * A block of order n is 2^n pages. A pool takes memory from the system as it grows, keeps freed
+ * blocks, zeroes idle ones in the background (the scrubber), and returns memory to the
+ * system in cw_pool_trim. docs/page-pool.md says where a pool gains and where it does not.
  *
- *   Errors         Functions that return int return 0 or a CW_E... code. Functions that return
- *                  a block return NULL and set errno: ENOMEM when there is none, EINVAL for an order
- *                  that this pool has not and for what is no pool, EDEADLK from a signal handler that
- *                  interrupted this pool, EFAULT where verifying found a lie. cw_pool_message says in
- *                  a sentence what the calling thread's last failure was.
- *   Threads        Any thread may call any function on any pool at any time, but cw_pool_destroy,
- *                  which must be the last call on its pool.
- *   Signals        cw_pool_alloc, _zalloc and _free of valid blocks may be called from a handler; where it
- *                  interrupted the pool in the same thread they may refuse, and do not hang.
- *   Fork           A child made by fork has a copy of every pool, without a scrubber. Fork handlers may
- *                  use pools, in whatever order they run. A child made by vfork or clone must not.
+ *   Errors         Functions that return int return 0 or a CW_E... code. Functions that return a
+ *                  block return NULL and set errno: ENOMEM if no memory is left, EINVAL for an
+ *                  order above the pool's highest and for a pointer that is not a pool, EDEADLK
+ *                  from a signal handler that interrupted this pool, EFAULT if verification found a
+ *                  block that was not zero. cw_pool_message describes the calling thread's last
+ *                  failure in a sentence.
+ *   Threads        Any thread may call any function on any pool at any time, except
+ *                  cw_pool_destroy, which must be the last call on its pool.
+ *   Signals        A handler may call cw_pool_alloc, _zalloc and _free with valid blocks. If it
+ *                  interrupted the pool in the same thread they may fail, but do not hang.
+ *   Fork           A child made by fork has a copy of every pool, without a scrubber. Fork handlers
+ *                  may use pools, in any order. A child made by vfork or clone must not.
  *
- * This header is C89 but for <stddef.h>'s size_t, and C++.
+ * This header is valid C89 and C++.
  */
 #ifndef CACHEWISE_POOL_H
 #define CACHEWISE_POOL_H
@@ -50,10 +51,10 @@ enum cw_error {
     CW_EMISALIGNED = 9, /* not where a block begins */
     CW_EFREE = 10,      /* a block that is free already: freed twice */
     CW_EWRONGORDER = 11,/* a block of another order */
-    CW_ECLOSED = 12,    /* no pool, or one that was destroyed */
+    CW_ECLOSED = 12,    /* not a pool, or a destroyed pool */
     CW_EREENTERED = 13, /* called from a signal handler that interrupted this pool */
     CW_ENOTZERO = 14,   /* a block known to be zero was not; it has been withdrawn */
-    CW_EDAMAGED = 15    /* the pool's bookkeeping does not hold: somebody wrote over it */
+    CW_EDAMAGED = 15    /* the pool's bookkeeping was overwritten */
 };
 
 /* Flags of a configuration. Other bits are refused. */
@@ -61,16 +62,16 @@ enum cw_error {
 #define CW_POOL_BASE_PAGES 2u     /* no huge pages */
 #define CW_POOL_HUGETLB 4u        /* explicit huge pages; transparent ones where they are refused */
 #define CW_POOL_PREFAULT 8u       /* the whole capacity is made resident at once */
-#define CW_POOL_VERIFY_ABORT 16u  /* a lie that verifying finds ends the process */
+#define CW_POOL_VERIFY_ABORT 16u  /* verify_every: a block that is not zero ends the process */
 #define CW_POOL_OVER_MEMORY 32u   /* accept a capacity above the memory there is */
-#define CW_POOL_ENGINE_THROUGH 64u /* the scrubber zeroes with temporal stores in place of non-temporal ones */
+#define CW_POOL_ENGINE_THROUGH 64u /* the scrubber uses temporal stores, not non-temporal ones */
 #define CW_POOL_ENGINE_SYSTEM 128u /* the scrubber drops pages and has the system populate them */
-/* The pool in n shards (1 to 16), each with a lock of its own and its part of the capacity: for many
- * threads that take and free small blocks all the time. No block is larger than a shard. */
+/* n shards (1 to 16), each with its own lock and its part of the capacity: for many threads that
+ * allocate and free small blocks all the time. No block is larger than a shard. */
 #define CW_POOL_SHARDS(n) ((unsigned)(n) << 24)
 
 /*
- * Settings of a pool to be made. Call cw_pool_config_init first, then change what you like: members
+ * Settings for cw_pool_create. Call cw_pool_config_init first, then change members: members
  * that later versions add then have their defaults.
  */
 struct cw_pool_config {
@@ -90,40 +91,40 @@ struct cw_pool_config {
     double scrub_load;             /* load average above which it rests; default: CPUs */
     double scrub_cpu_share;        /* its share of one CPU at most; default 0.5 */
     size_t scrub_bytes_per_second; /* at most; default 0, no limit */
-    size_t scrub_min_idle_ms;      /* blocks used since then are not zeroed; default 50 */
-    size_t scrub_unused_limit;     /* zeroed in vain after which it rests; default 1 GiB */
+    size_t scrub_min_idle_ms;      /* it zeroes only blocks that were idle so long; default 50 */
+    size_t scrub_unused_limit;     /* it rests after zeroing this much unused; default 1 GiB */
 };
 
 /* Figures of one moment; bytes unless the name says otherwise. */
 struct cw_pool_stats {
     size_t struct_size;       /* set it to sizeof(struct cw_pool_stats), and the rest to 0 */
     size_t capacity;          /* what the pool may grow to */
-    size_t managed;           /* what it has grown to: the sum of the next seven */
-    size_t allocated;         /* handed out */
+    size_t managed;           /* its size now: the sum of the next seven */
+    size_t allocated;         /* in use by the program */
     size_t cached;            /* in threads' caches */
     size_t dirty;             /* free, contents unknown */
     size_t in_flight;         /* being zeroed or returned to the system */
-    size_t zero_resident;     /* free, zero, there */
-    size_t zero_absent;       /* free, zero, will fault */
+    size_t zero_resident;     /* free, zero, resident */
+    size_t zero_absent;       /* free, zero, not resident: will fault */
     size_t quarantined;       /* withdrawn */
     size_t resident;          /* the most that the pool holds of the machine's memory */
-    size_t zero_hits;         /* zeroed requests, number, served by a block that was zero and there */
+    size_t zero_hits;         /* zeroed requests, number, served by a block already zero */
     size_t zero_misses;       /* zeroed requests, number, that had to be zeroed or faulted in */
     size_t dirty_allocations; /* other requests, number */
     size_t frees;             /* blocks taken back, number */
     size_t hot_zeroed;        /* zeroed at hand-out */
     size_t populated;         /* faulted in at hand-out */
     size_t scrubbed;          /* zeroed in the background or by cw_pool_scrub */
-    size_t scrub_cpu_ns;      /* CPU time that took, nanoseconds */
-    size_t wasted;            /* zeroed for nothing */
+    size_t scrub_cpu_ns;      /* CPU time of that, nanoseconds */
+    size_t wasted;            /* zeroed, and then not used as zero */
     size_t trimmed;           /* returned to the system */
     size_t verified;          /* blocks, number, read by verifying */
     size_t verify_failed;     /* blocks, number, that were not zero when they should have been */
     /* Filled in by this version and later ones, where struct_size has room for them. */
     size_t grown_ahead;       /* made resident in the background before it was asked for */
     size_t huge_broken;       /* huge pages, number, of which a part went back to the system */
-    size_t quarantined_ever;  /* withdrawn, ever */
-    size_t engine_faults;     /* batches, number, that the scrubber's engine failed at */
+    size_t quarantined_ever;  /* withdrawn since the start */
+    size_t engine_faults;     /* batches, number, that the scrubber's engine failed to zero */
     size_t lock_holds;        /* how often a lock of the pool was taken */
     size_t load_rests;        /* how often the scrubber found the load too high to work */
 };
@@ -141,19 +142,19 @@ void *cw_pool_alloc(cw_pool *pool, unsigned order);
 /* A block of 2^order pages, every byte zero; NULL when there is none. */
 void *cw_pool_zalloc(cw_pool *pool, unsigned order);
 
-/* As cw_pool_zalloc, for a caller who will write or read all of the block at once: a block that this
- * thread freed lately is zeroed and handed out while it is in the CPU's cache. */
+/* As cw_pool_zalloc, for a caller that will write or read the whole block at once: it zeroes a
+ * block that this thread freed recently, which is still in the CPU's cache. */
 void *cw_pool_zalloc_to_fill(cw_pool *pool, unsigned order);
 
-/* Takes a block back. NULL is taken back from nobody, as free does. A block that is not this pool's,
- * has another order or was given back before is refused, and nothing is changed. */
+/* Frees a block; NULL does nothing. A block that is not this pool's,
+ * has another order or is free already is refused, and nothing is changed. */
 int cw_pool_free(cw_pool *pool, void *block, unsigned order);
 
-/* Zeroes free dirty blocks now, in this thread, at most that many bytes (or one block more);
- * *scrubbed, unless NULL, is how many. */
+/* Zeroes free dirty blocks now, in this thread, at most max_bytes (or one block more);
+ * *scrubbed, unless NULL, is set to the bytes zeroed. */
 int cw_pool_scrub(cw_pool *pool, size_t max_bytes, size_t *scrubbed);
 
-/* Returns all idle memory to the system; *bytes, unless NULL, is how much. */
+/* Returns all idle memory to the system; *bytes, unless NULL, is set to the bytes returned. */
 int cw_pool_trim(cw_pool *pool, size_t *bytes);
 
 /* Figures of this moment, as far as out->struct_size reaches. */
@@ -162,19 +163,19 @@ int cw_pool_stats(const cw_pool *pool, struct cw_pool_stats *out);
 /* Bytes of a block of order 0; 0 where there is no such pool. */
 size_t cw_pool_page_size(const cw_pool *pool);
 
-/* Lets the scrubber rest (1 if it had stopped within 10 ms, else 0) and go on; in a forked child
- * cw_pool_resume starts one. */
+/* cw_pool_pause stops the scrubber: 1 if it stopped within 10 ms, else 0. cw_pool_resume continues
+ * it; in a forked child it starts one. */
 int cw_pool_pause(cw_pool *pool);
 void cw_pool_resume(cw_pool *pool);
 
-/* Ends the pool: its blocks are unmapped, those still in use too. NULL is nothing. Later calls on
- * the same pool are refused with CW_ECLOSED; the handle's few bytes stay behind for that. */
+/* Destroys the pool and unmaps all its blocks, including those in use; NULL does nothing. Later
+ * calls on the same pool fail with CW_ECLOSED; the handle's few bytes are kept for that. */
 void cw_pool_destroy(cw_pool *pool);
 
-/* What a code means. The string lives as long as the library is loaded. */
+/* The meaning of a code. The string lives as long as the library is loaded. */
 const char *cw_strerror(int code);
 
-/* What the calling thread's last failure was: the setting, what was found, what is accepted. Empty
+/* The calling thread's last failure: the setting, what was found, what is accepted. Empty
  * if there was none. Valid until the thread's next call that fails. */
 const char *cw_pool_message(void);
 

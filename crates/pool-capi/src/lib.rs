@@ -96,13 +96,13 @@ codes! {
     /// Freed with another order.
     WrongOrder = 11, c"a block of another order";
     /// Destroyed.
-    Closed = 12, c"no pool, or one that was destroyed";
+    Closed = 12, c"not a pool, or a destroyed pool";
     /// In a signal handler.
     Reentered = 13, c"called from a signal handler that interrupted this pool";
-    /// A lie was found.
+    /// A block known to be zero was not.
     NotZero = 14, c"a block known to be zero was not, and has been withdrawn";
     /// Overwritten bookkeeping.
-    Damaged = 15, c"the pool's bookkeeping does not hold";
+    Damaged = 15, c"the pool's bookkeeping was overwritten";
 }
 
 impl Code {

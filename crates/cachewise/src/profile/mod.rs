@@ -27,16 +27,16 @@ const OLDEST_VERSION: u32 = 1;
 /// The version that brought [`LIBC`].
 const LIBC_VERSION: u32 = 2;
 
-/// Stands in a decision where a kernel's name would, and leaves the sizes to the C library.
+/// In place of a kernel's name in a decision: leaves the sizes to the C library.
 pub const LIBC: &str = "libc";
 
-/// From this size on [`LIBC`] is the C library's own routine, and without a profile large stores
-/// are; below it, handing a call over costs more than it gains, and [`LIBC`] is what the library
-/// does without a profile.
+/// From this size on [`LIBC`] means the C library's own routine; without a profile, large stores
+/// use it, too. Below it, the jump to the C library costs more than it gains, and [`LIBC`] means
+/// what the library does without a profile.
 ///
-/// That is the loop of vectors that glibc's routines are too, up to where their string instructions
-/// begin: 2112 bytes at the least for copies and moves (`rep_movsb_threshold` where FSRM is told,
-/// `sysdeps/x86/dl-cacheinfo.h`), 2048 for fills (`rep_stosb_threshold`).
+/// Below this size glibc's routines are loops of vectors, as the library's are; from it on they use
+/// string instructions: from 2112 bytes for copies and moves (the least `rep_movsb_threshold`, on
+/// CPUs with FSRM, `sysdeps/x86/dl-cacheinfo.h`), from 2048 for fills (`rep_stosb_threshold`).
 #[must_use]
 pub const fn libc_from(operation: Operation) -> u64 {
     match operation {
