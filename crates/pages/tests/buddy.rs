@@ -561,6 +561,7 @@ fn a_cached_block_is_taken_back_as_it_was_cached() {
         let index = buddy.take(1, State::Dirty, 1).expect("two");
         let free = |buddy: &mut Buddy<'_>, order, zero| buddy.free_cached(index, order, zero, 100);
         assert_eq!(free(&mut buddy, 1, zero), Err(FreeError::DoubleFree), "it is in use");
+        assert_eq!(halve_cached(&frames, index, 1), None, "nor is it a cache's");
         assert_eq!(buddy.free_cached(4, 1, zero, 0), Err(FreeError::Foreign));
         frames[index as usize].cache(1, 1, zero).expect("allocated");
         assert_eq!(free(&mut buddy, 1, !zero), Err(FreeError::DoubleFree));

@@ -4,7 +4,7 @@
 mod library;
 
 use cachewise_pages::Unit;
-use library::library;
+use library::{built, library};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -73,6 +73,43 @@ fn every_function_every_size_threads_and_forks() {
             matches!(pool, Some("256M" | "4M")),
             "{pool:?}: {stderr}"
         );
+    }
+}
+
+/// What few programs do, on both libraries and on this one alone: each learns, follows, and neither.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_in_rust_may_do_whatever_it_may_do_without() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = directory.path().join("threads");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rust/threads.rs");
+    // The compiler that is beside this cargo.
+    let mut compiler = Command::new(Path::new(env!("CARGO")).with_file_name("rustc"));
+    compiler.args(["--edition", "2024", "-O", "-o"]).arg(&program).arg(source);
+    let output = compiler.output().expect("rustc");
+    assert!(output.status.success(), "{}", told(&output).1);
+    let small = built("cachewise-preload");
+    let both = format!("{}:{}", small.display(), library().display());
+    let learned = directory.path().join("learned");
+    let learns =
+        [("CACHEWISE_PROGRAM", learned.to_str().expect("UTF-8")), ("CACHEWISE_LEARN", "trial")];
+    let alone = library().to_str().expect("UTF-8");
+    for (preload, pool, more) in [
+        ("", None, &[][..]),
+        (alone, None, &[]),
+        (alone, Some("256M"), &[]),
+        (alone, Some("2M"), &[]),
+        (both.as_str(), Some("16M"), &[]),
+        (&both, Some("64M"), &learns),
+        (&both, Some("64M"), &learns[..1]),
+    ] {
+        let mut command = under(&program, pool);
+        command.env("LD_PRELOAD", preload).envs(more.iter().copied());
+        let output = command.output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{preload} {pool:?}: {} {stderr}", output.status);
+        assert_eq!(stdout, "threads hold\n", "{preload} {pool:?}");
+        assert_eq!(served(&stderr) > 100, pool.is_some(), "{preload} {pool:?}: {stderr}");
     }
 }
 
