@@ -20,7 +20,8 @@ use crate::interrupt::{INTERRUPTED, Interrupt, progress};
 use crate::outputs::Outputs;
 use crate::scripts::{self, open_to_all};
 use anyhow::{Context as _, Result, bail};
-use cachewise_measure::whole::{Times, Verdict};
+use cachewise_measure::stats::LEAST_ROUNDS;
+use cachewise_measure::whole::{Ended, Run, Times, Verdict};
 use cachewise_measure::{PairedRatio, children, turns};
 use cachewise_report::Table;
 use serde_json::{Value, json};
@@ -68,14 +69,27 @@ pub struct Turn<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// What became of a program.
+/// What became of a program that the user did not interrupt.
 pub enum Outcome {
     /// It was run: lines of the table, what the JSON says, and what was wrong.
     Shown { lines: Vec<Vec<String>>, json: Value, wrong: Option<String> },
     /// What it needs is not here.
     Skipped(String),
-    /// The user ended it before there was anything to show.
-    Stopped,
+}
+
+/// A run that ended by itself; another is an error, which [`campaign`] does not show after Ctrl-C.
+fn whole(ended: Ended, limit: Duration) -> Result<Run> {
+    match ended {
+        Ended::Run(run) => Ok(run),
+        Ended::TooLong => bail!("still running after {:.0} s: ended", limit.as_secs_f64()),
+        Ended::Stopped => bail!("interrupted"),
+    }
+}
+
+/// Rounds that the time has room for after one to warm up. They are fixed before the first of them:
+/// rounds that end when the interval looks good have none.
+fn rounds(left: Duration, round: Duration, most: u32) -> usize {
+    turns::rounds(left.saturating_sub(round), round, LEAST_ROUNDS, most as usize)
 }
 
 /// All programs, one after the other: their table and their record. An error where anything was wrong.
@@ -136,7 +150,6 @@ pub fn campaign<T>(
                 left_out(&mut table, name, format!("skipped: {why}"));
                 skipped.push(json!({ "program": name, "skipped": why }));
             }
-            Ok(Outcome::Stopped) => stopped.push(name.clone()),
             // Others may do better.
             Err(error) => {
                 let what = format!("{error:#}");

@@ -18,7 +18,7 @@ mod call;
 mod cell;
 mod scripts;
 
-pub use call::{Call, each, is_copied, is_zeroed, run_all};
+pub use call::{Call, each, is_copied, is_filled, is_zeroed, run_all};
 pub use cell::{Cell, Layout, Placement};
 
 /// How far apart overlapping buffers start: not a multiple of any vector's group.

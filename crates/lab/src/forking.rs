@@ -9,7 +9,9 @@ use crate::helper::{Answer, Helper, Request};
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::FORK;
 use cachewise_measure::{Candidate, Place, Reader, children::usage};
+use rustix::io::retry_on_intr;
 use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::process::{Pid, WaitOptions, waitpid};
 use std::io;
 use std::path::Path;
 
@@ -59,7 +61,7 @@ impl Buffer {
         }?;
         // One huge page would be copied, or split, as a whole: another experiment's question.
         // SAFETY: the mapping is ours, and the advice does not change its contents.
-        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
+        let _ = unsafe { mm::madvise(start, bytes, mm::Advice::LinuxNoHugepage) };
         let start = start.cast::<u8>();
         let mut random = fastrand::Rng::with_seed(0x0F0C);
         for at in 0..bytes {
@@ -84,7 +86,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: exactly what was mapped, and nobody has a pointer into it.
-        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+        let _ = unsafe { mm::munmap(self.start.cast(), self.bytes) };
     }
 }
 
@@ -101,20 +103,12 @@ fn fork_and_use(buffer: &Buffer) -> io::Result<()> {
             unsafe { libc::_exit(0) }
         }
         child => {
-            let mut status = 0;
-            loop {
-                // SAFETY: waits for the child just made; the status is ours.
-                let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-                if waited == child {
-                    break;
-                }
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
+            let child = Pid::from_raw(child);
+            let waited = retry_on_intr(|| waitpid(child, WaitOptions::empty()))?;
+            match waited.and_then(|(_, status)| status.exit_status()) {
+                Some(0) => Ok(()),
+                _ => Err(io::Error::other(format!("a forked child ended with {waited:?}"))),
             }
-            let ended = || io::Error::other(format!("a forked child ended with status {status}"));
-            if status == 0 { Ok(()) } else { Err(ended()) }
         }
     }
 }

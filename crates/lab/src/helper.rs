@@ -12,9 +12,11 @@ use crate::routines::libc_reference;
 use crate::tuned_libc::{Calls, Elsewhere};
 use cachewise_kernels::Operation;
 use cachewise_measure::Plan;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
+
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -170,26 +172,17 @@ impl Helper {
         stop: &dyn Fn() -> bool,
     ) -> io::Result<Option<Answer>> {
         self.send(request)?;
-        let mut poll = libc::pollfd {
-            fd: self.answers.get_ref().as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
+        let look = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         loop {
             if stop() {
                 self.child.kill()?;
                 return Ok(None);
             }
-            // SAFETY: one entry, which lives during the call.
-            match unsafe { libc::poll(&raw mut poll, 1, 20) } {
-                0 => {}
-                1.. => return self.receive().map(Some),
-                _ => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != io::ErrorKind::Interrupted {
-                        return Err(error);
-                    }
-                }
+            let answer = PollFd::new(self.answers.get_ref(), PollFlags::IN);
+            match poll(&mut [answer], Some(&look)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return self.receive().map(Some),
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -9,6 +9,7 @@
 //! too, on the same buffers in turns with its libc, and what is compared is the two of them
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
+use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
 use crate::helper::{Answer, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
@@ -16,6 +17,7 @@ use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{Arena, Candidate, Clock, PagePolicy, Place};
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::iter::repeat_n;
 use std::path::Path;
 
 /// Where the calls of a sample go.
@@ -72,7 +74,8 @@ impl Elsewhere {
             Some(operands) => operands,
             None => {
                 let new = Operands::new(calls, operation).map_err(io::Error::other)?;
-                functions.into_iter().try_for_each(|function| new.check(function))?;
+                let checked = functions.into_iter().try_for_each(|function| new.check(function));
+                checked.map_err(io::Error::other)?;
                 new
             }
         };
@@ -80,9 +83,9 @@ impl Elsewhere {
         self.turn += 1;
         // In turns, so that neither always meets what the other left.
         for which in if self.turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
-            operands.call(functions[which], calls.untimed.max(1));
+            run_all(functions[which], repeat_n(&operands.place, calls.untimed.max(1)));
             let from = clock.now();
-            operands.call(functions[which], calls.calls);
+            run_all(functions[which], repeat_n(&operands.place, calls.calls));
             let to = clock.now();
             took[which] = clock.nanoseconds(from, to);
         }
@@ -94,8 +97,7 @@ impl Elsewhere {
 /// Two buffers, a power of two apart but for their places in a page.
 struct Operands {
     calls: Calls,
-    dst: *mut u8,
-    src: *mut u8,
+    place: Place,
     /// What both pointers are into.
     _arena: Arena,
 }
@@ -110,52 +112,21 @@ impl Operands {
         let start = arena.as_mut_ptr();
         let (dst, src) = (start.wrapping_add(apart + calls.dst), start.wrapping_add(calls.src));
         if matches!(operation, Operation::Compare | Operation::Equal) {
-            for at in 0..calls.size {
-                // SAFETY: inside the arena: calls.size and a place in a page fit in `apart`.
-                let byte = unsafe { src.wrapping_add(at).read() };
-                // SAFETY: inside the arena, as the source is.
-                unsafe { dst.wrapping_add(at).write(byte) };
-            }
+            // SAFETY: inside the arena: calls.size and a place in a page fit in `apart`, by which the
+            // two differ.
+            unsafe { std::ptr::copy_nonoverlapping(src, dst, calls.size) };
         }
-        Ok(Operands { calls: calls.clone(), dst, src, _arena: arena })
-    }
-
-    fn call(&self, function: Function, calls: usize) {
-        let (dst, src, n) = (self.dst, self.src.cast_const(), self.calls.size);
-        macro_rules! calls {
-            ($call:expr) => {
-                for _ in 0..calls {
-                    // SAFETY: both are valid for n bytes and apart (`new`), and the function runs on
-                    // every CPU.
-                    std::hint::black_box(unsafe { $call });
-                }
-            };
-        }
-        match function {
-            Function::Copy(f) | Function::Move(f) => calls!(f(dst, src, n)),
-            Function::Fill(f) => calls!(f(dst, i32::from(FILL_BYTE), n)),
-            Function::Zero(f) => calls!(f(dst, n)),
-            Function::Compare(f) | Function::Equal(f) => calls!(f(dst, src, n)),
-            Function::CopyPages(f) => calls!(f(dst, src, (n / PAGE_SIZE).max(1).ilog2())),
-            Function::ZeroPages(f) => calls!(f(dst, (n / PAGE_SIZE).max(1).ilog2())),
-        }
+        let place = Place { dst, src, n: calls.size };
+        Ok(Operands { calls: calls.clone(), place, _arena: arena })
     }
 
     /// Calls once and looks at every byte: nobody else checks this process.
-    fn check(&self, function: Function) -> io::Result<()> {
-        self.call(function, 1);
-        let byte = |start: *mut u8, at: usize| {
-            // SAFETY: below the size, so inside the arena (`new`).
-            unsafe { start.wrapping_add(at).read() }
-        };
-        let wrong = (0..self.calls.size).find(|&at| match function {
-            Function::Fill(_) => byte(self.dst, at) != FILL_BYTE,
-            Function::Zero(_) | Function::ZeroPages(_) => byte(self.dst, at) != 0,
-            _ => byte(self.dst, at) != byte(self.src, at),
-        });
-        match wrong {
-            Some(at) => Err(io::Error::other(format!("byte {at} is wrong"))),
-            None => Ok(()),
+    fn check(&self, function: Function) -> Result<(), String> {
+        run_all(function, [&self.place]);
+        match function {
+            Function::Fill(_) => is_filled(&self.place, FILL_BYTE),
+            Function::Zero(_) | Function::ZeroPages(_) => is_zeroed(&self.place),
+            _ => is_copied(&self.place),
         }
     }
 }

@@ -21,11 +21,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 /// `copy, 4 KiB, L1 to L1`, with reader and bystander where there are any.
 pub fn caption(cell: &CellKey) -> String {
     let mut text = format!("{}, {}", cell.operation, bytes(cell.size));
-    match (&cell.source, &cell.destination) {
-        (Some(source), Some(destination)) => text.push_str(&format!(", {source} to {destination}")),
-        (None, Some(destination)) => text.push_str(&format!(", {destination}")),
-        _ => text.push_str(&format!(", {}", cell.state)),
-    }
+    text.push_str(&format!(", {}", cell.levels().unwrap_or_else(|| cell.state.to_string())));
     if let Some(fraction) = cell.reader {
         text.push_str(&format!(", then {:.0} % of it read", fraction * 100.0));
     }

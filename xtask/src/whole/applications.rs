@@ -8,12 +8,13 @@
 //! environment of this chore's own under Cargo's target directory, made once.
 
 use super::script::{Script, Setting};
-use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, saying, times_json};
+use super::{
+    Common, Outcome, Turn, campaign, chosen, interval, interval_json, rounds, saying, times_json,
+};
 use crate::interrupt::Interrupt;
 use crate::scripts;
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
-use cachewise_measure::turns;
 use cachewise_measure::whole::in_turns;
 use cachewise_report::{Align, Table};
 use serde_json::json;
@@ -132,7 +133,7 @@ pub fn run(args: &Applications) -> Result<()> {
          that one alone (no pool stands over {NO_POOL_OVER}: refused). CPU: over glibc's. MiB: resident at most, of the largest process, median"
     ));
     let mut one = |turn: &Turn<'_>, program: &(&str, &str)| {
-        one(turn, program, &candidates, args.common.rounds as usize)
+        one(turn, program, &candidates, args.common.rounds)
     };
     campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
 }
@@ -166,7 +167,7 @@ fn one(
     turn: &Turn<'_>,
     (text, argument): &(&str, &str),
     candidates: &[Candidate],
-    most: usize,
+    most: u32,
 ) -> Result<Outcome> {
     let (name, begun) = (turn.name, Instant::now());
     let (script, first) = match Script::prepare(turn, text, argument, RUNS)? {
@@ -175,8 +176,8 @@ fn one(
     };
     let mut wrong = None;
     let mut ran = |candidate: &Candidate| -> Result<_> {
-        let run = script.run(&candidate.settings()).with_context(|| candidate.name.clone())?;
-        if run.as_ref().is_some_and(|(_, run)| run.output != first.output) {
+        let (_, run) = script.run(&candidate.settings()).with_context(|| candidate.name.clone())?;
+        if run.output != first.output {
             wrong.get_or_insert_with(|| format!("another output with {}", candidate.name));
         }
         Ok(run)
@@ -186,7 +187,7 @@ fn one(
     let mut best: Option<(usize, f64)> = None;
     let settling = Instant::now();
     for (at, candidate) in candidates.iter().enumerate().filter(|(at, _)| *at != at_pool) {
-        let Some((_, run)) = ran(candidate)? else { return Ok(Outcome::Stopped) };
+        let run = ran(candidate)?;
         if at > 0 && best.is_none_or(|(_, seconds)| run.seconds < seconds) {
             best = Some((at, run.seconds));
         }
@@ -196,24 +197,17 @@ fn one(
     let stacked = (best_other.name != NO_POOL_OVER).then(|| best_other.under(&candidates[at_pool]));
     let known = candidates.len();
     let candidates: Vec<_> = candidates.iter().cloned().chain(stacked).collect();
-    // Settled before the first of them: whoever stops when he likes the interval has none.
     let all = candidates.len();
     // As those runs took, with what a process needs to begin and end; those with the pool are taken to
     // be like them.
     let round = settling.elapsed().mul_f64(all as f64 / (known - 1) as f64);
-    let left = turn.share.saturating_sub(begun.elapsed() + round);
-    let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);
+    let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
     let mut resident = vec![Vec::new(); all];
     let times = in_turns(all, rounds, &mut saying(name, rounds), &mut |at| {
         let run = ran(&candidates[at])?;
-        Ok::<_, anyhow::Error>(run.map(|(_, run)| {
-            resident[at].push(run.resident as f64 / f64::from(1 << 20));
-            (run.seconds, run.cpu)
-        }))
+        resident[at].push(run.resident as f64 / f64::from(1 << 20));
+        Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
-    if times.rounds() < LEAST_ROUNDS {
-        return Ok(Outcome::Stopped);
-    }
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
     let mebibytes: Vec<f64> = resident.iter().map(|of| median(of)).collect();
     let best_other = &candidates[at_best].name;

@@ -9,7 +9,7 @@
 //! - *nothing between them* where they do not, whatever was decided;
 //! - *cannot tell* where nothing was decided.
 
-use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json};
+use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, rounds, whole};
 use crate::interrupt::Interrupt;
 use anyhow::{Context as _, Result, bail};
 use cachewise_learn::Way;
@@ -17,7 +17,7 @@ use cachewise_learn::section::{Module, Section, Site, write_end};
 use cachewise_learn::trial;
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
 use cachewise_measure::turns;
-use cachewise_measure::whole::{Ended, MARGIN, Times, in_turns, run as start};
+use cachewise_measure::whole::{MARGIN, Times, in_turns, run as start};
 use cachewise_report::Table;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -167,7 +167,7 @@ impl Setup<'_> {
         turn: &Turn<'_>,
         (program, calls): (&str, u32),
         learning: Option<(&str, &Path)>,
-    ) -> Result<Option<Ran>> {
+    ) -> Result<Ran> {
         let mut command = Command::new(&self.file);
         command.arg(program).arg(calls.to_string()).arg(self.args.kibibytes.to_string());
         if let Some((how, section)) = learning {
@@ -175,16 +175,13 @@ impl Setup<'_> {
             command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", how);
         }
         let limit = Duration::from_secs(600);
-        let ran = match start(&mut command, &turn.directory, limit, turn.interrupt.flag())? {
-            Ended::Run(ran) => ran,
-            Ended::TooLong => bail!("still running after {} s: ended", limit.as_secs()),
-            Ended::Stopped => return Ok(None),
-        };
+        let ended = start(&mut command, &turn.directory, limit, turn.interrupt.flag())?;
+        let ran = whole(ended, limit)?;
         let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds "));
         match seconds.and_then(|text| text.parse().ok()) {
             Some(seconds) if ran.status.success() => {
                 let printed = String::from_utf8_lossy(&ran.output).into_owned();
-                Ok(Some(Ran { seconds, cpu: ran.cpu, printed }))
+                Ok(Ran { seconds, cpu: ran.cpu, printed })
             }
             _ => bail!("ended with {}: {}", ran.status, ran.told),
         }
@@ -195,7 +192,7 @@ impl Setup<'_> {
         fs::create_dir(&turn.directory)?;
         let file = |what: &str| turn.directory.join(what);
         let all = (program, self.args.calls);
-        let Some(first) = self.timed(turn, all, None)? else { return Ok(Outcome::Stopped) };
+        let first = self.timed(turn, all, None)?;
         let calls = calls(self.args.calls, turn.share, begun.elapsed());
         let mut printed = Printed::default();
         if calls == self.args.calls {
@@ -204,9 +201,7 @@ impl Setup<'_> {
         let (learned, began) = (file("learned"), Instant::now());
         let mut runs = 0;
         let (sites, section) = loop {
-            let Some(ran) = self.timed(turn, (program, calls), Some(("trial", &learned)))? else {
-                return Ok(Outcome::Stopped);
-            };
+            let ran = self.timed(turn, (program, calls), Some(("trial", &learned)))?;
             printed.agree(program, ran.printed)?;
             runs += 1;
             let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
@@ -223,14 +218,8 @@ impl Setup<'_> {
         let round = began.elapsed() / runs * if ends_as == program { 3 } else { 5 };
         let (mut lines, mut records, mut wrong) = (Vec::new(), Vec::new(), None);
         for (at, site) in sites.iter().enumerate() {
-            // Settled before the first of them: whoever stops when he likes the interval has none.
             let left = turns::share(turn.share.saturating_sub(begun.elapsed()), sites.len() - at);
-            let rounds = turns::rounds(
-                left.saturating_sub(round),
-                round,
-                LEAST_ROUNDS,
-                self.args.common.rounds as usize,
-            );
+            let rounds = rounds(left, round, self.args.common.rounds);
             eprintln!("{program}: site {} of {}, {rounds} rounds", at + 1, sites.len());
             let forced = Way::ALL.map(|way| file(way.name()));
             for (way, file) in Way::ALL.into_iter().zip(&forced) {
@@ -248,21 +237,15 @@ impl Setup<'_> {
                         ("1", &after)
                     }
                 };
-                let Some(ran) = self.timed(turn, (program, calls), Some((learn, section)))? else {
-                    return Ok(None);
-                };
+                let ran = self.timed(turn, (program, calls), Some((learn, section)))?;
                 printed.agree(program, ran.printed)?;
                 if at < 2 && ends_as != program {
                     let end = self.timed(turn, (ends_as, calls), Some((learn, section)))?;
-                    let Some(end) = end else { return Ok(None) };
                     printed.agree(ends_as, end.printed)?;
                     of_end.wall[at].push(end.seconds);
                 }
                 Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
             })?;
-            if times.rounds() < LEAST_ROUNDS {
-                return Ok(Outcome::Stopped);
-            }
             let shown = Shown::new(*site, &times, &of_end);
             if shown.verdict == Verdict::Wrong {
                 wrong = Some("decided for the dearer way".to_owned());

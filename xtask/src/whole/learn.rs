@@ -7,11 +7,11 @@
 //! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
 
 use super::script::Script;
-use super::{Common, Outcome, Turn, campaign, chosen};
+use super::{Common, Outcome, Turn, campaign, chosen, rounds};
 use crate::interrupt::Interrupt;
 use crate::scripts::open_to_all;
 use anyhow::{Context as _, Result};
-use cachewise_measure::stats::LEAST_ROUNDS;
+
 use cachewise_measure::turns;
 use cachewise_report::Table;
 use serde_json::Value;
@@ -139,12 +139,7 @@ impl Tools {
     }
 
     /// One run that learns, or with `prove` so many rounds after it: what `cachewise learn` wrote.
-    fn learn(
-        &self,
-        turn: &Turn<'_>,
-        script: &Script<'_>,
-        prove: Option<usize>,
-    ) -> Result<Option<Value>> {
+    fn learn(&self, turn: &Turn<'_>, script: &Script<'_>, prove: Option<usize>) -> Result<Value> {
         let record = turn.directory.join("record.json");
         let mut learn: Command = script.command(&self.cachewise);
         learn.env("XDG_CONFIG_HOME", &self.config);
@@ -158,11 +153,11 @@ impl Tools {
         learn.arg("--json").arg(&record);
         learn.arg("--html").arg(self.kept.join(format!("{}.html", turn.name)));
         learn.args(["--", "sh", "-c", WORK]);
-        let Some(run) = script.start(&mut learn)? else { return Ok(None) };
+        let run = script.start(&mut learn)?;
         let text = fs::read_to_string(&record)
             .with_context(|| format!("cachewise learn: {}: {}", run.status, run.told))?;
         fs::remove_file(&record)?;
-        Ok(Some(serde_json::from_str(&text)?))
+        Ok(serde_json::from_str(&text)?)
     }
 
     fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Outcome> {
@@ -175,9 +170,7 @@ impl Tools {
         let (learning_began, mut runs) = (Instant::now(), 0);
         // The last one learns before the proof, in the same command.
         while runs + 1 < args.runs {
-            let Some(record) = self.learn(turn, &script, None)? else {
-                return Ok(Outcome::Stopped);
-            };
+            let record = self.learn(turn, &script, None)?;
             runs += 1;
             let sites = sites(&record);
             if sites.is_empty() {
@@ -197,19 +190,15 @@ impl Tools {
                 break;
             }
         }
-        // Settled before the first of them: whoever stops when he likes the interval has none.
         let longest =
             first.seconds.max(learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1)));
         let round = Duration::from_secs_f64(3.0 * longest);
-        let left = turn.share.saturating_sub(begun.elapsed() + round);
-        let rounds = turns::rounds(left, round, LEAST_ROUNDS, args.common.rounds as usize);
+        let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, args.common.rounds);
         eprintln!(
             "{name}: {runs} runs learned; {rounds} rounds of {} % of its input",
             script.percent
         );
-        let Some(record) = self.learn(turn, &script, Some(rounds))? else {
-            return Ok(Outcome::Stopped);
-        };
+        let record = self.learn(turn, &script, Some(rounds))?;
         Ok(shown(record, runs + 1, script.percent))
     }
 }

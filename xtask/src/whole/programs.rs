@@ -7,11 +7,12 @@
 
 use super::counts::Counts;
 use super::script::{Script, Setting};
-use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, saying, times_json};
+use super::{
+    Common, Outcome, Turn, campaign, chosen, interval, interval_json, rounds, saying, times_json,
+};
 use crate::interrupt::Interrupt;
 use anyhow::{Context as _, Result};
-use cachewise_measure::stats::{LEAST_ROUNDS, median};
-use cachewise_measure::turns;
+use cachewise_measure::stats::median;
 use cachewise_measure::whole::{Times, Verdict, in_turns};
 use cachewise_report::Table;
 use serde_json::{Value, json};
@@ -87,9 +88,8 @@ pub fn run(args: &Programs) -> Result<()> {
          is faster; control: the same of two runs without; CPU: CPU time with it over that \
          without; 95 % intervals",
     );
-    let mut one = |turn: &Turn<'_>, script: &String| {
-        one(turn, script, &settings(), args.common.rounds as usize)
-    };
+    let mut one =
+        |turn: &Turn<'_>, script: &String| one(turn, script, &settings(), args.common.rounds);
     campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
 }
 
@@ -108,7 +108,7 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
 }
 
 /// One program: prepared, run once without and once counted, then in turns.
-fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: usize) -> Result<Outcome> {
+fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: u32) -> Result<Outcome> {
     let (name, begun) = (turn.name, Instant::now());
     let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
         Ok(ready) => ready,
@@ -129,15 +129,11 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: usize) -> Result
     shared_file(&counted)?;
     let mut counting = with.to_vec();
     counting.push(("CACHEWISE_STATS", counted.as_os_str()));
-    let Some((_, run)) = script.run(&counting).context("with the library, while counted")? else {
-        return Ok(Outcome::Stopped);
-    };
+    let (_, run) = script.run(&counting).context("with the library, while counted")?;
     seen(&run.output, "while counted");
     let counts = Counts::read(&String::from_utf8_lossy(&fs::read(&counted)?));
-    // Settled before the first of them: whoever stops when he likes the interval has none.
     let round = Duration::from_secs_f64(3.0 * first.seconds);
-    let left = turn.share.saturating_sub(begun.elapsed() + round);
-    let rounds = turns::rounds(left, round, LEAST_ROUNDS, most);
+    let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
     let (percent, long) = (script.percent, round.as_secs_f64() * (rounds + 1) as f64);
     eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
     let times = in_turns(3, rounds, &mut saying(name, rounds), &mut |at| {
@@ -148,15 +144,10 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: usize) -> Result
             1 => (with, "with the library"),
             _ => (&[][..], "without the library"),
         };
-        let run = script.run(settings).with_context(|| how.to_owned())?;
-        if let Some((_, run)) = &run {
-            seen(&run.output, how);
-        }
-        Ok::<_, anyhow::Error>(run.map(|(_, run)| (run.seconds, run.cpu)))
+        let (_, run) = script.run(settings).with_context(|| how.to_owned())?;
+        seen(&run.output, how);
+        Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
-    if wrong.borrow().is_none() && times.rounds() < LEAST_ROUNDS {
-        return Ok(Outcome::Stopped);
-    }
     Ok(shown(text, &times, percent, &counts, wrong.into_inner()))
 }
 

@@ -1,9 +1,9 @@
 //! A program's script: prepared once, with as much of its input as there is time for, and run.
 
-use super::{Outcome, Turn};
+use super::{Outcome, Turn, whole};
 use crate::scripts::{self, SKIPPED, open_to_all, with_input};
 use anyhow::{Context as _, Result, bail};
-use cachewise_measure::whole::{Ended, Run, run};
+use cachewise_measure::whole::{Run, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -49,8 +49,7 @@ impl<'a> Script<'a> {
         };
         loop {
             scripts::lay_out(script.prepared, text)?;
-            let ended = script.step("prepare", script.prepared, &[])?;
-            let Some(prepared) = ended else { return Ok(Err(Outcome::Stopped)) };
+            let prepared = script.step("prepare", script.prepared, &[])?;
             match prepared.status.code() {
                 Some(0) => {}
                 Some(SKIPPED) => {
@@ -59,8 +58,7 @@ impl<'a> Script<'a> {
                 }
                 _ => bail!("prepare: {}: {}", prepared.status, prepared.told),
             }
-            let first = script.run(&[]).context("without the library")?;
-            let Some((whole, first)) = first else { return Ok(Err(Outcome::Stopped)) };
+            let (whole, first) = script.run(&[]).context("without the library")?;
             let percent = scripts::percent(turn.share, runs, whole);
             if script.percent < 100 || percent == 100 {
                 // Far longer: the machine may be suspended meanwhile.
@@ -74,15 +72,14 @@ impl<'a> Script<'a> {
 
     /// Runs in a directory of its own, the same one each time: some programs' output names it. The
     /// time is the script's own where it writes one to `$SECONDS_FILE`; before it stands that of the
-    /// whole run. `None` where somebody wants to stop.
-    pub fn run(&self, settings: &[Setting<'_>]) -> Result<Option<(f64, Run)>> {
+    /// whole run.
+    pub fn run(&self, settings: &[Setting<'_>]) -> Result<(f64, Run)> {
         let directory = self.prepared.join("run");
         fs::create_dir(&directory)?;
         open_to_all(&directory)?;
-        let ended = self.step("run", &directory, settings)?;
+        let mut ran = self.step("run", &directory, settings)?;
         let own = fs::read_to_string(directory.join("seconds")).ok();
         fs::remove_dir_all(&directory)?;
-        let Some(mut ran) = ended else { return Ok(None) };
         if !ran.status.success() {
             bail!("{}: {}", ran.status, ran.told);
         }
@@ -91,7 +88,7 @@ impl<'a> Script<'a> {
             let text = text.trim();
             ran.seconds = text.parse().with_context(|| format!("seconds: found \"{text}\""))?;
         }
-        Ok(Some((whole, ran)))
+        Ok((whole, ran))
     }
 
     /// A program that is told of this script by its environment.
@@ -100,22 +97,14 @@ impl<'a> Script<'a> {
     }
 
     /// Runs a command as a step of this script is run, for as long as it takes.
-    pub fn start(&self, command: &mut Command) -> Result<Option<Run>> {
-        let ever = Duration::from_secs(24 * 3600);
-        match run(command, self.prepared, ever, self.stop)? {
-            Ended::Run(run) => Ok(Some(run)),
-            Ended::TooLong => bail!("still running after a day"),
-            Ended::Stopped => Ok(None),
-        }
+    pub fn start(&self, command: &mut Command) -> Result<Run> {
+        let day = Duration::from_secs(24 * 3600);
+        whole(run(command, self.prepared, day, self.stop)?, day)
     }
 
-    fn step(&self, step: &str, directory: &Path, settings: &[Setting<'_>]) -> Result<Option<Run>> {
+    fn step(&self, step: &str, directory: &Path, settings: &[Setting<'_>]) -> Result<Run> {
         let mut command = with_input(scripts::step(step, self.prepared, directory), self.percent);
         command.arg(self.argument).envs(settings.iter().copied());
-        match run(&mut command, self.prepared, self.limit, self.stop).context("sh")? {
-            Ended::Run(run) => Ok(Some(run)),
-            Ended::TooLong => bail!("still running after {:.0} s: ended", self.limit.as_secs_f64()),
-            Ended::Stopped => Ok(None),
-        }
+        whole(run(&mut command, self.prepared, self.limit, self.stop).context("sh")?, self.limit)
     }
 }

@@ -133,11 +133,16 @@ pub fn is_copied(place: &Place) -> Result<(), String> {
 
 /// Whether the destination holds zeros.
 pub fn is_zeroed(place: &Place) -> Result<(), String> {
+    is_filled(place, 0)
+}
+
+/// Whether the destination holds that byte everywhere.
+pub fn is_filled(place: &Place, byte: u8) -> Result<(), String> {
     // SAFETY: n initialised bytes that nobody writes meanwhile.
     let ours = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
-    match ours.iter().position(|byte| *byte != 0) {
+    match ours.iter().position(|found| *found != byte) {
         None => Ok(()),
-        Some(at) => Err(format!("byte {at} of {} is {}, expected 0", place.n, ours[at])),
+        Some(at) => Err(format!("byte {at} of {} is {}, expected {byte}", place.n, ours[at])),
     }
 }
 
@@ -183,7 +188,7 @@ impl Candidate for Call<'_> {
 
 /// One call of a routine per place, the match outside the loop, so that what is timed is a call and
 /// nothing else.
-pub fn run_all(function: Function, places: &[Place]) {
+pub fn run_all<'p>(function: Function, places: impl IntoIterator<Item = &'p Place>) {
     macro_rules! calls {
         ($place:ident => $call:expr) => {
             for $place in places {

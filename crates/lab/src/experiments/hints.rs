@@ -96,19 +96,11 @@ mod tests {
             assert_eq!(routines.len(), 4);
             for routine in &routines {
                 let (source, mut bytes) = (vec![7_u8; 100_000], vec![1_u8; 100_000]);
-                match routine.function {
-                    // SAFETY: both have 100000 bytes and are apart.
-                    Function::Copy(f) => unsafe {
-                        f(bytes.as_mut_ptr(), source.as_ptr(), 100_000);
-                    },
-                    // SAFETY: it has 100000 bytes.
-                    Function::Zero(f) => unsafe {
-                        f(bytes.as_mut_ptr(), 100_000);
-                    },
-                    other => panic!("{other:?}"),
-                }
+                let (dst, src) = (bytes.as_mut_ptr(), source.as_ptr());
+                let place = Place { dst, src, n: 100_000 };
+                run_all(routine.function, [&place]);
                 let wanted = if *operation == Operation::Zero { 0 } else { 7 };
-                assert!(bytes.iter().all(|byte| *byte == wanted), "{}", routine.name);
+                assert_eq!(is_filled(&place, wanted), Ok(()), "{}", routine.name);
             }
         }
     }

@@ -26,7 +26,8 @@ mod values;
 mod vector_state;
 
 use crate::bench::{
-    Bench, Call, Cell, Layout, Outcome, Placement, Task, each, is_copied, is_zeroed, run_all,
+    Bench, Call, Cell, Layout, Outcome, Placement, Task, each, is_copied, is_filled, is_zeroed,
+    run_all,
 };
 use crate::recorder::Recorder;
 use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, libc_reference, library};

@@ -130,7 +130,7 @@ fn in_equal_parts(function: Function, threads: usize, pool: &Pool, place: &Place
                 src: std::ptr::with_exposed_provenance(src + at),
                 n: part.min(n - at),
             };
-            crate::bench::run_all(function, &[piece]);
+            run_all(function, &[piece]);
         }
     };
     pool.run(threads, &job);

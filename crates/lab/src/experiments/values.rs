@@ -234,7 +234,7 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
                     std::hint::black_box(unsafe { f(place.dst, i32::from(byte), place.n) });
                 }
             }
-            other => crate::bench::run_all(other, places),
+            other => run_all(other, places),
         }
     };
     let setup = move |places: &[Place]| {
@@ -248,16 +248,7 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
     let text = if storing.over_others { "others" } else { "the same" };
     Call::new(format!("{} of {} over {text}", routine.name, VALUES[storing.value]), calls)
         .set_up(setup)
-        .checked(move |place| {
-            // SAFETY: n initialised bytes, unwritten meanwhile.
-            let bytes = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
-            match bytes.iter().position(|found| *found != byte) {
-                None => Ok(()),
-                Some(at) => {
-                    Err(format!("byte {at} of {} is {}, expected {byte}", place.n, bytes[at]))
-                }
-            }
-        })
+        .checked(move |place| is_filled(place, byte))
 }
 
 /// Writes the prior contents; non-temporally where the destination is in memory.

@@ -196,6 +196,15 @@ impl CellKey {
     pub fn axis(&self, name: &str) -> Option<f64> {
         self.axes.get(name).copied()
     }
+
+    /// `DRAM to DRAM`, or `L1` where there is one operand; none where no level is given.
+    pub fn levels(&self) -> Option<String> {
+        let destination = self.destination.as_ref()?;
+        Some(match &self.source {
+            Some(source) => format!("{source} to {destination}"),
+            None => destination.clone(),
+        })
+    }
 }
 
 /// How a cell's operands lie and what holds before each sample. Records of schema 1 called some of

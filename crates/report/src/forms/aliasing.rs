@@ -11,13 +11,13 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     let aliased = rows.iter().filter(|row| row.cell.axes.contains_key(OFFSET));
     let key = |row: &Row| {
-        let further = [PAGE_BYTES, DISTANCE].map(|name| row.cell.axes.get(name).copied());
-        (row.cell.source.clone(), row.cell.destination.clone(), row.cell.size, further)
+        let further = [PAGE_BYTES, DISTANCE].map(|name| row.cell.axis(name));
+        (row.cell.levels(), row.cell.size, further)
     };
-    for ((source, destination, size, [page, distance]), of_cell) in groups(aliased, key) {
+    for ((levels, size, [page, distance]), of_cell) in groups(aliased, key) {
         let mut caption = format!("copy, {}", bytes(size));
-        if let (Some(source), Some(destination)) = (source, destination) {
-            caption.push_str(&format!(", {source} to {destination}"));
+        if let Some(levels) = levels {
+            caption.push_str(&format!(", {levels}"));
         }
         if let Some(page) = page {
             caption.push_str(&format!(", {} pages", bytes(page as u64)));

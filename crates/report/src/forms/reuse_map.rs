@@ -19,11 +19,7 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn title(key: &CellKey) -> String {
-    let place = match (&key.source, &key.destination) {
-        (Some(source), Some(destination)) => format!(", {source} to {destination}"),
-        (None, Some(destination)) => format!(", {destination}"),
-        _ => String::new(),
-    };
+    let place = key.levels().map_or(String::new(), |levels| format!(", {levels}"));
     format!("{} of {}{place}", key.operation, bytes(key.size))
 }
 

@@ -6,17 +6,14 @@ use super::*;
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     for (key, of_cell) in by_cell(rows) {
-        let place = match (&key.source, &key.destination) {
-            (Some(source), Some(destination)) => format!("{source} to {destination}"),
-            _ => key.state.to_string(),
-        };
+        let place = key.levels().unwrap_or_else(|| key.state.to_string());
         let caption =
             format!("copy, {}, {place}: a loop, and it over itself changed", bytes(key.size));
         let mut heads = vec!["loop".to_owned(), ">GB/s".to_owned()];
         heads.extend(
             TWINS[1..].iter().map(|change| format!(">{}", change.trim_start_matches(", "))),
         );
-        let mut table = Table::new(caption, &heads.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut table = Table::new(caption, &heads);
         for plain in of_cell.iter().filter(|row| row.candidate == row.reference) {
             let mut line = vec![plain.candidate.clone(), significant(plain.gbps())];
             line.extend(TWINS[1..].iter().map(|change| {

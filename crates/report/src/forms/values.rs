@@ -5,18 +5,13 @@ use super::*;
 /// One table per place, copies and fills apart.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let what = |row: &Row| row.cell.state.split(' ').next().unwrap_or_default().to_owned();
-    let key = |row: &Row| {
-        (what(row), row.cell.source.clone(), row.cell.destination.clone(), row.cell.size)
-    };
+    let key = |row: &Row| (what(row), row.cell.levels().unwrap_or_default(), row.cell.size);
     groups(rows, key)
         .into_iter()
-        .map(|((what, source, destination, size), of_cell)| {
+        .map(|((what, place, size), of_cell)| {
             let head = |state: &String| state.trim_start_matches(&what).trim_start().to_owned();
             let states = columns(&of_cell, |row| row.cell.state.to_string(), head);
-            let place = match (source, destination) {
-                (Some(source), Some(destination)) => format!("{source} to {destination}"),
-                (_, destination) => destination.unwrap_or_default(),
-            };
+
             let mut table = grid(
                 format!("{what}, {}, {place}: GB/s", bytes(size)),
                 "kernel",

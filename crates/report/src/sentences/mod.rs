@@ -130,11 +130,7 @@ fn cell(key: &CellKey) -> String {
 
 /// `DRAM to DRAM`, `L1`, or the state.
 fn where_is(key: &CellKey) -> String {
-    match (&key.source, &key.destination) {
-        (Some(source), Some(destination)) => format!("{source} to {destination}"),
-        (None, Some(destination)) => destination.clone(),
-        _ => key.state.to_string(),
-    }
+    key.levels().unwrap_or_else(|| key.state.to_string())
 }
 
 /// A candidate of one cell by name.

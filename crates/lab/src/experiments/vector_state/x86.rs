@@ -278,7 +278,7 @@ fn saving<'c>(
             Function::Copy(f) => between!(p => f(p.dst, p.src, p.n)),
             Function::Zero(f) => between!(p => f(p.dst, p.n)),
             Function::Compare(f) => between!(p => f(p.dst, p.src, p.n)),
-            other => crate::bench::run_all(other, places),
+            other => run_all(other, places),
         }
         held.set(area.held() & components);
     };
