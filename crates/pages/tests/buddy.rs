@@ -141,6 +141,8 @@ fn an_absent_block_cut_down_to_a_run_has_the_rest_in_its_states() {
                 let refused = buddy.shrink_resident(index, 4, wrong, 1, 0);
                 assert_eq!(refused, Err(FreeError::WrongOrder { actual: 4 }), "{wrong:?}");
             }
+            let others = buddy.shrink_resident(index, 4, (kept, there), 2, 0);
+            assert_eq!(others, Err(FreeError::OtherOwner { owner: 1 }));
             buddy.shrink_resident(index, 4, (kept, there), 1, 0).expect("ours");
             let counts = buddy.check().expect("sound");
             let found = (counts.out, counts.zero_resident, counts.zero_absent);

@@ -1,6 +1,6 @@
 //! Taking blocks of one state, for a cache too; and cutting down what was taken.
 
-use super::{Buddy, FreeError, ORDERS, State, TAIL, Tag, Use};
+use super::{Buddy, FreeError, State, TAIL, Tag, Use, run_parts};
 #[cfg(not(loom))]
 use core::sync::atomic::Ordering;
 #[cfg(loom)]
@@ -106,7 +106,8 @@ impl Buddy<'_> {
         *self.core.counts.of(to) += 1 << order;
     }
 
-    /// Cuts an unlinked free block down to `order`, its front kept, the rest linked as free blocks.
+    /// Cuts an unlinked free block down to `order`, its front kept, the rest linked as free blocks. It is
+    /// one block until the caller says in its tag what the front is used for.
     pub(super) fn carve(&mut self, index: u32, mut from: u32, order: u32, state: State) {
         let stamp = self.frames[index as usize].stamp.load(Ordering::Relaxed);
         while from > order {
@@ -114,7 +115,6 @@ impl Buddy<'_> {
             let upper = index + (1 << from);
             self.frames[upper as usize].stamp.store(stamp, Ordering::Relaxed);
             self.frames[upper as usize].set_tag(Tag::free(state, from));
-            self.frames[index as usize].set_tag(Tag::free(state, from));
             self.link(upper, from, state);
         }
     }
@@ -138,33 +138,24 @@ impl Buddy<'_> {
         if frames == 0 || frames > resident || resident > 1 << order {
             return Err(FreeError::WrongOrder { actual: order });
         }
-        let (keep, there) = (index + frames, index + resident);
-        let mut left = [(0u32, 0u32); ORDERS + 1];
-        (left[0], left[1]) = ((index, order), (0, 0));
-        let mut depth = 1usize;
-        while let Some(top) = depth.checked_sub(1) {
-            let (at, order) = left[top];
-            let end = at + (1 << order);
-            depth = top;
-            if end <= keep {
-                continue;
-            }
-            let state = match () {
-                () if at >= there => State::ZeroAbsent,
-                () if at >= keep && end <= there => State::ZeroResident,
-                () => {
-                    // A border lies inside: the upper half is tagged first, as in `carve`.
-                    let half = order - 1;
-                    let upper = at + (1 << half);
-                    let tag = Tag::new(Use::Allocated, half, owner);
-                    self.frames[upper as usize].set_tag(tag);
-                    self.frames[at as usize].set_tag(tag);
-                    (left[depth], left[depth + 1]) = ((at, half), (upper, half));
-                    depth += 2;
-                    continue;
+        let (keep, there, end) = (index + frames, index + resident, index + (1 << order));
+        // The block's own tag comes last: until then all of it is one block.
+        let mut first = order;
+        for (from, to) in [(index, keep), (keep, there), (there, end)] {
+            for (part, order) in run_parts(from, to - from) {
+                if part == index {
+                    first = order;
+                } else {
+                    self.frames[part as usize].set_tag(Tag::new(Use::Allocated, order, owner));
                 }
-            };
-            self.release(at, order, Use::Allocated, state, now);
+            }
+        }
+        self.frames[index as usize].set_tag(Tag::new(Use::Allocated, first, owner));
+        let rest = [(keep, there, State::ZeroResident), (there, end, State::ZeroAbsent)];
+        for (from, to, state) in rest {
+            for (part, order) in run_parts(from, to - from) {
+                self.release(part, order, Use::Allocated, state, now);
+            }
         }
         Ok(())
     }
