@@ -520,16 +520,17 @@ fn no_run_goes_on_where_somebody_died_growing() {
 
 #[test]
 fn what_a_run_or_a_block_leaves_is_as_old_as_it_was() {
-    let run = |buddy: &mut Buddy<'_>| buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first);
-    let block = |buddy: &mut Buddy<'_>| buddy.take(0, State::Dirty, 1);
-    let takes: [&dyn Fn(&mut Buddy<'_>) -> Option<u32>; 2] = [&run, &block];
-    for take in takes {
+    for run in [false, true] {
         let (mut core, frames) = (Core::new(4), frames(16));
         let mut buddy = Buddy::new(&mut core, &frames);
         buddy.extend(16, State::Dirty, 0);
         let whole = buddy.take(4, State::Dirty, 1).expect("all");
         buddy.free(whole, 4, State::Dirty, 1, 100).expect("ours");
-        assert!(take(&mut buddy).is_some());
+        let taken = match run {
+            false => buddy.take(0, State::Dirty, 1),
+            true => buddy.take_run(&Wanted::frames(3), 1).map(|run| run.first),
+        };
+        assert!(taken.is_some());
         assert_eq!(buddy.next_to_zero(0, 50, 149), Some(1));
         assert_eq!(buddy.take_to_zero(0, 4, 50, 1, 149), None);
     }
