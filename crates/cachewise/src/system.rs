@@ -1,17 +1,18 @@
 //! The process's own C library: its `memcpy`, `memmove`, `memset` and `memcmp`, for the sizes that
 //! a profile leaves to it (`libc` in a `decide` line).
 //!
-//! [`found`] looks them up, once, when a profile that needs them is first followed. The definition
-//! that is taken is the next one behind this library in the order in which the dynamic linker looks
+//! They are looked up once, by this object's constructor; by [`found`] where a profile is followed before
+//! that, in an earlier constructor. The definition that is taken is the next one behind this library in the order in which the dynamic linker looks
 //! names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for
 //! a library that `dlopen` put at the end, what was there before it. So a library whose own
 //! `memcpy` ends here (the preload library) never finds itself, and two such libraries never find
 //! each other in turn.
 //!
 //! `dlsym` itself may allocate and waits while another thread is in `dlopen`. The look-up here only
-//! reads what `dl_iterate_phdr` shows: no allocation, and a lock that nobody holds while code of
-//! others runs. A program that is linked statically has no such table; nothing is found there, and
-//! the profile's next best stands.
+//! reads what `dl_iterate_phdr` shows: no allocation, but a lock of the dynamic linker's. A process that
+//! is forked while another thread holds it can never take it, and so nobody looks after the constructor:
+//! no call can be under way in another thread before that. A program that is linked statically has no
+//! such table; nothing is found there, and the profile's next best stands.
 
 #[cfg(all(feature = "os", target_os = "linux"))]
 pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
@@ -42,17 +43,29 @@ mod routines {
     use cachewise_kernels::table::{CompareFn, CopyFn, FillFn};
     use core::ffi::CStr;
     use core::mem::transmute;
-    use core::sync::atomic::Ordering;
+    use core::sync::atomic::{AtomicBool, Ordering};
 
     const NAMES: [&CStr; 4] = [c"memcpy", c"memmove", c"memset", c"memcmp"];
 
-    /// Looks for the C library's routines; whether [`copy`] and the others may be called. Says no
-    /// in an IFUNC resolver, where the C library may not be ready; it is asked again later.
+    /// Whether the constructor has looked.
+    static LOOKED: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn loaded() {
+        found();
+        LOOKED.store(true, Ordering::Release);
+    }
+
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static LOADED: extern "C" fn() = loaded;
+
+    /// Whether [`copy`] and the others may be called. Says no in an IFUNC resolver, where the C library may
+    /// not be ready; it is asked again later.
     pub(crate) fn found() -> bool {
         if ROUTINES.iter().all(|routine| !routine.load(Ordering::Acquire).is_null()) {
             return true;
         }
-        if !crate::os::has_environment() {
+        if LOOKED.load(Ordering::Acquire) || !crate::os::has_environment() {
             return false;
         }
         let Some(routines) = next_definitions(NAMES, ROUTINES.as_ptr().addr()) else {

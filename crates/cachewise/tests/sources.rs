@@ -9,13 +9,15 @@ use cachewise::cpu::{Caches, Cpu, Signature};
 use cachewise::profile::{Decision, MAX_SIZE, Profile, machine_path, user_path};
 use cachewise::{Reuse, Source, decision, entry, profile_source, raw};
 use cachewise_kernels::{Features, Operation};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, c_int, c_void};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 const SIZE: usize = 100_000;
 
@@ -287,12 +289,8 @@ fn child_installs() {
     work();
 }
 
-/// Every operation and hint is left to the C library.
-#[test]
-fn child_leaves_all_to_libc() {
-    if !is_child() {
-        return;
-    }
+/// A profile that leaves every operation and hint to the C library.
+fn profile_of_libc() -> cachewise::profile::Profile {
     let mut profile = profile_by_bytes();
     let first = profile.decisions.remove(0);
     for operation in cachewise::profile::OPERATIONS {
@@ -302,8 +300,16 @@ fn child_leaves_all_to_libc() {
             profile.decisions.push(Decision { operation, reuse, kernel, nearest, ..first.clone() });
         }
     }
+    profile
+}
+
+#[test]
+fn child_leaves_all_to_libc() {
+    if !is_child() {
+        return;
+    }
     work();
-    cachewise::load(&profile).expect("installed");
+    cachewise::load(&profile_of_libc()).expect("installed");
     for operation in cachewise::profile::OPERATIONS {
         let decided = decision(operation, Reuse::Unknown, 5000);
         assert_eq!((decided.name(), decided.libc, decided.to), ("libc", true, u64::MAX));
@@ -333,6 +339,42 @@ fn child_leaves_all_to_libc() {
 #[test]
 fn a_profile_may_leave_all_to_libc() {
     let (_, lines) = run(&mut child("child_leaves_all_to_libc"));
+    assert!(lines.is_empty(), "{lines:?}");
+}
+
+/// Stays in the dynamic linker, with its lock, until told to leave it.
+unsafe extern "C" fn stay(_: *mut libc::dl_phdr_info, _: usize, ends: *mut c_void) -> c_int {
+    // SAFETY: `child_is_first_beside_the_dynamic_linker` passes one, and waits.
+    let (inside, end) = unsafe { &*ends.cast::<(Sender<()>, Receiver<()>)>() };
+    inside.send(()).expect("somebody waits");
+    i32::from(end.recv_timeout(Duration::from_secs(60)).is_ok()) + 1
+}
+
+/// The first use of the C library's routines waits for no other thread: in a process that was forked while
+/// one was in the dynamic linker, the linker's lock stays taken for ever.
+#[test]
+fn child_is_first_beside_the_dynamic_linker() {
+    if !is_child() {
+        return;
+    }
+    let (inside, is_inside) = channel::<()>();
+    let (end, ended) = channel::<()>();
+    let other = std::thread::spawn(move || {
+        let mut ends = (inside, ended);
+        // SAFETY: `stay` gets what it expects.
+        unsafe { libc::dl_iterate_phdr(Some(stay), (&raw mut ends).cast()) }
+    });
+    is_inside.recv().expect("it is inside");
+    cachewise::load(&profile_of_libc()).expect("installed");
+    assert!(decision(Operation::Copy, Reuse::Unknown, 5000).libc);
+    work();
+    assert!(end.send(()).is_ok(), "the linker's lock was waited for");
+    assert_eq!(other.join().expect("no panic"), 2);
+}
+
+#[test]
+fn another_thread_may_be_in_the_dynamic_linker() {
+    let (_, lines) = run(&mut child("child_is_first_beside_the_dynamic_linker"));
     assert!(lines.is_empty(), "{lines:?}");
 }
 

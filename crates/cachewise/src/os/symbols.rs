@@ -1,5 +1,5 @@
-//! Names looked up in the objects of this process without a lock of the dynamic linker's that is
-//! held while code of others runs, and without allocating.
+//! Names looked up in the objects of this process without allocating, under a lock of the dynamic
+//! linker's that is not held while constructors run.
 //!
 //! ELF gABI, "Dynamic Section" and "Symbol Table"; the hash table is GNU's (binutils,
 //! `--hash-style= gnu`), the only one that distributions still write everywhere. An object without
