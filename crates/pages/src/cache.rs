@@ -39,9 +39,9 @@ const PATIENCE: u32 = 64;
 
 /// Of the pool's capacity, caches hold this part together at most.
 const PART: usize = 4;
-/// What a cache holds at most, in times of the single pages in one of its stacks: a stack of zeroed blocks,
-/// one of dirty blocks, and a reserve of these; of single pages, and a quarter of that of each larger order.
-const AT_MOST: usize = 3 * (3 + CACHED_ORDERS) / 4 + 1;
+/// What a cache holds of each order at most, in stacks: one of zeroed blocks, one of dirty blocks, and a
+/// reserve of these.
+const STACKS: usize = 3;
 
 /// Which stack: contents unknown, or zero.
 const DIRTY: usize = 0;
@@ -98,41 +98,37 @@ struct Own {
     reserves: [[Reserve; CACHED_ORDERS]; 2],
     /// Hand-outs before the pool is asked for zeroed blocks again.
     patience: u32,
-    /// Its share when it was last looked at.
-    share: u32,
 }
 
-/// How much each thread's cache may hold: a power of two of single pages, so that it changes when threads
-/// are twice as many, and not with each that comes and goes. Written under the pool's lock.
-#[derive(Debug)]
-pub(crate) struct Shares([AtomicU32; CACHED_ORDERS]);
+/// How much each thread's cache may hold. Written under the pool's lock.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    /// Pages of all orders together.
+    pages: AtomicU32,
+    /// Blocks of an order in a stack at most; 0 of orders that nobody has asked for yet.
+    rooms: [AtomicU32; CACHED_ORDERS],
+    /// The orders that somebody asked for, as bits.
+    orders: AtomicU32,
+}
 
 impl Shares {
-    /// The share of `threads` of a pool of so many pages, of which each was told to hold `most`.
-    const fn pages(capacity: u32, threads: usize, most: usize) -> usize {
-        let share = capacity as usize / (PART * AT_MOST * if threads == 0 { 1 } else { threads });
-        match share.checked_ilog2() {
-            Some(log) if 1 << log < most => 1 << log,
-            Some(_) => most,
-            None => 0,
-        }
+    /// Of a thread's share, so many pages of all orders, the single pages in each stack; of each larger order
+    /// it has a quarter of that. Each cache was told to hold `most` of them.
+    const fn in_a_stack(pages: usize, orders: u32, most: usize) -> usize {
+        let quarters = 4 * (orders & 1) + (orders >> 1).count_ones();
+        let parts = STACKS * quarters as usize;
+        let stack = 4 * pages / if parts == 0 { 1 } else { parts };
+        if stack < most { stack } else { most }
     }
 
-    pub(crate) fn new(capacity: u32, most: usize) -> Shares {
-        let pages = Shares::pages(capacity, 1, most);
-        Shares(std::array::from_fn(|order| AtomicU32::new(share(pages, order) as u32)))
-    }
-
-    fn set(&self, pages: usize) {
-        for (order, room) in self.0.iter().enumerate() {
-            room.store(share(pages, order) as u32, Ordering::Relaxed);
-        }
+    fn has(&self, order: usize) -> bool {
+        self.orders.load(Ordering::Relaxed) & 1 << order != 0
     }
 
     /// Blocks of an order in a cache at most.
     #[inline(always)]
     fn room(&self, order: usize) -> usize {
-        self.0.get(order).map_or(0, |room| room.load(Ordering::Relaxed) as usize)
+        self.rooms.get(order).map_or(0, |room| room.load(Ordering::Relaxed) as usize)
     }
 }
 
@@ -317,13 +313,11 @@ impl Busy<'_> {
         self.set_length(kind, order, keep);
     }
 
-    /// Brings everything back if its share has become smaller.
+    /// Brings everything back if it holds more than its share: that has become smaller.
     fn keep_to_share(&mut self, inner: &Inner) {
-        let share = inner.shares.room(0) as u32;
-        if share < self.own().share {
+        if self.0.pages() > u64::from(inner.shares.pages.load(Ordering::Relaxed)) {
             self.flush(inner);
         }
-        self.own().share = share;
     }
 
     /// Brings everything back.
@@ -364,6 +358,14 @@ impl Magazine {
         Some(Busy(self))
     }
 
+    /// Pages it holds.
+    fn pages(&self) -> u64 {
+        let lengths = self.shown.lengths.iter().flat_map(|lengths| lengths.iter().enumerate());
+        let stacks =
+            lengths.map(|(order, length)| u64::from(length.load(Ordering::Relaxed)) << order);
+        stacks.sum::<u64>() + u64::from(self.shown.reserved.load(Ordering::Relaxed))
+    }
+
     /// Adds what it did and holds.
     pub(crate) fn add_to(&self, stats: &mut Stats, frame_shift: u32) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -371,10 +373,8 @@ impl Magazine {
         for order in 0..CACHED_ORDERS {
             stats.orders[order].zero_hits += get(&shown.hits[order]);
             stats.orders[order].zero_misses += get(&shown.misses[order]);
-            let held = [DIRTY, ZERO].map(|kind| shown.lengths[kind][order].load(Ordering::Relaxed));
-            stats.cached += u64::from(held[0] + held[1]) << (order as u32 + frame_shift);
         }
-        stats.cached += u64::from(shown.reserved.load(Ordering::Relaxed)) << frame_shift;
+        stats.cached += self.pages() << frame_shift;
         stats.hot_zeroed += get(&shown.hot_zeroed);
         stats.dirty_allocations += get(&shown.dirty);
         stats.frees += get(&shown.frees);
@@ -429,7 +429,15 @@ impl Magazines {
     pub(crate) fn share_out(&self, inner: &Inner) {
         let threads =
             self.all().filter(|magazine| magazine.used.load(Ordering::Relaxed) != 0).count();
-        inner.shares.set(Shares::pages(inner.capacity, threads, inner.settings().cache_blocks));
+        let shares = &inner.shares;
+        let pages = inner.capacity as usize / (PART * threads.max(1));
+        let orders = shares.orders.load(Ordering::Relaxed);
+        let stack = Shares::in_a_stack(pages, orders, inner.settings().cache_blocks);
+        shares.pages.store(pages as u32, Ordering::Relaxed);
+        for (order, room) in shares.rooms.iter().enumerate() {
+            let blocks = if shares.has(order) { share(stack, order) } else { 0 };
+            room.store(blocks as u32, Ordering::Relaxed);
+        }
     }
 
     /// In a forked child: forgets what all of them hold. Only under the pool's lock.
@@ -476,6 +484,11 @@ fn mine_with_room(inner: &Inner, order: u32) -> Option<(Busy<'_>, usize)> {
         return None;
     }
     ensure(inner);
+    if !inner.shares.has(order as usize) {
+        let _guard = inner.lock().ok()?;
+        inner.shares.orders.fetch_or(1 << order, Ordering::Relaxed);
+        inner.magazines.share_out(inner);
+    }
     let mut mine = mine(inner)?;
     mine.keep_to_share(inner);
     let room = inner.shares.room(order as usize);

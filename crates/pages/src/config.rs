@@ -211,7 +211,7 @@ impl Builder {
     /// Single pages in each per-thread cache, as many zeroed as dirty; of each larger order up to
     /// 128 KiB a quarter of the bytes. 256 at most and by default; 0 is no caches. A thread that
     /// takes few pages holds few: what is fetched together begins with 8 and doubles. Where threads
-    /// are many it is less, a power of two: all caches together hold a quarter of the pool at most.
+    /// are many it is less: all caches together hold a quarter of the pool at most.
     pub fn cache_blocks(mut self, blocks: usize) -> Builder {
         self.cache_blocks = blocks;
         self

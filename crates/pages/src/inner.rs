@@ -280,7 +280,7 @@ impl Inner {
             frames: places.frames,
             frame_shift: os::page_size().trailing_zeros(),
             capacity: places.capacity,
-            shares: Shares::new(places.capacity, settings.cache_blocks),
+            shares: Shares::default(),
             backing,
             generation: AtomicU32::new(fork::generation()),
             control: places.control,

@@ -12,9 +12,6 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bytes that a pool has per thread beside what is handed out: what its cache holds, zeroed and
-/// dirty.
-const SPARE: usize = 2 << 20;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
@@ -123,9 +120,8 @@ impl Pools {
             unused_limit: u64::MAX,
             ..Scrub::default()
         };
-        // A thread's cache holds pages that the others then lack.
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
-        let room = bytes + threads * SPARE;
+        // The caches of all threads hold a quarter of the pool at most, which the others then lack.
+        let room = (bytes.div_ceil(3) * 4).next_multiple_of(HUGE);
         let pool = |pages, scrub: Scrub| {
             Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
         };
