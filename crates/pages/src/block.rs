@@ -1,4 +1,4 @@
-//! Blocks: memory on loan from a pool, whose type says whether it is known to be zero.
+//! Blocks: memory allocated from a pool, whose type says whether it is known to be zero.
 
 use crate::error::PoolError;
 use crate::pool::Pool;
@@ -13,11 +13,11 @@ mod sealed {
 /// What is known of a block's contents: [`Zeroed`] or [`Dirty`].
 pub trait Contents: sealed::Sealed {}
 
-/// Every byte is zero, and nobody can write.
+/// Every byte is zero; the block is read-only.
 #[derive(Debug)]
 pub enum Zeroed {}
 
-/// Anything may be in it: what its last user left.
+/// It may hold any bytes: what its last user left.
 #[derive(Debug)]
 pub enum Dirty {}
 
@@ -26,7 +26,7 @@ impl sealed::Sealed for Dirty {}
 impl Contents for Zeroed {}
 impl Contents for Dirty {}
 
-/// A run of whole pages on loan from a pool, given back as dirty when dropped.
+/// A run of whole pages allocated from a pool, freed as dirty when dropped.
 ///
 /// A `Block<Zeroed>` can be read. To write it, make it dirty:
 ///
@@ -59,7 +59,7 @@ impl<'pool, C: Contents> Block<'pool, C> {
         self.start.as_ptr()
     }
 
-    /// Gives the block back now, and tells if the pool would not have it.
+    /// Frees the block now, and returns an error if the pool refuses it.
     ///
     /// # Errors
     /// [`PoolError::Free`], after a fork of a shared pool: the block is the parent's.
@@ -69,7 +69,7 @@ impl<'pool, C: Contents> Block<'pool, C> {
         unsafe { pool.free_run_raw(start, frames) }
     }
 
-    /// The block as address and pages, for [`Pool::free_run_raw`]; not given back by itself.
+    /// The block as address and pages, for [`Pool::free_run_raw`]; it is no longer freed on drop.
     #[must_use]
     pub fn into_raw(self) -> (NonNull<u8>, u32) {
         let (_, start, frames) = self.into_parts();
@@ -84,7 +84,7 @@ impl<'pool, C: Contents> Block<'pool, C> {
 }
 
 impl<'pool> Block<'pool, Zeroed> {
-    /// Makes the block writable, and with that no longer known to be zero.
+    /// Makes the block writable; it is then no longer known to be zero.
     #[must_use]
     pub fn into_dirty(self) -> Block<'pool, Dirty> {
         let (pool, start, frames) = self.into_parts();
@@ -99,7 +99,7 @@ impl Block<'_, Dirty> {
         self.start.as_ptr()
     }
 
-    /// Gives the block back as zero, which saves zeroing it again.
+    /// Frees the block as zero, which saves zeroing it again.
     ///
     /// # Safety
     /// Every byte of the block is zero.

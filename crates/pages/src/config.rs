@@ -1,4 +1,4 @@
-//! What a pool can be told: one builder, each setting with its default and what it accepts.
+//! A pool's settings: one builder, each setting with its default and the values it accepts.
 
 use crate::buddy::MAX_ORDER;
 use crate::engine::Engine;
@@ -24,7 +24,7 @@ pub enum PageSize {
     Hugetlb,
 }
 
-/// What is done with zeroed blocks at hand-out besides handing them out.
+/// Whether zeroed blocks are checked when they are allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// Nothing.
@@ -33,8 +33,8 @@ pub enum Verify {
     /// Every n-th is read; one that is not zero is withdrawn and the caller gets
     /// [`PoolError::NotZero`].
     Report(u32),
-    /// Every n-th is read; at one that is not zero the process says so and aborts: something writes
-    /// to memory that is not its own, and nothing computed since can be trusted.
+    /// Every n-th is read; if one is not zero, the process prints a message and aborts: something
+    /// wrote to memory that it does not own, and no later result can be trusted.
     Abort(u32),
 }
 
@@ -48,7 +48,7 @@ pub enum EngineChoice {
     CpuThrough,
     /// The system: pages are dropped and populated anew.
     System,
-    /// One of your own. Each block that it says it zeroed is read before anybody gets it.
+    /// Your own engine. Each block that it reports as zeroed is read before it can be allocated.
     Custom(Box<dyn Engine>),
 }
 
@@ -69,13 +69,13 @@ pub struct Scrub {
     pub bytes_per_second: u64,
     /// Its share of one CPU at most, 0 to 1. 0.5 by default.
     pub cpu_share: f64,
-    /// For how long nobody may have used a block before it is zeroed: blocks that come and go are
-    /// better zeroed in the cache at hand-out. 50 ms by default.
+    /// A block is zeroed after it was idle for so long: a block that is soon used again is better
+    /// zeroed in the cache when it is allocated. 50 ms by default.
     pub min_idle: Duration,
-    /// Bytes zeroed between two looks at load, limits and orders to stop. 512 KiB by default.
+    /// Bytes zeroed between two checks of load, limits and requests to stop. 512 KiB by default.
     pub chunk: usize,
-    /// Bytes zeroed since anybody last asked for zeroed memory after which it rests until somebody
-    /// does. 1 GiB by default.
+    /// It rests after zeroing so many bytes without a request for zeroed memory, until the next
+    /// such request. 1 GiB by default.
     pub unused_limit: u64,
 }
 
@@ -99,12 +99,13 @@ impl Default for Scrub {
 /// When free memory goes back to the system by itself. The scrubber's thread does it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GiveBack {
-    /// For how long nobody may have used a block. 2 s by default. Where the system says that memory
-    /// is short (pressure stall information, events of the control group), it is not waited for.
+    /// A block goes back after it was idle for so long. 2 s by default; at once if memory is short
+    /// (by pressure stall information, or events of the control group).
     pub after: Duration,
     /// Free bytes that stay. 16 MiB by default.
     pub floor: usize,
-    /// Bytes per second at most. 512 MiB by default: what a program would miss at once goes slowly.
+    /// Bytes per second at most. 512 MiB by default, so that a program that needs the memory again
+    /// has lost little of it.
     pub bytes_per_second: u64,
 }
 
@@ -115,7 +116,7 @@ impl Default for GiveBack {
     }
 }
 
-/// The settings of a pool to be made.
+/// The settings of a new pool.
 #[derive(Debug)]
 #[must_use]
 pub struct Builder {
@@ -260,21 +261,20 @@ impl Builder {
         self
     }
 
-    /// Lets the pool grow ahead of need: so many bytes of free memory at most, and no more than a
-    /// sixteenth of what is in use, are made resident in the background before they are asked for, so
-    /// that a program whose use rises does not meet the system's faults. The scrubber's thread does
-    /// it, whenever less than half of that is left; without it, in a forked child for instance,
-    /// nothing grows. 0, the default, is not to.
+    /// Makes memory resident in the background before it is requested, so that a growing program
+    /// has no page faults: at most so many bytes of free memory, and at most a sixteenth of the
+    /// memory in use. The scrubber's thread does it, whenever less than half of that is left;
+    /// without a scrubber (for example in a forked child) it does not happen. Off (0) by default.
     pub fn grow_ahead(mut self, bytes: usize) -> Builder {
         self.ahead = bytes;
         self
     }
 
-    /// For an allocator that has another one behind it. A hand-out waits for nobody: neither for
+    /// For an allocator that can fall back on another one. An allocation never waits: neither for
     /// another thread in the pool ([`PoolError::Busy`]) nor for blocks that are being zeroed. The
-    /// scrubber's thread is started when something is first given back, in a forked child too, so
-    /// that a program that makes no use of the pool has no more threads than its own. Memory that
-    /// is absent is handed out as it is where the system gives huge pages: programs ask allocators
+    /// scrubber's thread starts when the first block is freed, also in a forked child, so that a
+    /// program that does not use the pool has no additional thread. If the system has transparent
+    /// huge pages, absent memory is allocated without making it resident: programs ask allocators
     /// for more than they touch.
     pub fn stands_in(mut self) -> Builder {
         (self.waits, self.scrub_later) = (false, true);
@@ -284,8 +284,8 @@ impl Builder {
     /// Makes the pool.
     ///
     /// # Errors
-    /// [`PoolError::Setting`], [`PoolError::OverMemory`], [`PoolError::System`]. What the pool can
-    /// do without is no error but a [`Note`](crate::Note).
+    /// [`PoolError::Setting`], [`PoolError::OverMemory`], [`PoolError::System`]. If the pool works
+    /// without something that the system refused, that is a [`Note`](crate::Note), not an error.
     pub fn build(self) -> Result<Pool, PoolError> {
         self.check()?;
         Pool::make(self)

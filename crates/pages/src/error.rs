@@ -1,9 +1,9 @@
-//! Everything that can go wrong with a pool, and what it made do with.
+//! Everything that can go wrong with a pool, and notes about what the system refused.
 
 use crate::buddy::{FreeError, Inconsistent};
 use std::io;
 
-/// Why a pool was not made, or did not do what it was asked.
+/// Why a pool was not made, or a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -75,7 +75,7 @@ pub enum PoolError {
     /// Called in the middle of the pool's own work by the same thread: from a signal handler.
     #[error("the pool is busy in this very thread (called from a signal handler?)")]
     Reentered,
-    /// Another thread is in the pool, and this one was told to wait for nobody.
+    /// Another thread is in the pool, and this pool's allocations never wait.
     #[error("the pool is busy in another thread")]
     Busy,
     /// A block known to be zero was not. It has been withdrawn.
@@ -101,7 +101,7 @@ pub enum PoolError {
     /// As many processes as can share a pool do so already.
     #[error("shared pool: {0} processes are attached, which is as many as there can be")]
     TooManyProcesses(usize),
-    /// The pool's own bookkeeping does not hold.
+    /// The pool's bookkeeping is inconsistent: it was overwritten.
     #[error("the pool's bookkeeping is damaged: {0}")]
     Damaged(#[from] Inconsistent),
 }
@@ -112,7 +112,7 @@ impl PoolError {
     }
 }
 
-/// Something that was asked for and could not be had; the pool works without.
+/// Something that the system refused; the pool works without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
@@ -120,7 +120,7 @@ pub enum Note {
     NoHugetlb(std::string::String),
     /// Advice on huge pages was refused; the system's default holds.
     NoHugeAdvice(std::string::String),
-    /// Memory could not be bound to the node; it comes from wherever the system likes.
+    /// Memory could not be bound to the node; the system chooses where it comes from.
     NoNuma {
         /// The node.
         node: u32,

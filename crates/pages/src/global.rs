@@ -17,11 +17,11 @@ use std::boxed::Box;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-/// The smallest request served from the pool, if nothing else is said: below it an ordinary
-/// allocator reuses memory that is there and need not fault either.
+/// The smallest request served from the pool by default: for smaller ones an ordinary allocator
+/// reuses resident memory and needs no page faults, either.
 pub const SMALLEST: usize = 128 << 10;
-/// The largest. Beyond it a zeroed request is as a rule a table that stays sparse, and is better
-/// off with memory that is mapped when it is touched.
+/// The largest, by default. A larger zeroed request is usually for a table that stays sparse, and
+/// memory that is mapped on touch is better for it.
 pub const LARGEST: usize = 256 << 20;
 
 const NOT_BUILT: u8 = 0;
@@ -31,10 +31,11 @@ const BUILT: u8 = 2;
 /// An allocator that takes large blocks from a pool, and everything else, and everything the pool
 /// cannot give, from another allocator.
 ///
-/// The pool is made at the first large request. What it allocates itself on the way goes to the
-/// other allocator, as does what other threads ask for in the meantime. If it cannot be made, all
-/// requests go there, and so does one that would have to wait for another thread's. It has no per-thread caches: a thread's cache would need thread-local storage
-/// with a destructor, which an allocator must not have.
+/// The pool is made at the first large request. Until it is made, all requests go to the other
+/// allocator, including those of the code that makes it. If it cannot be made, all requests go
+/// there; so does each request that would have to wait for another thread. The pool has no
+/// per-thread caches: they would need thread-local storage with a destructor, which an allocator
+/// must not have.
 #[derive(Debug)]
 pub struct PoolAlloc<A = System> {
     inner: A,

@@ -1,14 +1,14 @@
-//! A pool for interfaces like `malloc`'s, whose `free` says where a block begins and not how long it is.
+//! A pool for interfaces like `malloc`'s, whose `free` is given a block's address but not its size.
 //!
 //! ```
 //! use cachewise_pages::GiveBack;
 //! use cachewise_pages::heap::Heap;
 //!
 //! let heap = Heap::new(64 << 20, GiveBack::default())?;
-//! // A heap waits for nobody: where another thread is in it, another allocator serves.
+//! // A heap never waits: while another thread is in it, use another allocator.
 //! if let Ok(block) = heap.take(200_000, true) {
 //!     assert!(heap.bytes(block.as_ptr()).is_ok_and(|bytes| bytes >= 200_000));
-//!     // SAFETY: nobody uses it any more.
+//!     // SAFETY: the block is no longer used.
 //!     unsafe { heap.give_back(block) }.expect("a block of this heap");
 //! }
 //! # Ok::<(), cachewise_pages::PoolError>(())
@@ -31,7 +31,7 @@ pub struct Heap {
     most_in_use: AtomicU64,
 }
 
-/// No block in use begins at an address: it was given back before, or never handed out.
+/// No block in use begins at that address: it was freed before, or never allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoBlock;
 
@@ -44,10 +44,10 @@ impl core::fmt::Display for NoBlock {
 impl core::error::Error for NoBlock {}
 
 impl Heap {
-    /// A heap of at most `capacity` bytes, of which what was idle goes back to the system.
+    /// A heap of at most `capacity` bytes; idle memory is returned to the system.
     ///
-    /// It has no caches of threads: one would need storage of the thread with a destructor, which an
-    /// allocator must not have, and blocks this large gain little from it.
+    /// It has no per-thread caches: they would need thread-local storage with a destructor, which an
+    /// allocator must not have, and blocks this large gain little from them.
     ///
     /// # Errors
     /// As [`Builder::build`](crate::Builder::build).
@@ -71,19 +71,19 @@ impl Heap {
         Ok(Heap { pool, lengths, in_use: AtomicU64::new(0), most_in_use: AtomicU64::new(0) })
     }
 
-    /// The pool below, for its figures. What is taken from there is not this heap's.
+    /// The pool below, for its statistics. Blocks allocated from it directly are not this heap's.
     #[must_use]
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Bytes of the blocks that are handed out.
+    /// Bytes of the allocated blocks.
     #[must_use]
     pub fn in_use(&self) -> u64 {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// The most that ever was at once.
+    /// The most bytes that were ever allocated at once.
     #[must_use]
     pub fn most_in_use(&self) -> u64 {
         self.most_in_use.load(Ordering::Relaxed)
@@ -99,9 +99,9 @@ impl Heap {
     /// A block of at least `size` bytes, all zero if `zeroed`.
     ///
     /// # Errors
-    /// As [`Pool::alloc_run_raw`], and as a heap waits for nobody, [`Busy`](PoolError::Busy) where another
-    /// thread is in it, its own among them, and [`Exhausted`](PoolError::Exhausted) also where room is being
-    /// zeroed or made resident at this moment.
+    /// As [`Pool::alloc_run_raw`]. Since a heap never waits, it returns [`Busy`](PoolError::Busy) while
+    /// another thread is in it (also its own thread), and [`Exhausted`](PoolError::Exhausted) also while
+    /// the free memory is being zeroed or made resident.
     pub fn take(&self, size: usize, zeroed: bool) -> Result<NonNull<u8>, PoolError> {
         let frames = self.pool.frames_for(size)?;
         let block =
@@ -156,7 +156,7 @@ impl Heap {
     /// [`NoBlock`], with nothing changed.
     ///
     /// # Safety
-    /// Nobody uses the block any more.
+    /// The block is no longer used.
     pub unsafe fn give_back(&self, block: NonNull<u8>) -> Result<(), NoBlock> {
         let length = self.length(block.as_ptr());
         let frames = length.map_or(0, |length| length.swap(0, Ordering::AcqRel));

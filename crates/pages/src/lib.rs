@@ -1,13 +1,13 @@
-//! Pages that are resident and known to be zero, so that the hot path neither faults nor zeroes.
+//! Pages that are resident and already zero, so that the hot path neither faults nor zeroes.
 //!
 //! - [`buddy`]: which frames are free, and which of those are zero. No operating system, no unsafe
 //!   code; all that is left without the `std` feature.
 //! - `Pool`: blocks of 2^order pages, dirty or zeroed, with per-thread caches, a scrubber that
 //!   zeroes idle blocks in the background, and return of idle memory to the system. `zalloc` gives a
-//!   `Block<Zeroed>`, which can only be read; asking to write it makes it a `Block<Dirty>`, and safe
-//!   code can give back nothing else. Zero is therefore a guarantee and not a flag.
-//! - `engine`: what zeroes. The CPU with non-temporal or with temporal stores, the operating
-//!   system; or your own, whose work is then checked.
+//!   `Block<Zeroed>`, which is read-only; `into_dirty` makes it a writable `Block<Dirty>`, and safe
+//!   code can free only dirty blocks. So a zeroed block is zero by type, not by a flag.
+//! - `engine`: how pages are zeroed. By the CPU with non-temporal or with temporal stores, by the
+//!   operating system, or by your own engine, whose work is then checked.
 //! - `global`: a `GlobalAlloc` that serves large requests from a pool. `allocator` (feature
 //!   `allocator-api2`): a pool as an `Allocator`.
 //!
@@ -25,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What it costs, when it gains nothing and what it does about faults: `docs/page-pool.md`.
+//! What a pool costs, and when it gains nothing: `docs/page-pool.md`.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -25,14 +25,14 @@ use std::vec::Vec;
 /// Bytes faulted in together where pages are small: few enough that a hand-out stays short.
 pub(crate) const FAULT_AROUND: usize = 64 << 10;
 
-/// A pool of page blocks. Clones are handles of the same pool; the last one to go takes the pool
-/// with it, so no block may be in use then: blocks taken by [`alloc`](Pool::alloc) and
-/// [`zalloc`](Pool::zalloc) borrow the handle, those taken raw are the caller's to answer for.
+/// A pool of page blocks. Clones are handles of the same pool; dropping the last handle unmaps the
+/// pool, so no block may be in use then. Blocks of [`alloc`](Pool::alloc) and
+/// [`zalloc`](Pool::zalloc) borrow the handle; for raw blocks the caller is responsible.
 ///
-/// Every method may be called from any thread. From a signal handler that interrupts the pool in
-/// the same thread the answer is [`PoolError::Reentered`] at worst. A program's own fork handlers
-/// may call it, in whatever order they run. After a fork, the child has a copy: same blocks handed
-/// out, no scrubber until [`resume_scrubber`](Pool::resume_scrubber); a block being zeroed at that
+/// Every method may be called from any thread. In a signal handler that interrupted the pool in
+/// the same thread a call may return [`PoolError::Reentered`]. A program's fork handlers may call
+/// it, in any order. After a fork, the child has a copy: the same allocated blocks, no scrubber
+/// until [`resume_scrubber`](Pool::resume_scrubber); a block being zeroed at that
 /// moment is dirty in the child.
 #[derive(Clone)]
 pub struct Pool {
@@ -117,7 +117,7 @@ impl core::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// The settings of a pool to be made, all at their defaults.
+    /// The settings of a new pool, all at their defaults.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -135,15 +135,16 @@ impl Pool {
     /// A block of 2^order pages, every byte zero.
     ///
     /// # Errors
-    /// As [`alloc`](Pool::alloc), and [`PoolError::NotZero`] where verifying found a lie.
+    /// As [`alloc`](Pool::alloc), and [`PoolError::NotZero`] if verification found a byte that is
+    /// not zero.
     pub fn zalloc(&self, order: u32) -> Result<Block<'_, Zeroed>, PoolError> {
         let start = self.zalloc_raw(order)?;
         Ok(Block::new(self, start, 1 << order))
     }
 
-    /// A run of whole pages of at least that many bytes, with any contents. It takes no more than
-    /// that, wherever as many free pages lie side by side: it starts at any page, and one of 2^n
-    /// pages at a multiple of its size.
+    /// A run of whole pages of at least that many bytes, with any contents. It takes exactly these
+    /// pages, anywhere in the pool where enough free pages are adjacent: it starts at any page, and a
+    /// run of 2^n pages at a multiple of its size.
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
@@ -176,8 +177,8 @@ impl Pool {
         }
     }
 
-    /// [`alloc`](Pool::alloc) for callers that keep addresses, as a C interface does. The block is
-    /// to be given back with [`free_raw`](Pool::free_raw).
+    /// [`alloc`](Pool::alloc) for callers that keep addresses, as a C interface does. Free the block
+    /// with [`free_raw`](Pool::free_raw).
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
@@ -205,10 +206,10 @@ impl Pool {
         self.block(order, true)
     }
 
-    /// [`zalloc`](Pool::zalloc) for a caller who will write or read all of the block at once. A
-    /// block that this thread freed lately is zeroed and handed out while it is still in the CPU's
-    /// cache: what was zeroed beforehand has left it, and would be fetched from memory. Without one
-    /// it is as `zalloc`.
+    /// [`zalloc`](Pool::zalloc) for a caller that will write or read the whole block at once. It
+    /// zeroes a block that this thread freed recently, which is still in the CPU's cache; a prezeroed
+    /// block is not, and would be fetched from memory. Without such a block it is the same as
+    /// `zalloc`.
     ///
     /// # Errors
     /// As [`zalloc`](Pool::zalloc).
@@ -237,8 +238,7 @@ impl Pool {
         unsafe { NonNull::new_unchecked(self.inner.address(index)) }
     }
 
-    /// A run of pages with any contents, to be given back with
-    /// [`free_run_raw`](Pool::free_run_raw).
+    /// A run of pages with any contents; free it with [`free_run_raw`](Pool::free_run_raw).
     ///
     /// # Errors
     /// As [`alloc`](Pool::alloc).
@@ -246,7 +246,7 @@ impl Pool {
         self.run(frames.max(1), 1, false)
     }
 
-    /// A run of zeroed pages, to be given back with [`free_run_raw`](Pool::free_run_raw).
+    /// A run of zeroed pages; free it with [`free_run_raw`](Pool::free_run_raw).
     ///
     /// # Errors
     /// As [`zalloc`](Pool::zalloc).
@@ -292,11 +292,11 @@ impl Pool {
         Ok(self.at(index))
     }
 
-    /// Takes a block back.
+    /// Frees a block.
     ///
     /// # Safety
-    /// Nobody uses the block any more. That it is a block of this pool and of that order, taken and
-    /// not yet given back, is checked.
+    /// The block is no longer used. It is checked that it is an allocated block of this pool and of
+    /// that order.
     ///
     /// # Errors
     /// [`PoolError::Free`] with the reason; nothing is changed then.
@@ -316,7 +316,7 @@ impl Pool {
         unsafe { self.free_run_raw(start, 1 << order) }
     }
 
-    /// Takes a run back.
+    /// Frees a run.
     ///
     /// # Safety
     /// As for [`free_raw`](Pool::free_raw).
@@ -340,7 +340,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes a run back as zero.
+    /// Frees a run as zero.
     ///
     /// # Safety
     /// As for [`free_raw`](Pool::free_raw), and every byte of it is zero.
@@ -393,7 +393,7 @@ impl Pool {
         self.inner.trim(bytes)
     }
 
-    /// Brings what this thread's cache holds back to the pool.
+    /// Returns the blocks in this thread's cache to the pool.
     pub fn flush_thread_cache(&self) {
         cache::flush(&self.inner);
     }
@@ -406,8 +406,8 @@ impl Pool {
         self.inner.stats()
     }
 
-    /// Looks through all bookkeeping: that every page is in exactly one state, that the counts add
-    /// up, that all lists are whole. Takes time in proportion to the pool, with the lock held.
+    /// Checks all bookkeeping: that every page is in exactly one state, that the counts add up, that
+    /// all lists are whole. The time is proportional to the pool's size, and the lock is held.
     ///
     /// # Errors
     /// [`PoolError::Damaged`] with the first thing that does not hold.
@@ -444,9 +444,9 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes back what processes held that shared this pool and no longer exist. Returns the bytes.
-    /// Also done when a process died with the lock held, and before the pool says that it is
-    /// exhausted.
+    /// Frees the blocks of processes that shared this pool and are dead. Returns the bytes. Also done
+    /// when a process died while it held the lock, and before the pool returns
+    /// [`PoolError::Exhausted`].
     ///
     /// # Errors
     /// [`PoolError::Reentered`].
@@ -459,15 +459,14 @@ impl Pool {
         Ok((frames as usize) << inner.frame_shift)
     }
 
-    /// Lets the scrubber rest. Returns whether it had stopped within 10 ms; otherwise it stops as
-    /// soon as the system lets it run again, or a custom engine lets go. `true` where there is
-    /// none.
+    /// Pauses the scrubber. Returns whether it stopped within 10 ms; otherwise it stops as soon as
+    /// the system lets it run again, or a custom engine has finished. `true` if there is no scrubber.
     pub fn pause_scrubber(&self) -> bool {
         let _turn = self.handle.turn.take();
         self.handle.scrubber().is_none_or(|scrubber| scrubber.pause(&self.inner))
     }
 
-    /// Lets the scrubber go on; in a forked child, starts one of its own, with a built-in engine.
+    /// Lets the scrubber continue; in a forked child, starts a scrubber with a built-in engine.
     pub fn resume_scrubber(&self) {
         let _turn = self.handle.turn.take();
         match self.handle.scrubber() {
@@ -482,9 +481,9 @@ impl Pool {
         &self.inner
     }
 
-    /// Closes the pool: from now on every call on any handle answers [`PoolError::Closed`], in a
-    /// shared pool only those of this process. Memory stays mapped until the last handle is gone,
-    /// so that blocks still in use do no harm.
+    /// Closes the pool: from now on every call on any handle returns [`PoolError::Closed`], in a
+    /// shared pool only the calls of this process. Memory stays mapped until the last handle is
+    /// dropped, so blocks that are still in use stay valid.
     pub fn close(&self) {
         self.inner.close();
         self.pause_scrubber();
@@ -528,15 +527,16 @@ impl Pool {
         size_of::<Frame>()
     }
 
-    /// For a pool that its program does not know of, when the main thread leaves by `pthread_exit`: the
-    /// process ends with its last thread, which must not be one of a pool's. From now on they look
-    /// ten times a second whether others are left (`/proc/self/task`), and end with them.
+    /// For a pool inside a program that does not know of it, when the main thread calls
+    /// `pthread_exit`: the process ends with its last thread, which must not be a pool's. From now on
+    /// the pools' threads check ten times a second whether other threads are left
+    /// (`/proc/self/task`), and end with them.
     pub fn leave_when_alone(&self) {
         self.inner.leaves_when_alone.store(true, std::sync::atomic::Ordering::SeqCst);
         self.inner.wake_scrubber(true);
     }
 
-    /// What was asked for and could not be had.
+    /// What the system refused.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         self.inner.notes()

@@ -1,4 +1,4 @@
-//! What a pool tells about itself.
+//! A pool's statistics.
 
 use crate::buddy::ORDERS;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,9 +15,9 @@ pub enum ScrubberState {
     Idle = 1,
     /// Zeroing, or waiting its turn by the limits set.
     Working = 2,
-    /// The load is above what it was told.
+    /// It rests: the load is above its limit.
     Load = 3,
-    /// Nobody asks for zeroed memory.
+    /// It rests: there was no request for zeroed memory for long.
     Unused = 4,
     /// Told to pause.
     Paused = 5,
@@ -60,7 +60,7 @@ pub struct Stats {
     pub capacity: u64,
     /// What it has grown to.
     pub managed: u64,
-    /// Handed out.
+    /// Allocated by the program.
     pub allocated: u64,
     /// In per-thread caches.
     pub cached: u64,
@@ -68,9 +68,9 @@ pub struct Stats {
     pub dirty: u64,
     /// Being zeroed or returned to the system.
     pub in_flight: u64,
-    /// Free, zero, there.
+    /// Free, zero, resident.
     pub zero_resident: u64,
-    /// Free, zero, will fault.
+    /// Free, zero, not resident: will fault.
     pub zero_absent: u64,
     /// Withdrawn at the moment.
     pub quarantined: u64,
@@ -92,24 +92,24 @@ pub struct Stats {
     pub grown_ahead: u64,
     /// Zeroed in the background or by `scrub_now`.
     pub scrubbed: u64,
-    /// CPU time that took, the scrubber's own bookkeeping included.
+    /// CPU time of that, including the scrubber's own bookkeeping.
     pub scrub_cpu: Duration,
     /// Zeroed for nothing: handed out as dirty, or merged into a dirty block.
     pub wasted: u64,
     /// Returned to the system.
     pub trimmed: u64,
-    /// Huge pages (their number) of which a part went back to the system: what is left of each is
-    /// small pages. Where the system gave none, the same areas of memory.
+    /// Number of huge pages of which a part was returned to the system; the rest of each is small
+    /// pages. Without huge pages, areas of that size are counted.
     pub huge_broken: u64,
-    /// Withdrawn, ever.
+    /// Withdrawn since the start.
     pub quarantined_ever: u64,
-    /// Batches that an engine failed at: errors, deadlines, lies.
+    /// Batches that an engine failed to zero: errors, deadlines, blocks reported as zero that were not.
     pub engine_faults: u64,
     /// Blocks read by `verify`.
     pub verified: u64,
     /// Blocks that were not zero when they should have been.
     pub verify_failed: u64,
-    /// How often the pool's lock was taken, by whomever.
+    /// How often the pool's lock was taken.
     pub lock_holds: u64,
     /// What the scrubber is doing.
     pub scrubber: ScrubberState,
@@ -136,8 +136,7 @@ pub enum Unit {
 pub const FIGURES: usize = 28;
 
 impl Stats {
-    /// Every figure with its name, for whoever hands them on: in the order of `cw_pool_stats`,
-    /// where new ones come last.
+    /// Every figure with its name, in the order of `cw_pool_stats`, where new ones come last.
     #[must_use]
     pub fn figures(&self) -> [(&'static str, Unit, u64); FIGURES] {
         let scrub_cpu_ns = u64::try_from(self.scrub_cpu.as_nanos()).unwrap_or(u64::MAX);

@@ -33,6 +33,9 @@ fn bad_sizes_levels_and_operations_say_what_is_accepted() {
         assert!(text.contains(value) && text.contains("15") | text.contains("accepted"), "{text}");
     }
     refused("explain --op copy --size 4K --reuse later", 2);
+    // Refused by the experiment itself.
+    let text = refused("run page-clear --size 5000", 2);
+    assert!(line(&text).contains("found 5000, accepted whole pages"), "{text}");
 }
 
 #[test]
@@ -46,14 +49,16 @@ fn a_size_over_the_memory_bound_is_refused_with_the_bound() {
 #[test]
 fn unwritable_outputs_are_refused_before_anything_is_measured() {
     // Whoever measures first says so: by a line at least about the machine.
-    for flag in ["--json", "--csv", "--markdown"] {
+    for flag in ["--json", "--csv", "--markdown", "--html"] {
         let text = refused(&format!("run roofline {flag} /nonexistent/directory/file"), 1);
         assert!(line(&text).contains("/nonexistent/directory/file"), "{text}");
         assert_eq!(text.lines().count(), 1, "it measured first: {text}");
     }
-    let text = refused("tune --quick --output /nonexistent/a.profile", 1);
-    assert!(line(&text).contains("/nonexistent/a"), "{text}");
-    assert_eq!(text.lines().count(), 1, "it measured first: {text}");
+    for file in ["--output /nonexistent/a.profile", "--html /nonexistent/a.html"] {
+        let text = refused(&format!("tune --quick {file}"), 1);
+        assert!(line(&text).contains("/nonexistent/a"), "{text}");
+        assert_eq!(text.lines().count(), 1, "it measured first: {text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `page-copy` with the kernel's own fork beside it, and the hidden verb that forks.
 
-use crate::support::{cachewise, ok, program, stderr, stdout};
+use crate::support::{ok, program, stderr, stdout};
 use cachewise_measure::record;
 use std::io::Write;
 use std::process::{Output, Stdio};
@@ -54,24 +54,4 @@ fn page_copy_stands_beside_a_real_fork() {
     assert_eq!(written.header.figures.len(), 3);
     let verdicts = written.end.expect("an end").verdicts;
     assert!(verdicts.iter().any(|verdict| verdict.contains("kernel's own fork")), "{verdicts:?}");
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn what_means_nothing_to_an_experiment_is_a_usage_error() {
-    for arguments in [
-        "run page-clear --size 5000",
-        "run page-copy --residency L2",
-        "run receive --kernels copy\\.avx",
-        "run reuse-map --kernels copy\\.sse2",
-    ] {
-        let output = cachewise(arguments);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments}: {text}");
-        assert!(
-            text.lines().any(|line| line.contains("accepted") || line.contains("none of")),
-            "{text}"
-        );
-        assert!(output.stdout.is_empty());
-    }
 }

@@ -168,21 +168,13 @@ fn what_is_no_record_is_refused_by_name_and_line() {
     }
     for (output, told) in [
         ("/nonexistent/a.html", "/nonexistent/a.html"),
+        ("/dev/full", "/dev/full"),
         (name(directory.path()), "found a directory"),
     ] {
         refused(&format!("report {} -o {output}", name(record)), 1, &[told]);
     }
     assert_eq!(cachewise("report").status.code(), Some(2));
     assert_eq!(cachewise(&format!("report --check {}", name(record))).status.code(), Some(2));
-}
-
-#[test]
-fn a_page_that_cannot_be_written_leaves_nothing() {
-    let (record, _) = measured();
-    refused(&format!("report {} -o /dev/full", name(record)), 1, &["/dev/full"]);
-    for verb in ["run roofline", "tune --quick"] {
-        refused(&format!("{verb} --html /nonexistent/a.html"), 1, &["/nonexistent/a.html"]);
-    }
 }
 
 #[test]
