@@ -227,9 +227,7 @@ pub(crate) fn now() -> u32 {
         return now;
     }
     let time = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
-    #[allow(clippy::unnecessary_cast, reason = "the fields have other types on other targets")]
-    let millis = (time.tv_sec as u64) * 1000 + (time.tv_nsec as u64) / 1_000_000;
-    millis as u32
+    Duration::try_from(time).map_or(0, |time| time.as_millis() as u32)
 }
 
 /// Bytes before the frames.

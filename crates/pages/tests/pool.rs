@@ -459,6 +459,23 @@ fn a_zero_that_is_none_is_withdrawn_and_reported() {
     pool.check().expect("sound");
 }
 
+/// What comes out of a cache is looked at like anything else.
+#[test]
+fn a_zero_that_is_none_is_reported_from_a_cache_too() {
+    let pool = quiet().capacity(1 << 20).verify(Verify::Report(1)).build().expect("a pool");
+    let page = pool.page_size();
+    let start = pool.alloc_run_raw(8).expect("a block");
+    (0..8).for_each(|number| bytes(start, 8 * page)[number * page + 100] = 9);
+    // SAFETY: of use it is none; that it is not zero is the point.
+    unsafe { pool.free_zeroed_run_raw(start, 8) }.expect("believed");
+    for _ in 0..8 {
+        assert!(matches!(pool.zalloc(0), Err(PoolError::NotZero { byte: 9, .. })));
+    }
+    assert_eq!(pool.stats().expect("figures").verify_failed, 8);
+    assert!(pool.zalloc(0).expect("another").iter().all(|byte| *byte == 0));
+    pool.check().expect("sound");
+}
+
 #[test]
 fn more_than_memory_bound_to_a_node_that_is_not_there_is_told() {
     let pool = quiet().capacity(1 << 20).numa_node(900).build().expect("a pool");

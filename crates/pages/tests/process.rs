@@ -164,6 +164,19 @@ fn a_child_takes_back_what_other_threads_had_cached_and_can_scrub_on_its_own() {
     drop(pool);
 }
 
+/// Calls that have blocks in flight are over when they return, in the thread that forks.
+#[test]
+fn a_child_of_who_trimmed_and_zeroed_uses_its_copy() {
+    let pool = quiet().initial(4 << 20).build().expect("a pool");
+    // More than a cache keeps.
+    drop(pool.alloc(7).expect("a block"));
+    assert!(pool.scrub_now(usize::MAX).expect("zeroed") > 0);
+    assert!(pool.trim().expect("returned") > 0);
+    let pid = fork(|| pool.zalloc(4).is_ok() && pool.check().is_ok());
+    assert_eq!(wait(pid), 0);
+    pool.check().expect("sound");
+}
+
 #[test]
 fn a_child_may_drop_its_copy() {
     let pool = quiet().scrub(eager()).build().expect("a pool");
