@@ -1,26 +1,21 @@
 //! The library, and the example of a kernel's author, for a target that has no operating system.
 
 use crate::ci::Ended;
-use crate::command::{cargo, libraries, output, text};
+use crate::command::{cargo, libraries, output, rustc};
 use anyhow::{Context as _, Result};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 const TARGET: &str = "x86_64-unknown-none";
 const EXAMPLE: &str = "crates/cachewise/examples/kernel_boot.rs";
 
 /// Builds both; skipped where Rust's own `core` for the target is not installed.
 pub fn run() -> Result<Ended> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = Command::new(&rustc);
-    command.args(["--print", "target-libdir", "--target", TARGET]);
-    let directory = text(&output(&mut command)?.stdout);
-    if !Path::new(directory.trim()).is_dir() {
-        return Ok(Ended::Skipped(format!("rustup target add {TARGET}")));
+    if let Some(ended) = Ended::without_target(TARGET)? {
+        return Ok(ended);
     }
     let (library, kernels) = build()?;
     let scratch = tempfile::tempdir()?;
-    let mut command = Command::new(&rustc);
+    let mut command = rustc();
     // A library: `main` prints, and is not there without an operating system. All of its code is
     // generated, so what core has not got is missed.
     command.args(["--edition", "2024", "--crate-type", "rlib", "-D", "warnings"]);

@@ -23,6 +23,15 @@ impl Ended {
         Ended::Skipped(format!("install the Debian packages {}", missing.join(" ")))
     }
 
+    /// Skipped where Rust's libraries for that target are not installed.
+    pub(crate) fn without_target(target: &str) -> Result<Option<Ended>> {
+        let mut told = command::rustc();
+        told.args(["--print", "target-libdir", "--target", target]);
+        let directory = command::text(&command::output(&mut told)?.stdout);
+        let there = Path::new(directory.trim()).is_dir();
+        Ok((!there).then(|| Ended::Skipped(format!("rustup target add {target}"))))
+    }
+
     /// Skipped where one of these files is not there, each with the Debian package it comes from.
     pub(crate) fn lacking<'n>(
         needs: impl IntoIterator<Item = &'n (&'n str, &'n str)>,

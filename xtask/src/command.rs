@@ -27,6 +27,11 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The compiler.
+pub fn rustc() -> Command {
+    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
 /// Runs it to its end, with all that it prints shown.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("{command:?}"))?;

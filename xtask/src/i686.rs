@@ -4,7 +4,6 @@
 use crate::ci::Ended;
 use crate::command;
 use anyhow::{Context as _, Result, ensure};
-use std::path::Path;
 use std::process::Command;
 
 const TARGET: &str = "i686-unknown-linux-gnu";
@@ -18,14 +17,7 @@ const NEEDED: [(&str, &str); 2] = [
 
 /// Runs them; skipped where the standard library or the C library for that target is not installed.
 pub fn run() -> Result<Ended> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut told = Command::new(rustc);
-    told.args(["--print", "target-libdir", "--target", TARGET]);
-    let directory = command::text(&command::output(&mut told)?.stdout);
-    if !Path::new(directory.trim()).is_dir() {
-        return Ok(Ended::Skipped(format!("rustup target add {TARGET}")));
-    }
-    if let Some(ended) = Ended::lacking(&NEEDED) {
+    if let Some(ended) = Ended::without_target(TARGET)?.or_else(|| Ended::lacking(&NEEDED)) {
         return Ok(ended);
     }
     let arguments = ["test", "-p", "cachewise-kernels", "--features", "lab", "--target", TARGET];

@@ -1,6 +1,6 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
-use crate::support::{line, ok, profile, program, refused, stderr, stdout};
+use crate::support::{line, ok, piped, profile, program, refused, stderr, stdout};
 use cachewise::profile::{MAX_SIZE, Profile};
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
@@ -197,12 +197,9 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let mut child = program()
-        .args(["list", "kernels"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    let mut command = program();
+    command.args(["list", "kernels"]);
+    let mut child = piped(command);
     let mut first = String::new();
     BufReader::with_capacity(16, child.stdout.take().expect("piped"))
         .read_line(&mut first)

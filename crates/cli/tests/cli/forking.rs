@@ -1,18 +1,14 @@
 //! `page-copy` with the kernel's own fork beside it, and the hidden verb that forks.
 
-use crate::support::{ok, program, stderr, stdout};
+use crate::support::{ok, piped, program, stderr, stdout};
 use cachewise_measure::record;
 use std::io::Write;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 fn told(arguments: &[&str], input: &str) -> Output {
-    let mut child = program()
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    let mut command = program();
+    command.args(arguments);
+    let mut child = piped(command);
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(input.as_bytes()).expect("it reads");
     drop(stdin);

@@ -2,7 +2,7 @@
 
 use cachewise::profile::{Decision, Profile};
 use std::ffi::OsString;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The command, without what this process was told by its environment.
 pub fn program() -> Command {
@@ -16,6 +16,12 @@ pub fn program() -> Command {
     // Whoever runs the tests: a home that may be written to, and in which there is no profile.
     command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
     command
+}
+
+/// Started, with its output and its messages in pipes.
+pub fn piped(mut command: Command) -> Child {
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    child.expect("the program starts")
 }
 
 /// With arguments that are parted by single spaces.
