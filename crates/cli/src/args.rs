@@ -111,7 +111,7 @@ pub struct List {
     /// What to list
     #[arg(value_enum, default_value_t = Listing::Kernels)]
     pub what: Listing,
-    /// Only kernels that do this
+    /// Only kernels of this operation
     #[arg(long, value_name = "OPERATION", value_parser = operation)]
     pub op: Option<Operation>,
     /// Only kernels whose name or an alias matches this regular expression
@@ -271,7 +271,7 @@ pub struct Report {
     /// Write the rows as CSV; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "splice")]
     pub csv: Option<PathBuf>,
-    /// Make the parts of this Markdown file that come from records again (docs/reports.md)
+    /// Update the parts of this Markdown file that are made from records (docs/reports.md)
     #[arg(long, value_name = "MARKDOWN", num_args = 1.., conflicts_with_all = ["output", "plot"])]
     pub splice: Vec<PathBuf>,
     /// Change nothing; exit 1 where a spliced part is out of date
@@ -348,10 +348,10 @@ pub struct Exec {
     /// The pool's preload library [default: libcachewise_pool_preload.so beside this program, in ../lib, or the one inside it]
     #[arg(long, value_name = "FILE", requires = "pool")]
     pub pool_library: Option<PathBuf>,
-    /// Afterwards print to stderr what the pool did in each process of the command that made one
+    /// Afterwards print the statistics of the pool to stderr, for each process that made one
     #[arg(long, value_name = "FORM", requires = "pool", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub pool_stats: Option<PoolStats>,
-    /// Afterwards print to stderr how often it copied, moved, filled, zeroed and compared how much
+    /// Afterwards print to stderr how many calls it made to copy, move, fill, zero and compare, by size
     #[arg(long, visible_alias = "statistics")]
     pub stats: bool,
     /// Follow what was learned under this name [default: the program's file name, links followed]

@@ -117,7 +117,7 @@ pub fn tried(rows: &[Row]) -> Table {
         });
         table.push(cells);
     }
-    table.remark("verdict: differences of up to 3 % are none worth a setting");
+    table.remark("verdict: a difference of up to 3 % does not justify a setting");
     table
 }
 

@@ -156,7 +156,7 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
         None => (
             Answer::CannotTell,
             format!(
-                "{who} is shown to be faster than {reference} in {counts}; the others cannot be told"
+                "{who} is shown to be faster than {reference} in {counts}; cannot tell in the others"
             ),
         ),
     }
