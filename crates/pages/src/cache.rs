@@ -113,12 +113,16 @@ pub(crate) struct Shares {
 
 impl Shares {
     /// Of a thread's share, so many pages of all orders, the single pages in each stack; of each larger order
-    /// it has a quarter of that. Each cache was told to hold `most` of them.
+    /// it has a quarter of that. Each cache was told to hold `most` of them. A power of two, which the pool
+    /// cuts off as one piece.
     const fn in_a_stack(pages: usize, orders: u32, most: usize) -> usize {
         let quarters = 4 * (orders & 1) + (orders >> 1).count_ones();
         let parts = STACKS * quarters as usize;
-        let stack = 4 * pages / if parts == 0 { 1 } else { parts };
-        if stack < most { stack } else { most }
+        match (4 * pages / if parts == 0 { 1 } else { parts }).checked_ilog2() {
+            Some(log) if 1 << log < most => 1 << log,
+            Some(_) => most,
+            None => 0,
+        }
     }
 
     fn has(&self, order: usize) -> bool {

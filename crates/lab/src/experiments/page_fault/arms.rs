@@ -12,6 +12,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+/// What a thread's cache of single pages holds at most: zeroed ones, dirty ones, and a reserve. A pool gives
+/// a quarter of itself to caches, of this process's first thread too.
+const CACHE: usize = 3 << 20;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
@@ -120,8 +123,8 @@ impl Pools {
             unused_limit: u64::MAX,
             ..Scrub::default()
         };
-        // The caches of all threads hold a quarter of the pool at most, which the others then lack.
-        let room = (bytes.div_ceil(3) * 4).next_multiple_of(HUGE);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
+        let room = (bytes + 4 * CACHE * (threads + 1)).next_multiple_of(HUGE);
         let pool = |pages, scrub: Scrub| {
             Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
         };
