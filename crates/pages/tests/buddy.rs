@@ -619,6 +619,18 @@ fn the_lists_come_back_from_the_tags_alone() {
 }
 
 #[test]
+fn a_block_of_the_highest_order_outlives_its_lists() {
+    let (mut core, frames) = (Core::new(3), frames(16));
+    let mut buddy = Buddy::new(&mut core, &frames);
+    buddy.extend(16, State::ZeroResident, 0);
+    let index = buddy.take(3, State::ZeroResident, 1).expect("eight");
+    buddy.rebuild(0);
+    let counts = buddy.check().expect("sound");
+    assert_eq!((counts.out, counts.zero_resident), (8, 8));
+    assert_eq!(buddy.free(index, 3, State::ZeroResident, 1, 0), Ok(3));
+}
+
+#[test]
 fn reclaiming_takes_what_the_dead_held_and_nothing_else() {
     let (mut core, frames) = (Core::new(5), frames(64));
     let mut buddy = Buddy::new(&mut core, &frames);

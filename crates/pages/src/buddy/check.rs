@@ -36,8 +36,7 @@ impl Buddy<'_> {
     /// Makes lists and counts anew from the tags, after somebody died in the middle of an
     /// operation. Frames whose tag makes no sense become dirty blocks of one frame.
     pub fn rebuild(&mut self, now: u32) {
-        let (max_order, wasted) = (self.core.max_order, self.core.wasted);
-        let managed = self.core.managed.min(u32::try_from(self.frames.len()).unwrap_or(NONE - 1));
+        let Core { max_order, managed, wasted, .. } = *self.core;
         *self.core = Core { managed, wasted, ..Core::new(max_order) };
         for frame in &self.frames[..managed as usize] {
             frame.prev.store(NONE, Ordering::Relaxed);
