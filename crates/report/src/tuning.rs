@@ -380,7 +380,7 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
     for remark in [
         "lower is faster, 1 is libc's time; in brackets the 95 % interval; -> is what is decided for",
         "cached: the destination was written and read just before; evicted: it is in no cache; each with \
-         a reader after it",
+         a reader after it; repeated: one call after the other on the same operands, without one",
         "misaligned: operands at odd places; 4K-aliased: 4 KiB apart but for some bytes; overlap-up, -down: \
          in one buffer; unequal: operands differ somewhere",
     ] {

@@ -58,7 +58,7 @@ fn key(purpose: Purpose, cell: &Cell) -> CellKey {
 /// The cell of a row's key; `None` for one that no tuning of today writes.
 fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
     let operation = Operation::from_name(&key.operation)?;
-    let destination = [Destination::Cached, Destination::Evicted]
+    let destination = Destination::ALL
         .into_iter()
         .find(|destination| Some(destination.name()) == key.destination.as_deref())?;
     let mut cell = Cell::new(operation, usize::try_from(key.size).ok()?, destination);
@@ -271,12 +271,11 @@ fn field(
     let arms: Vec<Competitor> = std::iter::once(libc).chain(kernels).collect();
     let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
     let mut field = Field::new(operation, arms, facts, top, previous);
+    // States that no round of it is of were not measured then; the first release's grid were octaves,
+    // and all rounds of a cell one epoch.
+    let seen = |view: &plan::View| logs.iter().any(|(cell, _)| view.holds(cell));
+    field.only(|size| today || size.is_power_of_two(), seen);
     if !today {
-        // Its grid were octaves, its states its own, and all rounds of a cell one epoch.
-        field.only(
-            |size| size.is_power_of_two(),
-            |view| logs.iter().any(|(cell, _)| view.holds(cell)),
-        );
         field.floor = 0.012;
     }
     field
@@ -295,7 +294,6 @@ fn refuse(field: &mut Field, evidence: &Evidence) {
             let mean = robust_mean(&ratios);
             let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
             let error = scatter(&off) / (ratios.len() as f64).sqrt();
-            // Both halves of a cell's rounds are here by themselves: operands on a line, and anywhere.
             if ratios.len() >= 3 && mean - error > GUARD {
                 let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
                 let nearest = (0..field.sizes.len())

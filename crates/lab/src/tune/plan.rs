@@ -33,11 +33,26 @@ pub(super) struct View {
     /// Sizes for which it is a state of its own.
     from: usize,
     to: usize,
+    /// Above this many bytes no cell is visited for it: what a cached call takes, without its reader, is
+    /// what it takes on the same operands again and again, which are beyond L2 either way.
+    visited_to: usize,
 }
 
 impl View {
     pub(super) fn covers(&self, size: usize) -> bool {
         (self.from..=self.to).contains(&size)
+    }
+
+    pub(super) fn is_visited(&self, size: usize) -> bool {
+        self.covers(size) && size <= self.visited_to
+    }
+
+    /// Whether a cell of this view's operation, without what comes after it, is what this view has there.
+    pub(super) fn is_call_of(&self, cell: &Cell) -> bool {
+        let cached = View { destination: Destination::Cached, ..*self };
+        self.destination == Destination::Repeated
+            && cell.size > self.visited_to
+            && cached.holds(cell)
     }
 
     /// Its cell at a size. Operands that lie apart do so on lines' starts in every other round, and
@@ -47,7 +62,11 @@ impl View {
             Layout::Aligned if odd => Layout::Misaligned,
             layout => layout,
         };
-        let (after, contents) = (after(operation), self.contents);
+        let after = match self.destination {
+            Destination::Repeated => After::Nothing,
+            _ => after(operation),
+        };
+        let contents = self.contents;
         Cell { layout, after, contents, ..Cell::new(operation, size, self.destination) }
     }
 
@@ -81,12 +100,15 @@ pub(super) fn views(operation: Operation, facts: &Facts) -> Vec<View> {
         weight,
         from,
         to,
+        visited_to: if destination == Destination::Repeated { facts.l2 } else { usize::MAX },
     };
     // Beyond twice the cache nothing stays in it, whatever ran before.
     let both_to = 2 * facts.llc_usable.max(facts.l2);
     let mut views = vec![
         view(Destination::Cached, Layout::Aligned, 1.0, 0, usize::MAX),
         view(Destination::Evicted, Layout::Aligned, 1.0, 0, both_to),
+        // For what it shows to lose: a program that calls on nothing else in between is rare.
+        view(Destination::Repeated, Layout::Aligned, 0.0, 0, usize::MAX),
     ];
     match operation {
         // A page and more, while loads come soon enough to meet the stores before them.
@@ -141,9 +163,9 @@ pub(super) fn beyond_llc(operation: Operation, size: usize, facts: &Facts) -> bo
     size.saturating_mul(operands(operation)) > facts.llc.max(facts.cache())
 }
 
-/// Samples of one visit.
-pub(super) fn samples(size: usize, first: bool) -> usize {
-    match (size, first) {
+/// Samples of one visit. Of calls on the same operands each is the mean of many.
+pub(super) fn samples(cell: &Cell, first: bool) -> usize {
+    match (cell.size, first || cell.destination == Destination::Repeated) {
         (..0x1_0000, true) => 3,
         (..0x10_0000, true) => 2,
         (_, true) => 1,

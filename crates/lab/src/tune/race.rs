@@ -134,7 +134,8 @@ impl<'r, 'm> Race<'r, 'm> {
                 let sizes = sizes.clone();
                 for (nth, field) in self.fields.iter_mut().enumerate() {
                     for size in field.eliminate(&|size| sizes.contains(&size)) {
-                        let covers = |view: &usize| field.views[*view].covers(field.sizes[size]);
+                        let covers =
+                            |view: &usize| field.views[*view].is_visited(field.sizes[size]);
                         let views = (0..field.views.len()).filter(covers);
                         items.extend(views.map(|view| Item::Kernels { field: nth, view, size }));
                     }
@@ -253,9 +254,9 @@ impl<'r, 'm> Race<'r, 'm> {
         stop: f64,
     ) -> Result<bool, LabError> {
         let f = &self.fields[field];
-        let odd = self.visits.random.bool();
+        let odd = f.is_odd_turn(view, size);
         let cell = f.views[view].cell(f.operation, f.sizes[size], odd);
-        let samples = plan::samples(f.sizes[size], first);
+        let samples = plan::samples(&cell, first);
         let (non_temporal, temporal): (Vec<usize>, Vec<usize>) =
             f.live(size).into_iter().partition(|arm| f.arms[*arm].class == Class::NonTemporal);
         let libc = self.candidate(field, cell, 0);
@@ -271,8 +272,7 @@ impl<'r, 'm> Race<'r, 'm> {
             let mut seen = Vec::new();
             for ((arm, other), sample) in arms.iter().zip(&others).zip(&round.others) {
                 let Some(sample) = *sample else { continue };
-                let log_ratio = (sample.total() / round.reference.total()).ln();
-                self.fields[field].add(*arm, view, size, log_ratio);
+                self.fields[field].add(*arm, &cell, &sample, &round.reference);
                 seen.push((other.name.clone(), sample));
             }
             self.evidence.push(Purpose::Race, cell, round.reference, seen);

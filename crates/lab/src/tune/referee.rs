@@ -1,5 +1,5 @@
 //! The referee: the library with the decisions against libc, at sizes that were not raced, at both edges of
-//! every range, in every state, on operands that lie anywhere. What fails is taken back and the rest
+//! every range, in every state, on operands on lines and at odd offsets. What fails is taken back and the rest
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
@@ -43,6 +43,8 @@ pub(super) struct Trial {
     pub chosen: Vec<usize>,
     /// Where between two sizes of the grid the size that is looked at lies.
     gaps: Vec<f64>,
+    /// What the operands' layout at a size is drawn from.
+    lying: u64,
     seen: BTreeMap<(Point, Cell), Vec<f64>>,
 }
 
@@ -62,7 +64,7 @@ pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<De
 impl Trial {
     pub(super) fn new(field: Field, chosen: Vec<usize>, random: &mut fastrand::Rng) -> Trial {
         let gaps = field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect();
-        Trial { field, chosen, gaps, seen: BTreeMap::new() }
+        Trial { field, chosen, gaps, lying: random.u64(..), seen: BTreeMap::new() }
     }
 
     pub(super) fn ranges(&self, facts: &Facts) -> Vec<Range> {
@@ -101,11 +103,12 @@ impl Trial {
         points
     }
 
-    /// The cells of a point; operands lie anywhere in every other round.
+    /// The cells of a point: operands lie on lines' starts at one size, at odd offsets at another.
     fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
         let (operation, size) = (self.field.operation, point.size);
-        let views = self.field.views.iter().filter(move |view| view.covers(size));
-        views.map(move |view| view.cell(operation, size, false))
+        let odd = fastrand::Rng::with_seed(self.lying ^ size as u64).bool();
+        let views = self.field.views.iter().filter(move |view| view.is_visited(size));
+        views.map(move |view| view.cell(operation, size, odd))
     }
 
     fn ruling(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
@@ -328,13 +331,10 @@ impl Referee<'_, '_> {
         cell: Cell,
         stop: f64,
     ) -> Result<bool, LabError> {
-        let odd = self.visits.random.bool();
-        let view = trial.field.views.iter().find(|view| view.holds(&cell));
-        let lying = view.map_or(cell, |view| view.cell(cell.operation, cell.size, odd));
-        let libc = Candidate { cell: lying, arm: Arm::LIBC, name: "libc".to_owned() };
+        let libc = Candidate { cell, arm: Arm::LIBC, name: "libc".to_owned() };
         let name = trial.field.arms[point.arm].name.clone();
-        let library = Candidate { cell: lying, arm: Arm::Library, name: name.clone() };
-        let samples = plan::samples(cell.size, cell.size >= 1 << 20);
+        let library = Candidate { cell, arm: Arm::Library, name: name.clone() };
+        let samples = plan::samples(&cell, cell.size >= 1 << 20);
         let twice = [library.clone(), library];
         let Some(round) = self.visits.round(&libc, &twice, samples, stop)? else {
             return Ok(false);
@@ -345,7 +345,7 @@ impl Referee<'_, '_> {
             trial.seen.entry((point, cell)).or_default().push(seen);
         }
         let others = library.map(|library| (name, library));
-        self.evidence.push(Purpose::Referee, lying, round.reference, others);
+        self.evidence.push(Purpose::Referee, cell, round.reference, others);
         Ok(true)
     }
 

@@ -7,7 +7,7 @@
 //! # What a machine owes
 //! 1. **The state is restored before every sample**, inside [`Machine::visit`] and outside what is
 //!    timed. Nothing that ran before, neither another arm nor the same one, may be visible in a
-//!    sample (see [`Destination`]).
+//!    sample, but where that is the state: [`Destination::Repeated`].
 //! 2. **What runs is what is timed**: a kernel is called through the library's own entry, with a
 //!    table that names this kernel alone.
 //! 3. **Paired draws**: everything that is random about a visit (placement, first difference, sizes of
@@ -231,15 +231,24 @@ pub enum Destination {
     Cached,
     /// Flushed from every level, the source read just before. Of `compare` and `equal`: both flushed.
     Evicted,
+    /// Where the same arm's calls just before left it: one call after the other on the same operands,
+    /// as benchmarks and loops do. Brought into the caches once, before the visit's first call, which
+    /// is not timed.
+    Repeated,
 }
 
 impl Destination {
+    /// All of them.
+    pub const ALL: [Destination; 3] =
+        [Destination::Cached, Destination::Evicted, Destination::Repeated];
+
     /// The word in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Destination::Cached => "cached",
             Destination::Evicted => "evicted",
+            Destination::Repeated => "repeated",
         }
     }
 }

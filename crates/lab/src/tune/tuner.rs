@@ -180,7 +180,7 @@ pub(super) fn shown(field: &Field) -> Vec<Shown> {
     for (arm, competitor) in field.arms.iter().enumerate().filter(|(arm, _)| *arm != LIBC) {
         for (view, estimates) in field.views.iter().zip(&shows.views[arm]) {
             for (&size, estimate) in field.sizes.iter().zip(estimates) {
-                if estimate.rounds == 0 || !view.covers(size) {
+                if estimate.rounds == 0 || !view.is_visited(size) {
                     continue;
                 }
                 let reach = always(estimate.rounds) * estimate.error;

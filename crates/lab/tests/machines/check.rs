@@ -44,8 +44,9 @@ pub fn sizes() -> impl Iterator<Item = usize> {
 /// The states that count at a size.
 pub fn cells(operation: Operation, size: usize) -> Vec<Cell> {
     let cell = |destination| Cell::new(operation, size, destination);
-    let mut cells = vec![cell(Destination::Cached), cell(Destination::Evicted)];
+    let mut cells = Destination::ALL.map(cell).to_vec();
     let mut lying = |layout| cells.push(Cell { layout, ..cell(Destination::Cached) });
+    lying(Layout::Misaligned);
     match operation {
         Operation::Move => {
             lying(Layout::OverlapUp);

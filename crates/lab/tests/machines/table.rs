@@ -22,10 +22,10 @@ pub fn step(size: usize) -> usize {
 #[derive(Clone)]
 pub struct Costs {
     pub arms: Vec<Competitor>,
-    /// By arm and state (cached, evicted): logarithm of operation and reader together, in ns.
-    pub total: Vec<[Vec<f64>; 2]>,
-    /// The reader's part of that.
-    pub reader: Vec<[Vec<f64>; 2]>,
+    /// By arm and state (cached, evicted, repeated): logarithm of operation and reader together, in ns.
+    pub total: Vec<[Vec<f64>; 3]>,
+    /// The reader's part of that: nothing of what is repeated.
+    pub reader: Vec<[Vec<f64>; 3]>,
 }
 
 pub type Table = BTreeMap<Operation, Costs>;
@@ -86,9 +86,11 @@ pub fn read(text: &str) -> Table {
             .collect();
         let mut costs = Costs { arms, total: Vec::new(), reader: Vec::new() };
         for (cached, evicted) in cached.iter().zip(&evicted) {
-            let both = [cached, evicted].map(fine);
-            costs.total.push(both.clone().map(|(total, _)| total));
-            costs.reader.push(both.map(|(_, reader)| reader));
+            // A record has no calls on the same operands: as a cached one, without a reader.
+            let alone: Curve = cached.iter().map(|(at, (time, _))| (*at, (*time, None))).collect();
+            let states = [cached, evicted, &alone].map(fine);
+            costs.total.push(states.clone().map(|(total, _)| total));
+            costs.reader.push(states.map(|(_, reader)| reader));
         }
         table.insert(operation, costs);
     }
@@ -159,5 +161,6 @@ pub fn state(destination: Destination) -> usize {
     match destination {
         Destination::Cached => 0,
         Destination::Evicted => 1,
+        Destination::Repeated => 2,
     }
 }

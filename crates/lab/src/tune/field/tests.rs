@@ -29,7 +29,8 @@ pub(in crate::tune) fn arms() -> Vec<Competitor> {
     names.into_iter().zip(classes).map(arm).collect()
 }
 
-/// A race of `zero`, which has two views: the destination in the cache, and not.
+/// A race of `zero`, which has three views: the destination in the cache, not, and where calls just before
+/// left it.
 pub(in crate::tune) fn field(top: usize, previous: &[Decision]) -> Field {
     Field::new(Operation::Zero, arms(), &facts(), top, previous)
 }
@@ -39,18 +40,38 @@ pub(in crate::tune) fn decision(kernel: &str, from: u64, to: u64) -> Decision {
     Decision { operation, reuse, from, to, kernel: kernel.to_owned(), nearest: None }
 }
 
-/// So many rounds of an arm in both views at a size, a little apart from their middle.
+fn sample(operation: f64, reader: f64) -> Sample {
+    Sample { operation, reader, bystander: 0.0 }
+}
+
+/// So many rounds of an arm in a view at a size, of operands at odd offsets or on lines' starts, a little
+/// apart from their middle.
+fn rounds_of(
+    field: &mut Field,
+    arm: usize,
+    [view, size]: [usize; 2],
+    odd: bool,
+    many: usize,
+    middle: f64,
+) {
+    let cell = field.views[view].cell(field.operation, field.sizes[size], odd);
+    for round in 0..many {
+        let off = [0.0, 0.002, -0.002][round % 3];
+        field.add(arm, &cell, &sample((middle + off).exp(), 0.0), &sample(1.0, 0.0));
+    }
+}
+
+/// The same with the destination in the cache or not; repeated as in the cache.
 pub(in crate::tune) fn rounds(
     field: &mut Field,
     arm: usize,
     size: usize,
     many: usize,
-    views: [f64; 2],
+    [cached, evicted]: [f64; 2],
 ) {
-    for round in 0..many {
-        let off = [0.0, 0.002, -0.002][round % 3];
-        for (view, middle) in views.into_iter().enumerate() {
-            field.add(arm, view, size, middle + off);
+    for (view, middle) in [cached, evicted, cached].into_iter().enumerate() {
+        if field.views[view].is_visited(field.sizes[size]) {
+            rounds_of(field, arm, [view, size], false, many, middle);
         }
     }
 }
@@ -223,13 +244,12 @@ fn the_nearest_kernel_is_temporal_and_measured_at_every_size() {
 
 #[test]
 fn rounds_of_a_record_are_those_of_their_own_cells() {
-    let sample = |operation| Sample { operation, reader: 0.0, bystander: 0.0 };
     let mut evidence = Evidence::default();
     let mut seen = |operation, size, name: &str| {
         let cell = plan::views(operation, &facts())[1].cell(operation, size, true);
         assert_eq!(cell.destination, Destination::Evicted);
-        let ours = [(name.to_owned(), sample(50.0))];
-        evidence.push(Purpose::Race, cell, sample(100.0), ours);
+        let ours = [(name.to_owned(), sample(50.0, 0.0))];
+        evidence.push(Purpose::Race, cell, sample(100.0, 0.0), ours);
     };
     seen(Operation::Zero, 4096, "zero.first");
     seen(Operation::Fill, 4096, "zero.first");
@@ -238,7 +258,80 @@ fn rounds_of_a_record_are_those_of_their_own_cells() {
     let mut field = field(4096, &[]);
     field.remember(&evidence);
     let at = field.sizes.len() - 1;
-    assert_eq!(field.rounds[FIRST][1][at], [0.5f64.ln()]);
-    let all: usize = field.rounds.iter().flatten().flatten().map(Vec::len).sum();
+    assert_eq!(field.rounds[FIRST][1][at], [vec![], vec![0.5f64.ln()]]);
+    let all: usize = field.rounds.iter().flatten().flatten().flatten().map(Vec::len).sum();
     assert_eq!(all, 1);
+}
+
+#[test]
+fn what_is_lost_between_operands_of_one_layout_is_lost() {
+    // So many rounds on lines, where it gains, and at odd offsets.
+    let found = |[on_lines, at_odd]: [usize; 2], odd: f64, previous: &[Decision]| {
+        let mut field = field(4096, previous);
+        let at = field.sizes.len() - 1;
+        rounds(&mut field, FIRST, at, on_lines, [-0.2, -0.2]);
+        rounds_of(&mut field, FIRST, [0, at], true, at_odd, odd);
+        let costs = field.costs(&field.shows(), &|_| true)[FIRST][at].is_some();
+        field.eliminate(&|size| size == 4096);
+        (costs, field.live(at).contains(&FIRST))
+    };
+    // In the mean of both it gains.
+    assert_eq!(found([60, 60], -0.02, &[]), (true, true));
+    assert_eq!(found([60, 60], 0.08, &[]), (false, true));
+    assert_eq!(found([400, 400], 0.08, &[]), (false, false), "for sure");
+    assert_eq!(found([60, 5], 0.08, &[]), (true, true), "too few show nothing");
+    assert_eq!(found([60, 6], 0.08, &[]), (false, false));
+    // As in a whole state: one that the profile names is refereed again.
+    let known = decision("zero.first", 0, u64::MAX);
+    assert!(!found([60, 400], 0.015, &[]).0 && found([60, 400], 0.015, &[known]).0);
+}
+
+#[test]
+fn what_is_lost_on_the_same_operands_is_lost_and_nothing_is_gained_there() {
+    let seen = |repeated: f64| {
+        let mut field = field(4096, &[]);
+        let at = field.sizes.len() - 1;
+        for (view, middle) in [-0.2, -0.2, repeated].into_iter().enumerate() {
+            rounds_of(&mut field, FIRST, [view, at], false, 40, middle);
+        }
+        field.costs(&field.shows(), &|_| true)[FIRST][at]
+    };
+    let level = seen(0.0).expect("shown");
+    assert!((seen(-0.9).expect("shown") - level).abs() < 0.01);
+    assert_eq!(seen(0.05), None);
+}
+
+#[test]
+fn beyond_l2_a_cached_call_without_its_reader_is_one_on_the_same_operands() {
+    let l2 = facts().l2;
+    let mut field = field(2 * l2, &[]);
+    for (size, expected) in [(l2, vec![]), (2 * l2, vec![0.5f64.ln()])] {
+        let at = field.sizes.iter().position(|other| *other == size).expect("of the grid");
+        let cell = field.views[0].cell(Operation::Zero, size, false);
+        field.add(FIRST, &cell, &sample(50.0, 150.0), &sample(100.0, 100.0));
+        assert_eq!(field.rounds[FIRST][0][at][0], [0.0]);
+        assert_eq!(field.rounds[FIRST][2][at][0], expected);
+    }
+    let at = field.sizes.len() - 1;
+    field.add(
+        FIRST,
+        &field.views[0].cell(Operation::Zero, 2 * l2, false),
+        &sample(0.0, 0.0),
+        &sample(0.0, 0.0),
+    );
+    assert_eq!(field.rounds[FIRST][0][at][0], [0.0], "no ratio");
+}
+
+#[test]
+fn operands_lie_on_lines_and_at_odd_offsets_in_turns() {
+    let mut field = field(4096, &[]);
+    let mut turns = Vec::new();
+    for _ in 0..4 {
+        let odd = field.is_odd_turn(1, 0);
+        turns.push(odd);
+        // One of the arms was disturbed.
+        rounds_of(&mut field, SECOND, [1, 0], odd, 1, 0.0);
+    }
+    assert_eq!(turns, [false, true, false, true]);
+    assert!(!field.is_odd_turn(0, 0) && !field.is_odd_turn(1, 1));
 }

@@ -9,10 +9,14 @@ use fastrand::Rng;
 /// Bytes of a page, in which low address bits alias.
 const PAGE: usize = 4096;
 
-/// Calls of one sample at most.
+/// Calls of one sample at most, on operands of their own.
 const MOST_CALLS: usize = 32;
 
-/// Equal operands side by side, one pair for each call of a sample.
+/// How often the calls of one sample on the same operands could fill L1: 8,000 stores of 32 bytes and
+/// more, of which a store buffer holds some 100 back when the clock is read, 1 %.
+const TIMES_L1: usize = 8;
+
+/// Equal operands side by side, one pair for each call of a sample; or one pair for all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operands {
     pub operation: Operation,
@@ -22,7 +26,7 @@ pub(super) struct Operands {
     pub calls: usize,
     dst: *mut u8,
     src: *const u8,
-    /// From one call's operands to the next one's.
+    /// From one call's operands to the next one's; 0 where all calls have the same.
     stride: usize,
     /// Whether both lie in one buffer.
     overlap: bool,
@@ -47,11 +51,16 @@ impl Operands {
         let distance = if overlap { log_uniform(16, (n / 2).max(17), random) } else { 0 };
         let stride = (n + distance + 2 * LINE).next_multiple_of(LINE);
         let each = stride * if two && !overlap { 2 } else { 1 };
-        let calls = (l1 / 4 * 3 / each).clamp(1, MOST_CALLS);
+        let repeated = cell.destination == Destination::Repeated;
+        let calls = match repeated {
+            true => (TIMES_L1 * l1 / n.max(1)).max(1),
+            false => (l1 / 4 * 3 / each).clamp(1, MOST_CALLS),
+        };
+        let places = if repeated { 1 } else { calls };
         // Somewhere in its half of the arena, on a line.
         let half = arena.len() / 2;
         let part = if overlap { arena.len() } else { half };
-        let free = part.saturating_sub(calls * stride + MARGIN) / PAGE;
+        let free = part.saturating_sub(places * stride + MARGIN) / PAGE;
         let mut somewhere = || random.usize(0..=free) * PAGE;
         let (to, from) = (somewhere(), half + somewhere());
         let line = |random: &mut Rng| random.usize(8..56) * LINE;
@@ -74,9 +83,14 @@ impl Operands {
             calls,
             dst: base.wrapping_add(to + dst_low),
             src: base.wrapping_add(from + src_low),
-            stride,
+            stride: if repeated { 0 } else { stride },
             overlap,
         }
+    }
+
+    /// How many pairs there are.
+    fn places(&self) -> usize {
+        if self.stride == 0 { 1 } else { self.calls }
     }
 
     /// The operands of one call.
@@ -95,7 +109,7 @@ impl Operands {
 
     /// Makes compared operands equal; once for a visit, since comparisons write nothing.
     pub(super) fn equalise(&self) {
-        for call in 0..self.calls {
+        for call in 0..self.places() {
             let (dst, src) = self.at(call);
             copy_words(dst, src, self.n);
         }
@@ -116,12 +130,12 @@ impl Operands {
     /// Restores the state in which a sample begins: other bytes in the destination, which is then in
     /// the caches, the source after it; or in no cache.
     pub(super) fn restore(&self, destination: Destination, seed: u64) {
-        for call in 0..self.calls {
+        for call in 0..self.places() {
             let (dst, _) = self.at(call);
             match (self.reads_only(), destination) {
-                (true, Destination::Cached) => read(dst, self.n),
                 (true, Destination::Evicted) => flush(dst, self.n),
-                (false, Destination::Cached) => {
+                (true, _) => read(dst, self.n),
+                (false, Destination::Cached | Destination::Repeated) => {
                     overwrite(dst, self.n, seed.wrapping_add(call as u64));
                     read(dst, self.n);
                 }
@@ -134,7 +148,7 @@ impl Operands {
         if matches!(self.operation, Operation::Fill | Operation::Zero) {
             return;
         }
-        for call in 0..self.calls {
+        for call in 0..self.places() {
             let (_, src) = self.at(call);
             match (self.reads_only(), destination) {
                 (true, Destination::Evicted) => flush(src, self.n),
@@ -283,9 +297,10 @@ mod tests {
             Layout::OverlapUp,
             Layout::OverlapDown,
         ];
-        layouts.into_iter().flat_map(|layout| {
+        let states = layouts.into_iter().flat_map(|layout| Destination::ALL.map(|at| (layout, at)));
+        states.flat_map(|(layout, destination)| {
             [300, 512, 5000, 100_000, 1 << 20].map(|size| {
-                let of = Cell::new(Operation::Move, size, Destination::Cached);
+                let of = Cell::new(Operation::Move, size, destination);
                 Cell { layout, ..of }
             })
         })
@@ -301,6 +316,8 @@ mod tests {
                 let drawn = || Operands::place(&arena, &cell, 32 << 10, &mut Rng::with_seed(draw));
                 let operands = drawn();
                 assert!(operands.calls >= 1 && operands.at(0) == drawn().at(0), "paired draws");
+                let same = cell.destination == Destination::Repeated;
+                assert_eq!(operands.at(operands.calls) == operands.at(0), same);
                 for call in 0..operands.calls {
                     let (dst, src) = operands.at(call);
                     let (dst, src) = (dst as usize, src as usize);
@@ -331,7 +348,7 @@ mod tests {
             // SAFETY: callers pass operands in the arena, and nobody writes meanwhile.
             unsafe { std::slice::from_raw_parts(at, n) }.to_vec()
         };
-        for destination in [Destination::Cached, Destination::Evicted] {
+        for destination in Destination::ALL {
             let cell = Cell {
                 layout: Layout::Misaligned,
                 ..Cell::new(Operation::Copy, 1001, destination)

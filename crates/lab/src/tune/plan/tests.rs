@@ -46,21 +46,22 @@ fn views_hold_where_they_are_states_of_their_own() {
         let covering = views.iter().filter(|view| view.covers(size));
         covering.map(|view| (view.destination, view.layout, view.contents)).collect::<Vec<_>>()
     };
-    let plain = (Destination::Cached, Layout::Aligned, Contents::Equal);
-    let evicted = (Destination::Evicted, Layout::Aligned, Contents::Equal);
+    let apart = |destination| (destination, Layout::Aligned, Contents::Equal);
+    let [plain, evicted, repeated] = Destination::ALL.map(apart);
     let lying = |layout| (Destination::Cached, layout, Contents::Equal);
-    assert_eq!(covering(Operation::Zero, 8 << 20), [plain, evicted]);
-    assert_eq!(covering(Operation::Zero, (8 << 20) + 1), [plain]);
-    assert_eq!(covering(Operation::Copy, 4095), [plain, evicted]);
+    assert_eq!(covering(Operation::Zero, 8 << 20), [plain, evicted, repeated]);
+    assert_eq!(covering(Operation::Zero, (8 << 20) + 1), [plain, repeated]);
+    assert_eq!(covering(Operation::Copy, 4095), [plain, evicted, repeated]);
     for size in [4096, 1 << 20] {
-        assert_eq!(covering(Operation::Copy, size), [plain, evicted, lying(Layout::Aliased)]);
+        let all = [plain, evicted, repeated, lying(Layout::Aliased)];
+        assert_eq!(covering(Operation::Copy, size), all);
     }
-    assert_eq!(covering(Operation::Copy, (1 << 20) + 1), [plain, evicted]);
+    assert_eq!(covering(Operation::Copy, (1 << 20) + 1), [plain, evicted, repeated]);
     let (up, down) = (lying(Layout::OverlapUp), lying(Layout::OverlapDown));
-    assert_eq!(covering(Operation::Move, 8 << 20), [plain, evicted, up, down]);
-    assert_eq!(covering(Operation::Move, 9 << 20), [plain, up]);
+    assert_eq!(covering(Operation::Move, 8 << 20), [plain, evicted, repeated, up, down]);
+    assert_eq!(covering(Operation::Move, 9 << 20), [plain, repeated, up]);
     let unequal = (Destination::Cached, Layout::Aligned, Contents::Unequal);
-    assert_eq!(covering(Operation::Compare, 9 << 20), [plain, unequal]);
+    assert_eq!(covering(Operation::Compare, 9 << 20), [plain, repeated, unequal]);
 }
 
 #[test]
@@ -79,6 +80,7 @@ fn every_cell_of_a_view_is_its_own() {
                     odd && view.layout == Layout::Aligned
                 );
                 let reads = !matches!(operation, Operation::Compare | Operation::Equal);
+                let reads = reads && view.destination != Destination::Repeated;
                 assert_eq!(cell.after == After::Reader, reads);
             }
         }
@@ -86,10 +88,34 @@ fn every_cell_of_a_view_is_its_own() {
 }
 
 #[test]
-fn short_calls_have_more_samples() {
-    let all = |first| {
-        [0xFFFF, 0x1_0000, 0xF_FFFF, 0x10_0000, 0xFF_FFFF, 0x100_0000]
-            .map(|size| samples(size, first))
+fn calls_on_the_same_operands_are_those_of_a_cached_cell_beyond_l2() {
+    let facts = facts();
+    let views = views(Operation::Compare, &facts);
+    let of = |view: &View, size, odd| view.cell(Operation::Compare, size, odd);
+    for view in &views {
+        assert!(view.is_visited(facts.l2));
+        let repeated = view.destination == Destination::Repeated;
+        assert_eq!(view.is_visited(facts.l2 + 1), !repeated);
+        for other in &views {
+            let cached =
+                (other.destination, other.contents) == (Destination::Cached, Contents::Equal);
+            for odd in [false, true] {
+                assert!(!view.is_call_of(&of(other, facts.l2, odd)));
+                let beyond = of(other, facts.l2 + 1, odd);
+                assert_eq!(view.is_call_of(&beyond), repeated && cached);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_calls_have_more_samples_and_long_loops_fewer() {
+    let sizes = [0xFFFF, 0x1_0000, 0xF_FFFF, 0x10_0000, 0xFF_FFFF, 0x100_0000];
+    let all = |destination, first| {
+        sizes.map(|size| samples(&Cell::new(Operation::Copy, size, destination), first))
     };
-    assert_eq!((all(true), all(false)), ([3, 2, 2, 1, 1, 1], [7, 5, 5, 2, 2, 1]));
+    let few = [3, 2, 2, 1, 1, 1];
+    assert_eq!(all(Destination::Cached, true), few);
+    assert_eq!(all(Destination::Evicted, false), [7, 5, 5, 2, 2, 1]);
+    assert_eq!([true, false].map(|first| all(Destination::Repeated, first)), [few; 2]);
 }

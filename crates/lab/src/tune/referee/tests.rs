@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tune::field::tests::{FIRST, SECOND, facts, field, rounds};
+use crate::tune::seam::{Destination, Layout};
 
 /// Decisions for `zero` by size.
 fn trial(top: usize, arm: impl Fn(usize) -> usize) -> Trial {
@@ -131,8 +132,8 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
     assert_eq!((repairs[0].size, repairs[0].round), (512, 1));
     let told = trial.refereed(&facts());
     let of = |verdict| told.iter().filter(|seen| seen.verdict == verdict).count();
-    assert_eq!((of(Ruling::Lost), of(Ruling::Undecided)), (1, 2));
-    assert_eq!(told.len(), 2 * points.len());
+    assert_eq!((of(Ruling::Lost), of(Ruling::Undecided)), (1, 3));
+    assert_eq!(told.len(), 3 * points.len());
     assert!(told.iter().all(|seen| seen.in_use && seen.name == "zero.first"));
     let lost = told.iter().find(|seen| seen.verdict == Ruling::Lost).expect("one");
     assert!((lost.ratio - 0.5f64.exp()).abs() < 1e-9 && lost.rounds == 4);
@@ -196,4 +197,19 @@ fn a_decision_for_libc_names_the_nearest_kernel_and_others_none() {
         told,
         [("libc", 256, 511, Some("zero.second"), soon), ("zero.first", 512, 9999, None, soon)]
     );
+}
+
+#[test]
+fn operands_lie_on_lines_at_one_size_and_at_odd_offsets_at_another() {
+    let trial = trial(64 << 10, |_| FIRST);
+    let mut odd = Vec::new();
+    for point in trial.points(&facts()) {
+        let cells: Vec<Cell> = trial.cells(&point).collect();
+        let states: Vec<Destination> = cells.iter().map(|cell| cell.destination).collect();
+        assert_eq!(states, Destination::ALL);
+        assert!(cells.iter().all(|cell| cell.layout == cells[0].layout));
+        odd.push(cells[0].layout == Layout::Misaligned);
+        assert_eq!(trial.cells(&point).collect::<Vec<_>>(), cells, "the same in every round");
+    }
+    assert!(odd.contains(&true) && odd.contains(&false), "{odd:?}");
 }
