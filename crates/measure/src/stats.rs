@@ -8,7 +8,11 @@ use serde::{Deserialize, Serialize};
 
 /// The middle value (mean of the middle two); NaN for none.
 pub fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
+    let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
+    let mut values = values.to_vec();
+    let (_, below, behind) = values.select_nth_unstable_by(last / 2, f64::total_cmp);
+    let above = if last % 2 == 0 { None } else { behind.iter().copied().min_by(f64::total_cmp) };
+    *below + (above.unwrap_or(*below) - *below) * 0.5
 }
 
 /// The `q`-quantile, 0 to 1, by linear interpolation between order statistics (type 7 of Hyndman

@@ -218,3 +218,13 @@ fn the_interval_of_a_median_has_the_ranks_of_the_tables() {
     assert!((950.0..960.0).contains(&low) && (1040.0..1050.0).contains(&high), "{low} {high}");
     assert!(median_interval(&[]).0.is_nan());
 }
+
+#[test]
+fn the_median_is_the_quantile_of_a_half() {
+    let mut random = fastrand::Rng::with_seed(5);
+    for length in 1..40 {
+        let values: Vec<f64> = (0..length).map(|_| f64::from(random.i16(-9..9)) / 7.0).collect();
+        assert_eq!(median(&values).to_bits(), quantile(&values, 0.5).to_bits(), "{values:?}");
+    }
+    assert!(median(&[]).is_nan());
+}
