@@ -11,7 +11,6 @@ use super::{Common, Outcome, Turn, campaign, chosen, rounds};
 use crate::interrupt::Interrupt;
 use crate::scripts::open_to_all;
 use anyhow::{Context as _, Result};
-
 use cachewise_measure::turns;
 use cachewise_report::Table;
 use serde_json::Value;

@@ -11,7 +11,6 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         .map(|((what, place, size), of_cell)| {
             let head = |state: &String| state.trim_start_matches(&what).trim_start().to_owned();
             let states = columns(&of_cell, |row| row.cell.state.to_string(), head);
-
             let mut table = grid(
                 format!("{what}, {}, {place}: GB/s", bytes(size)),
                 "kernel",

@@ -12,9 +12,8 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a thread's cache of single pages holds at most: zeroed ones, dirty ones, and a reserve. A pool gives
-/// a quarter of itself to caches, of this process's first thread too.
-const CACHE: usize = 3 << 20;
+/// What a thread's cache of single pages holds at most: 256 zeroed ones, as many dirty ones, and a reserve.
+const CACHE: usize = 3 * 256 * PAGE_SIZE;
 /// Looks at the others before a waiting thread lets somebody else have its CPU: some 100 us, longer
 /// than it takes to start a thread.
 const LOOKS: usize = 1 << 14;
@@ -124,7 +123,10 @@ impl Pools {
             ..Scrub::default()
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
-        let room = (bytes + 4 * CACHE * (threads + 1)).next_multiple_of(HUGE);
+        // Caches are full where they are a quarter of the pool, that of this process's first thread among
+        // them. Of many CPUs' threads each takes little, and fills none.
+        let room = bytes + (4 * CACHE * (threads + 1)).min(3 * bytes);
+        let room = room.next_multiple_of(HUGE);
         let pool = |pages, scrub: Scrub| {
             Pool::builder().capacity(room).initial(room).page_size(pages).scrub(scrub).build()
         };
