@@ -32,7 +32,7 @@ const NEW: f64 = 1.6;
 const KNOWN: f64 = 0.3;
 
 /// An arm of the previous profile counts as this much better than it is shown.
-const LOYALTY: f64 = 0.04;
+const LOYALTY: f64 = 0.05;
 
 /// An estimate of a logarithm of time over libc's.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,12 @@ pub(super) struct Estimate {
 impl Estimate {
     pub(super) const LIBC: Estimate = Estimate { mean: 0.0, error: 0.0, rounds: usize::MAX };
     const NOTHING: Estimate = Estimate { mean: 9.0, error: 9.0, rounds: 0 };
+
+    /// What is held against the guard in a view: where nothing need be proven, the other end of the interval.
+    pub(super) fn judged(self, view: &View) -> Estimate {
+        let less = if view.proven { 0.0 } else { 2.0 * NEW * self.error };
+        Estimate { mean: self.mean - less, ..self }
+    }
 }
 
 /// How wide an interval is, in standard errors, that holds at every moment of a growing number of
@@ -244,9 +250,13 @@ impl Field {
             let deviations: Vec<Vec<f64>> =
                 (0..sizes).map(|size| self.deviations(view, size)).collect();
             for size in (0..sizes).filter(|size| wanted(self.sizes[*size])) {
-                let pooled = self.pooled_scatter(&deviations, size);
+                // Where the size has no part in it, what is seen at the largest size stands for all above.
+                let seen = |at: &usize| self.views[view].is_visited(self.sizes[*at]);
+                let at = if self.views[view].proven { None } else { (0..=size).rev().find(seen) };
+                let at = at.unwrap_or(size);
+                let pooled = self.pooled_scatter(&deviations, at);
                 for (arm, estimates) in views.iter_mut().enumerate().skip(1) {
-                    let rounds = &self.rounds[arm][view][size];
+                    let rounds = &self.rounds[arm][view][at];
                     let whole = estimate(&rounds.concat(), pooled, self.floor);
                     estimates[view][size] = whole;
                     if !self.views[view].covers(self.sizes[size]) {
@@ -257,6 +267,7 @@ impl Field {
                     let worst = &mut worst[arm][size];
                     *worst = layouts
                         .chain([whole])
+                        .map(|estimate| estimate.judged(&self.views[view]))
                         .fold(*worst, |a, b| if bound(&b) >= bound(&a) { b } else { a });
                 }
             }
@@ -313,8 +324,8 @@ impl Field {
         self.live(size).iter().all(|arm| {
             // Of whole states: a layout alone, with half of the rounds, would ask for twice as many.
             let covering = shows.views[*arm].iter().zip(&self.views);
-            let covering = covering.filter(|(_, view)| view.covers(self.sizes[size]));
             let worst = covering
+                .filter(|(_, view)| view.proven && view.covers(self.sizes[size]))
                 .map(|(estimates, _)| estimates[size])
                 .max_by(|a, b| (a.mean + a.error).total_cmp(&(b.mean + b.error)));
             worst.is_none_or(|worst| {

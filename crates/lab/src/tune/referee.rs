@@ -116,7 +116,8 @@ impl Trial {
         if rounds.len() < LEAST_ROUNDS {
             return None;
         }
-        let Estimate { mean, error, .. } = self.estimate(cell, rounds);
+        let view = self.field.views.iter().find(|view| view.holds(cell))?;
+        let Estimate { mean, error, .. } = self.estimate(cell, rounds).judged(view);
         if mean + 2.5 * error <= GUARD {
             Some(Ruling::Kept)
         } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {

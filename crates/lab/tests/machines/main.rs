@@ -69,6 +69,7 @@ fn plain(table: Table) -> Kind {
         steal: 1.0,
         restores: true,
         misaligned: 1.05,
+        reads_on: 1.0,
         entries: Vec::new(),
         second_cpu_late: false,
         memory_taken: f64::INFINITY,
@@ -184,6 +185,8 @@ fn machines() -> Vec<(&'static str, Kind)> {
     let mut lines = one_like(|_, libc| libc + 0.05);
     lines.misaligned = 0.8;
     machines.push(("loses on lines", lines));
+    // Comparisons gain, but read on behind a difference in memory.
+    machines.push(("reads on", Kind { reads_on: 2.0, ..base() }));
     // Every size lies elsewhere than in the table, and not on a line.
     let mut rough = base();
     for (nth, totals) in
@@ -291,6 +294,7 @@ promised! {
     an_llc_no_faster_than_memory "LLC as memory" PROMISE;
     a_kernel_that_loses_alone_in_place "loses alone" PROMISE;
     a_kernel_that_loses_on_lines "loses on lines" PROMISE;
+    comparisons_that_read_on "reads on" PROMISE;
     rough_curves "rough" NOISY;
 }
 

@@ -32,6 +32,8 @@ pub struct Kind {
     pub restores: bool,
     /// What a kernel of ours that uses no string instructions takes at odd offsets, over its time on lines.
     pub misaligned: f64,
+    /// What a kernel takes of its time where operands differ that are in no cache.
+    pub reads_on: f64,
     /// Entry stubs, with their time over libc's, hot and cold.
     pub entries: Vec<(&'static str, f64, f64)>,
     /// Whether the second CPU is somebody else's for the first quarter of the time.
@@ -177,7 +179,10 @@ impl Kind {
         // Sizes above the table cost as much per byte.
         let beyond = ((log2 - FIRST) - STEP * (STEPS - 1) as f64).max(0.0) * 2f64.ln();
         let cost = costs.total[arm][state(cell.destination)][step(size)] + beyond;
-        cost + self.lying(cell.operation, arm, cell.layout)
+        let absent = cell.destination == Destination::Evicted;
+        let reads_on = absent && cell.contents == Contents::Unequal && arm > 0;
+        let early = if reads_on { self.reads_on.ln() } else { 0.0 };
+        cost + early + self.lying(cell.operation, arm, cell.layout)
     }
 }
 

@@ -17,6 +17,7 @@
 )]
 
 use super::vector::{ComparingVector, Vector};
+use core::hint::select_unpredictable;
 
 /// The signed difference of the first differing bytes, given the mask of differing bytes there,
 /// which is not 0.
@@ -38,15 +39,11 @@ unsafe fn difference_among_4<V: ComparingVector>(a: *const u8, b: *const u8) -> 
     let Some([first, second, third, fourth]) = (unsafe { V::differing_4(a, b) }) else {
         return None;
     };
-    let (at, mask) = if first != 0 {
-        (0, first)
-    } else if second != 0 {
-        (V::BYTES, second)
-    } else if third != 0 {
-        (2 * V::BYTES, third)
-    } else {
-        (3 * V::BYTES, fourth)
-    };
+    // Which of the four it is follows no pattern, and a mispredicted branch costs more than the rest.
+    let (at, mask) = (2 * V::BYTES, third);
+    let (at, mask) = select_unpredictable(mask == 0, (3 * V::BYTES, fourth), (at, mask));
+    let (at, mask) = select_unpredictable(second == 0, (at, mask), (V::BYTES, second));
+    let (at, mask) = select_unpredictable(first == 0, (at, mask), (0, first));
     // SAFETY: one of the four differs, so that a set bit names a byte of the vector at `at`.
     Some(unsafe { first_difference(a.add(at), b.add(at), mask) })
 }
@@ -111,15 +108,10 @@ unsafe fn pre_check<const PRE: usize>(a: *const u8, b: *const u8, n: usize) -> R
 /// lines takes two turns of a load port.
 const ALIGN_FROM: usize = 16;
 
+/// How far the vector of `a` at `at` lies beyond an aligned place; 0 where that is not worth a step.
 #[inline(always)]
-fn is_aligned<V: Vector>(a: *const u8, at: usize) -> bool {
-    a.addr().wrapping_add(at) & (V::BYTES - 1) == 0
-}
-
-/// From `at`, whose vector is known to be equal, to the next place where `a` is aligned.
-#[inline(always)]
-fn aligning<V: Vector>(a: *const u8, at: usize) -> usize {
-    V::BYTES - (a.addr().wrapping_add(at) & (V::BYTES - 1))
+fn misalignment<V: Vector>(a: *const u8, at: usize, n: usize) -> usize {
+    if n >= ALIGN_FROM * V::BYTES { a.addr().wrapping_add(at) & (V::BYTES - 1) } else { 0 }
 }
 
 /// The body of every `compare.*` kernel of the vector families.
@@ -136,12 +128,13 @@ pub(super) unsafe fn compare<V: ComparingVector, const PRE: usize>(
             Ok(at) => at & !(V::BYTES - 1),
             Err(verdict) => return verdict,
         };
-        if n >= ALIGN_FROM * V::BYTES && !is_aligned::<V>(a, at) {
+        if n - at >= 4 * V::BYTES {
+            // One vector first: buffers out of the cache that differ there cost two lines, not eight.
             let mask = V::differing(a.add(at), b.add(at));
             if mask != 0 {
                 return first_difference(a.add(at), b.add(at), mask);
             }
-            at += aligning::<V>(a, at);
+            at += V::BYTES - misalignment::<V>(a, at, n);
         }
         while n - at >= 4 * V::BYTES {
             if let Some(difference) = difference_among_4::<V>(a.add(at), b.add(at)) {
@@ -227,11 +220,12 @@ pub(super) unsafe fn equal<V: ComparingVector, const PRE: usize>(
     unsafe {
         let Ok(at) = pre_check::<PRE>(a, b, n) else { return 0 };
         let mut at = at & !(V::BYTES - 1);
-        if n >= ALIGN_FROM * V::BYTES && !is_aligned::<V>(a, at) {
+        if n - at >= 4 * V::BYTES {
+            // As in `compare`.
             if V::differing(a.add(at), b.add(at)) != 0 {
                 return 0;
             }
-            at += aligning::<V>(a, at);
+            at += V::BYTES - misalignment::<V>(a, at, n);
         }
         while n - at >= 4 * V::BYTES {
             if V::differs_4(a.add(at), b.add(at)) {

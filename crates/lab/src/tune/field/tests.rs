@@ -198,12 +198,12 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
     assert!(costs(200, [-0.2, 0.013], &[], false).is_some());
     assert!(costs(200, [-0.2, 0.018], std::slice::from_ref(&known), false).is_some());
     assert_eq!(costs(200, [-0.2, 0.0195], std::slice::from_ref(&known), false), None);
-    // What is in use is kept where nothing is shown better by 4 %; and what libc is in use for.
+    // What is in use is kept where nothing is shown better by 5 %; and what libc is in use for.
     let plain = costs(20, [-0.2, -0.2], &[], false).expect("shown");
     let libc = decision("libc", 0, u64::MAX);
     let off =
         |previous: Decision| costs(20, [-0.2, -0.2], &[previous], false).expect("shown") - plain;
-    assert!((off(known.clone()) + 0.04).abs() < 1e-9 && (off(libc) - 0.04).abs() < 1e-9);
+    assert!((off(known.clone()) + 0.05).abs() < 1e-9 && (off(libc) - 0.05).abs() < 1e-9);
     assert!(off(decision("zero.second", 0, u64::MAX)).abs() < 1e-9);
     assert!(off(decision("zero.first", 0, 4095)).abs() < 1e-9, "of other sizes");
     assert!((off(Decision { reuse: Reuse::Never, ..known })).abs() < 1e-9, "of another hint");
@@ -219,6 +219,29 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
     assert!(((second - first) - 0.001).abs() < 1e-9);
     let temporal = field.costs(&field.shows(), &|class| class == Class::Temporal);
     assert!(temporal[FIRST][at].is_some() && temporal[SECOND][at].is_none());
+}
+
+/// Where absent operands differ, what up to 4 KiB is shown to lose is out at every larger size, and
+/// what is not known well is in.
+#[test]
+fn a_comparison_that_reads_on_in_memory_is_out_at_every_size() {
+    let costs = |loss: [f64; 2]| {
+        let mut field = Field::new(Operation::Compare, arms(), &facts(), 8192, &[]);
+        let (page, top) = (field.sizes.len() - 3, field.sizes.len() - 1);
+        assert_eq!((field.sizes[page], field.sizes[top]), (4096, 8192));
+        for size in [page, top] {
+            for view in (0..field.views.len()).filter(|view| field.views[*view].proven) {
+                field.rounds[FIRST][view][size][0].extend([-0.2; 20]);
+            }
+        }
+        let absent = field.views.iter().position(|view| !view.proven).expect("one");
+        let turns = (0..20).map(|turn| loss[turn % 2]);
+        field.rounds[FIRST][absent][page][0].extend(turns);
+        [page, top].map(|size| field.costs(&field.shows(), &|_| true)[FIRST][size].is_some())
+    };
+    assert_eq!(costs([0.7, 0.7]), [false; 2], "shown to lose");
+    assert_eq!(costs([-0.2, -0.2]), [true; 2]);
+    assert_eq!(costs([-0.2, 0.25]), [true; 2], "by 2.5 %, give or take 7 %");
 }
 
 #[test]
