@@ -97,6 +97,9 @@ impl Default for Scrub {
 }
 
 /// When free memory goes back to the system by itself. The scrubber's thread does it.
+///
+/// Where a control group limits this process's memory, and a private pool has no per-thread caches, the
+/// kernel may take free memory besides, whenever the group is full: all but a sixteenth of the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GiveBack {
     /// A block goes back after it was idle for so long. 2 s by default; at once if memory is short

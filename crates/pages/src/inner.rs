@@ -9,7 +9,7 @@ mod ahead;
 mod serve;
 mod upkeep;
 
-use crate::buddy::{Buddy, Core, Frame, FreeError, Tag, Use};
+use crate::buddy::{Buddy, Core, Frame, FreeError, State, Tag, Use};
 use crate::cache::{self, Magazines, Shares};
 use crate::config::Verify;
 use crate::engine::Method;
@@ -112,6 +112,9 @@ pub(crate) struct Inner {
     /// Whether its threads end when none but threads of pools is left in the process.
     pub(crate) leaves_when_alone: AtomicBool,
     pub(crate) load_rests: AtomicU64,
+    /// From how many free frames that the system cannot take on it is looked for groups of them that it
+    /// could; all ones where it refuses.
+    search_from: AtomicU64,
     /// Not 0 while free resident memory is to be brought up to its mark, by the scrubber's thread.
     behind: AtomicU32,
     /// The file of a shared pool, and what tells it from any other.
@@ -148,12 +151,24 @@ pub(crate) struct Settings {
     pub(crate) huge_order: u32,
     /// Frames from the first on that are in no huge page.
     pub(crate) small: u32,
+    /// Frames that may be free and resident without the system being allowed to take them; all ones where it
+    /// never is.
+    pub(crate) keeps: u64,
+    /// The first frame that the system is ever allowed to take.
+    pub(crate) lazy_from: u32,
     /// Free bytes at most that are made resident ahead of need.
     pub(crate) ahead: usize,
     /// Whether absent memory is handed out as it is, and faulted in where it is touched: a huge
     /// page at a time, which costs no more than to do it before, and nothing for what is never
     /// touched. For allocators, whose callers ask for more than they use.
     pub(crate) fault_on_touch: bool,
+}
+
+impl Settings {
+    /// The state of memory of which nothing is known.
+    pub(crate) fn unknown(&self) -> State {
+        if self.keeps == u64::MAX { State::Dirty } else { State::LazyFree }
+    }
 }
 
 /// Where the parts of a pool are.
@@ -290,6 +305,7 @@ impl Inner {
             scrubber_state: AtomicU8::new(0),
             leaves_when_alone: AtomicBool::new(false),
             load_rests: AtomicU64::new(0),
+            search_from: AtomicU64::new(0),
             behind: AtomicU32::new(0),
             file: places.file.zip(identity),
             alive: UnsafeCell::new(None),
@@ -484,7 +500,8 @@ impl Inner {
             Backing::Private => {
                 let mut buddy = guard.buddy();
                 buddy.rebuild(now());
-                buddy.reclaim(|tag| tag.used() != Some(Use::Allocated), now());
+                let gone = |tag: Tag| tag.used() != Some(Use::Allocated);
+                buddy.reclaim(gone, self.settings.unknown(), now());
             }
             Backing::Shared => self.enter()?,
         }
@@ -501,7 +518,7 @@ impl Inner {
             return 0;
         }
         let gone = |tag: Tag| dead.contains(&tag.owner());
-        let gained = guard.buddy().reclaim(gone, now());
+        let gained = guard.buddy().reclaim(gone, State::Dirty, now());
         shared::leave(self.control(), &dead);
         gained
     }
@@ -548,7 +565,7 @@ impl Drop for Inner {
         if self.backing == Backing::Shared && self.is_current() {
             let owner = self.owner();
             if let Ok(mut guard) = self.lock() {
-                guard.buddy().reclaim(|tag| tag.owner() == owner, now());
+                guard.buddy().reclaim(|tag| tag.owner() == owner, State::Dirty, now());
                 shared::leave(self.control(), &[owner]);
             }
         }

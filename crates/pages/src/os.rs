@@ -48,9 +48,11 @@ pub mod inject {
         Thread,
         /// Taking the pool's lock to bring back a block in flight.
         Land,
+        /// Allowing the system to take pages.
+        FreeLazily,
     }
 
-    const CALLS: usize = 9;
+    const CALLS: usize = 10;
     static LEFT: [AtomicU32; CALLS] = [const { AtomicU32::new(0) }; CALLS];
     static ANSWER: [AtomicI32; CALLS] = [const { AtomicI32::new(0) }; CALLS];
 
@@ -70,6 +72,18 @@ pub mod inject {
     pub(crate) fn injected_load() -> Option<f64> {
         let hundredths = LOAD.load(Ordering::SeqCst);
         (hundredths != u32::MAX).then(|| f64::from(hundredths) / 100.0)
+    }
+
+    static LIMITED: AtomicU32 = AtomicU32::new(0);
+
+    /// Lets pools made from now on take this process for one whose memory a control group limits;
+    /// or not any more.
+    pub fn limited(limited: bool) {
+        LIMITED.store(u32::from(limited), Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_limited() -> bool {
+        LIMITED.load(Ordering::SeqCst) != 0
     }
 
     pub(crate) fn check(call: Call) -> Result<(), Errno> {
@@ -133,17 +147,34 @@ pub(crate) fn hugetlb_size() -> usize {
 
 /// Memory this process may use: the machine's, or its control group's limit if that is less.
 pub(crate) fn memory() -> usize {
+    let machine = machine();
+    limit_of(&groups()).map_or(machine, |limit| limit.min(machine))
+}
+
+fn machine() -> usize {
     let system = rustix::system::sysinfo();
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "u32 on some targets")]
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit as u64);
-    let machine = usize::try_from(machine).unwrap_or(usize::MAX);
+    usize::try_from(machine).unwrap_or(usize::MAX)
+}
+
+/// Whether a control group limits this process to less than the machine's memory: then the kernel
+/// ends a process of the group when the group is full and nothing in it can be reclaimed.
+pub(crate) fn is_limited() -> bool {
+    #[cfg(feature = "testing")]
+    if inject::is_limited() {
+        return true;
+    }
+    limit_of(&groups()).is_some_and(|limit| limit < machine())
+}
+
+fn limit_of(groups: &[PathBuf]) -> Option<usize> {
     let limit = |group: &PathBuf| -> Option<usize> {
         let text = ["memory.max", "memory.limit_in_bytes"].map(|name| group.join(name));
         let text = text.iter().find_map(|file| std::fs::read_to_string(file).ok())?;
         text.trim().parse().ok()
     };
-    let group = groups().iter().filter_map(limit).min();
-    group.map_or(machine, |limit| limit.min(machine))
+    groups.iter().filter_map(limit).min()
 }
 
 /// The load average of the last minute.
@@ -514,6 +545,30 @@ pub(crate) unsafe fn discard(start: *mut u8, length: usize, backing: Backing) ->
     unsafe { rustix::mm::madvise(start.cast(), length, advice) }
 }
 
+/// Allows the system to take pages when it is short of memory, without asking (`MADV_FREE`): until a
+/// page is written, it may read as zero at any moment.
+///
+/// # Safety
+/// As for [`discard`]; and private memory.
+pub(crate) unsafe fn free_lazily(start: *mut u8, length: usize) -> Result<()> {
+    may_fail!(FreeLazily);
+    // SAFETY: the caller's promise.
+    unsafe { rustix::mm::madvise(start.cast(), length, Advice::LinuxFree) }
+}
+
+/// Ends what [`free_lazily`] allowed: each page is written, so that it holds what it now holds.
+///
+/// # Safety
+/// As for [`discard`].
+pub(crate) unsafe fn keep(start: *mut u8, length: usize, huge: bool) {
+    // A call is worth its while for whole huge pages.
+    // SAFETY: the caller's promise.
+    if !huge || length < 2 << 20 || unsafe { populate(start, length) }.is_err() {
+        // SAFETY: the caller's promise.
+        unsafe { touch(start, length) };
+    }
+}
+
 /// Makes pages be there without changing what they hold.
 ///
 /// # Safety
@@ -732,7 +787,7 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use super::{groups_of, limits, stalled};
+    use super::{groups_of, limit_of, limits, stalled};
     use std::format;
     use std::vec::Vec;
 
@@ -744,6 +799,25 @@ mod tests {
         assert_eq!((stalled(""), stalled("some avg10=x total=1")), (0.0, 0.0));
         assert_eq!(limits("low 9\nhigh 3\nmax 40\noom 1\noom_kill 7\n"), 44);
         assert_eq!((limits(""), limits("high\nmax x\n"), limits("17\n")), (0, 0, 17));
+    }
+
+    #[test]
+    fn the_lowest_limit_of_all_groups_around_counts() {
+        let root = std::env::temp_dir().join(format!("cachewise-groups-{}", std::process::id()));
+        let groups = ["", "a", "a/b", "a/c"].map(|path| root.join(path));
+        groups.iter().for_each(|group| std::fs::create_dir_all(group).expect("a folder"));
+        let say = |group: usize, file, text| {
+            std::fs::write(groups[group].join(file), text).expect("a file");
+        };
+        assert_eq!(limit_of(&groups), None);
+        say(2, "memory.max", "max\n");
+        assert_eq!(limit_of(&groups), None);
+        say(1, "memory.max", "134217728\n");
+        say(3, "memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(limit_of(&groups), Some(128 << 20));
+        say(3, "memory.limit_in_bytes", "4096\n");
+        assert_eq!(limit_of(&groups), Some(4096));
+        std::fs::remove_dir_all(&root).expect("ours");
     }
 
     #[test]

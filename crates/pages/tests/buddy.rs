@@ -637,7 +637,7 @@ fn reclaiming_takes_what_the_dead_held_and_nothing_else() {
     buddy.extend(64, State::ZeroResident, 0);
     let alive = buddy.take(1, State::ZeroResident, 1).expect("two");
     let dead = buddy.take(3, State::ZeroResident, 2).expect("eight");
-    assert_eq!(buddy.reclaim(|tag| tag.owner() == 2, 0), 8);
+    assert_eq!(buddy.reclaim(|tag| tag.owner() == 2, State::Dirty, 0), 8);
     assert_eq!(buddy.free(dead, 3, State::Dirty, 2, 0), Err(FreeError::DoubleFree));
     assert_eq!(buddy.free(alive, 1, State::Dirty, 1, 0).map(|_| ()), Ok(()));
     buddy.check().expect("sound");

@@ -7,10 +7,10 @@ use core::sync::atomic::Ordering;
 use loom::sync::atomic::Ordering;
 
 impl Buddy<'_> {
-    /// Takes back, as dirty, every block that is not free and that `gone` says nobody will ever
+    /// Takes back, in that state, every block that is not free and that `gone` says nobody will ever
     /// bring back: those of a dead process, or of threads that did not survive a fork. Returns the
     /// frames gained.
-    pub fn reclaim(&mut self, mut gone: impl FnMut(Tag) -> bool, now: u32) -> u64 {
+    pub fn reclaim(&mut self, mut gone: impl FnMut(Tag) -> bool, state: State, now: u32) -> u64 {
         let mut index = 0;
         let mut gained = 0;
         while index < self.core.managed {
@@ -26,7 +26,7 @@ impl Buddy<'_> {
                 for tail in index + 1..index + size {
                     self.frames[tail as usize].set_tag(TAIL);
                 }
-                self.release(index, tag.order(), used, State::Dirty, now);
+                self.release(index, tag.order(), used, state, now);
             }
             index += size;
         }

@@ -8,7 +8,9 @@ use core::sync::atomic::Ordering;
 use loom::sync::atomic::Ordering;
 
 /// What can be returned to the system, the worse first.
-const RESIDENT: [State; 2] = [State::Dirty, State::ZeroResident];
+const RESIDENT: [State; 3] = [State::LazyFree, State::Dirty, State::ZeroResident];
+/// What the system cannot take by itself.
+const KEPT: [State; 2] = [State::Dirty, State::ZeroResident];
 
 fn sooner(one: Option<u32>, other: u32) -> Option<u32> {
     Some(one.map_or(other, |one| one.min(other)))
@@ -112,15 +114,36 @@ impl Buddy<'_> {
         self.take_away(&RESIDENT, (lowest, highest), min_idle, owner, now)
             .map(|(index, order, _)| (index, order))
             .or_else(|soonest| {
-                let group = self.take_idle_group(lowest, min_idle, owner, now);
+                let group = self.take_idle_group(&RESIDENT, lowest, min_idle, owner, now);
                 group.map_err(|left| left.map_or(soonest, |left| sooner(soonest, left)))
             })
+    }
+
+    /// Takes a block away that the system is to be allowed to take; the largest first, and zeroed
+    /// ones last, since they are not known to be zero afterwards; and if it is to look for them, groups
+    /// of blocks in different states. Orders as for [`take_to_trim`](Buddy::take_to_trim).
+    pub fn take_to_free_lazily(
+        &mut self,
+        orders: (u32, u32),
+        groups: bool,
+        owner: u16,
+        now: u32,
+    ) -> Option<(u32, u32)> {
+        let block = self
+            .take_away(&[State::Dirty], orders, 0, owner, now)
+            .or_else(|_| self.take_away(&KEPT, orders, 0, owner, now));
+        match block {
+            Ok((index, order, _)) => Some((index, order)),
+            Err(_) if groups => self.take_idle_group(&KEPT, orders.0, 0, owner, now).ok(),
+            Err(_) => None,
+        }
     }
 
     /// A group of that order whose blocks are all free, in different states, and idle: what a run
     /// and the rest of the block that it was cut from leave. As [`take_idle`](Buddy::take_idle).
     fn take_idle_group(
         &mut self,
+        states: &[State],
         order: u32,
         min_idle: u32,
         owner: u16,
@@ -128,8 +151,8 @@ impl Buddy<'_> {
     ) -> Result<(u32, u32), Option<u32>> {
         let mut soonest = None;
         for below in 0..order {
-            for state in RESIDENT {
-                let mut index = self.core.lists[state as usize][below as usize].tail;
+            for state in states {
+                let mut index = self.core.lists[*state as usize][below as usize].tail;
                 for _ in 0..LOOKS {
                     if index == NONE {
                         break;

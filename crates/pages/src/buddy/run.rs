@@ -65,17 +65,24 @@ impl Wanted {
 pub struct Run {
     /// Its first frame.
     pub first: u32,
-    /// The worst state among its blocks: dirty before absent before resident.
+    /// The worst state among its blocks: lazily freed before dirty before absent before resident.
     pub state: State,
     /// From its first absent frame to behind its last: frames between them may be resident.
     pub absent: (u32, u32),
-    /// From its first dirty frame to behind its last: frames between them may be zero.
+    /// From its first frame that is dirty or lazily freed to behind its last: frames between them may
+    /// be zero.
     pub dirty: (u32, u32),
 }
 
 /// What a run costs, dearest first: frames to be faulted in, frames zeroed in vain or to be zeroed,
 /// and how long the stretch is that it is cut from. Where memory is scarce, the two last change places.
 type Cost = (u32, u32, u32);
+
+/// The worst state of those that a run has.
+fn worst(has: impl Fn(State) -> bool) -> State {
+    let bad = [State::LazyFree, State::Dirty, State::ZeroAbsent];
+    bad.into_iter().find(|state| has(*state)).unwrap_or(State::ZeroResident)
+}
 
 /// Free blocks side by side, in order.
 struct Stretch {
@@ -109,15 +116,11 @@ impl Stretch {
             frames[*state as usize] += to - from;
             match state {
                 State::ZeroAbsent => absent = (absent.0.min(from), to),
-                State::Dirty => dirty = (dirty.0.min(from), to),
+                State::Dirty | State::LazyFree => dirty = (dirty.0.min(from), to),
                 State::ZeroResident => {}
             }
         }
-        let state = match (frames[State::Dirty as usize], frames[State::ZeroAbsent as usize]) {
-            (0, 0) => State::ZeroResident,
-            (0, _) => State::ZeroAbsent,
-            _ => State::Dirty,
-        };
+        let state = worst(|state| frames[state as usize] != 0);
         let wrong =
             if wanted.zeroed { dirty.1 - dirty.0 } else { frames[State::ZeroResident as usize] };
         let whole = self.open == (false, false);
@@ -185,19 +188,17 @@ impl Buddy<'_> {
         let scarce = all_in_use && self.core.counts.zero_absent < u64::from(wanted.frames);
         let mut looks = if scarce { SCARCE_WALKS * WALKS } else { WALKS };
         let mut seen = [(0, 0); REMEMBERED];
-        let (one, other) = if wanted.zeroed {
-            (State::ZeroResident, State::Dirty)
-        } else {
-            (State::Dirty, State::ZeroResident)
-        };
+        let states = State::resident(wanted.zeroed);
         // Blocks as long as the run first, the smallest of them first: a place that fits closely is found
         // before others are cut up. Then shorter ones, of which a place may consist, the largest first.
         let enough = super::order_for(wanted.frames);
         let orders = || (enough..=self.core.max_order).chain((0..enough).rev());
-        let there = orders().flat_map(|order| [(order, one), (order, other)]);
+        let there = orders().flat_map(|order| states.map(|state| (order, state)));
         // Last, so that no amount of it hides what is there; and for what is faulted in one by one alone.
         let absent = orders().filter(|_| wanted.single > 0).map(|order| (order, State::ZeroAbsent));
-        for (order, state) in there.chain(absent) {
+        let filled =
+            |(order, state): &(u32, State)| self.core.filled[*state as usize] >> order & 1 != 0;
+        for (order, state) in there.chain(absent).filter(filled) {
             let mut index = self.core.lists[state as usize][order as usize].head;
             while index != NONE && looks > 0 {
                 if !seen.iter().any(|(from, to)| (*from..*to).contains(&index)) {
@@ -271,7 +272,7 @@ impl Buddy<'_> {
     /// before it.
     fn find_any_run(&self, wanted: &Wanted) -> Option<Run> {
         let counts = self.core.counts;
-        let free = counts.dirty + counts.zero_resident + counts.zero_absent;
+        let free = counts.free_resident() + counts.zero_absent;
         if wanted.frames == 0
             || wanted.frames > 1 << self.core.max_order
             || u64::from(wanted.frames) > free
@@ -299,7 +300,7 @@ impl Buddy<'_> {
     fn run_from(&self, start: u32, wanted: &Wanted) -> Option<Run> {
         let first = wanted.up(start)?;
         let end = first.checked_add(wanted.frames).filter(|end| *end <= self.core.managed)?;
-        let (mut absent, mut dirty) = ((end, end), (end, end));
+        let (mut absent, mut dirty, mut lazy) = ((end, end), (end, end), false);
         let mut at = start;
         while at < end {
             let tag = self.frames[at as usize].tag();
@@ -308,18 +309,21 @@ impl Buddy<'_> {
             let (from, to) = (at.max(first), next.min(end));
             if from < to {
                 match state {
-                    State::Dirty => dirty = (dirty.0.min(from), to),
+                    State::Dirty | State::LazyFree => {
+                        dirty = (dirty.0.min(from), to);
+                        lazy |= state == State::LazyFree;
+                    }
                     State::ZeroAbsent => absent = (absent.0.min(from), to),
                     State::ZeroResident => {}
                 }
             }
             at = next;
         }
-        let state = match (dirty.0 < end, absent.0 < end) {
-            (true, _) => State::Dirty,
-            (false, true) => State::ZeroAbsent,
-            (false, false) => State::ZeroResident,
-        };
+        let state = worst(|state| match state {
+            State::LazyFree => lazy,
+            State::ZeroAbsent => absent.0 < end,
+            _ => dirty.0 < end,
+        });
         Some(Run { first, state, absent, dirty })
     }
 

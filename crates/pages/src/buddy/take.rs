@@ -61,8 +61,8 @@ impl Buddy<'_> {
 
     /// Takes resident memory for a per-thread cache, zero or dirty: up to `most` blocks of `order`,
     /// in as few pieces as can be and no more than `pieces` has places; `split_cached` and
-    /// `halve_cached` make blocks of them. Returns how many pieces there are. None of absent memory,
-    /// of which a cache could not say that it is there.
+    /// `halve_cached` make blocks of them. Returns how many pieces there are. None of absent memory
+    /// and of what the system may take, of which a cache could not say that it is there.
     pub fn take_cached_of(
         &mut self,
         state: State,
@@ -74,7 +74,7 @@ impl Buddy<'_> {
         let used = match state {
             State::Dirty => Use::CachedDirty,
             State::ZeroResident => Use::CachedZero,
-            State::ZeroAbsent => return 0,
+            State::ZeroAbsent | State::LazyFree => return 0,
         };
         let (mut found, mut left) = (0, most);
         while left > 0 && found < pieces.len() {

@@ -24,7 +24,7 @@ fn a_block_cut_halfway_is_one_block() {
                 rebuilt.rebuild(0);
                 assert_eq!(rebuilt.check().map(|counts| counts.out), Ok(4));
             }
-            assert_eq!(rebuilt.reclaim(|tag| tag.owner() == 2, 0), 4);
+            assert_eq!(rebuilt.reclaim(|tag| tag.owner() == 2, State::Dirty, 0), 4);
             let counts = rebuilt.check();
             assert_eq!(counts.map(|counts| (counts.out, counts.dirty)), Ok((0, 4)));
         }
@@ -100,7 +100,7 @@ fn every_kind_of_damage_is_named_and_mended() {
         buddy.check().expect(what);
         assert_eq!((buddy.core.wasted, buddy.core.max_order), (7, 3));
         // Whatever order was asked for, and however much was lost: all of it can be had back.
-        buddy.reclaim(|_| true, 2);
+        buddy.reclaim(|_| true, State::Dirty, 2);
         let counts = buddy.check().expect(what);
         assert_eq!((counts.out, counts.dirty), (0, u64::from(buddy.core.managed)), "{what}");
     }

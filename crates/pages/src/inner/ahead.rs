@@ -34,7 +34,7 @@ impl Inner {
         let buddy = guard.buddy();
         let counts = buddy.core().counts();
         let more = counts.zero_absent != 0 || buddy.core().managed() < self.capacity;
-        if !more || counts.dirty + counts.zero_resident >= self.mark(&counts) / 2 {
+        if !more || counts.free_resident() >= self.mark(&counts) / 2 {
             return false;
         }
         self.behind.store(1, Ordering::SeqCst);
@@ -78,7 +78,7 @@ impl Inner {
         let mut guard = self.lock().map_err(|_| None)?;
         let mut buddy = guard.buddy();
         let counts = buddy.core().counts();
-        if counts.dirty + counts.zero_resident >= self.mark(&counts) {
+        if counts.free_resident() >= self.mark(&counts) {
             return Err(Some(guard));
         }
         // Portion follows portion, so that larger blocks come of them.

@@ -78,7 +78,15 @@ impl Inner {
             return Ok(index);
         }
         let found = self.take_any(&wanted, order)?;
-        let (index, _) = self.make_resident(found, frames)?;
+        let (index, (from, end)) = self.make_resident(found, frames)?;
+        if let Found::Whole(_, State::LazyFree) | Found::Run(Run { state: State::LazyFree, .. }) =
+            found
+        {
+            let (start, bytes) = self.lazy_part(from, end);
+            let huge = self.settings.huge_order != 0;
+            // SAFETY: just taken: mapped, and nobody else's.
+            unsafe { os::keep(start, bytes, huge) };
+        }
         // Of a run the lists count it.
         if matches!(found, Found::Whole(_, State::ZeroResident)) {
             add(&events.wasted, u64::from(frames) << self.frame_shift);
@@ -150,11 +158,7 @@ impl Inner {
         let block = wanted.is_block();
         // Absent memory is handed out as a block, to be cut down when it is there (`populate`).
         let order = order.max(wanted.alignment.ilog2());
-        let states = if wanted.zeroed {
-            [State::ZeroResident, State::Dirty]
-        } else {
-            [State::Dirty, State::ZeroResident]
-        };
+        let states = State::resident(wanted.zeroed);
         let held = |buddy: &mut Buddy<'_>| {
             let block = block.then(|| {
                 states
@@ -185,7 +189,9 @@ impl Inner {
                 self.populate(index, frames)?;
                 Ok((index, (index, index)))
             }
-            Found::Whole(index, State::Dirty) => Ok((index, (index, index + frames))),
+            Found::Whole(index, State::Dirty | State::LazyFree) => {
+                Ok((index, (index, index + frames)))
+            }
             Found::Whole(index, State::ZeroResident) => Ok((index, (index, index))),
             Found::Run(run) => {
                 self.populate_run(run, frames)?;
@@ -331,8 +337,12 @@ impl Inner {
         let mut guard = self.lock()?;
         let owner = self.owner();
         let freed = guard.buddy().free_run(index, frames, state, owner, now());
+        let kept = guard.buddy().core().counts().kept();
         drop(guard);
         let order = freed.map_err(|why| self.free_error(index, order_for(frames), why))?;
+        if kept > self.settings.keeps {
+            self.free_lazily(kept, order);
+        }
         add(&self.control().events.frees, 1);
         if order >= self.settings.scrub_start {
             self.wake_scrubber(false);

@@ -19,6 +19,12 @@ use std::vec::Vec;
 /// where one more huge page would be more than a quarter of what is there.
 const SMALL: usize = 4;
 
+/// In a control group with a limit the system may take what is free, except for this part of the pool:
+/// what a program with the pool needs more than without it.
+const KEPT: u64 = 16;
+/// And for so many bytes, so that whatever is freed lazily together is not too little.
+const KEPT_LEAST: usize = 4 << 20;
+
 impl Pool {
     pub(crate) fn make(builder: Builder) -> Result<Pool, PoolError> {
         let page = os::page_size();
@@ -226,6 +232,21 @@ impl Pool {
             EngineChoice::System => Method::System(backing),
         };
         let (page, stands_in) = (os::page_size(), !builder.waits);
+        // A cache could not say of its pages that they stay.
+        let lazily = builder.give_back.is_some()
+            && builder.cache_blocks == 0
+            && backing == Backing::Private
+            && trim_unit == page
+            && os::is_limited();
+        let small = if stands_in && huge && trim_unit == page {
+            u32::try_from(SMALL * os::huge_page_size() / page).unwrap_or(0)
+        } else {
+            0
+        };
+        let keeps = (u64::from(places.capacity) / KEPT).max((KEPT_LEAST / page) as u64);
+        // To free small pages lazily, and to use them again, costs a hundred times what it costs with huge
+        // pages: they are kept where that leaves enough for others.
+        let lazy_from = if u64::from(small) <= keeps / 2 { small } else { 0 };
         let settings = Settings {
             growth: builder.growth,
             cache_blocks: builder.cache_blocks,
@@ -237,11 +258,9 @@ impl Pool {
             method,
             waits: builder.waits,
             ahead: builder.ahead,
-            small: if stands_in && huge && trim_unit == page {
-                u32::try_from(SMALL * os::huge_page_size() / page).unwrap_or(0)
-            } else {
-                0
-            },
+            keeps: if lazily { keeps - u64::from(lazy_from) } else { u64::MAX },
+            lazy_from,
+            small,
             fault_on_touch: stands_in && huge && trim_unit == page && os::gives_huge_pages(),
             huge_order: if huge {
                 (os::huge_page_size() / os::page_size()).max(1).ilog2()

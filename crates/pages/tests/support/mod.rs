@@ -110,6 +110,15 @@ impl Model {
                     self.flying.push((index, order));
                 }
             }
+            8 if argument > 160 => {
+                let orders = ((argument % 2).min(max_order), order);
+                if let Some((index, order)) =
+                    self.buddy().take_to_free_lazily(orders, argument.is_multiple_of(3), OWNER, now)
+                {
+                    self.claim(index, 1 << order);
+                    self.flying.push((index, order));
+                }
+            }
             8 => {
                 let lowest = argument % 2;
                 if let Some((index, order, _)) = self.buddy().take_to_trim(lowest, order, OWNER) {
@@ -186,7 +195,7 @@ impl Model {
 
     fn took(&mut self, index: u32, frames: u32, state: State) {
         self.claim(index, frames);
-        if state != State::Dirty {
+        if matches!(state, State::ZeroResident | State::ZeroAbsent) {
             self.assert_zero(index, frames);
         }
         self.scribble(index, frames, self.now as u8);
@@ -217,7 +226,8 @@ impl Model {
         let place = argument as usize % self.flying.len();
         let (index, order) = self.flying.swap_remove(place);
         let state = match (well, argument % 2) {
-            (false, _) => State::Dirty,
+            (false, 0) => State::Dirty,
+            (false, _) => State::LazyFree,
             (true, 0) => State::ZeroResident,
             (true, _) => State::ZeroAbsent,
         };
@@ -431,7 +441,7 @@ impl Model {
         self.taken.fill(false);
         let now = self.now;
         let mut buddy = self.buddy();
-        assert_eq!(buddy.reclaim(|_| true, now), u64::from(managed));
+        assert_eq!(buddy.reclaim(|_| true, State::Dirty, now), u64::from(managed));
         let counts = buddy.check().expect("sound after reclaiming");
         assert_eq!(counts.dirty, u64::from(managed));
         let blocks: u32 = (0..=max_order).map(|order| self.core.blocks(State::Dirty, order)).sum();

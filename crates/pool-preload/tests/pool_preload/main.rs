@@ -273,40 +273,77 @@ fn statistics_name_the_program_and_every_reason_in_three_forms() {
     }
 }
 
-/// A group of this process's own, with that limit; none where it may not make one.
-fn group_limited_to(bytes: &str) -> Option<PathBuf> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.split_once(":memory:/"))?.1;
-    let name = format!("cachewise-test-{}", std::process::id());
-    let group = Path::new("/sys/fs/cgroup/memory").join(path).join(name);
-    std::fs::create_dir(&group).ok()?;
-    if std::fs::write(group.join("memory.limit_in_bytes"), bytes).is_ok() {
-        return Some(group);
+/// A control group with a limit; gone when dropped, if all in it have ended.
+struct Group(PathBuf);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
     }
-    let _ = std::fs::remove_dir(&group);
-    None
+}
+
+impl Group {
+    /// One of 128 MiB inside this process's own, of either version; none where it may not make one.
+    fn limited(name: &str) -> Option<Group> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let made = [
+            (":memory:/", "/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("0::/", "/sys/fs/cgroup", "memory.max"),
+        ]
+        .into_iter()
+        .find_map(|(controller, root, limit)| {
+            let path = groups.lines().find_map(|line| line.split_once(controller))?.1;
+            let name = format!("cachewise-{name}-{}", std::process::id());
+            let group = Group(Path::new(root).join(path).join(name));
+            std::fs::create_dir(&group.0).ok()?;
+            std::fs::write(group.0.join(limit), "134217728").ok()?;
+            Some(group)
+        });
+        if made.is_none() {
+            eprintln!("SKIPPED: no memory controller, or no right to make a group");
+        }
+        made
+    }
+
+    /// A program in it, under the library.
+    fn runs(&self, program: &Path, pool: Option<&str>) -> Command {
+        let enter = r#"echo $$ > "$1/cgroup.procs" && shift && exec "$@""#;
+        let mut command = under(Path::new("/bin/sh"), pool);
+        command.args(["-c", enter, "sh"]).arg(&self.0).arg(program);
+        command
+    }
 }
 
 /// Version 1's memory controller: its limit was not looked at once.
 #[test]
 fn a_pool_above_the_control_groups_limit_is_refused_and_one_below_serves() {
-    let Some(group) = group_limited_to("134217728") else {
-        return eprintln!(
-            "SKIPPED: no memory controller of version 1, or no right to make a group"
-        );
-    };
+    let Some(group) = Group::limited("refuses") else { return };
     let directory = tempfile::tempdir().expect("a directory");
     let program = compiled_from(directory.path(), "busy.c", &[]);
     let inside = |pool| {
-        let enter = r#"echo $$ > "$1/cgroup.procs" && shift && exec "$@""#;
-        let mut command = under(Path::new("/bin/sh"), Some(pool));
-        command.args(["-c", enter, "sh"]).arg(&group).arg(&program);
+        let mut command = group.runs(&program, Some(pool));
         told(&command.args(["2", "1048576", "50", "1"]).output().expect("it runs"))
     };
     let (refused, accepted) = (inside("1G").1, inside("64M").1);
-    std::fs::remove_dir(&group).expect("all in it have ended");
     assert!(refused.contains("accepted at most the") && !refused.contains("served"), "{refused}");
     assert!(served(&accepted) > 50, "{accepted}");
+}
+
+/// What the pool keeps of freed memory is the kernel's to take when the group is full: the program was
+/// killed.
+#[test]
+fn a_program_that_frees_large_blocks_and_fills_small_ones_lives_in_a_small_group() {
+    let Some(group) = Group::limited("fills") else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = compiled_from(directory.path(), "fills.c", &[]);
+    for (pool, size) in
+        [(None, "1024"), (Some("120M"), "200"), (Some("120M"), "1024"), (Some("120M"), "51200")]
+    {
+        let output = group.runs(&program, pool).arg(size).output().expect("it runs");
+        let (stdout, stderr) = told(&output);
+        assert!(output.status.success(), "{pool:?}, {size}: {} {stderr}", output.status);
+        assert_eq!(stdout, "filled\n", "{pool:?}, {size}");
+    }
 }
 
 /// Threads that find each other in the pool are served by the program's own allocator: none waits,
