@@ -158,14 +158,14 @@ fn machine() -> usize {
     usize::try_from(machine).unwrap_or(usize::MAX)
 }
 
-/// Whether a control group limits this process to less than the machine's memory: then the kernel
-/// ends a process of the group when the group is full and nothing in it can be reclaimed.
-pub(crate) fn is_limited() -> bool {
+/// The bytes that control groups limit this process to, where that is less than the machine's memory: the
+/// kernel ends a process of a group that is full and has nothing to reclaim.
+pub(crate) fn limit() -> Option<usize> {
     #[cfg(feature = "testing")]
     if inject::is_limited() {
-        return true;
+        return Some(0);
     }
-    limit_of(&groups()).is_some_and(|limit| limit < machine())
+    limit_of(&groups()).filter(|limit| *limit < machine())
 }
 
 fn limit_of(groups: &[PathBuf]) -> Option<usize> {

@@ -19,8 +19,8 @@ use std::vec::Vec;
 /// where one more huge page would be more than a quarter of what is there.
 const SMALL: usize = 4;
 
-/// In a control group with a limit the system may take what is free, except for this part of the pool:
-/// what a program with the pool needs more than without it.
+/// In a control group with a limit the system may take what is free, except for this part of the pool
+/// or of the limit, which is more: what a program with the pool needs more than without it.
 const KEPT: u64 = 16;
 /// And for so many bytes, so that whatever is freed lazily together is not too little.
 const KEPT_LEAST: usize = 4 << 20;
@@ -236,14 +236,16 @@ impl Pool {
         let lazily = builder.give_back.is_some()
             && builder.cache_blocks == 0
             && backing == Backing::Private
-            && trim_unit == page
-            && os::is_limited();
+            && trim_unit == page;
+        let limit = if lazily { os::limit() } else { None };
         let small = if stands_in && huge && trim_unit == page {
             u32::try_from(SMALL * os::huge_page_size() / page).unwrap_or(0)
         } else {
             0
         };
-        let keeps = (u64::from(places.capacity) / KEPT).max((KEPT_LEAST / page) as u64);
+        let limited = limit.map_or(0, |bytes| (bytes / page) as u64);
+        let keeps = u64::from(places.capacity).max(limited) / KEPT;
+        let keeps = keeps.max((KEPT_LEAST / page) as u64);
         // To free small pages lazily, and to use them again, costs a hundred times what it costs with huge
         // pages: they are kept where that leaves enough for others.
         let lazy_from = if u64::from(small) <= keeps / 2 { small } else { 0 };
@@ -258,7 +260,7 @@ impl Pool {
             method,
             waits: builder.waits,
             ahead: builder.ahead,
-            keeps: if lazily { keeps - u64::from(lazy_from) } else { u64::MAX },
+            keeps: limit.map_or(u64::MAX, |_| keeps - u64::from(lazy_from)),
             lazy_from,
             small,
             fault_on_touch: stands_in && huge && trim_unit == page && os::gives_huge_pages(),
