@@ -4,10 +4,9 @@
 //! the CPU.
 
 use crate::distributions::Distribution;
-use crate::routines::FILL_BYTE;
+use crate::routines::call_each;
 use cachewise_kernels::{Function, Operation};
 use fastrand::Rng;
-use std::hint::black_box;
 
 /// Calls in a script, at most: some microseconds.
 pub(crate) const CALLS: usize = 512;
@@ -40,24 +39,10 @@ pub(crate) fn calls(distribution: &Distribution) -> usize {
 
 /// Makes the calls of a script, in buffers of its span.
 pub(crate) fn play(function: Function, steps: &[Step], dst: *mut u8, src: *const u8) {
-    macro_rules! calls {
-        ($to:ident, $from:ident, $n:ident => $call:expr) => {
-            for step in steps {
-                let ($to, $from, $n) = step.at(dst, src);
-                // SAFETY: a script's places are inside its span, which both buffers have, and apart
-                // unless the operation is a move; this CPU runs the function.
-                black_box(unsafe { $call });
-            }
-        };
-    }
-    match function {
-        Function::Copy(f) | Function::Move(f) => calls!(to, from, n => f(to, from, n)),
-        Function::Fill(f) => calls!(to, _from, n => f(to, i32::from(FILL_BYTE), n)),
-        Function::Zero(f) => calls!(to, _from, n => f(to, n)),
-        Function::Compare(f) | Function::Equal(f) => calls!(to, from, n => f(to, from, n)),
-        // No script is drawn for page operations.
-        Function::CopyPages(_) | Function::ZeroPages(_) => {}
-    }
+    let operands = steps.iter().map(|step| step.at(dst, src));
+    // SAFETY: a script's places are inside its span, which both buffers have, and apart unless the operation
+    // is a move; this CPU runs the function.
+    unsafe { call_each(function, operands) };
 }
 
 /// Ranges of sizes, and how many of a hundred calls are in each; within one all are equally likely.

@@ -2,8 +2,8 @@
 //! calls in its place.
 
 use super::OVERLAP;
-use crate::routines::{FILL_BYTE, Routine};
-use cachewise_kernels::{Function, Kernel, PAGE_SIZE};
+use crate::routines::{Routine, call_each};
+use cachewise_kernels::{Function, Kernel};
 use cachewise_measure::{Candidate, Place};
 
 type Calls<'c> = Box<dyn FnMut(&[Place]) + 'c>;
@@ -186,25 +186,10 @@ impl Candidate for Call<'_> {
     }
 }
 
-/// One call of a routine per place, the match outside the loop, so that what is timed is a call and
-/// nothing else.
+/// One call of a routine per place.
 pub fn run_all<'p>(function: Function, places: impl IntoIterator<Item = &'p Place>) {
-    macro_rules! calls {
-        ($place:ident => $call:expr) => {
-            for $place in places {
-                // SAFETY: places are valid for n bytes, source and destination apart, and whoever
-                // entered the routine saw to it that this CPU runs it.
-                std::hint::black_box(unsafe { $call });
-            }
-        };
-    }
-    let order = |bytes: usize| (bytes / PAGE_SIZE).max(1).ilog2();
-    match function {
-        Function::Copy(f) | Function::Move(f) => calls!(p => f(p.dst, p.src, p.n)),
-        Function::Fill(f) => calls!(p => f(p.dst, i32::from(FILL_BYTE), p.n)),
-        Function::Zero(f) => calls!(p => f(p.dst, p.n)),
-        Function::Compare(f) | Function::Equal(f) => calls!(p => f(p.dst, p.src, p.n)),
-        Function::CopyPages(f) => calls!(p => f(p.dst, p.src, order(p.n))),
-        Function::ZeroPages(f) => calls!(p => f(p.dst, order(p.n))),
-    }
+    let operands = places.into_iter().map(|place| (place.dst, place.src, place.n));
+    // SAFETY: places are valid for n bytes, source and destination apart, and whoever entered the routine
+    // saw to it that this CPU runs it.
+    unsafe { call_each(function, operands) };
 }

@@ -3,12 +3,11 @@
 use super::operands::Operands;
 use crate::LabError;
 use crate::experiments::parallel::Pool;
-use crate::routines::FILL_BYTE;
+use crate::routines::{FILL_BYTE, call_each};
 use cachewise::Reuse;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
 use cachewise_kernels::{Function, Operation};
-use std::hint::black_box;
 
 /// Who does a call.
 #[derive(Clone, Copy)]
@@ -21,26 +20,16 @@ pub(super) enum Caller<'p> {
 
 /// One call for each pair of operands, back to back.
 pub(super) fn call_all(caller: Caller<'_>, operands: &Operands) {
-    let n = operands.n;
-    macro_rules! calls {
-        ($dst:ident, $src:ident => $call:expr) => {
-            for call in 0..operands.calls {
-                let ($dst, $src) = operands.at(call);
-                // SAFETY: both are in the arena for n bytes, apart unless the operation is a move,
-                // and whoever chose the function saw to it that this CPU runs it.
-                black_box(unsafe { $call });
-            }
-        };
-    }
     match caller {
-        Caller::One(Function::Copy(f) | Function::Move(f)) => calls!(dst, src => f(dst, src, n)),
-        Caller::One(Function::Fill(f)) => calls!(dst, _src => f(dst, i32::from(FILL_BYTE), n)),
-        Caller::One(Function::Zero(f)) => calls!(dst, _src => f(dst, n)),
-        Caller::One(Function::Compare(f) | Function::Equal(f)) => {
-            calls!(dst, src => f(dst, src, n));
+        Caller::One(function) => {
+            let at = |call| {
+                let (dst, src) = operands.at(call);
+                (dst, src, operands.n)
+            };
+            // SAFETY: both are in the arena for n bytes, apart unless the operation is a move, and whoever
+            // chose the function saw to it that this CPU runs it.
+            unsafe { call_each(function, (0..operands.calls).map(at)) };
         }
-        // Page operations are decided as their byte operations.
-        Caller::One(Function::CopyPages(_) | Function::ZeroPages(_)) => {}
         Caller::Several { count, supply: Supply::Pooled, pool } => {
             by_threads(operands, count, pool);
         }
