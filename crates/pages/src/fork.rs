@@ -267,11 +267,11 @@ impl Drop for TurnGuard<'_> {
 
 // Miri has no fork.
 #[cfg(all(test, not(miri)))]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// In a child, where nobody else forks: whether all was well there.
-    fn well_in_a_child(test: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn well_in_a_child(test: impl FnOnce() -> bool) -> bool {
         // SAFETY: the child calls what is made for one, and leaves at once.
         let pid = unsafe { libc::fork() };
         if pid == 0 {

@@ -528,6 +528,12 @@ impl Inner {
         self.control().wake.ring(self.within(), always);
     }
 
+    /// Whether frees and requests would wake it.
+    #[cfg(all(test, not(miri)))]
+    pub(crate) fn scrubber_listens(&self) -> bool {
+        self.control().wake.is_listened_for()
+    }
+
     fn within(&self) -> Within {
         match self.backing {
             Backing::Private => Within::Process,

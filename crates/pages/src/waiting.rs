@@ -109,6 +109,12 @@ impl Bell {
         }
     }
 
+    /// Whether whatever comes would wake somebody.
+    #[cfg(all(test, not(any(miri, loom))))]
+    pub fn is_listened_for(&self) -> bool {
+        self.listening.load(Ordering::SeqCst) != 0
+    }
+
     /// Sleeps until it rings, unless `ready` says that there is something to do already. Who listens
     /// must look for what comes without ringing for all **under the lock** under which it is written:
     /// of a look without it nothing says that it came after `listening` was seen.

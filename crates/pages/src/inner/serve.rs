@@ -179,7 +179,8 @@ impl Inner {
         if let Some(found) = held(&mut buddy) {
             return Some(found);
         }
-        if self.grow(&mut buddy, order) == 0 { None } else { held(&mut buddy) }
+        self.grow(&mut buddy, order);
+        held(&mut buddy)
     }
 
     /// Faults in what of the run is absent. Its first frame, and from where to where it may be dirty.
@@ -320,10 +321,9 @@ impl Inner {
         let start = self.address(index);
         // SAFETY: the caller holds the block, so it is mapped and nobody writes to it.
         let slice = unsafe { std::slice::from_raw_parts(start, bytes) };
-        // SAFETY: every bit pattern is a valid u128.
-        let (before, middle, after) = unsafe { slice.align_to::<u128>() };
-        let zero = before.iter().chain(after).all(|byte| *byte == 0)
-            && middle.chunks(64).all(|words| words.iter().fold(0, |all, word| all | word) == 0);
+        // SAFETY: the same whole pages; every bit pattern is a valid u128.
+        let words = unsafe { std::slice::from_raw_parts(start.cast::<u128>(), bytes / 16) };
+        let zero = words.chunks(64).all(|words| words.iter().fold(0, |all, word| all | word) == 0);
         if zero {
             return None;
         }
