@@ -209,9 +209,9 @@ impl Busy<'_> {
     fn push(&mut self, order: usize, kind: usize, blocks: &[u32]) {
         let length = self.length(kind, order);
         let after = length + blocks.len();
-        debug_assert!(after <= share(CACHE_BLOCKS, order), "{after} blocks of order {order}");
         let first = first_place(order);
-        self.own().blocks[kind][first + length..first + after].copy_from_slice(blocks);
+        let stack = &mut self.own().blocks[kind][first..first + share(CACHE_BLOCKS, order)];
+        stack[length..after].copy_from_slice(blocks);
         self.set_length(kind, order, after);
     }
 
