@@ -11,8 +11,11 @@ macro_rules! entry_compare_evex_apart {
         concat!(
             // The first vector, the last of 32, the last of 64.
             "42:\n",
-            "xor r8d, r8d\n",
-            "jmp 50f\n",
+            "tzcnt rcx, rax\n",
+            "movzx eax, byte ptr [rdi + rcx]\n",
+            "movzx ecx, byte ptr [rsi + rcx]\n",
+            "sub eax, ecx\n",
+            "ret\n",
             "43:\n",
             "lea r8, [rdx - 32]\n",
             "jmp 50f\n",
