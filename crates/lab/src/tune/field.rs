@@ -32,7 +32,7 @@ const NEW: f64 = 1.6;
 const KNOWN: f64 = 0.3;
 
 /// An arm of the previous profile counts as this much better than it is shown.
-const LOYALTY: f64 = 0.05;
+const LOYALTY: f64 = 0.04;
 
 /// An estimate of a logarithm of time over libc's.
 #[derive(Clone, Copy, Debug)]

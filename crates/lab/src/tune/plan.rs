@@ -128,8 +128,8 @@ pub(super) fn views(operation: Operation, facts: &Facts) -> Vec<View> {
                 contents: Contents::Unequal,
                 ..view(Destination::Cached, Layout::Aligned, 1.0, 0, usize::MAX)
             };
-            // For who reads much before it looks, which the size has no part in: twice libc's time. What
-            // memory takes scatters too much for small differences.
+            // A kernel that reads several vectors before it tests the first waits for lines that libc does
+            // not read: twice its time, at any size. Smaller differences are lost in memory's noise.
             views.push(View {
                 destination: Destination::Evicted,
                 weight: 0.0,
