@@ -8,7 +8,7 @@
 //! among it.
 
 use anyhow::{Context, Result, bail};
-use regex::Regex;
+use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 

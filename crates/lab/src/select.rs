@@ -3,7 +3,7 @@
 
 use crate::LabError;
 use cachewise_kernels::{Features, Kernel, Operation, TABLE};
-use regex::Regex;
+use regex_lite::Regex;
 
 /// Kernels of `operation` whose canonical name or alias matches `pattern` (a regular expression
 /// that has to match a whole name, or a plain part of one), in table order; all of them when
