@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+mod callee;
 pub mod distributions;
 pub mod experiments;
 pub mod forking;

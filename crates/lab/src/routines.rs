@@ -1,11 +1,9 @@
 //! Who competes: kernels of the table, this machine's libc, and the library itself, all behind the
 //! same function pointers, so that nobody pays for being called differently.
 
-use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::table::{CompareFn, CopyFn, FillFn};
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
 use std::ffi::c_void;
-use std::hint::black_box;
-use std::ptr::fn_addr_eq;
 
 pub use cachewise_measure::record::names::{LIBC, LIBRARY};
 
@@ -42,47 +40,6 @@ pub fn libc_reference(operation: Operation) -> Routine {
     Routine { name: LIBC.to_owned(), function }
 }
 
-/// Calls a function on operands of so many bytes, one after the other, the match outside the loop, so that
-/// what is timed is a call and nothing else: for zeroing libc's `memset` itself is called, for equality its
-/// `memcmp`, without the function that stands for them elsewhere.
-///
-/// # Safety
-/// Of each item both are valid for so many bytes, the first for writing where the operation writes, and apart
-/// unless it is a move; this CPU runs the function.
-pub(crate) unsafe fn call_each(
-    function: Function,
-    operands: impl IntoIterator<Item = (*mut u8, *const u8, usize)>,
-) {
-    macro_rules! calls {
-        ($dst:ident, $src:pat, $n:ident => $call:expr) => {
-            for ($dst, $src, $n) in operands {
-                // SAFETY: the caller's promise.
-                black_box(unsafe { $call });
-            }
-        };
-    }
-    let order = |bytes: usize| (bytes / PAGE_SIZE).max(1).ilog2();
-    // Through a pointer that nobody knows beforehand, as all others are called: that is a quarter of a call.
-    let memset = black_box(as_fill(libc::memset));
-    let function = match function {
-        Function::Equal(f) if fn_addr_eq(f, libc_equal as CompareFn) => {
-            Function::Compare(as_compare(libc::memcmp))
-        }
-        other => other,
-    };
-    match function {
-        Function::Copy(f) | Function::Move(f) => calls!(dst, src, n => f(dst, src, n)),
-        Function::Fill(f) => calls!(dst, _, n => f(dst, i32::from(FILL_BYTE), n)),
-        Function::Zero(f) if fn_addr_eq(f, libc_zero as ZeroFn) => {
-            calls!(dst, _, n => memset(dst, 0, n));
-        }
-        Function::Zero(f) => calls!(dst, _, n => f(dst, n)),
-        Function::Compare(f) | Function::Equal(f) => calls!(a, b, n => f(a, b, n)),
-        Function::CopyPages(f) => calls!(dst, src, n => f(dst, src, order(n))),
-        Function::ZeroPages(f) => calls!(dst, _, n => f(dst, order(n))),
-    }
-}
-
 type CCopy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
 type CCompare = unsafe extern "C" fn(*const c_void, *const c_void, usize) -> i32;
 type CFill = unsafe extern "C" fn(*mut c_void, i32, usize) -> *mut c_void;
@@ -92,22 +49,22 @@ fn as_copy(function: CCopy) -> CopyFn {
     unsafe { std::mem::transmute::<CCopy, CopyFn>(function) }
 }
 
-fn as_fill(function: CFill) -> FillFn {
+pub(crate) fn as_fill(function: CFill) -> FillFn {
     // SAFETY: the two types differ in the pointees alone, which no calling convention sees.
     unsafe { std::mem::transmute::<CFill, FillFn>(function) }
 }
 
-fn as_compare(function: CCompare) -> CompareFn {
+pub(crate) fn as_compare(function: CCompare) -> CompareFn {
     // SAFETY: the two types differ in the pointees alone, which no calling convention sees.
     unsafe { std::mem::transmute::<CCompare, CompareFn>(function) }
 }
 
-unsafe extern "C" fn libc_zero(dst: *mut u8, n: usize) -> *mut u8 {
+pub(crate) unsafe extern "C" fn libc_zero(dst: *mut u8, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise (`ZeroFn`).
     unsafe { libc::memset(dst.cast(), 0, n) }.cast()
 }
 
-unsafe extern "C" fn libc_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+pub(crate) unsafe extern "C" fn libc_equal(a: *const u8, b: *const u8, n: usize) -> i32 {
     // SAFETY: the caller's promise (`EqualFn`).
     let differs = unsafe { libc::memcmp(a.cast(), b.cast(), n) };
     i32::from(differs == 0)

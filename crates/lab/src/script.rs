@@ -4,8 +4,8 @@
 //! the CPU.
 
 use crate::distributions::Distribution;
-use crate::routines::call_each;
-use cachewise_kernels::{Function, Operation};
+use cachewise_kernels::Operation;
+use cachewise_measure::Place;
 use fastrand::Rng;
 
 /// Calls in a script, at most: some microseconds.
@@ -14,35 +14,27 @@ pub(crate) const CALLS: usize = 512;
 /// From this mean size on a script has fewer calls: one takes longer than any misprediction.
 const LARGE: usize = 4096;
 
-/// One call: 16 bytes, so that the script itself takes little of the cache.
+/// One call, in buffers of some span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    to: u32,
-    from: u32,
-    n: u32,
+    to: usize,
+    from: usize,
+    n: usize,
     /// Whether `from` is a place in the destination's span.
     overlaps: bool,
 }
 
 impl Step {
-    /// Destination, source and bytes, in buffers that start there.
-    pub(crate) fn at(&self, dst: *mut u8, src: *const u8) -> (*mut u8, *const u8, usize) {
+    /// The call in buffers that start there.
+    pub(crate) fn at(&self, dst: *mut u8, src: *const u8) -> Place {
         let base = if self.overlaps { dst.cast_const() } else { src };
-        (dst.wrapping_add(self.to as usize), base.wrapping_add(self.from as usize), self.n as usize)
+        Place { dst: dst.wrapping_add(self.to), src: base.wrapping_add(self.from), n: self.n }
     }
 }
 
 /// How many calls a script of a distribution has.
 pub(crate) fn calls(distribution: &Distribution) -> usize {
     (CALLS * LARGE / distribution.mean().max(1)).clamp(1, CALLS)
-}
-
-/// Makes the calls of a script, in buffers of its span.
-pub(crate) fn play(function: Function, steps: &[Step], dst: *mut u8, src: *const u8) {
-    let operands = steps.iter().map(|step| step.at(dst, src));
-    // SAFETY: a script's places are inside its span, which both buffers have, and apart unless the operation
-    // is a move; this CPU runs the function.
-    unsafe { call_each(function, operands) };
 }
 
 /// Ranges of sizes, and how many of a hundred calls are in each; within one all are equally likely.
@@ -105,7 +97,6 @@ pub(crate) fn draw(
             } else {
                 distribution.place(n, span, places)
             };
-            let [to, from, n] = [to, from, n].map(|place| place as u32);
             Step { to, from, n, overlaps }
         })
         .collect()
@@ -125,7 +116,7 @@ mod tests {
                     draw(&known, CALLS, operation, span, unequal, &mut random, &mut places)
                 };
                 let steps = drawn(true);
-                let inside = |at: u32, n: u32| at as usize + n as usize <= span;
+                let inside = |at: usize, n: usize| at + n <= span;
                 assert!(steps.iter().all(|s| inside(s.to, s.n) && inside(s.from, s.n)));
                 let equal = drawn(false);
                 let compares = matches!(operation, Operation::Compare | Operation::Equal);
@@ -143,11 +134,11 @@ mod tests {
             draw(&known, CALLS, Operation::Move, 64 << 20, false, &mut random, &mut places)
         };
         let (ours, theirs) = (drawn(1), drawn(2));
-        let same = |what: fn(&Step) -> u32| {
+        let same = |what: fn(&Step) -> usize| {
             ours.iter().zip(&theirs).filter(|(a, b)| what(a) == what(b)).count()
         };
         assert_eq!(same(|step| step.n), CALLS);
-        assert_eq!(same(|step| u32::from(step.overlaps)), CALLS);
+        assert_eq!(same(|step| usize::from(step.overlaps)), CALLS);
         assert!(same(|step| step.to / 4096) < CALLS / 100);
     }
 

@@ -10,6 +10,7 @@
 //! ([`beside_the_library`](TunedLibc::beside_the_library)).
 
 use crate::bench::{is_copied, is_filled, is_zeroed, run_all};
+use crate::callee::Callee;
 use crate::helper::{Answer, Helper, Request};
 use crate::routines::{FILL_BYTE, libc_reference, library};
 use cachewise_kernels::{Function, Operation, PAGE_SIZE};
@@ -17,8 +18,10 @@ use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{Arena, Candidate, Clock, PagePolicy, Place};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::iter::repeat_n;
 use std::path::Path;
+
+/// Places in the list that a sample's calls go through again.
+const PLACES: usize = 64;
 
 /// Where the calls of a sample go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,9 +86,15 @@ impl Elsewhere {
         self.turn += 1;
         // In turns, so that neither always meets what the other left.
         for which in if self.turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
-            run_all(functions[which], repeat_n(&operands.place, calls.untimed.max(1)));
+            let callee = Callee::new(functions[which]);
+            let places = [operands.place; PLACES];
+            let times = |calls: usize| {
+                (0..calls / PLACES).for_each(|_| callee.run(&places));
+                callee.run(&places[..calls % PLACES]);
+            };
+            times(calls.untimed.max(1));
             let from = clock.now();
-            run_all(functions[which], repeat_n(&operands.place, calls.calls));
+            times(calls.calls);
             let to = clock.now();
             took[which] = clock.nanoseconds(from, to);
         }
@@ -122,7 +131,7 @@ impl Operands {
 
     /// Calls once and looks at every byte: nobody else checks this process.
     fn check(&self, function: Function) -> Result<(), String> {
-        run_all(function, [&self.place]);
+        run_all(function, &[self.place]);
         match function {
             Function::Fill(_) => is_filled(&self.place, FILL_BYTE),
             Function::Zero(_) | Function::ZeroPages(_) => is_zeroed(&self.place),

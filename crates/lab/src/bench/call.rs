@@ -2,7 +2,8 @@
 //! calls in its place.
 
 use super::OVERLAP;
-use crate::routines::{Routine, call_each};
+use crate::callee::Callee;
+use crate::routines::Routine;
 use cachewise_kernels::{Function, Kernel};
 use cachewise_measure::{Candidate, Place};
 
@@ -39,25 +40,31 @@ impl<'c> Call<'c> {
     pub fn of(routine: &Routine) -> Call<'c> {
         let function = routine.function;
         let kernel = cachewise_kernels::find(&routine.name);
+        let callee = Callee::new(function);
         Call {
             function: Some(function),
             // The best with temporal stores has to be known even where non-temporal ones are far ahead.
             group: u8::from(kernel.is_some_and(Kernel::is_non_temporal)),
-            ..Call::new(routine.name.clone(), move |places: &[Place]| run_all(function, places))
+            ..Call::new(routine.name.clone(), move |places: &[Place]| callee.run(places))
         }
     }
 
     /// A move by `OVERLAP` bytes inside one buffer, in turn upwards and downwards.
     pub fn overlapping(routine: &Routine) -> Call<'c> {
         let Function::Move(function) = routine.function else { return Call::of(routine) };
+        let callee = Callee::new(routine.function);
         let mut upwards = false;
         let call = Call::new(routine.name.clone(), move |places: &[Place]| {
-            for place in places {
-                upwards = !upwards;
-                let (low, high) = (place.dst, place.dst.wrapping_add(OVERLAP));
-                let (dst, src) = if upwards { (high, low) } else { (low, high) };
-                // SAFETY: the slot is OVERLAP bytes longer than n, and a move takes overlap.
-                std::hint::black_box(unsafe { function(dst, src, place.n) });
+            let mut moves = [Place { dst: std::ptr::null_mut(), src: std::ptr::null(), n: 0 }; 64];
+            for some in places.chunks(moves.len()) {
+                for (one, place) in moves.iter_mut().zip(some) {
+                    upwards = !upwards;
+                    // The slot is OVERLAP bytes longer than n, and a move takes overlap.
+                    let (low, high) = (place.dst, place.dst.wrapping_add(OVERLAP));
+                    let (dst, src) = if upwards { (high, low) } else { (low, high) };
+                    *one = Place { dst, src, n: place.n };
+                }
+                callee.run(&moves[..some.len()]);
             }
         });
         call.checked(move |place| {
@@ -186,10 +193,7 @@ impl Candidate for Call<'_> {
     }
 }
 
-/// One call of a routine per place.
-pub fn run_all<'p>(function: Function, places: impl IntoIterator<Item = &'p Place>) {
-    let operands = places.into_iter().map(|place| (place.dst, place.src, place.n));
-    // SAFETY: places are valid for n bytes, source and destination apart, and whoever entered the routine
-    // saw to it that this CPU runs it.
-    unsafe { call_each(function, operands) };
+/// One call of a function for each place; where the time counts, [`Callee::run`].
+pub fn run_all(function: Function, places: &[Place]) {
+    Callee::new(function).run(places);
 }

@@ -2,9 +2,10 @@
 
 use super::{Bench, Call, Cell, Task, each};
 use crate::LabError;
+use crate::callee::Callee;
 use crate::distributions::Distribution;
 use crate::routines::Routine;
-use crate::script::{Step, calls, draw, play};
+use crate::script::{calls, draw};
 use cachewise_kernels::Operation;
 use cachewise_measure::{Place, Plan, Row};
 use fastrand::Rng;
@@ -33,25 +34,27 @@ impl Bench {
         cell.source.offset = 0;
         let task = Task { operation, size: span, cell, plan };
         let (each_has, seed) = (calls(distribution), self.seed);
-        let scripts = vec![RefCell::<Vec<Step>>::default(); routines.len()];
+        let scripts = vec![RefCell::<Vec<Place>>::default(); routines.len()];
         let mut candidates: Vec<Call<'_>> = routines
             .iter()
             .zip(&scripts)
             .enumerate()
-            .map(|(index, (routine, steps))| {
-                let function = routine.function;
+            .map(|(index, (routine, script))| {
+                let callee = Callee::new(routine.function);
                 let mut random = Rng::with_seed(seed);
                 let mut places = Rng::with_seed(seed ^ (index as u64 + 1));
                 let call = Call::new(routine.name.clone(), move |places: &[Place]| {
-                    for (place, steps) in places.iter().zip(steps.borrow().chunks(each_has)) {
-                        play(function, steps, place.dst, place.src);
-                    }
+                    callee.run(&script.borrow()[..places.len() * each_has]);
                 });
                 let drawn = call.set_up(move |slots| {
                     let (calls, random) = (slots.len() * each_has, &mut random);
                     let drawn =
                         draw(distribution, calls, operation, span, false, random, &mut places);
-                    steps.replace(drawn);
+                    let of_slot = slots.iter().zip(drawn.chunks(each_has));
+                    let calls = of_slot.flat_map(|(slot, steps)| {
+                        steps.iter().map(|step| step.at(slot.dst, slot.src))
+                    });
+                    script.replace(calls.collect());
                 });
                 drawn.staying(index == 0)
             })

@@ -98,7 +98,7 @@ mod tests {
                 let (source, mut bytes) = (vec![7_u8; 100_000], vec![1_u8; 100_000]);
                 let (dst, src) = (bytes.as_mut_ptr(), source.as_ptr());
                 let place = Place { dst, src, n: 100_000 };
-                run_all(routine.function, [&place]);
+                run_all(routine.function, &[place]);
                 let wanted = if *operation == Operation::Zero { 0 } else { 7 };
                 assert_eq!(is_filled(&place, wanted), Ok(()), "{}", routine.name);
             }

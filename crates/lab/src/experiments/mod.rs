@@ -29,6 +29,7 @@ use crate::bench::{
     Bench, Call, Cell, Layout, Outcome, Placement, Task, each, is_copied, is_filled, is_zeroed,
     run_all,
 };
+use crate::callee::Callee;
 use crate::recorder::Recorder;
 use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, libc_reference, library};
 use crate::{LabError, select};

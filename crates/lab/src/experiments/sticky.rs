@@ -107,9 +107,10 @@ fn in_a_row(
             if after == 2 {
                 read(&place[0]);
             }
+            let callee = Callee::new(routines[routine].function);
             for call in &mut times[way] {
                 let begun = clock.now();
-                run_all(routines[routine].function, &place);
+                callee.run(&place);
                 call.push(clock.nanoseconds(begun, clock.now()));
             }
         }

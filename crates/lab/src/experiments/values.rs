@@ -210,7 +210,7 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
     // Slots are visited in turn, so a pass is over when the first comes again.
     let pass = Rc::new(Cell::new(usize::MAX));
     let seen = Rc::clone(&pass);
-    let function = routine.function;
+    let (function, callee) = (routine.function, Callee::new(routine.function));
     let in_turn = storing.over_others && level <= Level::L2;
     let mut visits = 0_usize;
     let begun = Rc::new(Cell::new(false));
@@ -234,7 +234,7 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
                     std::hint::black_box(unsafe { f(place.dst, i32::from(byte), place.n) });
                 }
             }
-            other => run_all(other, places),
+            _ => callee.run(places),
         }
     };
     let setup = move |places: &[Place]| {

@@ -21,6 +21,7 @@ use super::seam::{
     Visit,
 };
 use crate::LabError;
+use crate::callee::Callee;
 use crate::distributions::Distribution;
 use crate::experiments::parallel::Pool;
 use crate::routines::{libc_reference, library};
@@ -31,7 +32,7 @@ use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_kernels::{Features, Kernel, Operation};
 use cachewise_measure::{
     Arena, Bystander, Clock, Header, Latencies, Machine, MemoryBudget, NoiseSnapshot, PagePolicy,
-    Warning, warnings,
+    Place, Warning, warnings,
 };
 use calls::{Caller, call_all, check};
 use fastrand::Rng;
@@ -239,7 +240,7 @@ impl<'h> Hardware<'h> {
                 let (count, supply) = (cell.threads.count, cell.threads.supply);
                 Caller::Several { count, supply, pool }
             }
-            _ => Caller::One(function),
+            _ => Caller::One(function, Callee::new(function)),
         };
         if cell.size > self.facts.largest {
             let budget = MemoryBudget::process().limit();
@@ -261,6 +262,7 @@ impl<'h> Hardware<'h> {
         if operands.reads_only() {
             operands.equalise();
         }
+        let list = operands.list();
         let several = cell.threads.count > 1;
         let key = (ask.arm, cell.operation, cell.size.ilog2() / 2, several);
         let repeated = cell.destination == Destination::Repeated;
@@ -276,7 +278,7 @@ impl<'h> Hardware<'h> {
         if repeated || (checked && cell.size < 1 << 16) {
             // Code that has not run for a while is not what is to be timed.
             operands.restore(cell.destination, ask.draw);
-            call_all(caller, &operands);
+            call_all(caller, &operands, &list);
         }
         let mut visit = Visit::default();
         // What this sample would take at the least: the clocks of the thread are worth it above that.
@@ -302,7 +304,7 @@ impl<'h> Hardware<'h> {
                 let clock = &self.clock;
                 let parts = Self::timed(clock, watched, || {
                     let begun = clock.now();
-                    call_all(caller, &operands);
+                    call_all(caller, &operands, &list);
                     let called = clock.now();
                     match (cell.after, bystander) {
                         (After::Nothing, _) => return [clock.nanoseconds(begun, called), 0.0],
@@ -336,7 +338,7 @@ impl<'h> Hardware<'h> {
 
     fn visit_script(&mut self, ask: &Ask, small: Script) -> Result<Visit, LabError> {
         let cell = ask.cell;
-        let function = self.function(&cell, ask.arm)?;
+        let callee = Callee::new(self.function(&cell, ask.arm)?);
         let mut random = Rng::with_seed(ask.draw ^ hash(&cell));
         // Two buffers share what everything touches.
         let span = (cell.size / 2).clamp(4096, self.arena.len() / 2);
@@ -349,17 +351,18 @@ impl<'h> Hardware<'h> {
                 return Err(LabError::Interrupted);
             }
             let calls = script::calls(&self.distribution);
-            let (of, places) = (&self.distribution, &mut random.fork());
-            let steps = script::draw(of, calls, cell.operation, span, unequal, &mut random, places);
+            let (of, at) = (&self.distribution, &mut random.fork());
+            let steps = script::draw(of, calls, cell.operation, span, unequal, &mut random, at);
+            let places: Vec<Place> = steps.iter().map(|step| step.at(dst, src)).collect();
             let compares = matches!(cell.operation, Operation::Compare | Operation::Equal);
-            for (to, from, n) in steps.iter().map(|step| step.at(dst, src)) {
+            for &Place { dst: to, src: from, n } in &places {
                 if compares && !unequal {
                     // The same bytes in both, whatever ran before.
                     overwrite(to, n, to as u64 - dst as u64);
                     overwrite(from.cast_mut(), n, from as u64 - src as u64);
                 }
             }
-            for (to, from, n) in steps.iter().map(|step| step.at(dst, src)) {
+            for &Place { dst: to, src: from, n } in &places {
                 if small.hot && cell.destination == Destination::Cached {
                     read(to, n);
                     read(from, n);
@@ -370,17 +373,17 @@ impl<'h> Hardware<'h> {
             }
             if sample == 0 {
                 // Code that has not run for a while is not what is to be timed.
-                script::play(function, &steps[..1], dst, src);
+                callee.run(&places[..1]);
             }
             let clock = &self.clock;
             let parts = Self::timed(clock, true, || {
                 let begun = clock.now();
-                script::play(function, &steps, dst, src);
+                callee.run(&places);
                 [clock.nanoseconds(begun, clock.now()), 0.0]
             });
             match parts {
                 Some([operation, _]) => visit.samples.push(Sample {
-                    operation: operation / steps.len() as f64,
+                    operation: operation / places.len() as f64,
                     ..Sample::default()
                 }),
                 None => visit.disturbed += 1,

@@ -2,33 +2,33 @@
 
 use super::operands::Operands;
 use crate::LabError;
+use crate::callee::Callee;
 use crate::experiments::parallel::Pool;
-use crate::routines::{FILL_BYTE, call_each};
+use crate::routines::FILL_BYTE;
 use cachewise::Reuse;
 use cachewise::parallel::{Threads, Workers, copy_by, zero_by};
 use cachewise::profile::Supply;
 use cachewise_kernels::{Function, Operation};
+use cachewise_measure::Place;
+use std::iter::repeat_n;
 
 /// Who does a call.
 #[derive(Clone, Copy)]
 pub(super) enum Caller<'p> {
     /// A function, on this thread.
-    One(Function),
+    One(Function, Callee),
     /// The library, by several threads.
     Several { count: usize, supply: Supply, pool: &'p Pool },
 }
 
-/// One call for each pair of operands, back to back.
-pub(super) fn call_all(caller: Caller<'_>, operands: &Operands) {
+/// The calls of a sample, back to back; `places` are the operands' own ([`Operands::list`]).
+pub(super) fn call_all(caller: Caller<'_>, operands: &Operands, places: &[Place]) {
     match caller {
-        Caller::One(function) => {
-            let at = |call| {
-                let (dst, src) = operands.at(call);
-                (dst, src, operands.n)
-            };
-            // SAFETY: both are in the arena for n bytes, apart unless the operation is a move, and whoever
-            // chose the function saw to it that this CPU runs it.
-            unsafe { call_each(function, (0..operands.calls).map(at)) };
+        Caller::One(_, callee) => {
+            let (times, rest) = (operands.calls / places.len(), operands.calls % places.len());
+            for part in repeat_n(places, times).chain([&places[..rest]]) {
+                callee.run(part);
+            }
         }
         Caller::Several { count, supply: Supply::Pooled, pool } => {
             by_threads(operands, count, pool);
@@ -74,7 +74,7 @@ pub(super) fn check(
         // SAFETY: n bytes of the arena; nobody writes them while the slice is there.
         unsafe { std::slice::from_raw_parts(start, operands.n) }
     };
-    if let Caller::One(Function::Compare(f) | Function::Equal(f)) = caller {
+    if let Caller::One(Function::Compare(f) | Function::Equal(f), _) = caller {
         for call in 0..operands.calls {
             let (a, b) = operands.at(call);
             // SAFETY: as in `call_all`.
@@ -99,7 +99,7 @@ pub(super) fn check(
     } else {
         Vec::new()
     };
-    call_all(caller, operands);
+    call_all(caller, operands, &operands.list());
     for call in 0..operands.calls {
         let (dst, src) = operands.at(call);
         let found = bytes(dst);

@@ -3,7 +3,7 @@
 
 use super::super::seam::{Cell, Contents, Destination, Layout};
 use cachewise_kernels::Operation;
-use cachewise_measure::{Arena, LINE, Reader};
+use cachewise_measure::{Arena, LINE, Place, Reader};
 use fastrand::Rng;
 
 /// Bytes of a page, in which low address bits alias.
@@ -11,6 +11,9 @@ const PAGE: usize = 4096;
 
 /// Calls of one sample at most, on operands of their own.
 const MOST_CALLS: usize = 32;
+
+/// Places in a list that is gone through again, at most: a sixteenth of the smallest L1.
+const MOST_PLACES: usize = 64;
 
 /// How often the calls of one sample on the same operands could fill L1: 8,000 stores of 32 bytes and
 /// more, of which a store buffer holds some 100 back when the clock is read, 1 %.
@@ -91,6 +94,16 @@ impl Operands {
     /// How many pairs there are.
     fn places(&self) -> usize {
         if self.stride == 0 { 1 } else { self.calls }
+    }
+
+    /// The places of a sample's calls; where all have the same, a list that is gone through again.
+    pub(super) fn list(&self) -> Vec<Place> {
+        let calls = if self.stride == 0 { self.calls.min(MOST_PLACES) } else { self.calls };
+        let place = |call| {
+            let (dst, src) = self.at(call);
+            Place { dst, src, n: self.n }
+        };
+        (0..calls).map(place).collect()
     }
 
     /// The operands of one call.

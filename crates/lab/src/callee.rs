@@ -1,0 +1,110 @@
+//! Calls as programs make them: from places in the code that always call the same function.
+//!
+//! A CPU predicts where an indirect call goes, and best where it always goes to one function, as calls of
+//! the C library do. A loop that all candidates share is no such place: there every call took 6 to 8 cycles
+//! on a Zen 5, an empty function's too, fewest for the function that was called first, and what lies
+//! around the loop moved that by two. So each function has loops of its own ([`SITES`]), of eight calls each, so
+//! that no single place's luck decides.
+
+use crate::routines::{FILL_BYTE, as_compare, as_fill, libc_equal, libc_zero};
+use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
+use cachewise_kernels::{Function, PAGE_SIZE};
+use cachewise_measure::Place;
+use std::hint::black_box;
+use std::ptr::fn_addr_eq;
+use std::sync::{Mutex, PoisonError};
+
+/// Loops of each kind. Of more functions than these, two share one.
+const SITES: usize = 64;
+
+/// A function, and the loops that call nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Callee {
+    function: Function,
+    site: usize,
+}
+
+impl Callee {
+    /// For zeroing libc's `memset` itself is called, for equality its `memcmp`, without the function of ours that
+    /// stands for them elsewhere.
+    pub fn new(function: Function) -> Callee {
+        static SEEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+        let function = match function {
+            Function::Equal(f) if fn_addr_eq(f, libc_equal as CompareFn) => {
+                Function::Compare(as_compare(libc::memcmp))
+            }
+            other => other,
+        };
+        let address = match function {
+            Function::Copy(f) | Function::Move(f) => f as usize,
+            Function::Fill(f) => f as usize,
+            Function::Zero(f) => f as usize,
+            Function::Compare(f) | Function::Equal(f) => f as usize,
+            Function::CopyPages(f) => f as usize,
+            Function::ZeroPages(f) => f as usize,
+        };
+        let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = seen.iter().position(|one| *one == address).unwrap_or_else(|| {
+            seen.push(address);
+            seen.len() - 1
+        });
+        Callee { function, site: place % SITES }
+    }
+
+    /// One call for each place, back to back.
+    pub fn run(self, places: &[Place]) {
+        let order = |place: &Place| (place.n / PAGE_SIZE).max(1).ilog2();
+        match self.function {
+            Function::Copy(f) | Function::Move(f) => COPIES[self.site](f, places),
+            Function::Fill(f) => FILLS[self.site](f, places),
+            Function::Zero(f) if fn_addr_eq(f, libc_zero as ZeroFn) => {
+                MEMSETS[self.site](as_fill(libc::memset), places);
+            }
+            Function::Zero(f) => ZEROS[self.site](f, places),
+            Function::Compare(f) | Function::Equal(f) => COMPARISONS[self.site](f, places),
+            Function::CopyPages(f) => {
+                // SAFETY: as in the loops below.
+                places.iter().for_each(|p| unsafe { f(p.dst, p.src, order(p)) });
+            }
+            Function::ZeroPages(f) => {
+                // SAFETY: as in the loops below.
+                places.iter().for_each(|p| unsafe { f(p.dst, order(p)) });
+            }
+        }
+    }
+}
+
+macro_rules! loops {
+    ($table:ident, $name:ident: $type:ty, $f:ident, $p:ident => $call:expr) => {
+        #[inline(never)]
+        fn $name<const SITE: usize>($f: $type, places: &[Place]) {
+            // Else a compiler makes one function of all that have the same instructions.
+            black_box(SITE);
+            let (eights, rest) = places.as_chunks::<8>();
+            for [a, b, c, d, e, f, g, h] in eights {
+                loops!(@each $p $call; a b c d e f g h);
+            }
+            for place in rest {
+                loops!(@each $p $call; place);
+            }
+        }
+
+        static $table: [fn($type, &[Place]); SITES] = loops!(@table $name:
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
+            62 63);
+    };
+    (@each $p:ident $call:expr; $($place:ident)*) => {$(
+        let $p = $place;
+        // SAFETY: places are valid for n bytes, source and destination apart unless it is a move, and whoever
+        // chose the function saw to it that this CPU runs it.
+        black_box(unsafe { $call });
+    )*};
+    (@table $name:ident: $($site:literal)*) => { [$($name::<$site>),*] };
+}
+
+loops!(COPIES, copies: CopyFn, f, p => f(p.dst, p.src, p.n));
+loops!(FILLS, fills: FillFn, f, p => f(p.dst, i32::from(FILL_BYTE), p.n));
+loops!(MEMSETS, memsets: FillFn, f, p => f(p.dst, 0, p.n));
+loops!(ZEROS, zeros: ZeroFn, f, p => f(p.dst, p.n));
+loops!(COMPARISONS, comparisons: CompareFn, f, p => f(p.dst, p.src, p.n));
