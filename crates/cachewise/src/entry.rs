@@ -10,7 +10,8 @@
 //!
 //! One byte per operation, [`WAYS`], says which is in use: `avx512vl.masked` follows the test of it
 //! in the exported function itself, the others are a jump away. `defaults.rs` has the rule, a
-//! profile's `entry` lines overrule it, and until the table is filled it is `sse2`.
+//! profile's `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU
+//! it is `sse2`.
 //!
 //! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C
 //! library and the preload library, whose exported functions then *are* the operation rather than a

@@ -2,8 +2,8 @@
 //! a profile leaves to it (`libc` in a `decide` line).
 //!
 //! They are looked up once, by this object's constructor; by [`found`] where a profile is followed before
-//! that, in an earlier constructor. The definition that is taken is the next one behind this library in the order in which the dynamic linker looks
-//! names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for
+//! that, in an earlier constructor. The definition that is taken is the next one behind this library in the
+//! order in which the dynamic linker looks names up, and from its end on again from its start: what `dlsym(RTLD_NEXT, ...)` finds, and for
 //! a library that `dlopen` put at the end, what was there before it. So a library whose own
 //! `memcpy` ends here (the preload library) never finds itself, and two such libraries never find
 //! each other in turn.
@@ -54,6 +54,7 @@ mod routines {
         // Miri has no dynamic linker.
         if !cfg!(miri) {
             found();
+            crate::source::note_cpu();
         }
         LOOKED.store(true, Ordering::Release);
     }
