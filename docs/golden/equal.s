@@ -158,16 +158,12 @@ avx512vl.masked:
     kmovq k1, rcx
     vmovdqu8 zmm20{k1}{z}, [rdi]
     vpcmpneqb k2{k1}, zmm20, [rsi]
-    kmovq rax, k2
-    test rax, rax
-    jne 2
-    inc eax
+    xor eax, eax
+    kortestq k2, k2
+    sete al
     ret
 1:
     mov eax, 1h
-    ret
-2:
-    xor eax, eax
     ret
 avx2:
     cmp rdx, 20h
@@ -178,7 +174,7 @@ avx2:
     xor ecx, esi
     or eax, ecx
     test edx, edx
-    je 2
+    je 1
     test [rip+data], eax
     jne elsewhere
     vmovdqu ymm0, [rdi]
@@ -186,14 +182,10 @@ avx2:
     vpmovmskb eax, ymm0
     inc eax
     bzhi eax, eax, edx
-    jne 1
-    inc eax
+    sete al
+    movzx eax, al
     vzeroupper
     ret
 1:
-    xor eax, eax
-    vzeroupper
-    ret
-2:
     mov eax, 1h
     ret

@@ -224,8 +224,8 @@ macro_rules! entry_compare_apart {
     };
 }
 
-/// What is near the first class of a `memcmp`: 25 for no bytes, 57 where eax has a bit for each
-/// byte that differs.
+/// The answer of a `memcmp`'s first class, and 25 for no bytes. `avx2` has a bit for each byte that differs in
+/// eax, and flags for them, `masked` has them in k2.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_near {
@@ -234,6 +234,9 @@ macro_rules! entry_compare_near {
     };
     (avx2) => {
         concat!(
+            "jnz 57f\n",
+            "vzeroupper\n",
+            "ret\n",
             $crate::entry_compare_near!(sse2),
             "57:\n",
             "tzcnt ecx, eax\n",
@@ -249,6 +252,10 @@ macro_rules! entry_compare_near {
     };
     (masked) => {
         concat!(
+            "kmovq rax, k2\n",
+            "test rax, rax\n",
+            "jnz 57f\n",
+            "ret\n",
             $crate::entry_compare_near!(sse2),
             "57:\n",
             "tzcnt rcx, rax\n",
@@ -313,11 +320,12 @@ macro_rules! entry_equal_apart {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_near {
+    // No branch: whoever asked has one.
     (avx2) => {
-        concat!("57:\nxor eax, eax\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
+        concat!("setz al\nmovzx eax, al\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
     };
     (masked) => {
-        concat!($crate::entry_equal_near!(sse2), "57:\nxor eax, eax\nret\n")
+        concat!("xor eax, eax\nkortestq k2, k2\nsete al\nret\n", $crate::entry_equal_near!(sse2))
     };
     ($other:ident) => {
         "25:\nmov eax, 1\nret\n"
