@@ -1,7 +1,7 @@
 //! What the choice among entry stubs costs a call, which is what a GNU indirect function would
 //! save: the exported function, which asks one byte, against the stub it leads to, called by
 //! itself. `cargo run --release -p cachewise --example entry_choice`;
-//! `docs/decisions/entry-stubs.md` has figures.
+//! `docs/decisions/entry-stubs.md` says why there is a choice.
 
 use cachewise::entry;
 use cachewise::raw;

@@ -687,7 +687,7 @@ pub(crate) fn follow_lines(
         let row = profile::row(operation, reuse);
         set(row, from, to, slot);
         // Below, the look-up and the jump cost more than a C library's routine can gain
-        // (`docs/decisions/entry-stubs.md`): half a call's time at 512 bytes.
+        // (`docs/decisions/entry-stubs.md`).
         let libc_from = profile::libc_from(operation);
         if slot == libc_slot(operation) && from < libc_from {
             let to = to.min(libc_from - 1);

@@ -26,7 +26,7 @@ pub enum Verb {
     Tune(Tune),
     /// Say whether this machine's memcpy settings are right, and what would disturb measurements here
     Doctor(Doctor),
-    /// List kernels, entries or experiments: name, aliases, one line of meaning
+    /// List kernels, entry stubs or experiments, with aliases and a description
     List(List),
     /// Run one experiment
     Run(Run),
@@ -34,7 +34,7 @@ pub enum Verb {
     Explain(Explain),
     /// Print the decisions in another form: GLIBC_TUNABLES, profile, C header, JSON
     Export(Export),
-    /// Draw records again: tables, plots, a self-contained page, or parts of Markdown files
+    /// Show stored records: tables, plots, a self-contained page, or parts of Markdown files
     Report(Report),
     /// Compare two records of the same measurement: faster, slower or cannot tell
     Compare(Compare),
@@ -46,7 +46,7 @@ pub enum Verb {
     Exec(Exec),
     /// Run a program and find out which stores each of its call sites should use for large calls
     Learn(Learn),
-    /// Forget what was learned of a program
+    /// Forget what was learned about a program
     Forget(Forget),
     /// Do what is asked on standard input in this process (used by experiments and by `export`)
     #[command(hide = true)]
@@ -127,7 +127,7 @@ pub struct List {
 pub enum Listing {
     /// Kernels
     Kernels,
-    /// Entries, and which are in use
+    /// Entry stubs, and which are in use
     Entries,
     /// Experiments
     Experiments,
@@ -357,7 +357,7 @@ pub struct Exec {
     /// Follow what was learned under this name [default: the program's file name, links followed]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Follow the profile only, whatever was learned of the program
+    /// Follow the profile only, whatever was learned about the program
     #[arg(long, conflicts_with = "name")]
     pub unlearned: bool,
     /// The program and its arguments; its exit status becomes that of this command

@@ -212,8 +212,8 @@ macro_rules! entry_through_the_table {
 /// that is `avx512vl.masked`, which follows. The first instruction is seven bytes long.
 ///
 /// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may
-/// come before the library is relocated, and costs a twentieth of a small copy where the pointer
-/// cost a fifth (`docs/decisions/entry-stubs.md`).
+/// come before the library is relocated, and costs less than the pointer did
+/// (`docs/decisions/entry-stubs.md`).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_choice {

@@ -107,7 +107,7 @@ pub struct Setting<'s, 'r> {
 pub const ALL: &[Experiment] = &[
     Experiment {
         name: "copy-matrix",
-        about: "every copy kernel and libc at every residency, in the columns of 2007",
+        about: "every copy kernel and libc at every residency, with the columns of document 002",
         seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
         operations: &[Operation::Copy, Operation::Move, Operation::CopyPages],
         classic: "",
@@ -152,7 +152,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "hints",
-        about: "does the hint soon help the reader, and the hint never the bystander?",
+        about: "does the hint `soon` make the reader faster, and does `never` spare the bystander?",
         seeds: &["000.14", "001.6"],
         operations: hints::OPERATIONS,
         classic: "",
@@ -179,7 +179,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "page-clear",
-        about: "pages zeroed, touched and read again: buffers of 2004, and of this machine's caches",
+        about: "pages zeroed, touched and read: buffers of 2004 and of the sizes of this machine's caches",
         seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
         operations: &[Operation::Zero],
         classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
@@ -188,7 +188,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "page-copy",
-        about: "the pages that a fork copies, and their use; a real fork, and 2 MiB pages, beside it",
+        about: "copying the pages that a fork copies, then using them; a real fork; 2 MiB pages",
         seeds: &["000.4", "000.8-13", "000.15"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
@@ -197,7 +197,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "reuse-map",
-        about: "non-temporal against temporal stores, by size and by how much is read and when",
+        about: "non-temporal against temporal stores, by size, and by how much is read how late",
         seeds: &["000.14", "001.6"],
         operations: &[Operation::Copy, Operation::Zero],
         classic: "mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred",
@@ -215,7 +215,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "receive",
-        about: "copies from a device's ring to a user's buffer and back, by policy; real TCP beside them",
+        about: "copies from a device's ring to a user's buffer and back, by policy; TCP over loopback",
         seeds: &["001.1", "001.6-8", "002.14"],
         operations: &[Operation::Copy],
         classic: "bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k",
@@ -260,7 +260,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "values",
-        about: "does the value copied or stored matter: zeros, ones, random bytes, denormals",
+        about: "does the value that is copied or stored matter: zeros, ones, random bytes, denormals?",
         seeds: &["002.12"],
         operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
         classic: "",
@@ -287,7 +287,7 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         name: "vector-state",
-        about: "cost of saving vector registers; from how many bytes on a vector kernel pays for it",
+        about: "what saving vector registers costs; from how many bytes on a vector kernel gains more",
         seeds: &["002.17", "004.3", "004.4"],
         operations: &[Operation::Copy, Operation::Zero, Operation::Compare],
         classic: "",
