@@ -1,13 +1,13 @@
 sse2:
     cmp rdx, 20h
     ja elsewhere
+    test edx, edx
+    je 1
     lea eax, [rdi+1Fh]
     lea ecx, [rsi+1Fh]
     xor eax, edi
     xor ecx, esi
     or eax, ecx
-    test edx, edx
-    je 1
     test [rip+data], eax
     jne 2
     movdqu xmm0, [rdi]
@@ -178,13 +178,13 @@ avx512vl.masked:
 avx2:
     cmp rdx, 20h
     ja elsewhere
+    test edx, edx
+    je 1
     lea eax, [rdi+1Fh]
     lea ecx, [rsi+1Fh]
     xor eax, edi
     xor ecx, esi
     or eax, ecx
-    test edx, edx
-    je 1
     test [rip+data], eax
     jne elsewhere
     vmovdqu ymm0, [rdi]

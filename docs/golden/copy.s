@@ -90,17 +90,17 @@ avx512vl:
     ret
 avx512vl.masked:
     mov rax, rdi
-    cmp rdx, 40h
-    jae elsewhere
     mov r9d, edi
     and r9d, 0FFFh
+    cmp rdx, 40h
+    jae elsewhere
     cmp r9d, 0FE0h
     ja 1
     mov r9d, esi
     and r9d, 0FFFh
+    mov ecx, 0FFFFFFFFh
     cmp r9d, 0FE0h
     ja 1
-    mov ecx, 0FFFFFFFFh
     xor r8d, r8d
     bzhi ecx, ecx, edx
     je 5

@@ -79,10 +79,10 @@ avx512vl:
     ret
 avx512vl.masked:
     mov rax, rdi
-    cmp rdx, 40h
-    jae elsewhere
     mov r9d, edi
     and r9d, 0FFFh
+    cmp rdx, 40h
+    jae elsewhere
     cmp r9d, 0FE0h
     ja 1
     vpbroadcastb ymm20, esi

@@ -74,10 +74,10 @@ avx512vl:
     ret
 avx512vl.masked:
     mov rax, rdi
-    cmp rsi, 40h
-    jae elsewhere
     mov r9d, edi
     and r9d, 0FFFh
+    cmp rsi, 40h
+    jae elsewhere
     cmp r9d, 0FE0h
     ja 1
     vpxord xmm20, xmm20, xmm20

@@ -83,19 +83,19 @@ macro_rules! entry_compare_classes {
 }
 
 /// Whether 32 bytes from a or b on leave a page: what the entries that read on ask first. 25 is for
-/// no bytes at all, 20 for bytes that would.
+/// no bytes at all, 20 for bytes that would. Long forms as in `masked`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_page {
     () => {
         concat!(
-            "lea eax, [rdi + 31]\n",
+            "test edx, edx\n",
+            "{{disp32}} jz 25f\n",
+            "{{disp32}} lea eax, [rdi + 31]\n",
             "lea ecx, [rsi + 31]\n",
             "xor eax, edi\n",
             "xor ecx, esi\n",
             "or eax, ecx\n",
-            "test edx, edx\n",
-            "jz 25f\n",
             "test dword ptr [rip + {page}], eax\n",
             "jnz 20f\n",
         )
@@ -183,6 +183,7 @@ macro_rules! entry_compare_evex {
     (zmm, $same:expr) => {
         concat!(
             ".p2align 5\n",
+            ".skip 14, 0x90\n", // so that none of the tests and jumps up to 128 bytes lies across 32
             "28:\n",
             "vmovdqu64 zmm20, [rdi]\n",
             "vpcmpneqb k1, zmm20, [rsi]\n",
@@ -285,7 +286,7 @@ macro_rules! entry_compare_way {
     (sse2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
             "cmp rdx, 32\n",
-            "ja 23f\n",
+            "{{disp32}} ja 23f\n",
             $crate::entry_compare_page!(),
             "movdqu xmm0, [rdi]\n",
             "movdqu xmm2, [rsi]\n",
@@ -352,7 +353,7 @@ macro_rules! entry_compare_way {
     (avx2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
             "cmp rdx, 32\n",
-            "ja 23f\n",
+            "{{disp32}} ja 23f\n",
             $crate::entry_compare_page!(),
             "vmovdqu ymm0, [rdi]\n",
             "vpcmpeqb ymm0, ymm0, [rsi]\n",
@@ -529,8 +530,8 @@ macro_rules! entry_compare_way {
     };
     (masked, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
-            // Two long jumps, so that in the exported function the answer is in the second line: where the
-            // last test and its jump lie across lines, the call takes a seventh longer (entry-stubs.md).
+            // Two jumps have their long form, so that in the exported function no test and its jump lie across
+            // a multiple of 32 bytes (entry-stubs.md).
             "cmp rdx, 64\n",
             "{{disp32}} ja 28f\n",
             "mov rcx, -1\n",

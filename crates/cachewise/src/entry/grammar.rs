@@ -107,17 +107,17 @@ macro_rules! entry_group {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_mask {
-    (unless_at_the_end $($at:literal),+) => {
-        concat!($(
-            "mov r9d, ", $at, "\n",
-            "and r9d, 4095\n",
-            "cmp r9d, 4096 - 32\n",
-            "ja 21f\n"
-        ),+)
+    (in_page $at:literal) => {
+        concat!("mov r9d, ", $at, "\n", "and r9d, 4095\n")
+    };
+    (unless_at_the_end) => {
+        "cmp r9d, 4096 - 32\nja 21f\n"
+    };
+    (ones) => {
+        "mov ecx, -1\n"
     };
     ($half:literal) => {
         concat!(
-            "mov ecx, -1\n",
             "xor r8d, r8d\n",
             "bzhi ecx, ecx, ",
             $half,

@@ -298,9 +298,13 @@ macro_rules! entry_copy_way {
     (masked) => {
         concat!(
             "mov rax, rdi\n",
+            $crate::entry_mask!(in_page "edi"),
             "cmp rdx, 64\n",
             "jae 26f\n",
-            $crate::entry_mask!(unless_at_the_end "edi", "esi"),
+            $crate::entry_mask!(unless_at_the_end),
+            $crate::entry_mask!(in_page "esi"),
+            $crate::entry_mask!(ones),
+            $crate::entry_mask!(unless_at_the_end),
             $crate::entry_mask!("edx"),
             "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
             "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
@@ -603,12 +607,14 @@ macro_rules! entry_fill_way {
     (masked, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
             "mov rax, rdi\n",
+            $crate::entry_mask!(in_page "edi"),
             "cmp ",
             $n,
             ", 64\n",
             "jae 26f\n",
-            $crate::entry_mask!(unless_at_the_end "edi"),
+            $crate::entry_mask!(unless_at_the_end),
             $crate::$byte!(evex32),
+            $crate::entry_mask!(ones),
             $crate::entry_mask!($half),
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
             "vmovdqu8 [rdi + ",
