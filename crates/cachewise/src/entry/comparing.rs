@@ -183,13 +183,13 @@ macro_rules! entry_compare_evex {
     (zmm, $same:expr) => {
         concat!(
             ".p2align 5\n",
-            ".skip 14, 0x90\n", // so that none of the tests and jumps up to 128 bytes lies across 32
             "28:\n",
             "vmovdqu64 zmm20, [rdi]\n",
             "vpcmpneqb k1, zmm20, [rsi]\n",
             "kmovq rax, k1\n",
             "test rax, rax\n",
             "jnz 42f\n",
+            ".nops 6\n", // as the long jumps above, for what follows up to 128 bytes
             "cmp rdx, 128\n",
             "ja 29f\n",
             "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
