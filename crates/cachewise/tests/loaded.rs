@@ -1,6 +1,6 @@
 //! What is so before any call, in a process of its own.
 
-#![cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+#![cfg(all(feature = "os", target_arch = "x86_64", target_os = "linux", not(miri)))]
 
 use cachewise::entry::{chosen, variants};
 use cachewise::profile::OPERATIONS;
