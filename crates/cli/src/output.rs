@@ -114,6 +114,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .with_context(|| format!("{}: not written", path.display()))
 }
 
+/// Bytes that a disk has room for where something is to be written.
+const LEAST: usize = 4096;
+
 /// Refuses a destination that cannot be written before anything is measured for it.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let directory = match path.parent() {
@@ -126,14 +129,17 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     if is_special(path) {
         return Ok(());
     }
-    let Err(error) = tempfile::NamedTempFile::new_in(directory) else { return Ok(()) };
+    // A full disk takes names still.
+    let tried = tempfile::NamedTempFile::new_in(directory)
+        .and_then(|mut file| file.write_all(&[0; LEAST]).and_then(|()| file.flush()));
+    let Err(error) = tried else { return Ok(()) };
     anyhow::bail!("{}: its directory cannot be written: {}", path.display(), system_of(&error))
 }
 
 /// What the system says, without the name that `tempfile` tried.
 fn system_of(error: &std::io::Error) -> String {
-    let system = error.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
-    system.unwrap_or_else(|| error.to_string())
+    let said = error.to_string();
+    said.split(" at path ").next().unwrap_or(&said).to_owned()
 }
 
 /// What `make` makes in the directory for temporary files, that an option needs.

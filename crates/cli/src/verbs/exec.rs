@@ -168,7 +168,8 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
         });
         return path.with_context(|| format!("{option} {}", file.display()));
     }
-    let own = std::env::current_exe().and_then(fs::canonicalize)?;
+    // Where there is no /proc, it does not know where it is; others may.
+    let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
     let paths = |name| std::env::var_os(name).into_iter().flat_map(split).collect::<Vec<_>>();
     let named = paths("CACHEWISE_LIBRARY");
     let searched = paths("LD_LIBRARY_PATH");

@@ -246,7 +246,7 @@ fn llc(tuning: &Tuning) -> Option<String> {
 fn default_path(system: bool) -> anyhow::Result<PathBuf> {
     let path = if system { profile::machine_path() } else { profile::user_path() };
     let path = path
-        .context("no configuration directory: neither XDG_CONFIG_HOME nor HOME is set; name a file with --output")?;
+        .context("no configuration directory: neither XDG_CONFIG_HOME nor HOME is an absolute path; name a file with --output")?;
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("{}: directory not made", directory.display()))?;

@@ -75,9 +75,14 @@ fn a_disk_that_fills_costs_the_file_and_not_the_figures() {
     let whole = stdout(&output(cachewise(&sizes).args(["--json", "-"])));
     // A record whose header has room, and some of its rows.
     let some = whole.lines().next().expect("a header").len() as u64 + 1500;
-    for (flag, room) in [("--json", some), ("--csv", 100), ("--markdown", 100), ("--html", 100)] {
-        let file = directory.path().join("record");
-        let ended = output(limited(cachewise(&sizes).arg(flag).arg(&file), room));
+    let (record, full) = (directory.path().join("record"), Path::new("/dev/full"));
+    for (flag, file, room) in [
+        ("--json", &*record, some.max(4200)),
+        ("--csv", full, 4200),
+        ("--markdown", full, 4200),
+        ("--html", &record, 4200),
+    ] {
+        let ended = output(limited(cachewise(&sizes).arg(flag).arg(file), room));
         let said = stderr(&ended);
         assert_eq!(ended.status.code(), Some(1), "{flag}: {said}");
         assert!(said.contains(&*file.to_string_lossy()), "{flag}: {said}");
@@ -86,13 +91,30 @@ fn a_disk_that_fills_costs_the_file_and_not_the_figures() {
     }
     let profile = directory.path().join("p.profile");
     let mut command = cachewise(&["tune", "--budget", "1s", "--memory", "48M", "--output"]);
-    let ended = output(limited(command.arg(&profile), 2000));
+    let ended = output(limited(command.arg(&profile), 4200));
     let said = stderr(&ended);
     assert_eq!(ended.status.code(), Some(1), "{said}");
     let last = said.lines().last().expect("an error");
     assert!(last.contains("p.record.jsonl: ") && last.matches("too large").count() == 1, "{last}");
     assert!(stdout(&ended).contains("gain here:"), "{said}{}", stdout(&ended));
     assert_eq!(names(directory.path()), [""; 0]);
+}
+
+/// Before an hour of measuring, not after it; and a variable that is set is not said to be missing.
+#[test]
+fn no_room_and_no_place_are_told_before_anything_is_measured() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("p.profile");
+    let mut command = cachewise(&["tune", "--output"]);
+    let ended = output(limited(command.arg(&file), 0));
+    let said = stderr(&ended);
+    assert_eq!((ended.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.ends_with("cannot be written: File too large (os error 27)\n"), "{said}");
+    assert_eq!(names(directory.path()), [""; 0]);
+    let mut command = cachewise(&["tune"]);
+    let ended = output(command.env("HOME", "relative").env("XDG_CONFIG_HOME", ""));
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(line(&stderr(&ended)).contains("is an absolute path"), "{}", stderr(&ended));
 }
 
 /// `ssh` whose line breaks, and a tuning that was begun with `nohup` so that it does not matter.
@@ -170,7 +192,36 @@ fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
         assert_eq!((ended.status.code(), said.lines().count()), (Some(1), 1), "{said}");
         let option = words.last().expect("an option");
         let begin = format!("cachewise: {option}: {}: No such file", missing.display());
-        assert!(line(&said).starts_with(&begin) && said.contains("TMPDIR"), "{said}");
+        let end = "(os error 2); accepted in TMPDIR: a directory that can be written";
+        assert!(line(&said).starts_with(&begin) && line(&said).ends_with(end), "{said}");
+    }
+}
+
+/// As in some containers and changed roots, where this test may make one.
+#[test]
+fn programs_run_where_there_is_no_proc() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ours = library("libcachewise_preload.so");
+    let libraries = Path::new(&ours).parent().expect("a folder");
+    let program = compiled("int main(void) { return 9; }", directory.path(), "nine");
+    let without = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
+        command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
+        command.args(words).env("CACHEWISE_LIBRARY", libraries).env("HOME", directory.path());
+        command.output()
+    };
+    for words in [
+        &["exec", "--", &program][..],
+        &["exec", "--pool", "64M", "--", &program],
+        &["learn", "--", &program],
+    ] {
+        let Ok(ended) = without(words) else { return };
+        let said = stderr(&ended);
+        if ended.status.code() == Some(77) || said.starts_with("unshare: ") {
+            return;
+        }
+        assert_eq!((ended.status.code(), &*said), (Some(9), ""), "{words:?}");
     }
 }
 
