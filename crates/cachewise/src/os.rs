@@ -14,7 +14,7 @@ use core::{fmt, ptr, slice};
 
 /// An `errno` value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Errno(pub(crate) c_int);
+pub struct Errno(pub c_int);
 
 impl Errno {
     /// Whether it says that there is no such file.
@@ -41,6 +41,8 @@ impl fmt::Display for Errno {
             libc::ENOMEM => "out of memory",
             libc::EROFS => "a read-only file system",
             libc::ENOSPC => "no space left on the device",
+            libc::EFBIG => "file too large",
+            libc::EDQUOT => "disk quota exceeded",
             other => return write!(f, "error {other}"),
         })
     }
@@ -137,8 +139,7 @@ impl File {
 
     /// Writes some of the bytes; how many.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        // SAFETY: `bytes` is readable for its length.
-        checked(unsafe { libc::syscall(libc::SYS_write, self.0, bytes.as_ptr(), bytes.len()) })
+        write(self.0, bytes)
     }
 
     /// Waits until it would be there after a crash.
@@ -194,8 +195,38 @@ pub(crate) fn exists(path: &CStr) -> bool {
 
 /// Writes to stderr in one call, so that the line stays whole; nothing can be done about failure.
 pub(crate) fn write_stderr(text: &[u8]) {
-    // SAFETY: `text` is readable for its length.
-    unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO, text.as_ptr(), text.len()) };
+    let _ = write(libc::STDERR_FILENO, text);
+}
+
+/// Writes some of the bytes; how many. That a pipe has no reader, or a file its largest size, is an
+/// error here and no signal: the program, which wrote nothing there, would die of it.
+pub fn write(file: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    // The kernel's sets of signals: a bit each, from signal 1 on.
+    const SET: usize = size_of::<u64>();
+    let ours = 1_u64 << (libc::SIGPIPE - 1) | 1 << (libc::SIGXFSZ - 1);
+    let (mut before, mut pending) = (0_u64, 0_u64);
+    // SAFETY: sets of that size, the second writable.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &ours, &raw mut before, SET)
+    };
+    // SAFETY: a writable set of that size.
+    unsafe { libc::syscall(libc::SYS_rt_sigpending, &raw mut pending, SET) };
+    // SAFETY: `bytes` is readable for its length.
+    let call = unsafe { libc::syscall(libc::SYS_write, file, bytes.as_ptr(), bytes.len()) };
+    let written = checked(call);
+    if written.is_err() {
+        let came = ours & !pending;
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let none = ptr::null_mut::<libc::siginfo_t>();
+        // SAFETY: a set of that size, no place for what is known of the signal, and a time.
+        unsafe { libc::syscall(libc::SYS_rt_sigtimedwait, &came, none, &raw const at_once, SET) };
+    }
+    let none = ptr::null_mut::<u64>();
+    // SAFETY: the set that was, of that size; no place for the one that is.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const before, none, SET)
+    };
+    written
 }
 
 /// Zeroed pages of this call's own, given back when dropped.

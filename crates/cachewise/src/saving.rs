@@ -12,6 +12,7 @@
 //! `Steps` is what all that asks of a file system; a test puts another one behind it.
 
 use crate::cursor::Cursor;
+pub use crate::os::write;
 use crate::os::{self, Errno, File, Scratch};
 use cachewise_learn::section::fnv1a64;
 use core::ffi::{CStr, c_int};

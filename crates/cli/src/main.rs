@@ -54,13 +54,24 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             if output::is_closed_pipe(&error) {
-                // The reader of our output has seen enough.
+                // The reader of a record has seen enough.
                 return ExitCode::from(status::OK);
             }
-            output::tell(&format!("cachewise: {error:#}"));
+            output::tell(&format!("cachewise: {}", line_of(&error)));
             ExitCode::from(status_of(&error))
         }
     }
+}
+
+/// The error and its causes, less those that the words before them have already.
+fn line_of(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !line.ends_with(&cause) {
+            line = if line.is_empty() { cause } else { format!("{line}: {cause}") };
+        }
+    }
+    line
 }
 
 /// The exit status an error stands for.
@@ -81,6 +92,7 @@ fn status_of(error: &anyhow::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cachewise_measure::RecordError;
 
     #[test]
     fn errors_have_the_statuses_that_help_promises() {
@@ -91,6 +103,15 @@ mod tests {
         let wrapped = anyhow::Error::from(LabError::TooLarge { found: 9, most: 1, budget: 4 });
         assert_eq!(status_of(&wrapped.context("while running")), status::USAGE);
         assert_eq!(status_of(&anyhow::anyhow!("anything else")), status::ERROR);
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let io = || std::io::Error::from_raw_os_error(libc::ENOSPC);
+        let record = RecordError::Io { file: "r.jsonl".into(), source: io() };
+        let full = format!("r.jsonl: {}", io());
+        assert_eq!(line_of(&LabError::from(record).into()), full);
+        assert_eq!(line_of(&anyhow::Error::from(io()).context("r.jsonl")), full);
     }
 
     #[test]

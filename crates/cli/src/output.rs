@@ -30,19 +30,29 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Writes to stdout, [`printable`].
+/// Writes to stdout, [`printable`]. A reader who has seen enough is no failure: what is still to be
+/// written elsewhere is written, and the exit status stays what was found.
 pub fn print(text: &str) -> anyhow::Result<()> {
     write_out(printable(text).as_bytes())
 }
 
 fn write_out(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).context("standard output")
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output"),
+    }
 }
 
 /// Writes a line to stderr, [`printable`].
 pub fn tell(text: &str) {
-    anstream::eprintln!("{}", printable(text));
+    tell_all(&format!("{text}\n"));
+}
+
+/// Writes whole lines to stderr, [`printable`]. Where nobody can be told (a full disk, a terminal that
+/// is gone), the work goes on: `eprintln!` would panic.
+pub fn tell_all(lines: &str) {
+    let _ = anstream::stderr().write_all(printable(lines).as_bytes());
 }
 
 /// Columns of the terminal on stdout; none when stdout is no terminal.
@@ -104,6 +114,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .with_context(|| format!("{}: not written", path.display()))
 }
 
+/// Bytes that a disk has room for where something is to be written.
+const LEAST: usize = 4096;
+
 /// Refuses a destination that cannot be written before anything is measured for it.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let directory = match path.parent() {
@@ -116,11 +129,28 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     if is_special(path) {
         return Ok(());
     }
-    let Err(error) = tempfile::NamedTempFile::new_in(directory) else { return Ok(()) };
-    // What the system says, without the name that was tried.
-    let system = error.get_ref().and_then(|inner| inner.source()).map(ToString::to_string);
-    let system = system.unwrap_or_else(|| error.to_string());
-    anyhow::bail!("{}: its directory cannot be written: {system}", path.display())
+    // A full disk takes names still.
+    let tried = tempfile::NamedTempFile::new_in(directory)
+        .and_then(|mut file| file.write_all(&[0; LEAST]).and_then(|()| file.flush()));
+    let Err(error) = tried else { return Ok(()) };
+    anyhow::bail!("{}: its directory cannot be written: {}", path.display(), system_of(&error))
+}
+
+/// What the system says, without the name that `tempfile` tried.
+fn system_of(error: &std::io::Error) -> String {
+    let said = error.to_string();
+    said.split(" at path ").next().unwrap_or(&said).to_owned()
+}
+
+/// What `make` makes in the directory for temporary files, that an option needs.
+pub fn temporary<T>(option: &str, make: fn() -> std::io::Result<T>) -> anyhow::Result<T> {
+    make().map_err(|error| {
+        anyhow::anyhow!(
+            "{option}: {}: {}; accepted in TMPDIR: a directory that can be written",
+            std::env::temp_dir().display(),
+            system_of(&error)
+        )
+    })
 }
 
 /// Whether an error is stdout having been closed by its reader.

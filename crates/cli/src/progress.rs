@@ -1,8 +1,11 @@
 //! The live line on stderr: what is being done, how far, how long still; and Ctrl-C.
 
+use crate::output;
 use anyhow::Context;
 use cachewise_lab::recorder::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::c_int;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,10 +31,12 @@ const PLAIN_EVERY: Duration = Duration::from_secs(15);
 
 impl Bar {
     /// Ready to draw; installs the Ctrl-C handler. The first Ctrl-C asks the run to stop and keep
-    /// what is finished, the second ends the process at once.
+    /// what is finished, the second ends the process at once. So does a terminal that is closed; what
+    /// was ignored before (`nohup`) stays ignored.
     pub fn new() -> anyhow::Result<Bar> {
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let ends = [SIGINT, SIGTERM, SIGHUP];
+        for signal in ends.into_iter().filter(|signal| !is_ignored(*signal)) {
             signal_hook::flag::register_conditional_shutdown(
                 signal,
                 i32::from(crate::status::INTERRUPTED),
@@ -78,7 +83,7 @@ impl Bar {
         self.bar.set_message(what.to_owned());
         self.bar.set_prefix(left.clone());
         if self.plain && (self.what != what || self.said.elapsed() >= PLAIN_EVERY) {
-            anstream::eprintln!("cachewise: {what}, {:.0} %, {left}", share * 100.0);
+            output::tell(&format!("cachewise: {what}, {:.0} %, {left}", share * 100.0));
             self.said = Instant::now();
         }
         what.clone_into(&mut self.what);
@@ -86,7 +91,7 @@ impl Bar {
 
     /// Prints a line above the bar.
     pub fn say(&self, line: &str) {
-        self.bar.suspend(|| anstream::eprintln!("{line}"));
+        self.bar.suspend(|| output::tell(line));
     }
 
     /// Whether the user asked to stop.
@@ -115,7 +120,7 @@ impl Progress for Bar {
         self.bar.set_prefix("");
         self.bar.set_message(what.to_owned());
         if self.plain {
-            anstream::eprintln!("cachewise: {what}");
+            output::tell(&format!("cachewise: {what}"));
             self.said = Instant::now();
         }
     }
@@ -128,7 +133,11 @@ impl Progress for Bar {
         self.bar.set_prefix(self.left());
         if self.plain && self.said.elapsed() >= PLAIN_EVERY {
             let left = self.left();
-            anstream::eprintln!("cachewise: {}: {what}, {:.0} %, {left}", self.what, share * 100.0);
+            output::tell(&format!(
+                "cachewise: {}: {what}, {:.0} %, {left}",
+                self.what,
+                share * 100.0
+            ));
             self.said = Instant::now();
         }
     }
@@ -136,6 +145,15 @@ impl Progress for Bar {
     fn cancelled(&self) -> bool {
         self.stopped()
     }
+}
+
+/// Whether whoever started this wants it to go on after that signal.
+fn is_ignored(signal: c_int) -> bool {
+    // SAFETY: all zero is a sigaction.
+    let mut now = unsafe { std::mem::zeroed::<libc::sigaction>() };
+    // SAFETY: nothing is set, and `now` is writable.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut now) };
+    asked == 0 && now.sa_sigaction == libc::SIG_IGN
 }
 
 impl Drop for Bar {

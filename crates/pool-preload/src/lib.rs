@@ -89,7 +89,7 @@ extern "C" fn destructor() {
         Some(file) => append(file, &text),
         None if variable(c"CACHEWISE_QUIET").is_none() => {
             let stderr = [2, KEPT.load(Relaxed)].into_iter().find(|file| is_stderr(*file));
-            stderr.into_iter().for_each(|file| write_quietly(file, &text));
+            stderr.into_iter().for_each(|file| drop(write_quietly(file, &text)));
         }
         None => {}
     }
@@ -137,9 +137,13 @@ fn append(file: &CStr, text: &str) {
         let (name, why) = (file.to_string_lossy(), std::io::Error::last_os_error());
         return say(format_args!("CACHEWISE_POOL_STATS_FILE: {name}: {why}"));
     }
-    write_quietly(opened, text);
+    let written = write_quietly(opened, text);
     // SAFETY: opened above, and nobody else's.
     unsafe { libc::close(opened) };
+    if let Err(why) = written {
+        let name = file.to_string_lossy();
+        say(format_args!("CACHEWISE_POOL_STATS_FILE: {name}: {why}"));
+    }
 }
 
 #[used]
@@ -187,31 +191,51 @@ fn parse(text: &CStr) -> Option<usize> {
 /// One line on stderr, unless `CACHEWISE_QUIET` is set.
 fn say(what: std::fmt::Arguments<'_>) {
     if variable(c"CACHEWISE_QUIET").is_none() {
-        write_quietly(2, &format!("cachewise: {what}\n"));
+        let _ = write_quietly(2, &format!("cachewise: {what}\n"));
     }
 }
 
-/// Writes without a signal: a pipe whose reader is gone does not end a program that wrote nothing there.
-fn write_quietly(file: i32, text: &str) {
-    let mut pipe = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    let (mut before, mut pending) = (pipe, pipe);
+/// Writes without a signal: a pipe whose reader is gone, or a limit of the file's size, does not end a
+/// program that wrote nothing there.
+fn write_quietly(file: i32, text: &str) -> std::io::Result<()> {
+    let mut ours = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    let (mut before, mut pending) = (ours, ours);
     // SAFETY: writable for a set.
-    unsafe { libc::sigemptyset(pipe.as_mut_ptr()) };
-    // SAFETY: a set; a signal.
-    unsafe { libc::sigaddset(pipe.as_mut_ptr(), libc::SIGPIPE) };
+    unsafe { libc::sigemptyset(ours.as_mut_ptr()) };
+    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+        // SAFETY: a set; a signal.
+        unsafe { libc::sigaddset(ours.as_mut_ptr(), signal) };
+    }
     // SAFETY: two sets. It is this thread's mask, and set back below.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, pipe.as_ptr(), before.as_mut_ptr()) };
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), before.as_mut_ptr()) };
     // SAFETY: a set.
     unsafe { libc::sigpending(pending.as_mut_ptr()) };
-    // SAFETY: a set; a signal.
-    let programs = unsafe { libc::sigismember(pending.as_ptr(), libc::SIGPIPE) } == 1;
-    // SAFETY: readable for its length.
-    let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
-    if written < 0 && !programs {
+    let mut rest = text.as_bytes();
+    let mut written = Ok(());
+    while !rest.is_empty() && written.is_ok() {
+        // SAFETY: readable for its length.
+        let count = unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) };
+        let why = std::io::Error::last_os_error();
+        match usize::try_from(count) {
+            Ok(count) => rest = rest.get(count.max(1)..).unwrap_or(&[]),
+            Err(_) if why.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => written = Err(why),
+        }
+    }
+    if written.is_err() {
+        for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
+            // SAFETY: a set; a signal.
+            if unsafe { libc::sigismember(pending.as_ptr(), signal) } == 1 {
+                // It was the program's before.
+                // SAFETY: as above.
+                unsafe { libc::sigdelset(ours.as_mut_ptr(), signal) };
+            }
+        }
         let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: a set, no place for what is known of the signal, and a time.
-        unsafe { libc::sigtimedwait(pipe.as_ptr(), std::ptr::null_mut(), &raw const at_once) };
+        unsafe { libc::sigtimedwait(ours.as_ptr(), std::ptr::null_mut(), &raw const at_once) };
     }
     // SAFETY: the mask that was; no place for the one that is.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    written
 }

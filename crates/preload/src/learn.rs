@@ -153,7 +153,7 @@ fn tell(name: &dyn Display, problem: impl Display, end: &[u8]) {
     let mut line = crate::statistics::Text::new(&mut line);
     let _ = write!(line, "cachewise: {name}: {problem}");
     line.end_with(end);
-    os::write(libc::STDERR_FILENO, line.written());
+    os::write_stderr(line.written());
 }
 
 impl Learner {

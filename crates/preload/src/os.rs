@@ -38,18 +38,17 @@ pub(crate) fn number(name: &CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Writes in one call, so that lines of several processes stay apart; nothing can be done about
-/// failure.
-pub(crate) fn write(file: c_int, text: &[u8]) {
-    // SAFETY: `text` is readable for its length.
-    unsafe { libc::syscall(libc::SYS_write, file, text.as_ptr(), text.len()) };
+/// Writes to stderr in one call, so that lines of several processes stay apart; nothing can be done
+/// about failure.
+pub(crate) fn write_stderr(text: &[u8]) {
+    let _ = cachewise::saving::write(libc::STDERR_FILENO, text);
 }
 
 /// Says that this library cannot count here.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn refuse_statistics() {
     if variable(c"CACHEWISE_STATS").is_some() && variable(c"CACHEWISE_QUIET").is_none() {
-        write(2, b"cachewise: CACHEWISE_STATS: counted on x86-64 only; no statistics\n");
+        write_stderr(b"cachewise: CACHEWISE_STATS: counted on x86-64 only; no statistics\n");
     }
 }
 
@@ -92,6 +91,9 @@ mod statistics {
                 libc::EACCES | libc::EPERM => "permission denied",
                 libc::EROFS => "read-only file system",
                 libc::ENOSPC => "no space left on device",
+                libc::EFBIG => "file too large",
+                libc::EDQUOT => "disk quota exceeded",
+                libc::EPIPE => "nobody reads it",
                 libc::ENOMEM => "out of memory",
                 libc::ENAMETOOLONG => "file name too long",
                 libc::ENOTSUP => "not supported by this build",
@@ -130,6 +132,18 @@ mod statistics {
         // SAFETY: reads and changes no memory.
         let made = unsafe { libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, least) };
         checked(made).map(|file| file as c_int)
+    }
+
+    /// Writes all of it, in one call if the system takes it so.
+    pub(crate) fn write_all(file: c_int, mut text: &[u8]) -> Result<(), Failed> {
+        while !text.is_empty() {
+            match cachewise::saving::write(file, text) {
+                Ok(written) => text = text.get(written.max(1)..).unwrap_or(&[]),
+                Err(why) if why.0 == libc::EINTR => {}
+                Err(why) => return Err(Failed(why.0)),
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn close(file: c_int) {

@@ -156,20 +156,25 @@ pub(crate) fn count_overlap(n: usize, site: Site) {
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
     let Some(wanted) = os::variable(c"CACHEWISE_STATS") else { return };
-    if let Err(problem) = prepare(wanted)
-        && os::variable(c"CACHEWISE_QUIET").is_none()
-    {
+    if let Err(problem) = prepare(wanted) {
+        complain(wanted, problem);
+    }
+}
+
+/// One line that says why there are none.
+fn complain(wanted: &CStr, problem: os::Failed) {
+    if os::variable(c"CACHEWISE_QUIET").is_none() {
         let mut line = [0; 512];
         let mut line = Text::new(&mut line);
         let _ = write!(line, "cachewise: CACHEWISE_STATS={}: {problem}", Shown(wanted));
         line.end_with(b"; no statistics\n");
-        os::write(libc::STDERR_FILENO, line.written());
+        os::write_stderr(line.written());
     }
 }
 
 fn prepare(wanted: &CStr) -> Result<(), os::Failed> {
+    STDERR.store(os::identity(libc::STDERR_FILENO), Relaxed);
     if wanted == c"1" {
-        STDERR.store(os::identity(libc::STDERR_FILENO), Relaxed);
         KEPT.store(os::duplicate(libc::STDERR_FILENO, FIRST_KEPT).unwrap_or(-1), Relaxed);
     } else {
         // Opened once now, so that what is wrong with it is told now.
@@ -198,18 +203,24 @@ pub(crate) fn finish() {
     // Text drops what it has no room for.
     let _ = describe(counters, &mut text);
     let file = FILE.load(Relaxed);
+    let was = STDERR.load(Relaxed);
+    let is_stderr = |file: &i32| was != 0 && os::identity(*file) == was;
     if file.is_null() {
-        let was = STDERR.load(Relaxed);
-        let is_stderr = |file: &i32| was != 0 && os::identity(*file) == was;
         if let Some(file) = [libc::STDERR_FILENO, KEPT.load(Relaxed)].into_iter().find(is_stderr) {
-            os::write(file, text.written());
+            let _ = os::write_all(file, text.written());
         }
     } else {
         // SAFETY: `prepare` stored a path that ends in NUL, in pages that are never given back.
         let path = unsafe { CStr::from_ptr(file.cast()) };
-        if let Ok(file) = os::open_to_append(path) {
-            os::write(file, text.written());
+        let written = os::open_to_append(path).and_then(|file| {
+            let written = os::write_all(file, text.written());
             os::close(file);
+            written
+        });
+        if let Err(problem) = written
+            && is_stderr(&libc::STDERR_FILENO)
+        {
+            complain(path, problem);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{learned, pool_stats};
 use crate::args::Exec;
-use crate::status;
+use crate::{output, status};
 use anyhow::{Context as _, bail};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -27,14 +27,14 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let library = library(args.library.as_deref())?;
     let Some((name, arguments)) = args.command.split_first() else { bail!("no program") };
     let Some(program) = learned::find_program(Path::new(name)) else {
-        anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
+        output::tell(&format!("cachewise: {}: program not found", Path::new(name).display()));
         return Ok(NOT_FOUND);
     };
     if let Some(why) = out_of_reach(&program) {
-        anstream::eprintln!(
+        output::tell(&format!(
             "cachewise: warning: {}: {why}; it runs without the library",
             program.display()
-        );
+        ));
     }
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
@@ -84,13 +84,17 @@ fn follow(command: &mut Command, args: &Exec, program: &Path) -> anyhow::Result<
 
 /// Runs it as a child, which writes what it counted into files.
 fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow::Result<u8> {
-    let counts = tempfile::NamedTempFile::new()?;
-    if args.stats {
+    let file = |option| output::temporary(option, tempfile::NamedTempFile::new);
+    let counts = args.stats.then(|| file("--stats")).transpose()?;
+    if let Some(counts) = &counts {
         command.env("CACHEWISE_STATS", counts.path());
     }
-    let pools = tempfile::NamedTempFile::new()?;
-    if let Some(form) = args.pool_stats {
-        command.env("CACHEWISE_POOL_STATS", pool_stats::word(form));
+    let pools = match args.pool_stats {
+        Some(form) => Some((file("--pool-stats")?, form)),
+        None => None,
+    };
+    if let Some((pools, form)) = &pools {
+        command.env("CACHEWISE_POOL_STATS", pool_stats::word(*form));
         command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
     }
     // The terminal's signals are for the program: we stay to tell what it counted.
@@ -101,20 +105,33 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
         Ok(mut child) => child.wait()?,
         Err(error) => return Ok(not_started(program, &error)),
     };
-    if args.stats {
-        let told = fs::read_to_string(counts.path())?;
-        if told.is_empty() {
-            anstream::eprintln!("cachewise: no statistics: the program ended without saying any");
+    // What cannot be told leaves the program's status as it is.
+    if let Some(counts) = counts {
+        match appended(&counts) {
+            Err(why) => output::tell(&format!("cachewise: --stats: {why:#}")),
+            Ok(told) if told.is_empty() => {
+                output::tell("cachewise: no statistics: the program ended without saying any");
+            }
+            Ok(told) => output::tell_all(&told),
         }
-        anstream::eprint!("{told}");
     }
-    if let Some(form) = args.pool_stats {
-        let told = String::from_utf8_lossy(&fs::read(pools.path())?).into_owned();
-        anstream::eprint!("{}", pool_stats::gathered(&told, form));
+    if let Some((pools, form)) = pools {
+        match appended(&pools) {
+            Err(why) => output::tell(&format!("cachewise: --pool-stats: {why:#}")),
+            Ok(told) => output::tell_all(&pool_stats::gathered(&told, form)),
+        }
     }
-    counts.close()?;
-    pools.close()?;
     Ok(pass_on(ended))
+}
+
+/// What processes appended to a file. Where that is nothing, they could have.
+fn appended(file: &tempfile::NamedTempFile) -> anyhow::Result<String> {
+    let why = || file.path().display().to_string();
+    let told = fs::read(file.path()).with_context(why)?;
+    if told.is_empty() {
+        file.as_file().write_all(b"\n").with_context(why)?;
+    }
+    Ok(String::from_utf8_lossy(&told).into_owned())
 }
 
 /// The status to end with; a program that died of a signal is followed.
@@ -128,7 +145,7 @@ pub(super) fn pass_on(ended: ExitStatus) -> u8 {
 }
 
 pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
-    anstream::eprintln!("cachewise: {}: {error}", program.display());
+    output::tell(&format!("cachewise: {}: {error}", program.display()));
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
 }
 
@@ -151,7 +168,8 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
         });
         return path.with_context(|| format!("{option} {}", file.display()));
     }
-    let own = std::env::current_exe().and_then(fs::canonicalize)?;
+    // Where there is no /proc, it does not know where it is; others may.
+    let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
     let paths = |name| std::env::var_os(name).into_iter().flat_map(split).collect::<Vec<_>>();
     let named = paths("CACHEWISE_LIBRARY");
     let searched = paths("LD_LIBRARY_PATH");

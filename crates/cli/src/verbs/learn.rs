@@ -91,7 +91,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     let Some((name, _)) = args.command.split_first() else { bail!("no program") };
     let library = exec::library(args.library.as_deref())?;
     let Some(program) = learned::find_program(Path::new(name)) else {
-        anstream::eprintln!("cachewise: {}: program not found", Path::new(name).display());
+        output::tell(&format!("cachewise: {}: program not found", Path::new(name).display()));
         return Ok(exec::NOT_FOUND);
     };
     if let Some(why) = exec::out_of_reach(&program) {
@@ -109,6 +109,9 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
             learned::is_ours(&section).then_some(()).ok_or(why)?;
         }
     }
+    // Before the program runs for hours.
+    let scratch =
+        args.prove.then(|| output::temporary("--prove", tempfile::tempdir)).transpose()?;
     let profile = args.profile.as_ref().map(fs::canonicalize).transpose()?;
     let launch = Launch {
         program,
@@ -158,9 +161,9 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     let mut record = learned::as_json(&found);
     // Of this time; a section may hold those of earlier times too.
     record["learning_runs"] = runs.into();
-    let proof = match args.prove && ended.is_some_and(|status| status.success()) {
-        true => prove(&launch, args.rounds as usize, &interrupted)?,
-        false => None,
+    let proof = match scratch.filter(|_| ended.is_some_and(|status| status.success())) {
+        Some(scratch) => prove(&launch, scratch.path(), args.rounds as usize, &interrupted)?,
+        None => None,
     };
     let mut closing = Closing {
         answer: Answer::CannotTell,
@@ -271,11 +274,11 @@ struct Runs {
 /// whether it printed the same. None where the user ended it.
 fn prove(
     launch: &Launch<'_>,
+    scratch: &Path,
     rounds: usize,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Option<Proof>> {
     children::adopt_orphans();
-    let scratch = tempfile::tempdir().context("no temporary directory")?;
     let mut printed: [Vec<Vec<u8>>; 3] = Default::default();
     let mut say = |round: usize, left: f64| {
         output::tell(&format!("--prove: round {round} of {rounds}, some {left:.0} s left"));
@@ -283,7 +286,7 @@ fn prove(
     let times = whole::in_turns(3, rounds, &mut say, &mut |at| {
         let mut command = launch.command(On::PROOF[at]);
         command.stdin(Stdio::null());
-        let run = match whole::run(&mut command, scratch.path(), EVER, interrupted)? {
+        let run = match whole::run(&mut command, scratch, EVER, interrupted)? {
             Ended::Run(run) => run,
             Ended::TooLong | Ended::Stopped => return Ok(None),
         };

@@ -68,12 +68,12 @@ fn warn_of_mixed_machines(all: &[Loaded]) {
             &other.record.header.machine,
         );
         if !differences.is_empty() {
-            anstream::eprintln!(
+            output::tell(&format!(
                 "warning: {} comes from another machine than {} ({}); compare ratios, not seconds",
                 other.name,
                 first.name,
                 differences.join("; ")
-            );
+            ));
         }
     }
 }
@@ -107,11 +107,11 @@ fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
     }
     if check {
         for (path, _) in &stale {
-            anstream::eprintln!(
+            output::tell(&format!(
                 "cachewise: {}: out of date; `cachewise report --splice {}` makes it again",
                 path.display(),
                 paths[0].display()
-            );
+            ));
         }
         return Ok(if stale.is_empty() { status::OK } else { status::ERROR });
     }

@@ -38,9 +38,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
     if experiment.name == "peers" && tunables.is_none() {
-        anstream::eprintln!(
+        output::tell(&format!(
             "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
-        );
+        ));
     }
     let options = Options {
         tunables,
@@ -73,46 +73,55 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let mut out = Recorder::new(&mut bar, Some(writer));
     let mut setting = Setting { bench: &mut bench, options: &options, out: &mut out };
     let outcome = experiment.run(&mut setting);
-    let interrupted = matches!(outcome, Err(LabError::Interrupted));
-    if let Err(error) = outcome
-        && !interrupted
-    {
-        // What is finished was honestly measured; a record that cannot be written is lost anyway.
-        if !matches!(error, LabError::Record(_)) {
-            out.finish(true, &[])?;
+    let interrupted = matches!(outcome, Err(LabError::Interrupted | LabError::Record(_)));
+    // What is finished was honestly measured, and is shown although its record cannot be written.
+    let lost = match outcome {
+        Ok(()) | Err(LabError::Interrupted) => Ok(()),
+        Err(error @ LabError::Record(_)) => Err(error),
+        Err(error) => {
+            let _ = out.finish(true, &[]);
+            return Err(error.into());
         }
-        return Err(error.into());
-    }
+    };
     let verdicts = sentences::of(experiment.name, &out.rows, &out.decisions.kernels);
-    let end = out.finish(interrupted, &verdicts)?;
+    let finished = out.finish(interrupted, &verdicts).map_err(LabError::from);
+    let (end, lost) = match finished {
+        Ok(end) => (end, lost),
+        Err(error) => (None, lost.and(Err(error))),
+    };
     let Recorder { rows, notes, decisions, .. } = out;
     bar.clear();
     let kept = notes.iter().map(|text| Note { text: text.clone() }).collect();
     let record = Record { header, rows, notes: kept, decisions, end };
-    show(args, experiment.name, record, &bench.warnings(), follows.is_some())?;
+    let shown =
+        show(args, experiment.name, record, interrupted, &bench.warnings(), follows.is_some());
     for note in &notes {
         output::tell(&format!("note: {note}"));
     }
+    lost?;
+    shown?;
     Ok(if interrupted { status::INTERRUPTED } else { status::OK })
 }
 
-/// Writes and prints what was asked for.
+/// Writes and prints what was asked for; what cannot be written costs nothing of the rest.
 fn show(
     args: &Run,
     experiment: &str,
     record: Record,
+    interrupted: bool,
     warnings: &[Warning],
     has_profile: bool,
 ) -> anyhow::Result<()> {
     let rows = &record.rows;
-    let interrupted = record.end.as_ref().is_some_and(|end| end.interrupted);
+    let mut written = Ok(());
     let tables = cachewise_report::experiment_tables(experiment, rows);
     if let Some(path) = &args.csv {
-        output::write(path, cachewise_report::matrix::flat(rows).csv().as_bytes())?;
+        let csv = cachewise_report::matrix::flat(rows).csv();
+        written = written.and(output::write(path, csv.as_bytes()));
     }
     if let Some(path) = &args.markdown {
         let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
-        output::write(path, text.join("\n").as_bytes())?;
+        written = written.and(output::write(path, text.join("\n").as_bytes()));
     }
     let (answer, because) = closing::gain_of(rows);
     let closing = Closing {
@@ -129,17 +138,18 @@ fn show(
     }
     let stdout = Some(Path::new("-"));
     if args.json.as_deref() != stdout && args.html.as_deref() != stdout {
-        output::print(&redraw::summary(&record, &tables))?;
+        let mut text = redraw::summary(&record, &tables);
         if args.plot {
-            output::print(&redraw::plots(&record))?;
+            text.push_str(&redraw::plots(&record));
         }
-        output::print(&format!("\n{closing}"))?;
+        written = written.and(output::print(&format!("{text}\n{closing}")));
     }
     if let Some(path) = &args.html {
         let name = format!("{experiment}.jsonl");
-        output::write(path, redraw::page(&[Loaded { name, record }])?.as_bytes())?;
+        let page = redraw::page(&[Loaded { name, record }]);
+        written = written.and(page.and_then(|page| output::write(path, page.as_bytes())));
     }
-    Ok(())
+    written
 }
 
 /// What to do after a run.

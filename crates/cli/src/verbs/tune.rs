@@ -18,7 +18,7 @@ use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::Stage;
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
-use cachewise_measure::{Machine, Writer, record};
+use cachewise_measure::{Decisions, End, Machine, RecordError, Writer, record};
 use cachewise_report::tuning::Tuned;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -101,35 +101,40 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     {
         return Ok(nothing_seen());
     }
-    let mut writer = Writer::create(&record_path)?;
     let mut header = hardware.header(seed);
     header.settings = BTreeMap::from([
         ("experiment".to_owned(), "tune".into()),
         ("budget".to_owned(), budget.into()),
     ]);
     header.figures = recording::figures();
-    writer.header(&header)?;
-    for row in &rows {
-        writer.row(row)?;
-    }
+    let keep = |decided: Option<(&Decisions, &str)>| -> Result<End, RecordError> {
+        let mut writer = Writer::create(&record_path)?;
+        writer.header(&header)?;
+        rows.iter().try_for_each(|row| writer.row(row))?;
+        if let Some((decisions, verdict)) = decided {
+            writer.decisions(decisions)?;
+            writer.verdict(verdict);
+        }
+        writer.finish(decided.is_none())
+    };
     let mut tuning = match outcome {
         Ok(tuning) => tuning,
         Err(error) => {
-            writer.finish(true)?;
+            let kept = keep(None);
             if !matches!(error, LabError::Interrupted) {
                 return Err(error.into());
             }
-            anstream::eprintln!(
+            kept?;
+            output::tell(&format!(
                 "cachewise: interrupted; {} rows kept in {}, no profile written",
                 rows.len(),
                 record_path.display()
-            );
+            ));
             return Ok(status::INTERRUPTED);
         }
     };
     name_nearest(&mut tuning);
     let decisions = recording::decisions(&tuning);
-    writer.decisions(&decisions)?;
     let llc = llc(&tuning);
     let tuned = Tuned {
         decisions: &decisions,
@@ -139,14 +144,23 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         llc: llc.as_deref(),
     };
     let closing = tuned.closing();
-    writer.verdict(&closing.because);
-    let end = writer.finish(false)?;
-    let mut profile = profile_of(&tuning, &hardware.machine, &header.started, budget);
-    profile.record = Some(record_of(&record_path)?);
-    profile.write_atomic(&profile_path)?;
-
     let mut text = tuned.table().terminal(output::width());
     text.push_str(&tuned.threads());
+    let kept = keep(Some((&decisions, &closing.because))).map_err(anyhow::Error::from);
+    let saved = kept.and_then(|end| {
+        let mut profile = profile_of(&tuning, &hardware.machine, &header.started, budget);
+        profile.record = Some(record_of(&record_path)?);
+        profile.write_atomic(&profile_path)?;
+        Ok(end)
+    });
+    let end = match saved {
+        Ok(end) => end,
+        Err(error) => {
+            // What was measured is shown all the same.
+            output::print(&format!("{text}\n{closing}"))?;
+            return Err(error);
+        }
+    };
     let peak = end.peak_bytes.map_or(String::new(), |peak| {
         format!(", {} at the peak", cachewise_report::units::bytes(peak))
     });
@@ -156,21 +170,24 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         profile_path.display(),
         record_path.display(),
     ));
+    let mut written = Ok(());
     if args.html.is_some() || args.plot {
         let drawn = redraw::Loaded::read(&record_path)?;
         if args.plot {
-            output::print(&redraw::plots(&drawn.record))?;
+            text.insert_str(0, &redraw::plots(&drawn.record));
         }
         if let Some(path) = &args.html {
-            output::write(path, redraw::page(&[drawn])?.as_bytes())?;
+            let page = redraw::page(&[drawn]);
+            written = page.and_then(|page| output::write(path, page.as_bytes()));
         }
     }
     output::print(&text)?;
+    written?;
     Ok(status::OK)
 }
 
 fn nothing_seen() -> u8 {
-    anstream::eprintln!("cachewise: interrupted; nothing was seen yet, nothing written");
+    output::tell("cachewise: interrupted; nothing was seen yet, nothing written");
     status::INTERRUPTED
 }
 
@@ -188,10 +205,10 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     profile.record = Some(record_of(path)?);
     let here = cachewise::cpu::Signature::detect();
     if !profile.cpu.signature.same_model(&here) {
-        anstream::eprintln!(
+        output::tell(&format!(
             "note: the record is of another CPU ({}); no library here follows this profile ({here})",
             profile.cpu
-        );
+        ));
     }
     match &args.output {
         Some(file) => profile.write_atomic(file)?,
@@ -229,7 +246,7 @@ fn llc(tuning: &Tuning) -> Option<String> {
 fn default_path(system: bool) -> anyhow::Result<PathBuf> {
     let path = if system { profile::machine_path() } else { profile::user_path() };
     let path = path
-        .context("no configuration directory: neither XDG_CONFIG_HOME nor HOME is set; name a file with --output")?;
+        .context("no configuration directory: neither XDG_CONFIG_HOME nor HOME is an absolute path; name a file with --output")?;
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("{}: directory not made", directory.display()))?;

@@ -41,7 +41,7 @@ fn bound(memory: Option<usize>) {
 
 fn say(what: &str, done: &Verified) -> anyhow::Result<u8> {
     for skipped in &done.skipped {
-        anstream::eprintln!("note: skipped {skipped}");
+        output::tell(&format!("note: skipped {skipped}"));
     }
     output::print(&format!(
         "{what}: {} kernels and {} others checked, {} calls, every byte right; nothing was timed\n",

@@ -13,5 +13,7 @@ mod peers;
 mod reports;
 mod structure;
 mod support;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod surroundings;
 mod verbs;
 mod verifying;

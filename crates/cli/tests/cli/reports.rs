@@ -1,7 +1,7 @@
 //! `report`, `compare`, `completions` and `man` as a user would type them: once for real, and every
 //! bad input once.
 
-use crate::support::{self, cachewise, ends, line, stderr, stdout};
+use crate::support::{self, cachewise, ends, line, piped, program, stderr, stdout};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -208,6 +208,11 @@ fn comparing_tells_by_exit_status() {
     scaled(&file("slow.jsonl"), 1.5);
     let slower = ends(&format!("compare {} {}", name(record), name(&file("slow.jsonl"))), 3);
     assert!(slower.starts_with("Slower: ") && slower.contains("copy.sse2"), "{slower}");
+    let mut unread = program();
+    unread.args(["compare", name(record), name(&file("slow.jsonl"))]);
+    let mut unread = piped(unread);
+    drop(unread.stdout.take());
+    assert_eq!(unread.wait().expect("it ends").code(), Some(3), "| head hides what was found");
     let faster = ends(&format!("compare {} {}", name(&file("slow.jsonl")), name(record)), 0);
     assert!(faster.starts_with("Faster: "), "{faster}");
 

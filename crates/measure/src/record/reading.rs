@@ -60,7 +60,7 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path)?;
     if file.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 > MOST_BYTES {
-        return Err(io::Error::other(format!("found more than {MOST_BYTES} bytes")));
+        return Err(io::Error::other(format!("more than {MOST_BYTES} bytes")));
     }
     Ok(bytes)
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Writes lines in order: the header first, the end when finished. Dropped unfinished, it finishes
 /// as interrupted, so that finished rows are kept.
 pub struct Writer {
-    /// `None` once finished.
+    /// `None` once finished, or after a failure.
     output: Option<Box<dyn Write>>,
     name: String,
     /// Where it is written and what it becomes.
@@ -140,7 +140,7 @@ impl Writer {
                 .map(|()| sync_directory(&path))
                 .map_err(|source| RecordError::Io { file: self.name.clone(), source })
         });
-        if renamed.is_err() && !self.has_header {
+        if renamed.is_err() {
             let _ = std::fs::remove_file(&temporary);
         }
         renamed.map(|()| end)
@@ -155,15 +155,21 @@ impl Writer {
     }
 
     fn put(&mut self, line: &Line) -> Result<(), RecordError> {
-        let Some(output) = self.output.as_mut() else { return Ok(()) };
-        serde_json::to_vec(line)
-            .map_err(io::Error::from)
-            .and_then(|mut text| {
-                text.push(b'\n');
-                output.write_all(&text)
-            })
-            .and_then(|()| output.flush())
-            .map_err(|source| RecordError::Io { file: self.name.clone(), source })
+        let failed = |source| RecordError::Io { file: self.name.clone(), source };
+        let Some(output) = self.output.as_mut() else {
+            return Err(failed(io::Error::other("nothing more is written after a failure")));
+        };
+        let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        text.push(b'\n');
+        let written = output.write_all(&text).and_then(|()| output.flush()).map_err(failed);
+        if written.is_err() {
+            // A line may stand there in part: nothing can follow it, nor a file have the name.
+            self.output = None;
+            if let Some((temporary, _)) = self.files.take() {
+                let _ = std::fs::remove_file(temporary);
+            }
+        }
+        written
     }
 }
 
@@ -178,7 +184,7 @@ fn sync_directory(path: &Path) {
 impl Drop for Writer {
     fn drop(&mut self) {
         if self.output.is_some() {
-            // Nobody is left to hear of a failure; the temporary file remains for read_partial.
+            // Nobody is left to hear of a failure.
             let _ = self.close(true);
         }
     }

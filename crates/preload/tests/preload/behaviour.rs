@@ -153,6 +153,47 @@ fn the_profile_is_read_and_a_bad_one_is_told_once() {
     assert_eq!(text(&quiet.stderr), "");
 }
 
+/// A limit on the size of files, a pipe that nobody reads: what the library cannot write it does not
+/// write, and the program goes on, and dies of its own signals as before.
+#[test]
+fn what_cannot_be_written_ends_no_program() {
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = directory.path().join("writes.c");
+    let text = "#include <signal.h>\n#include <unistd.h>\n\
+                int main(int count, char **arguments) { (void)arguments;\n\
+                if (count > 1) { write(2, \"\", 1); raise(SIGXFSZ); } return 9; }\n";
+    std::fs::write(&source, text).expect("written");
+    let program = directory.path().join("writes");
+    let mut compiler = std::process::Command::new("cc");
+    assert!(compiler.arg("-o").arg(&program).arg(&source).status().expect("cc").success());
+    let counts = directory.path().join("counts");
+    for (variable, value) in [
+        ("CACHEWISE_PROFILE", Path::new("/no-such-profile")),
+        ("CACHEWISE_STATS", Path::new("1")),
+        ("CACHEWISE_STATS", &counts),
+    ] {
+        for own in [false, true] {
+            let (reader, unread) = std::io::pipe().expect("a pipe");
+            drop(reader);
+            let mut command = preloaded(&program);
+            command.env(variable, value).stderr(unread).args(own.then_some("own"));
+            let limit = || {
+                let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                // SAFETY: `none` is readable.
+                unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const none) };
+                // SAFETY: as the program finds it without Rust's runtime before it.
+                unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+                Ok(())
+            };
+            // SAFETY: system calls alone, which a forked child may make.
+            let ended = unsafe { command.pre_exec(limit) }.status().expect("it starts");
+            let expected = if own { (None, Some(libc::SIGPIPE)) } else { (Some(9), None) };
+            assert_eq!((ended.code(), ended.signal()), expected, "{variable}={value:?}");
+        }
+    }
+}
+
 /// What `AT_SECURE` says is believed: first of a program that pretends, then of one that really is
 /// set-user-id, where this test may make one.
 #[test]
