@@ -250,13 +250,19 @@ impl Field {
             let deviations: Vec<Vec<f64>> =
                 (0..sizes).map(|size| self.deviations(view, size)).collect();
             for size in (0..sizes).filter(|size| wanted(self.sizes[*size])) {
-                // Where the size has no part in it, what is seen at the largest size stands for all above.
-                let seen = |at: &usize| self.views[view].is_visited(self.sizes[*at]);
-                let at = if self.views[view].proven { None } else { (0..=size).rev().find(seen) };
-                let at = at.unwrap_or(size);
+                // Where the size has no part in it, what is seen at all smaller ones counts, too.
+                let visited = |at: &usize| self.views[view].is_visited(self.sizes[*at]);
+                let seen: Vec<usize> = match self.views[view].proven {
+                    true => vec![size],
+                    false => (0..=size).filter(visited).collect(),
+                };
+                let at = seen.last().copied().unwrap_or(size);
                 let pooled = self.pooled_scatter(&deviations, at);
                 for (arm, estimates) in views.iter_mut().enumerate().skip(1) {
-                    let rounds = &self.rounds[arm][view][at];
+                    let rounds = [0, 1].map(|lying| {
+                        let of = seen.iter().flat_map(|at| &self.rounds[arm][view][*at][lying]);
+                        of.copied().collect::<Vec<f64>>()
+                    });
                     let whole = estimate(&rounds.concat(), pooled, self.floor);
                     estimates[view][size] = whole;
                     if !self.views[view].covers(self.sizes[size]) {

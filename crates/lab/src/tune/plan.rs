@@ -166,9 +166,9 @@ pub(super) fn top(facts: &Facts, budget: f64) -> usize {
 }
 
 /// Whether what was decided at `top` holds for every larger size: the destination alone was more
-/// than all caches.
+/// than all caches, of others too. libc changes its ways at parts of the LLC that the CPU says it has.
 pub(super) fn extends(facts: &Facts, top: usize) -> bool {
-    top as f64 >= 1.25 * facts.cache() as f64
+    top as f64 >= 1.25 * facts.llc.max(facts.cache()) as f64
 }
 
 /// Whether a non-temporal arm competes while the destination may be read again: the

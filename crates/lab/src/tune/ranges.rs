@@ -106,12 +106,6 @@ pub(super) fn ranges(sizes: &[usize], chosen: &[usize], extends: bool) -> Vec<Ra
     ranges
 }
 
-/// The arm of a size.
-pub(super) fn arm_at(ranges: &[Range], size: usize) -> usize {
-    let size = size as u64;
-    ranges.iter().find(|range| (range.from..=range.to).contains(&size)).map_or(LIBC, |r| r.arm)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,7 +153,6 @@ mod tests {
                 range(9216, u64::MAX, 0)
             ]
         );
-        assert_eq!(arm_at(&found, 5631), 1);
         // Above what was measured only where nothing changes any more.
         assert_eq!(ranges(&SIZES, &[1; 5], true).len(), 1);
         assert_eq!(ranges(&SIZES, &[1; 5], false)[1], range(18432, u64::MAX, 0));

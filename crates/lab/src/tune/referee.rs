@@ -5,9 +5,9 @@
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan;
 use super::race::script;
-use super::ranges::{LIBC, MOST_RANGES, Range, arm_at, choose, ranges, settle};
+use super::ranges::{LIBC, MOST_RANGES, Range, choose, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
-use super::seam::{Arm, Cell, Facts, Stage};
+use super::seam::{Arm, Cell, Facts, Layout, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
 use super::visits::{Candidate, Visits};
 use crate::LabError;
@@ -74,30 +74,30 @@ impl Trial {
 
     /// What there is to look at: a size in every gap between two sizes of the grid that a kernel is
     /// decided for, both sides of every change between kernels, both ends of every range.
-    fn points(&self, facts: &Facts) -> Vec<Point> {
+    fn points(&self) -> Vec<Point> {
         let (sizes, chosen) = (&self.field.sizes, &self.chosen);
         let mut points = Vec::new();
-        let mut add = |arm: usize, size: usize, grid: usize| {
+        let mut add = |size: usize, grid: usize| {
+            let arm = chosen[grid];
             if arm != LIBC {
                 points.push(Point { arm, size, grid });
             }
         };
-        let at = self.ranges(facts);
         for grid in 0..sizes.len() {
             let differs = |other: Option<usize>| other.is_none_or(|o| chosen[o] != chosen[grid]);
             let above = (grid + 1 < sizes.len()).then_some(grid + 1);
             if differs(grid.checked_sub(1)) || differs(above) {
-                add(chosen[grid], sizes[grid], grid);
+                add(sizes[grid], grid);
             }
             let Some(above) = above else { continue };
             let (low, high) = (sizes[grid] as f64, sizes[above] as f64);
             if chosen[grid] == chosen[above] {
                 let size = (low * (high / low).powf(self.gaps[grid])) as usize;
-                add(chosen[grid], size, if self.gaps[grid] < 0.5 { grid } else { above });
+                add(size, if self.gaps[grid] < 0.5 { grid } else { above });
             } else if chosen[grid] != LIBC && chosen[above] != LIBC {
                 let middle = *cachewise::size_class((low * high).sqrt() as u64).start() as usize;
-                add(arm_at(&at, middle - 1), middle - 1, grid);
-                add(arm_at(&at, middle), middle, above);
+                add(middle - 1, grid);
+                add(middle, above);
             }
         }
         points
@@ -111,7 +111,25 @@ impl Trial {
         views.map(move |view| view.cell(operation, size, odd))
     }
 
+    /// The cell whose calls are a cell's own without what comes after them, where it has none itself.
+    fn call_of(&self, cell: &Cell) -> Option<Cell> {
+        let view = self.field.views.iter().find(|view| view.is_call_of(cell))?;
+        Some(view.cell(cell.operation, cell.size, cell.layout == Layout::Misaligned))
+    }
+
+    /// What a cell's rounds say, and its calls alone.
     fn ruling(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
+        let whole = self.ruling_of(point, cell, last);
+        match self.call_of(cell) {
+            Some(call) if whole != Some(Ruling::Lost) => {
+                let alone = self.ruling_of(point, &call, last)?;
+                whole.map(|_| alone)
+            }
+            _ => whole,
+        }
+    }
+
+    fn ruling_of(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
         let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
         if rounds.len() < LEAST_ROUNDS {
             return None;
@@ -151,9 +169,9 @@ impl Trial {
     }
 
     /// Takes back what failed or was never decided; whether there was any.
-    fn take_back(&mut self, facts: &Facts, round: usize, repairs: &mut Vec<Repair>) -> bool {
+    fn take_back(&mut self, round: usize, repairs: &mut Vec<Repair>) -> bool {
         let mut any = false;
-        for point in self.points(facts) {
+        for point in self.points() {
             let rulings: Vec<_> =
                 self.cells(&point).map(|cell| self.ruling(&point, &cell, true)).collect();
             if rulings.iter().all(|ruling| *ruling == Some(Ruling::Kept)) {
@@ -174,7 +192,7 @@ impl Trial {
     }
 
     /// Decides again among the arms that are decided for at a size or next to it, and libc.
-    fn repair(&mut self) {
+    fn repair(&mut self, facts: &Facts) {
         let shows = self.field.shows();
         let mut costs = self.field.costs(&shows, &|_| true);
         for (arm, costs) in costs.iter_mut().enumerate() {
@@ -185,7 +203,10 @@ impl Trial {
                 }
             }
         }
-        self.chosen = choose(&costs, &self.field.sizes, MOST_RANGES);
+        // Above the grid may come one range more.
+        let top = self.field.sizes.last().copied().unwrap_or(0);
+        let most = MOST_RANGES - usize::from(!plan::extends(facts, top));
+        self.chosen = choose(&costs, &self.field.sizes, most);
     }
 
     /// libc wherever something was taken back; and where that leaves more ranges than there may be, in
@@ -213,10 +234,13 @@ impl Trial {
         }
     }
 
-    pub(super) fn refereed(&self, facts: &Facts) -> Vec<Refereed> {
-        let in_use = self.points(facts);
+    pub(super) fn refereed(&self) -> Vec<Refereed> {
+        let in_use = self.points();
         let mut found = Vec::new();
-        for ((point, cell), rounds) in &self.seen {
+        let visited = |cell: &Cell| {
+            self.field.views.iter().any(|view| view.holds(cell) && view.is_visited(cell.size))
+        };
+        for ((point, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
             let Estimate { mean, error, rounds } = self.estimate(cell, rounds);
             let ruling = self.ruling(point, cell, true);
             let verdict = match ruling {
@@ -264,9 +288,9 @@ impl Referee<'_, '_> {
             self.look(trials, begun + (stop - begun) * share)?;
             let mut failed = false;
             for trial in trials.iter_mut() {
-                let taken = trial.take_back(&self.facts, round + 1, &mut repairs);
+                let taken = trial.take_back(round + 1, &mut repairs);
                 if taken && round + 1 < REPAIRS {
-                    trial.repair();
+                    trial.repair(&self.facts);
                 } else if taken {
                     trial.give_up(&self.facts);
                 }
@@ -298,7 +322,7 @@ impl Referee<'_, '_> {
             sure = (sure - 1.0).max(0.0);
             let mut open = Vec::new();
             for (nth, trial) in trials.iter().enumerate() {
-                for point in trial.points(&self.facts) {
+                for point in trial.points() {
                     if trial.field.refused[point.arm][point.grid] {
                         continue;
                     }
@@ -344,6 +368,10 @@ impl Referee<'_, '_> {
         if let Some(library) = library {
             let seen = (library.total() / round.reference.total()).ln();
             trial.seen.entry((point, cell)).or_default().push(seen);
+            if let Some(call) = trial.call_of(&cell) {
+                let seen = (library.operation / round.reference.operation).ln();
+                trial.seen.entry((point, call)).or_default().push(seen);
+            }
         }
         let others = library.map(|library| (name, library));
         self.evidence.push(Purpose::Referee, cell, round.reference, others);

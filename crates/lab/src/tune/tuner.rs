@@ -66,7 +66,7 @@ pub fn run(
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
     let scripts = referee.scripts(&trials, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
-    let mut refereed: Vec<_> = trials.iter().flat_map(|trial| trial.refereed(&facts)).collect();
+    let mut refereed: Vec<_> = trials.iter().flat_map(Trial::refereed).collect();
     refereed.extend(of_never);
     refereed.extend(scripts);
     let fields: Vec<_> = trials

@@ -30,8 +30,7 @@ fn every_gap_and_both_sides_of_every_change_are_looked_at() {
         assert!(trial.gaps.iter().all(|gap| (0.25..0.75).contains(gap)));
         trial.gaps.fill(gap);
         let grid = |low: usize| if below { low } else { low + 1 };
-        let found: Vec<_> =
-            trial.points(&facts()).iter().map(|p| (p.arm, p.size, p.grid)).collect();
+        let found: Vec<_> = trial.points().iter().map(|p| (p.arm, p.size, p.grid)).collect();
         let middle = *cachewise::size_class(1254).start() as usize;
         let expected = [
             (FIRST, 512, 2),
@@ -46,7 +45,7 @@ fn every_gap_and_both_sides_of_every_change_are_looked_at() {
         ];
         assert_eq!(found, expected);
     }
-    let ends = trial(512, |_| FIRST).points(&facts());
+    let ends = trial(512, |_| FIRST).points();
     let ends: Vec<usize> =
         ends.iter().filter(|p| [256, 384, 512].contains(&p.size)).map(|p| p.size).collect();
     assert_eq!(ends, [256, 512], "both ends of the grid, and nothing of its middle");
@@ -69,7 +68,7 @@ fn rounds_are_ruled_on_when_they_are_enough() {
         (0.0281, 4, lost, lost),
     ] {
         let mut trial = trial(4096, |_| FIRST);
-        let point = trial.points(&facts())[0];
+        let point = trial.points()[0];
         see(&mut trial, point, &vec![value; rounds]);
         for cell in trial.cells(&point) {
             let found = (trial.ruling(&point, &cell, false), trial.ruling(&point, &cell, true));
@@ -105,17 +104,17 @@ fn cells_near_by_in_the_same_state_say_how_far_rounds_scatter() {
 #[test]
 fn what_lost_or_was_never_decided_is_taken_back_once() {
     let mut trial = trial(4096, |size| if (512..=1024).contains(&size) { FIRST } else { LIBC });
-    let points = trial.points(&facts());
+    let points = trial.points();
     for point in &points {
         see(&mut trial, *point, &[0.0; 4]);
     }
     let mut repairs = Vec::new();
-    assert!(!trial.take_back(&facts(), 2, &mut repairs) && repairs.is_empty());
+    assert!(!trial.take_back(2, &mut repairs) && repairs.is_empty());
     see(&mut trial, points[0], &[0.5; 4]);
     let last = points[points.len() - 1];
     see(&mut trial, last, &[0.0; 2]);
     for again in [false, true] {
-        assert!(trial.take_back(&facts(), 2, &mut repairs));
+        assert!(trial.take_back(2, &mut repairs));
         let told: Vec<_> = repairs.iter().map(|r| (&*r.kernel, r.size, r.round)).collect();
         assert_eq!(told, [("zero.first", 512, 2), ("zero.first", 1024, 0)], "{again}");
     }
@@ -128,9 +127,9 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
     trial.seen.insert((points[0], cell), vec![0.5; 4]);
     trial.field.refused[FIRST].fill(false);
     repairs.clear();
-    trial.take_back(&facts(), 1, &mut repairs);
+    trial.take_back(1, &mut repairs);
     assert_eq!((repairs[0].size, repairs[0].round), (512, 1));
-    let told = trial.refereed(&facts());
+    let told = trial.refereed();
     let of = |verdict| told.iter().filter(|seen| seen.verdict == verdict).count();
     assert_eq!((of(Ruling::Lost), of(Ruling::Undecided)), (1, 3));
     assert_eq!(told.len(), 3 * points.len());
@@ -138,7 +137,7 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
     let lost = told.iter().find(|seen| seen.verdict == Ruling::Lost).expect("one");
     assert!((lost.ratio - 0.5f64.exp()).abs() < 1e-9 && lost.rounds == 4);
     trial.chosen.fill(LIBC);
-    assert!(trial.refereed(&facts()).iter().all(|seen| !seen.in_use));
+    assert!(trial.refereed().iter().all(|seen| !seen.in_use));
 }
 
 #[test]
@@ -148,11 +147,11 @@ fn repairs_choose_among_what_was_decided_for_there_or_beside() {
         rounds(&mut trial.field, FIRST, size, 9, [-0.2, -0.2]);
         rounds(&mut trial.field, SECOND, size, 9, [-0.9, -0.9]);
     }
-    trial.repair();
+    trial.repair(&facts());
     let (first, second) = (FIRST, SECOND);
     assert_eq!(trial.chosen, [first, first, first, first, second, second, second, first, first]);
     trial.field.refused[FIRST][1] = true;
-    trial.repair();
+    trial.repair(&facts());
     assert_eq!(trial.chosen[..4], [LIBC, LIBC, first, second]);
 }
 
@@ -203,7 +202,7 @@ fn a_decision_for_libc_names_the_nearest_kernel_and_others_none() {
 fn operands_lie_on_lines_at_one_size_and_at_odd_offsets_at_another() {
     let trial = trial(64 << 10, |_| FIRST);
     let mut odd = Vec::new();
-    for point in trial.points(&facts()) {
+    for point in trial.points() {
         let cells: Vec<Cell> = trial.cells(&point).collect();
         let states: Vec<Destination> = cells.iter().map(|cell| cell.destination).collect();
         assert_eq!(states, Destination::ALL);
