@@ -6,6 +6,7 @@
 
 mod check;
 mod fleet;
+mod random;
 mod shipped;
 mod simulated;
 mod table;
@@ -21,6 +22,7 @@ use cachewise_measure::record::State;
 use cachewise_measure::{Row, stats};
 use check::{Outcome, check};
 use simulated::Kind;
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use table::Table;
@@ -69,11 +71,13 @@ fn plain(table: Table) -> Kind {
         steal: 1.0,
         restores: true,
         misaligned: 1.05,
+        lying: BTreeMap::new(),
         reads_on: 1.0,
         entries: Vec::new(),
         second_cpu_late: false,
         memory_taken: f64::INFINITY,
         budget: 60.0,
+        clock: |seconds| seconds,
     }
 }
 
@@ -325,6 +329,30 @@ fn a_second_gives_a_profile_that_says_mostly_libc() {
     check::assert_whole(&tuning.decisions);
     let libc = tuning.decisions.iter().filter(|decision| decision.kernel == "libc").count();
     assert!(2 * libc > tuning.decisions.len(), "{:?}", tuning.decisions);
+}
+
+/// A clock that is half a minute ahead at once, as where a virtual machine was moved, or that stands still
+/// and catches up: nothing is lost to libc, and the time is kept that is left.
+#[test]
+fn a_wrong_clock_costs_gain_and_nothing_else() {
+    let with = |clock: fn(f64) -> f64| Kind { clock, ..plain(cascade_lake()) };
+    let machines = [
+        ("leaps at 5 s", 60.0, with(|s| if s < 5.0 { s } else { s + 30.0 })),
+        ("leaps at 20 s", 60.0, with(|s| if s < 20.0 { s } else { s + 30.0 })),
+        ("leaps at 45 s", 75.5, with(|s| if s < 45.0 { s } else { s + 30.0 })),
+        ("leaps at 50 s", 80.5, with(|s| if s < 50.0 { s } else { s + 30.0 })),
+        ("stands at 20 s", 60.0, with(|s| if (20.0..40.0).contains(&s) { 20.0 } else { s })),
+        ("stands at 45 s", 65.0, with(|s| if (45.0..65.0).contains(&s) { 45.0 } else { s })),
+    ];
+    for (name, deadline, kind) in machines {
+        let (tuning, _) = check::tune(&kind, 7, Vec::new());
+        check::assert_whole(&tuning.decisions);
+        let found = check(&kind, 1);
+        println!("{}", found.line(name));
+        assert!(found.seconds <= deadline, "{name}: {}", found.seconds);
+        let lost = Promise { deadline, regret: f64::MAX, from_previous: 0.0, ..PROMISE };
+        assert_eq!(broken(&found, &lost), [""; 0], "{name}");
+    }
 }
 
 /// A second CPU that is somebody else's for a third of the race does not make the profile say never.
