@@ -1,10 +1,9 @@
 //! Calls as programs make them: from places in the code that always call the same function.
 //!
 //! A CPU predicts where an indirect call goes, and best where it always goes to one function, as calls of
-//! the C library do. A loop that all candidates share is no such place: there every call took 6 to 8 cycles
-//! on a Zen 5, an empty function's too, fewest for the function that was called first, and what lies
-//! around the loop moved that by two. So each function has loops of its own ([`SITES`]), of eight calls each, so
-//! that no single place's luck decides.
+//! the C library do. A loop that all candidates share is no such place: there an empty function takes as
+//! long as a short `memset`, and the function that was called first takes least. So each function has loops
+//! of its own ([`SITES`]), of eight calls each, so that no single place's luck decides.
 
 use crate::routines::{FILL_BYTE, as_compare, as_fill, libc_equal, libc_zero};
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
