@@ -123,7 +123,7 @@ fn a_function_is_the_operation_and_no_jump_through_a_table() {
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
         let from = (symbol.address() - text.address()) as usize;
         let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
-        let first: Vec<_> = all.into_iter().take(6).collect();
+        let first: Vec<_> = all.into_iter().take(7).collect();
         let way = [first[0].mnemonic(), first[1].mnemonic(), first[2].mnemonic()];
         assert_eq!(way, [Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Jb], "{name}");
         assert!(first[0].is_ip_rel_memory_operand(), "{name}: {}", first[0]);

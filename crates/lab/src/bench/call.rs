@@ -193,7 +193,7 @@ impl Candidate for Call<'_> {
     }
 }
 
-/// One call of a function for each place; where the time counts, [`Callee::run`].
+/// One call of a function for each place; where the time counts, `Callee::run`.
 pub fn run_all(function: Function, places: &[Place]) {
     Callee::new(function).run(places);
 }
