@@ -12,7 +12,7 @@ const PAGE: usize = 4096;
 /// Calls of one sample at most, on operands of their own.
 const MOST_CALLS: usize = 32;
 
-/// Places in a list that is gone through again, at most: a sixteenth of the smallest L1.
+/// Places in a list that is gone through again, at most: 1.5 KiB, little of any L1.
 const MOST_PLACES: usize = 64;
 
 /// How often the calls of one sample on the same operands could fill L1: 8,000 stores of 32 bytes and
