@@ -210,9 +210,9 @@ void *cw_copy_workers(void *dst, const void *src, size_t n, enum cw_reuse reuse,
 void *cw_zero_workers(void *dst, size_t n, enum cw_reuse reuse, const struct cw_workers *workers);
 
 /*
- * Reads the profile now instead of in the first call that needs a decision, of some hundred bytes at most.
- * Optional: it saves a later call some tens of microseconds, and smaller calls follow a profile's entry line from here on instead
- * of the rule for this CPU. Calling it again does nothing.
+ * Reads the profile now instead of in the first call that needs a decision, of some hundred bytes at
+ * most. Optional: it saves a later call some tens of microseconds, and smaller calls follow a profile's
+ * entry line from here on instead of the rule for this CPU. Calling it again does nothing.
  */
 void cw_init(void);
 

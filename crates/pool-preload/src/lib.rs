@@ -198,44 +198,13 @@ fn say(what: std::fmt::Arguments<'_>) {
 /// Writes without a signal: a pipe whose reader is gone, or a limit of the file's size, does not end a
 /// program that wrote nothing there.
 fn write_quietly(file: i32, text: &str) -> std::io::Result<()> {
-    let mut ours = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    let (mut before, mut pending) = (ours, ours);
-    // SAFETY: writable for a set.
-    unsafe { libc::sigemptyset(ours.as_mut_ptr()) };
-    for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
-        // SAFETY: a set; a signal.
-        unsafe { libc::sigaddset(ours.as_mut_ptr(), signal) };
-    }
-    // SAFETY: two sets. It is this thread's mask, and set back below.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ours.as_ptr(), before.as_mut_ptr()) };
-    // SAFETY: a set.
-    unsafe { libc::sigpending(pending.as_mut_ptr()) };
     let mut rest = text.as_bytes();
-    let mut written = Ok(());
-    while !rest.is_empty() && written.is_ok() {
-        // SAFETY: readable for its length.
-        let count = unsafe { libc::write(file, rest.as_ptr().cast(), rest.len()) };
-        let why = std::io::Error::last_os_error();
-        match usize::try_from(count) {
+    while !rest.is_empty() {
+        match cachewise::saving::write(file, rest) {
             Ok(count) => rest = rest.get(count.max(1)..).unwrap_or(&[]),
-            Err(_) if why.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => written = Err(why),
+            Err(why) if why.0 == libc::EINTR => {}
+            Err(why) => return Err(std::io::Error::from_raw_os_error(why.0)),
         }
     }
-    if written.is_err() {
-        for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
-            // SAFETY: a set; a signal.
-            if unsafe { libc::sigismember(pending.as_ptr(), signal) } == 1 {
-                // It was the program's before.
-                // SAFETY: as above.
-                unsafe { libc::sigdelset(ours.as_mut_ptr(), signal) };
-            }
-        }
-        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: a set, no place for what is known of the signal, and a time.
-        unsafe { libc::sigtimedwait(ours.as_ptr(), std::ptr::null_mut(), &raw const at_once) };
-    }
-    // SAFETY: the mask that was; no place for the one that is.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    written
+    Ok(())
 }
