@@ -1,4 +1,4 @@
-//! A distribution of any bytes: refused, or every draw within what it says. The fuzz target and
+//! A distribution of any bytes: refused in one line, or every draw within what it says. The fuzz target and
 //! `cargo test` both run this.
 
 use cachewise_lab::distributions::Distribution;
@@ -14,7 +14,10 @@ pub fn replay(bytes: &[u8]) {
     let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(bytes).expect("a file in memory");
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let Ok(read) = Distribution::read(path.as_ref()) else { return };
+    let read = match Distribution::read(path.as_ref()) {
+        Ok(read) => read,
+        Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
+    };
     let mut random = fastrand::Rng::with_seed(1);
     for _ in 0..100 {
         let n = read.size(&mut random);

@@ -223,14 +223,19 @@ impl Position<'_> {
     }
 
     fn wrong(&self, what: String) -> RecordError {
-        RecordError::Line { file: self.file.to_owned(), line: self.line, what }
+        wrong(self.file, self.line, &what)
     }
+}
+
+/// What a file says is quoted as it is, but for what would end the line.
+fn wrong(file: &str, line: usize, what: &str) -> RecordError {
+    let what = what.replace(char::is_control, "\u{fffd}");
+    RecordError::Line { file: file.to_owned(), line, what }
 }
 
 /// A line stands where none of its type may.
 pub(super) fn misplaced(file: &str, line: usize, found: &str, accepted: &str) -> RecordError {
-    let what = format!("a line of type \"{found}\"; accepted here: {accepted}");
-    RecordError::Line { file: file.to_owned(), line, what }
+    wrong(file, line, &format!("a line of type \"{found}\"; accepted here: {accepted}"))
 }
 
 fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {

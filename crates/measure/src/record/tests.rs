@@ -256,6 +256,11 @@ fn damage_is_named() {
         refused(&[lines[0], "{}"].join("\n")),
         "r.jsonl:2: field \"type\": missing; accepted: header, row, note, decisions, end"
     );
+    assert_eq!(
+        refused(&[lines[0], r#"{"type":"a\nb"}"#].join("\n")),
+        "r.jsonl:2: a line of type \"a\u{fffd}b\"; accepted here: header, row, note, decisions, end"
+    );
+    assert!(refused(&whole.replacen("cannot-tell", "may\\nbe", 1)).contains("`may\u{fffd}be`"));
     assert!(refused(&format!("{whole}{}", lines[2])).contains("nothing, the record has ended"));
 }
 
