@@ -34,6 +34,17 @@ const KNOWN: f64 = 0.3;
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.04;
 
+/// From so many rounds of an arm on, over the sizes up to an octave away, its scatter is its own: in a record
+/// pooled from hosts, an arm that left the race early scatters ten times as much as one that stayed. From nine
+/// on, arms whose rounds were alike by luck were let pass: four simulated machines of 34 broke a promise.
+const OWN: usize = 40;
+
+/// With fewer it is that of all arms together, from so many on.
+const TOLD: usize = 9;
+
+/// With fewer still it is that of one round of a small operation.
+const UNKNOWN: f64 = 0.05;
+
 /// An estimate of a logarithm of time over libc's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
@@ -247,7 +258,7 @@ impl Field {
         worst[LIBC].fill(Estimate::LIBC);
         let bound = |e: &Estimate| e.mean + e.error;
         for view in 0..self.views.len() {
-            let deviations: Vec<Vec<f64>> =
+            let deviations: Vec<Vec<Vec<f64>>> =
                 (0..sizes).map(|size| self.deviations(view, size)).collect();
             for size in (0..sizes).filter(|size| wanted(self.sizes[*size])) {
                 // Where the size has no part in it, what is seen at all smaller ones counts, too.
@@ -257,12 +268,14 @@ impl Field {
                     false => (0..=size).filter(visited).collect(),
                 };
                 let at = seen.last().copied().unwrap_or(size);
-                let pooled = self.pooled_scatter(&deviations, at);
+                let of_all = self.scatter_near(&deviations, at, 0..arms, TOLD);
                 for (arm, estimates) in views.iter_mut().enumerate().skip(1) {
                     let rounds = [0, 1].map(|lying| {
                         let of = seen.iter().flat_map(|at| &self.rounds[arm][view][*at][lying]);
                         of.copied().collect::<Vec<f64>>()
                     });
+                    let own = self.scatter_near(&deviations, at, arm..arm + 1, OWN);
+                    let pooled = own.or(of_all).unwrap_or(UNKNOWN);
                     let whole = estimate(&rounds.concat(), pooled, self.floor);
                     estimates[view][size] = whole;
                     if !self.views[view].covers(self.sizes[size]) {
@@ -298,31 +311,32 @@ impl Field {
         Shows { views, value, worst }
     }
 
-    /// How far the rounds of all arms lie from their own median, in a view at a size.
-    fn deviations(&self, view: usize, size: usize) -> Vec<f64> {
-        let mut deviations = Vec::new();
-        for rounds in self.rounds.iter().map(|views| &views[view][size]) {
-            let rounds = rounds.concat();
-            if rounds.len() >= LEAST_ROUNDS {
-                let middle = median(&rounds);
-                deviations.extend(rounds.iter().map(|value| value - middle));
+    /// How far the rounds of each arm lie from their own median, in a view at a size.
+    fn deviations(&self, view: usize, size: usize) -> Vec<Vec<f64>> {
+        let of_arm = |views: &Vec<Vec<[Vec<f64>; 2]>>| {
+            let mut rounds = views[view][size].concat();
+            if rounds.len() < LEAST_ROUNDS {
+                return Vec::new();
             }
-        }
-        deviations
+            let middle = median(&rounds);
+            rounds.iter_mut().for_each(|value| *value -= middle);
+            rounds
+        };
+        self.rounds.iter().map(of_arm).collect()
     }
 
-    /// How far rounds scatter, over all arms and the sizes up to an octave away.
-    fn pooled_scatter(&self, deviations: &[Vec<f64>], size: usize) -> f64 {
+    /// How far rounds of these arms scatter over the sizes up to an octave away, where they are enough to tell.
+    fn scatter_near(
+        &self,
+        deviations: &[Vec<Vec<f64>>],
+        size: usize,
+        arms: std::ops::Range<usize>,
+        least: usize,
+    ) -> Option<f64> {
         let near = |other: usize| other <= 2 * self.sizes[size] && self.sizes[size] <= 2 * other;
-        let near: Vec<f64> = deviations
-            .iter()
-            .zip(&self.sizes)
-            .filter(|(_, other)| near(**other))
-            .flat_map(|(deviations, _)| deviations.iter().copied())
-            .collect();
-        // Too few to tell: as much as one round of a small operation scatters.
-        const UNKNOWN: f64 = 0.05;
-        if near.len() > 8 { scatter(&near) } else { UNKNOWN }
+        let of_sizes = deviations.iter().zip(&self.sizes).filter(|(_, other)| near(**other));
+        let near: Vec<f64> = of_sizes.flat_map(|(of, _)| of[arms.clone()].concat()).collect();
+        (near.len() >= least).then(|| scatter(&near))
     }
 
     /// Whether no further round can change anything at a size.

@@ -221,6 +221,24 @@ fn an_arm_costs_something_where_it_is_shown_and_keeps_the_guard_in_every_view() 
     assert!(temporal[FIRST][at].is_some() && temporal[SECOND][at].is_none());
 }
 
+/// Six hosts of one model: a kernel that each of them raced to the end, beside one that each left early.
+#[test]
+fn an_arm_with_rounds_enough_is_judged_by_its_own_scatter() {
+    let error = |many: usize| {
+        let mut field = field(4096, &[]);
+        let at = field.sizes.len() - 1;
+        for size in at - 2..=at {
+            rounds(&mut field, FIRST, size, many, [-0.03, -0.03]);
+            for off in [-0.3, -0.1, 0.0, 0.1, 0.3] {
+                rounds(&mut field, SECOND, size, 2, [off, off]);
+            }
+        }
+        field.shows().worst[FIRST][at].error
+    };
+    assert!(error(OWN / 3 + 1) < 0.005, "{}", error(OWN / 3 + 1));
+    assert!(error(OWN / 3) > 0.01, "{}", error(OWN / 3));
+}
+
 /// Where absent operands differ, what up to 4 KiB is shown to lose is out at every larger size, and
 /// what is not known well is in.
 #[test]
