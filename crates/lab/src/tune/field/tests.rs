@@ -230,7 +230,7 @@ fn an_arm_with_rounds_enough_is_judged_by_its_own_scatter() {
         for size in at - 2..=at {
             rounds(&mut field, FIRST, size, many, [-0.03, -0.03]);
             for off in [-0.3, -0.1, 0.0, 0.1, 0.3] {
-                rounds(&mut field, SECOND, size, 2, [off, off]);
+                rounds(&mut field, SECOND, size, 9, [off, off]);
             }
         }
         field.shows().worst[FIRST][at].error
