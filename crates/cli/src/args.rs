@@ -172,6 +172,16 @@ pub struct Run {
     /// Rounds, at least 15
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(15..=100_000))]
     pub rounds: Option<u32>,
+    /// The same in so many processes, one after the other, at least 6: what differs between launches,
+    /// as calls of a few nanoseconds do, is in the intervals then
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(cachewise_lab::launches::LEAST as i64..=1000))]
+    pub launches: Option<u32>,
+    /// Which of them this process is
+    #[arg(long, hide = true, value_name = "N", requires_all = ["launches", "launch_record"])]
+    pub launch: Option<u32>,
+    /// Where its record goes
+    #[arg(long, hide = true, value_name = "FILE", requires = "launch")]
+    pub launch_record: Option<PathBuf>,
     /// Seed of every random choice [default: drawn, and recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -188,7 +198,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Check the bytes of every candidate and time nothing: works on emulated CPUs too
-    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "json", "csv", "markdown"])]
+    #[arg(long, conflicts_with_all = ["residency", "quick", "classic", "rounds", "launches", "json", "csv", "markdown"])]
     pub verify_only: bool,
     /// Write the rows as CSV
     #[arg(long, value_name = "FILE")]

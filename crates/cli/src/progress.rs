@@ -21,6 +21,8 @@ pub struct Bar {
     begun: Instant,
     plain: bool,
     said: Instant,
+    /// Which of how many launches this is.
+    launch: Option<(u32, u32)>,
 }
 
 /// Resolution of the bar.
@@ -67,7 +69,13 @@ impl Bar {
             begun: now,
             plain,
             said: now,
+            launch: None,
         })
+    }
+
+    /// This process does one of so many launches: others are before it and after it.
+    pub fn set_launch(&mut self, which: u32, many: u32) {
+        self.launch = Some((which, many));
     }
 
     /// Removes the line.
@@ -99,35 +107,46 @@ impl Bar {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// How far this stage is, or all launches together.
+    fn share(&self) -> f64 {
+        let share = (self.done / self.units).clamp(0.0, 1.0);
+        self.launch.map_or(share, |(which, many)| (f64::from(which - 1) + share) / f64::from(many))
+    }
+
     /// Time left, from the work done so far in this stage.
     fn left(&self) -> String {
         let elapsed = self.begun.elapsed().as_secs_f64();
         if self.done < self.units * 0.02 || elapsed < 0.5 {
             return String::new();
         }
-        let left = elapsed * (self.units / self.done - 1.0);
+        let whole = elapsed * self.units / self.done;
+        let after = self.launch.map_or(0, |(which, many)| many - which);
+        let left = whole - elapsed + f64::from(after) * whole;
         format!("{:.0} s left", left.max(0.0))
     }
 }
 
 impl Progress for Bar {
     fn begin(&mut self, what: &str, units: f64) {
-        self.what = what.to_owned();
+        self.what = match self.launch {
+            None => what.to_owned(),
+            Some((which, many)) => format!("{what}, launch {which} of {many}"),
+        };
         self.units = units.max(f64::MIN_POSITIVE);
         self.done = 0.0;
         self.begun = Instant::now();
-        self.bar.set_position(0);
+        self.bar.set_position((self.share() * STEPS) as u64);
         self.bar.set_prefix("");
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(self.what.clone());
         if self.plain {
-            output::tell(&format!("cachewise: {what}"));
+            output::tell(&format!("cachewise: {}", self.what));
             self.said = Instant::now();
         }
     }
 
     fn advance(&mut self, what: &str, units: f64) {
         self.done += units;
-        let share = (self.done / self.units).clamp(0.0, 1.0);
+        let share = self.share();
         self.bar.set_position((share * STEPS) as u64);
         self.bar.set_message(format!("{}: {what}", self.what));
         self.bar.set_prefix(self.left());

@@ -3,7 +3,9 @@
 //! A CPU predicts where an indirect call goes, and best where it always goes to one function, as calls of
 //! the C library do. A loop that all candidates share is no such place: there an empty function takes as
 //! long as a short `memset`, and the function that was called first takes least. So each function has loops
-//! of its own ([`SITES`]), of eight calls each, so that no single place's luck decides.
+//! of its own ([`SITES`]), of eight calls each, so that no single place's luck decides. Between one call and the
+//! next lie instructions that do nothing, as a program's lie there that do something: calls side by side in
+//! the same 64 bytes of code get in each other's way.
 
 use crate::routines::{FILL_BYTE, as_compare, as_fill, libc_equal, libc_zero};
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
@@ -73,6 +75,17 @@ impl Callee {
     }
 }
 
+/// So many bytes of no operation.
+macro_rules! apart {
+    ($bytes:literal) => {
+        #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+        // SAFETY: it does nothing.
+        unsafe {
+            std::arch::asm!(concat!(".nops ", $bytes), options(nomem, nostack, preserves_flags));
+        }
+    };
+}
+
 macro_rules! loops {
     ($table:ident, $name:ident: $type:ty, $f:ident, $p:ident => $call:expr) => {
         #[inline(never)]
@@ -81,10 +94,10 @@ macro_rules! loops {
             black_box(SITE);
             let (eights, rest) = places.as_chunks::<8>();
             for [a, b, c, d, e, f, g, h] in eights {
-                loops!(@each $p $call; a b c d e f g h);
+                loops!(@each $p $call; a 9 b 41 c 22 d 54 e 17 f 35 g 48 h 28);
             }
             for place in rest {
-                loops!(@each $p $call; place);
+                loops!(@each $p $call; place 9);
             }
         }
 
@@ -93,7 +106,8 @@ macro_rules! loops {
             32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61
             62 63);
     };
-    (@each $p:ident $call:expr; $($place:ident)*) => {$(
+    (@each $p:ident $call:expr; $($place:ident $apart:literal)*) => {$(
+        apart!($apart);
         let $p = $place;
         // SAFETY: places are valid for n bytes, source and destination apart unless it is a move, and whoever
         // chose the function saw to it that this CPU runs it.

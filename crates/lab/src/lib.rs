@@ -26,6 +26,7 @@ pub mod distributions;
 pub mod experiments;
 pub mod forking;
 pub mod helper;
+pub mod launches;
 pub mod peers;
 pub mod recorder;
 pub mod routines;

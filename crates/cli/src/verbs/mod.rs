@@ -7,6 +7,7 @@ pub mod explain;
 pub mod export;
 pub mod forget;
 pub mod helper;
+pub mod launches;
 pub mod learn;
 mod learned;
 pub mod list;

@@ -3,6 +3,7 @@
 use crate::args::Run;
 use crate::progress::Bar;
 use crate::verbs::export::tunables_of;
+use crate::verbs::launches;
 use crate::verbs::redraw::{self, Loaded};
 use crate::verbs::verify;
 use crate::{output, status};
@@ -33,11 +34,19 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         }
     }
     let mut bar = Bar::new()?;
+    match (args.launch, args.launches) {
+        (Some(which), Some(many)) => {
+            bar.set_launch(which, many);
+            launches::end_with_parent();
+        }
+        (None, Some(many)) => return launches::run(args, experiment, many, &bar),
+        _ => {}
+    }
     let mut bench = Bench::new(args.seed.unwrap_or_else(super::drawn_seed), args.memory)?;
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
-    if experiment.name == "peers" && tunables.is_none() {
+    if experiment.name == "peers" && tunables.is_none() && matches!(args.launch, None | Some(1)) {
         output::tell(&format!(
             "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
         ));
@@ -65,7 +74,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     }
     let mut header = bench.header(settings);
     header.figures = experiment.figures();
-    let mut writer = match &args.json {
+    let mut writer = match args.launch_record.as_ref().or(args.json.as_ref()) {
         Some(path) => output::record_writer(path)?,
         None => Writer::to(Box::new(std::io::sink())),
     };
@@ -91,28 +100,29 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     };
     let Recorder { rows, notes, decisions, .. } = out;
     bar.clear();
+    let exit = if interrupted { status::INTERRUPTED } else { status::OK };
+    if args.launch.is_some() {
+        // Who started it shows all launches together.
+        return Ok(lost.map(|()| exit)?);
+    }
     let kept = notes.iter().map(|text| Note { text: text.clone() }).collect();
     let record = Record { header, rows, notes: kept, decisions, end };
-    let shown =
-        show(args, experiment.name, record, interrupted, &bench.warnings(), follows.is_some());
-    for note in &notes {
-        output::tell(&format!("note: {note}"));
-    }
+    let shown = show(args, experiment.name, record, interrupted, &bench.warnings());
     lost?;
     shown?;
-    Ok(if interrupted { status::INTERRUPTED } else { status::OK })
+    Ok(exit)
 }
 
 /// Writes and prints what was asked for; what cannot be written costs nothing of the rest.
-fn show(
+pub fn show(
     args: &Run,
     experiment: &str,
     record: Record,
     interrupted: bool,
     warnings: &[Warning],
-    has_profile: bool,
 ) -> anyhow::Result<()> {
     let rows = &record.rows;
+    let notes: Vec<String> = record.notes.iter().map(|note| note.text.clone()).collect();
     let mut written = Ok(());
     let tables = cachewise_report::experiment_tables(experiment, rows);
     if let Some(path) = &args.csv {
@@ -128,7 +138,7 @@ fn show(
         answer,
         because,
         trust: Trust::of(rows, warnings, interrupted),
-        next: next(experiment, has_profile, interrupted),
+        next: next(experiment, interrupted),
     };
     for warning in warnings {
         output::tell(&format!("warning: {warning}"));
@@ -149,11 +159,15 @@ fn show(
         let page = redraw::page(&[Loaded { name, record }]);
         written = written.and(page.and_then(|page| output::write(path, page.as_bytes())));
     }
+    for note in notes {
+        output::tell(&format!("note: {note}"));
+    }
     written
 }
 
 /// What to do after a run.
-fn next(experiment: &str, has_profile: bool, interrupted: bool) -> String {
+fn next(experiment: &str, interrupted: bool) -> String {
+    let has_profile = super::profile_in_force().is_some_and(|path| Profile::read(path).is_ok());
     match experiment {
         _ if interrupted => "the same command again, to its end".to_owned(),
         "peers" | "hints" if !has_profile => {

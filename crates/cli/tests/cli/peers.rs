@@ -1,9 +1,10 @@
 //! `run peers`: every bad input once, one line each; and libc under other tunables, in turns from
 //! another process. `run hints`: the library under each hint.
 
-use crate::support::{cachewise, ok, program, stderr};
+use crate::support::{cachewise, ok, piped, program, stderr};
 use cachewise::profile::MAX_SIZE;
 use cachewise_measure::{ProofVerdict, record};
+use std::io::{BufRead as _, BufReader};
 
 /// The one line in which it refuses.
 fn refused(arguments: &str, status: i32) -> String {
@@ -125,4 +126,39 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
         assert_eq!(row.reader_ns.len(), if read { row.operation_ns.len() } else { 0 });
         assert_eq!(row.bystander_ns.len(), if beside { row.operation_ns.len() } else { 0 });
     }
+}
+
+#[test]
+fn launches_are_rounds_and_a_ctrl_c_keeps_those_that_ended() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let written = directory.path().join("r.jsonl");
+    let line = refused("--launches 5", 2);
+    assert!(line.contains("5 is not in 6..=1000"), "{line}");
+
+    let arguments = "run peers --op fill --size 64 --rounds 15";
+    let said = ok(&format!("{arguments} --launches 6 --json {}", written.display()));
+    assert!(said.contains("gain here:"), "{said}");
+    let record = record::read(&written).expect("a whole record");
+    assert_eq!(record.header.settings["launches"], 6);
+    assert!(record.header.command.join(" ").contains("--launches 6"));
+    assert!(!record.header.command.join(" ").contains("--launch-record"));
+    assert!(!record.rows.is_empty() && !record.end.expect("an end").verdicts.is_empty());
+    for row in &record.rows {
+        assert!(row.dropped || row.operation_ns.len() == 6, "{row:?}");
+    }
+
+    let mut command = program();
+    command.args(format!("{arguments} --launches 1000 --json").split(' ')).arg(&written);
+    let mut child = piped(command);
+    let mut told = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let third = told.find(|line| line.as_ref().is_ok_and(|line| line.contains("launch 3 of 1000")));
+    assert!(third.is_some(), "the third begins");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+    let rest: Vec<String> = told.map(|line| line.expect("text")).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "{rest:?}");
+    let record = record::read(&written).expect("a whole record");
+    assert!(record.end.expect("an end").interrupted);
+    assert!(record.rows.iter().all(|row| row.dropped || row.operation_ns.len() >= 2));
+    assert!(rest.iter().any(|line| line.contains("finished rows kept")), "{rest:?}");
 }

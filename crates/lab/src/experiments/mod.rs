@@ -25,6 +25,8 @@ mod twins;
 mod values;
 mod vector_state;
 
+pub use peers::of_envelope;
+
 use crate::bench::{
     Bench, Call, Cell, Layout, Outcome, Placement, Task, each, is_copied, is_filled, is_zeroed,
     run_all,
@@ -160,7 +162,7 @@ pub const ALL: &[Experiment] = &[
         run: hints::run,
     },
     Experiment {
-        name: "peers",
+        name: peers::NAME,
         about: "the library, libc and other libraries, by size and with the sizes programs use",
         seeds: &["002.16"],
         operations: operations_with_peers(),

@@ -9,6 +9,9 @@ use super::*;
 use crate::distributions::Distribution;
 use crate::tuned_libc::TunedLibc;
 
+/// The experiment's name.
+pub(super) const NAME: &str = "peers";
+
 /// 1 byte to 256 MiB: the small ones that programs call with, then powers of two.
 const SIZES: [usize; 37] = [
     1, 4, 8, 15, 16, 24, 32, 48, 64, 96, 128, 200, 256, 384, 512, 1024, 1500, 2048, 2304, 3072,
@@ -211,6 +214,13 @@ fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
     let ratio = PairedRatio::new(&row.operation_ns, &libc, seed);
     row.verdict = Some(ratio.verdict(MARGIN));
     row.ratio = Some(ratio);
+}
+
+/// Relates rows of `peers`, those of a cell together, to the best peer's of their cell; others it leaves alone.
+pub fn of_envelope(rows: &mut [Row], seed: u64) {
+    let is_one = |a: &Row, b: &Row| (&a.experiment, &a.cell) == (&b.experiment, &b.cell);
+    let of_peers = |rows: &&mut [Row]| rows[0].experiment == NAME;
+    rows.chunk_by_mut(is_one).filter(of_peers).for_each(|rows| relate(rows, seed));
 }
 
 /// Relates every row to the best peer's.
