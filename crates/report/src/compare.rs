@@ -98,22 +98,14 @@ pub fn machine_differences(a: &Machine, b: &Machine) -> Vec<String> {
         let sizes = [caches.l1d.bytes, caches.l2.bytes, caches.llc.bytes];
         sizes.map(|size| crate::units::bytes(size as u64)).join(", ")
     };
-    let none = || "none".to_owned();
+    let or_none = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
     differing([
         ("CPU", a.cpu.model_name.clone(), b.cpu.model_name.clone()),
         ("signature", signature(a), signature(b)),
         ("caches", caches(a), caches(b)),
         ("CPUs", a.logical_cpus.to_string(), b.logical_cpus.to_string()),
-        (
-            "hypervisor",
-            a.hypervisor.clone().unwrap_or_else(none),
-            b.hypervisor.clone().unwrap_or_else(none),
-        ),
-        (
-            "emulator",
-            a.emulated.clone().unwrap_or_else(none),
-            b.emulated.clone().unwrap_or_else(none),
-        ),
+        ("hypervisor", or_none(&a.hypervisor), or_none(&b.hypervisor)),
+        ("emulator", or_none(&a.emulated), or_none(&b.emulated)),
     ])
 }
 
@@ -136,11 +128,8 @@ pub fn circumstances(a: &Header, b: &Header) -> Vec<String> {
 }
 
 fn differing<const N: usize>(pairs: [(&str, String, String); N]) -> Vec<String> {
-    pairs
-        .into_iter()
-        .filter(|(_, a, b)| a != b)
-        .map(|(what, a, b)| format!("{what}: {a} / {b}"))
-        .collect()
+    let differing = pairs.into_iter().filter(|(_, a, b)| a != b);
+    differing.map(|(what, a, b)| format!("{what}: {a} / {b}")).collect()
 }
 
 /// A row's identity in text; launches of one record share it.
@@ -180,9 +169,8 @@ fn samples(record: &Record) -> BTreeMap<String, Sample<'_>> {
         sample.dropped |= row.dropped || !row.is_measurable();
         if let Some(reference) = reference {
             let pairs = row.total_ns().into_iter().zip(reference.total_ns());
-            sample
-                .ratios
-                .extend(pairs.map(|(ours, theirs)| ours / theirs).filter(|r| r.is_finite()));
+            let ratios = pairs.map(|(ours, theirs)| ours / theirs);
+            sample.ratios.extend(ratios.filter(|ratio| ratio.is_finite()));
         }
     }
     found
@@ -231,11 +219,8 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
     confirm(&mut rows);
     rows.sort_by_key(|(index, ..)| *index);
     let rows: Vec<Change> = rows.into_iter().map(|(_, change, _)| change).collect();
-    let changes: Vec<f64> = rows
-        .iter()
-        .filter(|row| row.change.rounds >= LEAST_ROUNDS)
-        .map(|row| row.change.median)
-        .collect();
+    let changes = rows.iter().map(|row| row.change).filter(|ratio| ratio.rounds >= LEAST_ROUNDS);
+    let changes: Vec<f64> = changes.map(|ratio| ratio.median).collect();
     let mean = GeometricMean::new(&changes, 0);
     let outcome = over_all(&rows, &mean, margin);
     Comparison {
@@ -302,13 +287,9 @@ fn sentence(rows: &[Change], mean: &GeometricMean, outcome: Outcome, margin: f64
     let confirmed =
         |wanted: Outcome| rows.iter().filter(|row| row.confirmed && row.outcome == wanted).count();
     let (slower, faster) = (confirmed(Outcome::Slower), confirmed(Outcome::Faster));
-    let average = if mean.mean.is_finite() {
-        format!(
-            "{:+.1} % time in the geometric mean ({:+.1} .. {:+.1})",
-            (mean.mean - 1.0) * 100.0,
-            (mean.low - 1.0) * 100.0,
-            (mean.high - 1.0) * 100.0
-        )
+    let [mid, low, high] = [mean.mean, mean.low, mean.high].map(|ratio| (ratio - 1.0) * 100.0);
+    let average = if mid.is_finite() {
+        format!("{mid:+.1} % time in the geometric mean ({low:+.1} .. {high:+.1})")
     } else {
         "nothing could be compared".to_owned()
     };
@@ -338,11 +319,9 @@ impl Comparison {
     /// Rows as a table: every one, or only those that changed, the largest change first.
     pub fn table(&self, all: bool) -> Table {
         let several = self.rows.windows(2).any(|pair| pair[0].experiment != pair[1].experiment);
-        let mut rows: Vec<&Change> = self
-            .rows
-            .iter()
-            .filter(|row| all || matches!(row.outcome, Outcome::Faster | Outcome::Slower))
-            .collect();
+        let has_changed = |row: &Change| matches!(row.outcome, Outcome::Faster | Outcome::Slower);
+        let mut rows: Vec<&Change> =
+            self.rows.iter().filter(|row| all || has_changed(row)).collect();
         if !all {
             rows.sort_by(|a, b| {
                 let size = |row: &Change| row.change.median.ln().abs();
@@ -364,7 +343,7 @@ impl Comparison {
                 row.what.clone()
             };
             let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
-            let likely = matches!(row.outcome, Outcome::Faster | Outcome::Slower) && !row.confirmed;
+            let likely = has_changed(row) && !row.confirmed;
             table.push(vec![
                 what,
                 row.candidate.clone(),
@@ -386,13 +365,9 @@ impl Comparison {
 
     /// How many of which, and what else differs, a line each.
     pub fn remarks(&self) -> Vec<String> {
-        let mut lines = vec![format!(
-            "{} slower, {} faster, {} unchanged, {} cannot tell",
-            self.count(Outcome::Slower),
-            self.count(Outcome::Faster),
-            self.count(Outcome::Unchanged),
-            self.count(Outcome::CannotTell)
-        )];
+        let outcomes = [Outcome::Slower, Outcome::Faster, Outcome::Unchanged, Outcome::CannotTell];
+        let counts = outcomes.map(|outcome| format!("{} {}", self.count(outcome), outcome.name()));
+        let mut lines = vec![counts.join(", ")];
         for (count, what) in [
             (self.only_old, "only in the old record"),
             (self.only_new, "only in the new record"),
@@ -484,10 +459,9 @@ mod tests {
         let few = |record: &mut Record| {
             record.rows.iter_mut().for_each(|row| row.operation_ns.truncate(3));
         };
-        let (mut a, mut b) =
-            (scaled(|_, _| 1.0), scaled(|_, row| if row.candidate == "libc" { 1.0 } else { 2.0 }));
-        few(&mut a);
-        few(&mut b);
+        let mut a = scaled(|_, _| 1.0);
+        let mut b = scaled(|_, row| if row.candidate == "libc" { 1.0 } else { 2.0 });
+        [&mut a, &mut b].into_iter().for_each(few);
         let found = compare(&a, &b, 0.05);
         assert!(found.rows.iter().all(|row| row.outcome == Outcome::CannotTell));
         assert_eq!(found.outcome, Outcome::CannotTell, "{}", found.sentence);

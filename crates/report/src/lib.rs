@@ -57,6 +57,21 @@ pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> V
     form.map_or(matrix::tables as Form, |(_, form)| *form)(rows)
 }
 
+/// An axis of a row as a number that equals none where there is none.
+fn axis(row: &cachewise_measure::Row, name: &str) -> f64 {
+    row.axis(name).unwrap_or(f64::NAN)
+}
+
+/// A key for groups of rows.
+fn operation_and_size(row: &cachewise_measure::Row) -> (String, u64) {
+    (row.cell.operation.clone(), row.cell.size)
+}
+
+/// Each of some values once, in ascending order.
+fn sorted<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    values.into_iter().collect::<std::collections::BTreeSet<T>>().into_iter().collect()
+}
+
 /// The experiment whose rows a record holds, or begins with.
 fn experiment_of(record: &cachewise_measure::Record) -> &str {
     let first = || record.rows.first().map(|row| row.experiment.as_str());

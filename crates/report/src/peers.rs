@@ -49,7 +49,8 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
     table
 }
 
-fn label(row: &Row) -> String {
+/// A cell by its size and state.
+pub(crate) fn label(row: &Row) -> String {
     match (row.cell.axes.get("span"), row.cell.state.as_str()) {
         (Some(span), state) => format!("{state}, over {}", bytes(*span as u64)),
         (None, "warm") => bytes(row.cell.size),

@@ -85,17 +85,10 @@ impl SiteLine {
             Outcome::CannotTell(Why::TooFew) => {
                 format!("cannot tell yet: {} pairs of blocks are too few", self.evidence().pairs())
             }
-            Outcome::CannotTell(why) => format!("cannot tell: {}", reason(why)),
+            Outcome::CannotTell(Why::NoDifference) => "cannot tell: no difference".to_owned(),
+            Outcome::CannotTell(Why::Unconfirmed) => "cannot tell: long blocks disagree".to_owned(),
+            Outcome::CannotTell(Why::Reopened) => "cannot tell: reopened, it changed".to_owned(),
         }
-    }
-}
-
-fn reason(why: Why) -> &'static str {
-    match why {
-        Why::TooFew => "too few pairs of blocks",
-        Why::NoDifference => "no difference",
-        Why::Unconfirmed => "long blocks disagree",
-        Why::Reopened => "reopened, it changed",
     }
 }
 

@@ -269,13 +269,10 @@ fn fence_for(text: &str) -> String {
 }
 
 fn figure(record: &Record, number: usize) -> Result<Plot, String> {
-    let drawn: Vec<Plot> =
-        plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
+    let drawn = plot::plots(record);
     let count = drawn.len();
-    drawn
-        .into_iter()
-        .nth(number - 1)
-        .ok_or_else(|| format!("found figure {number}, accepted 1 to {count}"))
+    let found = drawn.into_iter().nth(number - 1);
+    found.ok_or_else(|| format!("found figure {number}, accepted 1 to {count}"))
 }
 
 /// The figure with the panels whose title starts so.
@@ -350,20 +347,14 @@ mod tests {
     fn everything_can_be_made() {
         let record = everything();
         let made = |what: What| make(&what, &record, &[], None);
-        assert_eq!(
-            made(What::Verdict).map(|made| made.markdown),
-            Ok("It &lt;pays> from 4 KiB on.".to_owned())
-        );
-        assert!(made(What::Verdicts).expect("made").markdown.lines().count() == 2);
-        assert!(made(What::Command).expect("made").markdown.contains("'it'\\''s; <b>'"));
-        assert!(made(What::Crossovers).expect("made").markdown.contains("| fastest |"));
-        assert!(made(What::Table("1".into())).expect("made").markdown.contains("copy.avx"));
-        assert!(
-            made(What::Plot(1, String::new())).expect("made").markdown.starts_with("```text\n")
-        );
-        assert!(
-            made(What::Numbers(3, String::new())).expect("made").markdown.contains("| touched |")
-        );
+        let markdown = |what: What| made(what).expect("made").markdown;
+        assert_eq!(markdown(What::Verdict), "It &lt;pays> from 4 KiB on.");
+        assert!(markdown(What::Verdicts).lines().count() == 2);
+        assert!(markdown(What::Command).contains("'it'\\''s; <b>'"));
+        assert!(markdown(What::Crossovers).contains("| fastest |"));
+        assert!(markdown(What::Table("1".into())).contains("copy.avx"));
+        assert!(markdown(What::Plot(1, String::new())).starts_with("```text\n"));
+        assert!(markdown(What::Numbers(3, String::new())).contains("| touched |"));
         let figure = made(What::Figure(1, "a.svg".into(), "copy".into())).expect("made");
         assert_eq!(figure.markdown, "![gbps by size: copy](a.svg)");
         assert!(figure.file.expect("a file").1.starts_with("<svg xmlns="));

@@ -74,14 +74,9 @@ impl Table {
                 });
             }
         }
-        match width {
-            Some(width) => {
-                drawn.set_content_arrangement(ContentArrangement::Dynamic);
-                drawn.set_width(width);
-            }
-            None => {
-                drawn.set_content_arrangement(ContentArrangement::Disabled);
-            }
+        drawn.set_content_arrangement(ContentArrangement::Disabled);
+        if let Some(width) = width {
+            drawn.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         }
         let mut text = String::new();
         if !self.caption.is_empty() {

@@ -1,12 +1,12 @@
 //! What `tune` and `explain` say: the decisions with what was seen of each, the last three lines, and the
 //! figures behind one decision. Everything comes from a record's rows and its decisions.
 
-use crate::Table;
 use crate::closing::{Answer, Closing, Trust};
 use crate::units::{bytes, gain};
+use crate::{Table, sorted};
 use cachewise_measure::record::{Decision, Decisions};
 use cachewise_measure::stats::geometric_mean;
-use cachewise_measure::{PairedRatio, Record, Row, Warning};
+use cachewise_measure::{PairedRatio, Record, Row, ThreadDecision, Warning};
 
 /// The experiment of the rows in which the library followed its decisions.
 const REFEREE: &str = "tune-referee";
@@ -162,15 +162,10 @@ impl<'t> Tuned<'t> {
     #[must_use]
     pub fn threads(&self) -> String {
         let mut text = String::new();
-        for line in &self.decisions.threads {
-            let from = line
-                .from
+        for ThreadDecision { operation, supply, threads, from } in &self.decisions.threads {
+            let from = from
                 .map_or("at no size tried".to_owned(), |from| format!("from {} on", bytes(from)));
-            let (operation, supply) = (&line.operation, &line.supply);
-            text.push_str(&format!(
-                "  {operation:<8}{} {supply} threads pay {from}\n",
-                line.threads
-            ));
+            text.push_str(&format!("  {operation:<8}{threads} {supply} threads pay {from}\n"));
         }
         if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
     }
@@ -190,10 +185,8 @@ impl<'t> Tuned<'t> {
             }
         }
         gains.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let told: Vec<String> = gains
-            .iter()
-            .map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)))
-            .collect();
+        let told = |(operation, ratio): &(&str, f64)| format!("{operation} {}", gain(*ratio));
+        let told: Vec<String> = gains.iter().map(told).collect();
         let left = if left.is_empty() {
             String::new()
         } else {
@@ -253,19 +246,18 @@ impl<'t> Tuned<'t> {
         .to_owned()
     }
 
+    /// An experiment's rows of one operation that are compared with another.
+    fn race(&self, experiment: &str, operation: &str) -> Vec<&'t Row> {
+        let of_it = |row: &&Row| row.experiment == experiment && row.cell.operation == operation;
+        self.rows.iter().filter(of_it).filter(|row| row.candidate != row.reference).collect()
+    }
+
     /// Who was shown to be what for one operation at the measured sizes around one, and what the referee
     /// saw there.
     #[must_use]
     pub fn evidence(&self, operation: &str, size: u64, chosen: &str) -> Vec<Table> {
-        let race = self.rows.iter().filter(|row| {
-            row.experiment == RACE
-                && row.cell.operation == operation
-                && row.candidate != row.reference
-        });
-        let race: Vec<&Row> = race.collect();
-        let mut sizes: Vec<u64> = race.iter().map(|row| row.cell.size).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
+        let race = self.race(RACE, operation);
+        let sizes = sorted(race.iter().map(|row| row.cell.size));
         let below = sizes.iter().copied().rfind(|at| *at <= size);
         let above = sizes.iter().copied().find(|at| *at > size);
         let around = [below, above].into_iter().flatten();
@@ -278,15 +270,8 @@ impl<'t> Tuned<'t> {
     /// span. `None` where the record has none.
     #[must_use]
     pub fn entries(&self, operation: &str) -> Option<Table> {
-        let race: Vec<&Row> = self
-            .rows
-            .iter()
-            .filter(|row| row.experiment == ENTRIES && row.cell.operation == operation)
-            .filter(|row| row.candidate != row.reference)
-            .collect();
-        let mut names: Vec<&str> = race.iter().map(|row| row.candidate.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let race = self.race(ENTRIES, operation);
+        let mut names = sorted(race.iter().map(|row| row.candidate.as_str()));
         let ratio = |name: &str, state: &str| {
             let mut here =
                 race.iter().filter(|row| row.candidate == name && row.cell.state.as_str() == state);
@@ -351,12 +336,8 @@ fn interval(ratio: PairedRatio) -> String {
 /// The kernels at one size, the chosen one first, then the fastest.
 fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
     let here: Vec<&&Row> = race.iter().filter(|row| row.cell.size == size).collect();
-    let mut states: Vec<String> = here.iter().map(|row| state(row)).collect();
-    states.sort_unstable();
-    states.dedup();
-    let mut names: Vec<&str> = here.iter().map(|row| row.candidate.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
+    let states = sorted(here.iter().map(|row| state(row)));
+    let mut names = sorted(here.iter().map(|row| row.candidate.as_str()));
     let ratio = |name: &str, state: &str| {
         let of_it = |row: &&&&Row| row.candidate == name && self::state(row) == state;
         here.iter().find(of_it).and_then(|row| row.total_ratio.or(row.ratio))
@@ -403,10 +384,8 @@ mod tests {
 
     /// A row of the referee and libc's beside it.
     fn refereed(size: usize, state: &str, kernel: &str, median: f64) -> [Row; 2] {
-        [
-            row("tune-referee", size, state, "libc", 1.0),
-            row("tune-referee", size, state, kernel, median),
-        ]
+        [("libc", 1.0), (kernel, median)]
+            .map(|(who, median)| row("tune-referee", size, state, who, median))
     }
 
     fn decision(from: u64, to: Option<u64>, kernel: &str) -> Decision {
@@ -419,6 +398,10 @@ mod tests {
         Decisions { kernels, threads: Vec::new() }
     }
 
+    fn tuned<'t>(decisions: &'t Decisions, rows: &'t [Row], libc: &'t str) -> Tuned<'t> {
+        Tuned { decisions, rows, libc, warnings: &[], llc: None }
+    }
+
     #[test]
     fn what_was_checked_stands_beside_what_was_decided() {
         let decisions = decisions();
@@ -429,13 +412,7 @@ mod tests {
             refereed(1024, "cached", "copy.avx", 1.4),
         ]
         .concat();
-        let tuned = Tuned {
-            decisions: &decisions,
-            rows: &rows,
-            libc: "glibc 2.36",
-            warnings: &[],
-            llc: None,
-        };
+        let tuned = tuned(&decisions, &rows, "glibc 2.36");
         insta::assert_snapshot!(tuned.table().terminal(None));
         insta::assert_snapshot!(tuned.closing());
         let none = Decisions { kernels: vec![decision(256, None, "libc")], threads: Vec::new() };
@@ -447,8 +424,7 @@ mod tests {
     fn a_loss_that_stands_is_told() {
         let decisions = decisions();
         let rows = refereed(4096, "cached", "copy.avx", 1.08);
-        let tuned =
-            Tuned { decisions: &decisions, rows: &rows, libc: "glibc", warnings: &[], llc: None };
+        let tuned = tuned(&decisions, &rows, "glibc");
         let told = tuned.closing().to_string();
         assert!(told.contains("1 of 1 checked cells lose more than 3 %, at worst -7 %"), "{told}");
         let unchecked = Tuned { rows: &[], ..tuned };
@@ -465,8 +441,7 @@ mod tests {
             row("tune", 8192, "cached", "copy.avx", 0.8),
         ];
         rows.extend(refereed(6000, "cached", "copy.avx", 0.81));
-        let tuned =
-            Tuned { decisions: &decisions, rows: &rows, libc: "libc", warnings: &[], llc: None };
+        let tuned = tuned(&decisions, &rows, "libc");
         let tables = tuned.evidence("copy", 5000, "copy.avx");
         let drawn: Vec<String> = tables.iter().map(|table| table.terminal(None)).collect();
         assert_eq!(drawn.len(), 3);

@@ -5,6 +5,7 @@ mod stored;
 
 use cachewise_measure::{Level, PairedRatio, Proof, ProofVerdict, Record, Row};
 use cachewise_report::sentences;
+use std::collections::BTreeSet;
 
 /// One record of each experiment that has sentences, with its name.
 fn records() -> Vec<(String, Record)> {
@@ -125,9 +126,7 @@ fn equal_times_favour_nobody() {
 #[test]
 fn missing_rows_break_no_sentence() {
     for (experiment, record) in records() {
-        let mut names: Vec<&str> = record.rows.iter().map(|row| row.candidate.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names: BTreeSet<&str> = record.rows.iter().map(|row| row.candidate.as_str()).collect();
         for name in names {
             let (alone, others): (Vec<Row>, Vec<Row>) =
                 record.rows.iter().cloned().partition(|row| row.candidate == name);

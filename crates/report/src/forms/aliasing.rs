@@ -19,45 +19,30 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         if let Some(levels) = levels {
             caption.push_str(&format!(", {levels}"));
         }
-        if let Some(page) = page {
-            caption.push_str(&format!(", {} pages", bytes(page as u64)));
+        if let Some(page) = page.map(size_text) {
+            caption.push_str(&format!(", {page} pages"));
         }
-        if let Some(distance) = distance {
-            caption.push_str(&format!(
-                ", destination {} above the source and",
-                bytes(distance as u64)
-            ));
+        if let Some(distance) = distance.map(size_text) {
+            caption.push_str(&format!(", destination {distance} above the source and"));
         }
         let shown: Vec<&Row> =
             of_cell.iter().copied().filter(|row| !TWINS.contains(&axis(row, OFFSET))).collect();
-        let mut table = pivot(
-            format!("{caption}: time over the same alignment half a page away, by offset"),
-            "kernel",
-            &shown,
-            |row| axis(row, OFFSET),
-            |value| format!("+{value}"),
-            |row| ratio(row).unwrap_or("-".to_owned()),
-        );
+        caption.push_str(": time over the same alignment half a page away, by offset");
+        let offset = |row: &Row| axis(row, OFFSET);
+        let ratio = |row: &Row| ratio(row).unwrap_or("-".to_owned());
+        let mut table =
+            pivot(caption, "kernel", &shown, offset, |value| format!("+{value}"), ratio);
         table.remark("offset: destination minus source modulo 4 KiB; ~: cannot tell it from 1");
         table.remarks.extend(unproved(&of_cell));
         tables.push(table);
     }
-    let zeroed: Vec<&Row> = rows.iter().filter(|row| row.cell.state == "pages").collect();
+    let zeroed = rows.iter().filter(|row| row.cell.state == "pages");
     let key = |row: &Row| (row.cell.operation.clone(), row.cell.destination.clone(), row.cell.size);
-    for ((operation, destination, size), of_cell) in groups(zeroed.iter().copied(), key) {
-        let caption = format!(
-            "{operation}, {}, {}: GB/s by page",
-            bytes(size),
-            destination.unwrap_or_default()
-        );
-        let mut table = pivot(
-            caption,
-            "kernel",
-            &of_cell,
-            |row| axis(row, PAGE_BYTES),
-            |value| bytes(value as u64),
-            |row| significant(row.gbps()),
-        );
+    for ((operation, destination, size), of_cell) in groups(zeroed, key) {
+        let place = destination.unwrap_or_default();
+        let caption = format!("{operation}, {}, {place}: GB/s by page", bytes(size));
+        let page = |row: &Row| axis(row, PAGE_BYTES);
+        let mut table = pivot(caption, "kernel", &of_cell, page, size_text, gbps);
         table.remark("pages of one size after the other, not in turns");
         tables.push(table);
     }

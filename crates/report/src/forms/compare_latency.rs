@@ -12,30 +12,21 @@ const BAR: f64 = 20.0;
 pub fn tables(rows: &[Row]) -> Vec<Table> {
     let mut tables = Vec::new();
     let sweep = rows.iter().filter(|row| row.cell.state == "sweep");
-    for ((operation, size), of_it) in
-        groups(sweep, |row: &Row| (row.cell.operation.clone(), row.cell.size))
-    {
+    for ((operation, size), of_it) in groups(sweep, operation_and_size) {
         let head = |at: f64| if at as u64 == size { "none".to_owned() } else { format!("{at}") };
         let caption =
             format!("{operation}, {}: ns by the offset of the first difference", bytes(size));
-        tables.push(pivot(
-            caption,
-            "kernel",
-            &of_it,
-            |row| axis(row, FIRST_DIFFERENCE),
-            head,
-            |row| significant(row.median_ns()),
-        ));
+        let place = |row: &Row| axis(row, FIRST_DIFFERENCE);
+        let time = |row: &Row| significant(row.median_ns());
+        tables.push(pivot(caption, "kernel", &of_it, place, head, time));
     }
     let pages: Vec<&Row> = rows.iter().filter(|row| row.cell.state == "pages").collect();
     if !pages.is_empty() {
         tables.push(pages_table(pages));
     }
     let calls = rows.iter().filter(|row| row.histogram.is_some());
-    for ((state, candidate), launches) in
-        groups(calls, |row: &Row| (row.cell.state.clone(), row.candidate.clone()))
-    {
-        tables.push(histogram(&state, &candidate, &launches));
+    for ((state, candidate), launches) in groups(calls, |row| (&row.cell.state, &row.candidate)) {
+        tables.push(histogram(state, candidate, &launches));
     }
     tables
 }
@@ -57,8 +48,8 @@ fn pages_table(mut rows: Vec<&Row>) -> Table {
 /// Bins joined to at most [`LINES`] lines: calls per launch, a bar on a logarithmic scale of all of
 /// them, the running tally.
 fn histogram(state: &str, candidate: &str, launches: &[&Row]) -> Table {
-    let of = |row: &Row| row.histogram.clone();
-    let histograms: Vec<Histogram> = launches.iter().filter_map(|row| of(row)).collect();
+    let histograms: Vec<&Histogram> =
+        launches.iter().filter_map(|row| row.histogram.as_ref()).collect();
     let mut heads = vec![">ns".to_owned()];
     heads.extend(launches.iter().map(|row| format!(">launch {:.0}", axis(row, LAUNCH))));
     heads.extend(["log of all".to_owned(), ">tally".to_owned()]);

@@ -16,19 +16,14 @@ pub mod twins;
 pub mod values;
 pub mod vector_state;
 
-use crate::Table;
 use crate::cost::{self, comparison, median};
+use crate::{Table, axis, operation_and_size};
 use cachewise_kernels::find;
 use cachewise_measure::record::names::*;
-use cachewise_measure::record::{by_cell, groups};
+use cachewise_measure::record::{by_cell, distinct, groups};
 use cachewise_measure::units::{bytes, gigabytes_per_second, significant, time};
 use cachewise_measure::{CellKey, Histogram, PairedRatio, ProofVerdict, Row, Verdict, stats};
 use std::collections::BTreeMap;
-
-/// An axis of a row, NaN where it has none.
-fn axis(row: &Row, name: &str) -> f64 {
-    row.axis(name).unwrap_or(f64::NAN)
-}
 
 /// A ratio to the reference, with `~` where it cannot be told from 1.
 fn ratio(row: &Row) -> Option<String> {
@@ -40,6 +35,16 @@ fn ratio(row: &Row) -> Option<String> {
 fn speed(row: &Row) -> String {
     let ratio = ratio(row).map_or(String::new(), |ratio| format!(" ({ratio})"));
     format!("{}{ratio}", significant(row.gbps()))
+}
+
+/// Decimal gigabytes per second.
+fn gbps(row: &Row) -> String {
+    significant(row.gbps())
+}
+
+/// A column's head where it is a size.
+fn size_text(value: f64) -> String {
+    bytes(value as u64)
 }
 
 /// One line per candidate, one column per value of `column` (ascending), `cell` in between. Absent
@@ -65,8 +70,8 @@ fn columns<K: PartialEq>(
     column: impl Fn(&Row) -> K,
     head: impl Fn(&K) -> String,
 ) -> Vec<(K, String)> {
-    let found = groups(rows.iter().copied(), |row: &Row| column(row)).into_iter();
-    found.map(|(column, _)| (head(&column), column)).map(|(head, column)| (column, head)).collect()
+    let found = distinct(rows.iter().map(|row| column(row))).into_iter();
+    found.map(|column| (head(&column), column)).map(|(head, column)| (column, head)).collect()
 }
 
 /// One line per name, in the order of their first appearance, one column for each of those given;

@@ -8,23 +8,15 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     groups(rows, cell)
         .into_iter()
         .map(|(key, of_cell)| {
-            let families: Vec<&Row> = of_cell
-                .iter()
-                .copied()
-                .filter(|row| row.cell.axes.contains_key(READ_BYTES))
-                .collect();
+            let in_family = |row: &&Row| row.cell.axes.contains_key(READ_BYTES);
+            let (families, others): (Vec<&Row>, Vec<&Row>) =
+                of_cell.iter().copied().partition(in_family);
             let text =
                 format!("{}: GB/s by the bytes read before writing", crate::matrix::caption(&key));
-            let mut table = pivot(
-                text,
-                "family",
-                &families,
-                |row| axis(row, READ_BYTES),
-                |value| bytes(value as u64),
-                |row| significant(row.gbps()),
-            );
-            for row in of_cell.iter().filter(|row| !row.cell.axes.contains_key(READ_BYTES)) {
-                table.remarks.push(format!("{}: {} GB/s", row.candidate, significant(row.gbps())));
+            let read = |row: &Row| axis(row, READ_BYTES);
+            let mut table = pivot(text, "family", &families, read, size_text, gbps);
+            for row in others {
+                table.remark(format!("{}: {} GB/s", row.candidate, gbps(row)));
             }
             table.remark(
                 "g*: registers loaded before the first store; block*: bytes touched before they \

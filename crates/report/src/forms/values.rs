@@ -11,14 +11,9 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         .map(|((what, place, size), of_cell)| {
             let head = |state: &String| state.trim_start_matches(&what).trim_start().to_owned();
             let states = columns(&of_cell, |row| row.cell.state.to_string(), head);
-            let mut table = grid(
-                format!("{what}, {}, {place}: GB/s", bytes(size)),
-                "kernel",
-                &of_cell,
-                &states,
-                |row| (row.candidate.clone(), row.cell.state.to_string()),
-                |row| significant(row.gbps()),
-            );
+            let caption = format!("{what}, {}, {place}: GB/s", bytes(size));
+            let place = |row: &Row| (row.candidate.clone(), row.cell.state.to_string());
+            let mut table = grid(caption, "kernel", &of_cell, &states, place, gbps);
             if states.iter().any(|(state, _)| state.ends_with("in turn")) {
                 table.remark(
                     "in turn: the value and 0xA5 alternate over the same bytes; the mean of the \

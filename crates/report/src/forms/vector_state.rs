@@ -13,17 +13,13 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
     }
     let beside = rows.iter().filter(|row| row.cell.state == "break-even");
     for (operation, of_it) in groups(beside, |row: &Row| row.cell.operation.clone()) {
-        let mut table = pivot(
-            format!("{operation}: time over the faster integer kernel's, by size"),
-            "kernel",
-            &of_it,
-            |row| row.cell.size as f64,
-            |size| bytes(size as u64),
-            |row| match row.median_ns() {
-                ns if row.candidate == row.reference => format!("1 ({} ns)", significant(ns)),
-                _ => ratio(row).unwrap_or("-".to_owned()),
-            },
-        );
+        let caption = format!("{operation}: time over the faster integer kernel's, by size");
+        let cell = |row: &Row| match row.median_ns() {
+            ns if row.candidate == row.reference => format!("1 ({} ns)", significant(ns)),
+            _ => ratio(row).unwrap_or("-".to_owned()),
+        };
+        let size = |row: &Row| row.cell.size as f64;
+        let mut table = pivot(caption, "kernel", &of_it, size, size_text, cell);
         table.remark(
             "+: between saving and restoring the registers the kernel uses, which hold something \
              (dirty) or nothing (clean); ~: cannot tell it from 1",
@@ -41,18 +37,15 @@ fn costs(rows: &[&Row]) -> Table {
     );
     let key = |row: &Row| (axis(row, COMPONENTS) as u64, row.cell.size, row.candidate.clone());
     for ((components, size, candidate), of_one) in groups(rows.iter().copied(), key) {
-        let of =
-            |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(&format!(" {state}")));
+        let figure = |state: &str, name: &str| {
+            let state = format!(" {state}");
+            of_one.iter().find(|row| row.cell.state.ends_with(&state))?.figure(name)
+        };
+        let net = |state| figure(state, NET_NS).map_or("-".to_owned(), significant);
         let mut line = vec![component_names(components), size.to_string(), candidate];
-        line.extend(states.map(|state| {
-            let net = of(state).and_then(|row| row.extra.get(NET_NS));
-            net.map_or("-".to_owned(), |net| significant(*net))
-        }));
-        line.push(
-            of("clean")
-                .and_then(|row| row.extra.get(HELD))
-                .map_or("-".to_owned(), |held| component_names(*held as u64)),
-        );
+        line.extend(states.map(net));
+        let held = figure("clean", HELD).map(|held| component_names(held as u64));
+        line.push(held.unwrap_or("-".to_owned()));
         table.push(line);
     }
     table.remark(

@@ -154,8 +154,7 @@ fn mixed(sheets: &[Sheet<'_>]) -> Option<String> {
 
 /// The figures of a record.
 fn plots(record: &Record) -> Vec<Plot> {
-    let mut plots: Vec<Plot> =
-        plot::figures(record).iter().filter_map(|figure| plot::plot(record, figure)).collect();
+    let mut plots = plot::plots(record);
     plot::agree_on_colours(&mut plots);
     plots
 }

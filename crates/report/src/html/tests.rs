@@ -90,10 +90,7 @@ fn commands_can_be_pasted() {
 
 #[test]
 fn a_candidate_has_one_colour_on_the_whole_page() {
-    let mut plots: Vec<Plot> = {
-        let record = everything();
-        plot::figures(&record).iter().filter_map(|figure| plot::plot(&record, figure)).collect()
-    };
+    let mut plots = plot::plots(&everything());
     plots[1].keys.reverse();
     plot::agree_on_colours(&mut plots);
     let colours = |plot: &Plot| -> std::collections::BTreeMap<String, usize> {

@@ -39,6 +39,11 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     found
 }
 
+/// Those of a record's figures that it has rows for.
+pub fn plots(record: &Record) -> Vec<Plot> {
+    figures(record).iter().filter_map(|figure| plot(record, figure)).collect()
+}
+
 fn has_parts(row: &Row) -> bool {
     !row.reader_ns.is_empty() || !row.bystander_ns.is_empty()
 }
@@ -294,13 +299,10 @@ fn points(
             let spreads: Vec<Spread> = members.iter().filter_map(|row| value.of(row)).collect();
             let parts = (*value == Quantity::Cost).then(|| {
                 let part = |of: fn(&Row) -> &Vec<f64>| {
-                    let medians: Vec<f64> = members
-                        .iter()
-                        .map(|row| median(of(row)))
-                        .filter(|m| m.is_finite())
-                        .collect();
+                    let medians = members.iter().map(|row| median(of(row)));
+                    let finite: Vec<f64> = medians.filter(|m| m.is_finite()).collect();
                     // Below 0 by noise alone, or the sum would have no value.
-                    median(&medians).max(0.0)
+                    median(&finite).max(0.0)
                 };
                 let all: [fn(&Row) -> &Vec<f64>; 3] =
                     [|row| &row.operation_ns, |row| &row.reader_ns, |row| &row.bystander_ns];
@@ -392,20 +394,22 @@ mod tests {
     use super::super::fixtures::{figure, record, row};
     use super::*;
 
+    fn curve(rows: Vec<Row>) -> Plot {
+        plot(&record(rows), &figure(FigureKind::Curve, "size", "gbps")).expect("a plot")
+    }
+
     #[test]
     fn every_coordinate_that_differs_sets_panels_apart() {
         let mut rows = vec![row("copy", 4096, "warm", "libc"), row("copy", 8192, "warm", "libc")];
         rows.push(row("copy", 4096, "cold", "libc"));
-        let drawn = plot(&record(rows.clone()), &figure(FigureKind::Curve, "size", "gbps"))
-            .expect("a plot");
+        let drawn = curve(rows.clone());
         let titles: Vec<_> = drawn.panels.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["copy, warm", "copy, cold"]);
         // What follows from another coordinate sets nothing apart.
         rows.truncate(2);
         rows[0].cell.bystander = Some(1);
         rows[1].cell.bystander = Some(2);
-        let drawn =
-            plot(&record(rows), &figure(FigureKind::Curve, "size", "gbps")).expect("a plot");
+        let drawn = curve(rows);
         assert_eq!(drawn.panels.len(), 1);
         assert_eq!(drawn.panels[0].series[0].points.len(), 2);
     }
@@ -414,14 +418,11 @@ mod tests {
     fn launches_of_one_cell_are_pooled() {
         let mut second = row("copy", 4096, "warm", "libc");
         second.operation_ns.iter_mut().for_each(|time| *time *= 2.0);
-        let rows = vec![row("copy", 4096, "warm", "libc"), second];
-        let drawn =
-            plot(&record(rows), &figure(FigureKind::Curve, "size", "gbps")).expect("a plot");
+        let drawn = curve(vec![row("copy", 4096, "warm", "libc"), second]);
         let point = &drawn.panels[0].series[0].points;
         assert_eq!(point.len(), 1);
-        assert!(
-            point[0].value.low < point[0].value.mid && point[0].value.mid < point[0].value.high
-        );
+        let Spread { mid, low, high } = point[0].value;
+        assert!(low < mid && mid < high);
     }
 
     #[test]
@@ -435,8 +436,7 @@ mod tests {
             }
         }
         rows.push(row("copy", 1024, "warm", "libc"));
-        let drawn =
-            plot(&record(rows), &figure(FigureKind::Curve, "size", "gbps")).expect("a plot");
+        let drawn = curve(rows);
         assert_eq!(drawn.keys.iter().filter(|key| key.shown).count(), SHOWN);
         assert!(drawn.keys[0].reference && drawn.keys[0].name == "libc");
         assert_eq!(drawn.keys[1].name, "copy.k0");
@@ -461,13 +461,10 @@ mod tests {
             row
         };
         let other = |name: &str| Row { reference: "before".to_owned(), ..of(name) };
-        let figure = figure(FigureKind::Curve, "size", "gbps");
-        let drawn = plot(&record(vec![of("libc"), other("libc"), of("rep.movsb")]), &figure)
-            .expect("a plot");
+        let drawn = curve(vec![of("libc"), other("libc"), of("rep.movsb")]);
         assert!(drawn.keys.iter().all(|key| !key.reference), "{:?}", drawn.keys);
         assert_ne!(drawn.keys[0].colour, drawn.keys[1].colour);
-        let drawn = plot(&record(vec![of("libc")]), &figure).expect("a plot");
-        assert!(drawn.keys[0].reference);
+        assert!(curve(vec![of("libc")]).keys[0].reference);
     }
 
     #[test]
@@ -482,13 +479,10 @@ mod tests {
 
     #[test]
     fn a_figure_without_rows_is_none() {
-        let rows = vec![row("copy", 4096, "warm", "libc")];
-        assert_eq!(plot(&record(rows.clone()), &figure(FigureKind::Curve, "delay_ns", "ns")), None);
-        assert_eq!(
-            plot(&record(rows.clone()), &figure(FigureKind::Curve, "size", "nothing")),
-            None
-        );
-        assert_eq!(plot(&record(rows), &figure(FigureKind::Histogram, "size", "ns")), None);
+        let one = record(vec![row("copy", 4096, "warm", "libc")]);
+        assert_eq!(plot(&one, &figure(FigureKind::Curve, "delay_ns", "ns")), None);
+        assert_eq!(plot(&one, &figure(FigureKind::Curve, "size", "nothing")), None);
+        assert_eq!(plot(&one, &figure(FigureKind::Histogram, "size", "ns")), None);
         assert_eq!(plot(&record(vec![]), &figure(FigureKind::Bars, "candidate", "ns")), None);
     }
 }

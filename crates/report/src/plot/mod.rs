@@ -7,7 +7,7 @@ pub mod value;
 
 mod build;
 
-pub use build::{cell_caption, figures, plot};
+pub use build::{cell_caption, figures, plot, plots};
 use cachewise_measure::FigureKind;
 use cachewise_measure::record::distinct;
 pub use value::{Coordinate, Quantity, Spread, Unit};
@@ -63,6 +63,27 @@ pub struct Panel {
     pub series: Vec<Series>,
     /// Upright rules: where the operands stop fitting a cache.
     pub rules: Vec<Rule>,
+}
+
+impl Panel {
+    /// Every point with its series' key, the best first where there is one for each candidate; and
+    /// whether there is.
+    pub(crate) fn points(&self, value: &Quantity) -> (Vec<(usize, &Point)>, bool) {
+        let by_candidate = self.x.names.len() >= self.series.len()
+            && self.series.iter().all(|series| series.points.len() == 1);
+        let mut found: Vec<(usize, &Point)> = Vec::new();
+        for series in &self.series {
+            found.extend(series.points.iter().map(|point| (series.key, point)));
+        }
+        if by_candidate {
+            let better = value.more_is_better().unwrap_or(true);
+            found.sort_by(|(_, a), (_, b)| {
+                let order = a.value.mid.total_cmp(&b.value.mid);
+                if better { order.reverse() } else { order }
+            });
+        }
+        (found, by_candidate)
+    }
 }
 
 /// An axis.

@@ -78,12 +78,12 @@ impl Scale {
 
     fn log_ticks(&self, most: usize) -> Vec<f64> {
         for factors in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0][..], &[1.0][..]] {
-            let ticks = self.decades(factors, 1);
+            let ticks = self.decades(factors);
             if (2..=most).contains(&ticks.len()) {
                 return ticks;
             }
         }
-        let ticks = self.decades(&[1.0], 1);
+        let ticks = self.decades(&[1.0]);
         if ticks.len() < 2 {
             return self.straight_ticks(most);
         }
@@ -91,11 +91,10 @@ impl Scale {
         ticks.into_iter().step_by(step).collect()
     }
 
-    fn decades(&self, factors: &[f64], step: i32) -> Vec<f64> {
+    fn decades(&self, factors: &[f64]) -> Vec<f64> {
         let first = self.low.log10().floor() as i32;
         let last = self.high.log10().ceil() as i32;
         (first..=last)
-            .step_by(step.max(1) as usize)
             .flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade)))
             .filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick))
             .collect()

@@ -2,7 +2,7 @@
 
 use crate::cost;
 use crate::units;
-use cachewise_measure::{Row, stats};
+use cachewise_measure::{PairedRatio, Row, stats};
 
 /// A row's place along an axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,6 +140,10 @@ impl Spread {
         Some(Spread { mid: stats::median(&finite), low, high })
     }
 
+    fn exactly(value: f64) -> Spread {
+        Spread { mid: value, low: value, high: value }
+    }
+
     fn finite(self) -> Option<Spread> {
         (self.mid.is_finite() && self.low.is_finite() && self.high.is_finite()).then_some(self)
     }
@@ -184,22 +188,13 @@ impl Quantity {
                     Quantity::TotalRatio => cost::ratio(row),
                     _ => row.ratio.and_then(cost::sane),
                 };
-                match ratio {
-                    Some(ratio) => {
-                        Some(Spread { mid: ratio.median, low: ratio.low, high: ratio.high })
-                    }
-                    None if row.candidate == row.reference => {
-                        Some(Spread { mid: 1.0, low: 1.0, high: 1.0 })
-                    }
-                    None => None,
-                }
+                let spread = |PairedRatio { median: mid, low, high, .. }| Spread { mid, low, high };
+                let itself = (row.candidate == row.reference).then(|| Spread::exactly(1.0));
+                ratio.map(spread).or(itself)
             }
-            Quantity::Extra(name) => row
-                .extra
-                .get(name)
-                .copied()
-                .filter(|value| value.is_finite())
-                .map(|value| Spread { mid: value, low: value, high: value }),
+            Quantity::Extra(name) => {
+                row.figure(name).filter(|value| value.is_finite()).map(Spread::exactly)
+            }
         }
     }
 

@@ -60,20 +60,14 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             }
         });
     }
-    let movsb: Vec<&Row> = copies
-        .iter()
-        .copied()
-        .filter(|row| row.candidate == "copy.rep.movsb" && (1.0..64.0).contains(&axis(row, OFFSET)))
-        .collect();
+    let movsb = copies.iter().copied().filter(|row| row.candidate == "copy.rep.movsb");
+    let movsb: Vec<&Row> = movsb.filter(|row| (1.0..64.0).contains(&axis(row, OFFSET))).collect();
     if !movsb.is_empty() {
-        let slow: Vec<&Row> =
-            movsb.iter().copied().filter(is_slower).filter(|row| cost(row) > SLOW_CASE).collect();
-        let most = slow.iter().map(|row| cost(row)).fold(0.0, f64::max);
-        let found = if slow.is_empty() {
-            format!("not here, no offset is shown to take {SLOW_CASE} times as long")
-        } else {
-            format!("here, up to {most:.2}x")
-        };
+        let slow = movsb.into_iter().filter(is_slower).map(cost).filter(|cost| *cost > SLOW_CASE);
+        let found = slow.reduce(f64::max).map_or(
+            format!("not here, no offset is shown to take {SLOW_CASE} times as long"),
+            |most| format!("here, up to {most:.2}x"),
+        );
         sentences.push(format!("rep movsb with the destination less than a line above the source modulo 4 KiB (AMD's slow case): {found}"));
     }
     sentences.extend(page_verdicts(rows));
@@ -105,7 +99,7 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
             let (Some(small), Some(huge)) = (on(PAGE_SIZE), on(2 << 20)) else { continue };
             compared = true;
             let ratio = versus(small, huge);
-            let verdict = ratio.verdict(MARGIN);
+            let verdict = says(ratio);
             let beyond = (ratio.median - 1.0).abs();
             if verdict != Verdict::CannotTell
                 && largest.as_ref().is_none_or(|known| beyond > (known.1 - 1.0).abs())
@@ -155,16 +149,14 @@ mod tests {
     #[test]
     fn each_outcome_has_its_sentences() {
         let slow = [aliased("copy.rep.movsb", 16.0, 3.0), aliased("copy.avx", 16.0, 1.0)];
-        kept(
-            "aliasing",
-            &[
-                ("the slow case, of one of two", verdicts(&slow)),
-                ("no slow case", verdicts(&[aliased("copy.rep.movsb", 16.0, 1.0)])),
-                ("slower, by less than is named", verdicts(&[aliased("copy.avx", 16.0, 1.03)])),
-                ("4 KiB pages are slower", page_verdicts(&pages(130.0, 100.0))),
-                ("pages do not differ", page_verdicts(&pages(100.0, 100.01))),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("the slow case, of one of two", verdicts(&slow)),
+            ("no slow case", verdicts(&[aliased("copy.rep.movsb", 16.0, 1.0)])),
+            ("slower, by less than is named", verdicts(&[aliased("copy.avx", 16.0, 1.03)])),
+            ("4 KiB pages are slower", page_verdicts(&pages(130.0, 100.0))),
+            ("pages do not differ", page_verdicts(&pages(100.0, 100.01))),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("aliasing", &cases);
     }
 }

@@ -58,11 +58,8 @@ fn targets(rows: &[Row]) -> Vec<String> {
         })
     };
     let mut texts = Vec::new();
-    let mut sizes: Vec<u64> =
-        cells.iter().filter(|(key, _)| key.state == TARGET_READ).map(|(key, _)| key.size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    for size in sizes {
+    let read = cells.iter().filter(|(key, _)| key.state == TARGET_READ);
+    for size in crate::sorted(read.map(|(key, _)| key.size)) {
         let (Some((_, read)), Some((_, far))) =
             (cell(size, TARGET_READ, 1.0), cell(size, TARGET_FAR, 1.0))
         else {
@@ -246,23 +243,21 @@ mod tests {
     #[test]
     fn each_kind_of_target_and_of_prefetch_has_its_sentence() {
         let prefetched = |l2: f64, memory: f64| prefetched(&[("L2", l2), ("DRAM", memory)]);
-        kept(
-            "cached-target",
-            &[
-                ("at cached speed", targets(105.0, 900.0, 0.001)),
-                ("at memory speed", targets(900.0, 900.0, 0.001)),
-                ("neither", targets(300.0, 900.0, 0.001)),
-                ("noise around the border", targets(110.0, 900.0, 0.02)),
-                ("nothing", verdicts(&[])),
-                ("prefetching as A64", prefetched(150.0, 60.0)),
-                ("prefetching as AXP and P4", prefetched(100.0, 100.0)),
-                ("prefetching helps and costs nothing", prefetched(100.0, 60.0)),
-                ("prefetching hurts in L2", prefetched(150.0, 100.0)),
-                ("prefetching helps in L2", prefetched(50.0, 100.0)),
-                ("prefetching hurts uncached", prefetched(100.0, 150.0)),
-                ("prefetching in L1 alone", self::prefetched(&[("L1", 90.0)])),
-            ],
-        );
+        let cases = [
+            ("at cached speed", targets(105.0, 900.0, 0.001)),
+            ("at memory speed", targets(900.0, 900.0, 0.001)),
+            ("neither", targets(300.0, 900.0, 0.001)),
+            ("noise around the border", targets(110.0, 900.0, 0.02)),
+            ("nothing", verdicts(&[])),
+            ("prefetching as A64", prefetched(150.0, 60.0)),
+            ("prefetching as AXP and P4", prefetched(100.0, 100.0)),
+            ("prefetching helps and costs nothing", prefetched(100.0, 60.0)),
+            ("prefetching hurts in L2", prefetched(150.0, 100.0)),
+            ("prefetching helps in L2", prefetched(50.0, 100.0)),
+            ("prefetching hurts uncached", prefetched(100.0, 150.0)),
+            ("prefetching in L1 alone", self::prefetched(&[("L1", 90.0)])),
+        ];
+        kept("cached-target", &cases);
     }
 
     #[test]

@@ -2,18 +2,13 @@
 
 use super::*;
 
-/// Seed 004.6: mismatches that differ by byte 16, 32, 64.
-const SEED_WITHIN: [f64; 3] = [0.76, 0.83, 0.84];
-
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let of = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
-    let pages = of("pages");
+    let (pages, calls) = (of("pages"), of("calls to 1000 ns"));
     let mut sentences = vec![pre_check(&pages)];
     sentences.extend(distribution(&pages));
     sentences.extend(by_position(&of("sweep")));
-    sentences.extend(below_100(&of("calls to 1000 ns")));
-    sentences.extend(spikes(&of("calls to 1000 ns")));
-    sentences.extend(clock(&of("calls to 1000 ns")));
+    sentences.extend([below_100(&calls), spikes(&calls), clock(&calls)].into_iter().flatten());
     sentences
 }
 
@@ -29,69 +24,50 @@ fn family(name: &str) -> Option<(&str, usize)> {
 
 /// The best pre-check length on pages.
 fn pre_check(pages: &[&Row]) -> String {
-    let Some(fastest) = fastest(pages.iter().copied()) else {
+    let Some(winner) = fastest(pages.iter().copied()) else {
         return "Pages compared as ksmd does: cannot tell, nothing was measured on them".to_owned();
     };
-    let alone = pages.iter().all(|row| row.candidate == fastest.candidate);
-    let mut text = format!(
-        "Pages compared as ksmd does: {} {} {:.1} ns a comparison",
-        fastest.candidate,
-        if alone { "alone was measured, with" } else { "is fastest with" },
-        fastest.median_ns()
-    );
-    for other in ["compare.gpr64", LIBC] {
-        if let Some(row) =
-            pages.iter().find(|row| row.candidate == other && row.candidate != fastest.candidate)
-        {
-            let ratio = versus(row, fastest);
-            text.push_str(&match ratio.verdict(MARGIN) {
-                Verdict::Slower => format!(", {other} takes {} longer", percent(ratio.median)),
-                _ => format!(", {other} is not measurably different"),
-            });
-        }
-    }
-    let with_family = pages
-        .iter()
-        .filter_map(|row| family(&row.candidate).map(|(stem, pre)| (stem.to_owned(), pre, *row)));
-    let members: Vec<(String, usize, &Row)> = with_family.collect();
-    for (stem, of_it) in groups(&members, |member| member.0.clone()) {
-        let Some(best) = of_it.iter().min_by(|a, b| a.2.median_ns().total_cmp(&b.2.median_ns()))
-        else {
-            continue;
+    let alone = pages.iter().all(|row| row.candidate == winner.candidate);
+    let how = if alone { "alone was measured, with" } else { "is fastest with" };
+    let (name, time) = (&winner.candidate, winner.median_ns());
+    let mut text = format!("Pages compared as ksmd does: {name} {how} {time:.1} ns a comparison");
+    for other in ["compare.gpr64", LIBC].into_iter().filter(|other| other != name) {
+        let Some(row) = named(pages, other) else { continue };
+        let ratio = versus(row, winner);
+        text += &match says(ratio) {
+            Verdict::Slower => format!(", {other} takes {} longer", percent(ratio.median)),
+            _ => format!(", {other} is not measurably different"),
         };
-        if of_it.len() < 2 {
-            continue;
-        }
+    }
+    let stem = |row: &Row| family(&row.candidate).map(|(stem, _)| stem.to_owned());
+    let pre = |row: &Row| family(&row.candidate).map_or(0, |(_, bytes)| bytes);
+    for (stem, of_it) in groups(pages.iter().copied(), stem) {
+        let best = fastest(of_it.iter().copied());
+        let (Some(stem), Some(best), 2..) = (stem, best, of_it.len()) else { continue };
         let told: Vec<String> = of_it
             .iter()
-            .filter(|member| {
-                member.1 != best.1 && versus(member.2, best.2).verdict(MARGIN) == Verdict::Slower
-            })
-            .map(|member| {
-                format!("{} B takes {} longer", member.1, percent(versus(member.2, best.2).median))
-            })
+            .map(|row| (pre(row), versus(row, best)))
+            .filter(|(bytes, ratio)| *bytes != pre(best) && says(*ratio) == Verdict::Slower)
+            .map(|(bytes, ratio)| format!("{bytes} B takes {} longer", percent(ratio.median)))
             .collect();
-        text.push_str(&if told.is_empty() {
-            format!("; {stem}: looking at the first bytes in integer registers makes no measurable difference")
+        text += &if told.is_empty() {
+            format!(
+                "; {stem}: looking at the first bytes in integer registers makes no measurable difference"
+            )
         } else {
-            format!("; {stem}: best pre-check {} B ({})", best.1, told.join(", "))
-        });
+            format!("; {stem}: best pre-check {} B ({})", pre(best), told.join(", "))
+        };
     }
     text
 }
 
 fn distribution(pages: &[&Row]) -> Option<String> {
     let row = pages.first()?;
-    let found = |name: &str| row.figure(name);
-    let [a, b, c] = WITHIN.map(found);
+    let [a, b, c] = WITHIN.map(|name| row.figure(name).map(|share| share * 100.0));
+    let (a, b, c) = (a?, b?, c?);
     Some(format!(
-        "Pages that differ do so within 16, 32, 64 bytes in {:.0}, {:.0}, {:.0} % of the cases here; the POWER8 document counted (004.6) {:.0}, {:.0}, {:.0} %",
-        a? * 100.0,
-        b? * 100.0,
-        c? * 100.0,
-        SEED_WITHIN[0] * 100.0,
-        SEED_WITHIN[1] * 100.0,
-        SEED_WITHIN[2] * 100.0
+        "Pages that differ do so within 16, 32, 64 bytes in {a:.0}, {b:.0}, {c:.0} % of the cases here; \
+         the POWER8 document counted (004.6) 76, 83, 84 %"
     ))
 }
 
@@ -99,34 +75,24 @@ fn distribution(pages: &[&Row]) -> Option<String> {
 /// long comparison anything (004.8's "no downside").
 fn by_position(sweep: &[&Row]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let cells =
-        groups(sweep.iter().copied(), |row: &Row| (row.cell.operation.clone(), row.cell.size));
-    for ((operation, size), of_size) in cells {
+    for ((operation, size), of_size) in groups(sweep.iter().copied(), operation_and_size) {
         let integer = format!("{operation}.gpr64");
-        let named = |name: &str| {
-            of_size.iter().copied().filter(|row| row.candidate == name).collect::<Vec<_>>()
+        let names = of_size.iter().map(|row| row.candidate.as_str());
+        let plain = names.filter(|name| family(name).is_some_and(|(_, pre)| pre == 0));
+        let width = |name: &&str| find(name).map_or(0, |kernel| kernel.registers.bytes());
+        let Some(vector) = plain.max_by_key(width) else { continue };
+        let at = |name: &str, position: f64| {
+            let is_it = |row: &&&Row| axis(row, FIRST_DIFFERENCE) == position;
+            of_size.iter().filter(|row| row.candidate == name).find(is_it)
         };
-        let integers = named(&integer);
-        let plain: Vec<&str> = of_size
+        let mut points: Vec<(usize, f64, Verdict)> = of_size
             .iter()
-            .map(|row| row.candidate.as_str())
-            .filter(|name| family(name).is_some_and(|(_, pre)| pre == 0))
-            .collect();
-        let Some(vector) =
-            plain.iter().max_by_key(|name| find(name).map_or(0, |kernel| kernel.registers.bytes()))
-        else {
-            continue;
-        };
-        let at = |rows: &[&Row], position: f64| {
-            rows.iter().find(|row| axis(row, FIRST_DIFFERENCE) == position).copied().cloned()
-        };
-        let mut points: Vec<(usize, f64, Verdict)> = named(vector)
-            .iter()
+            .filter(|row| row.candidate == vector)
             .filter_map(|row| {
                 let position = axis(row, FIRST_DIFFERENCE);
-                let ratio = versus(row, &at(&integers, position)?);
+                let ratio = versus(row, at(&integer, position)?);
                 // Position 0 counts as byte 1: the scale between is logarithmic.
-                Some(((position as usize).max(1), ratio.median, ratio.verdict(MARGIN)))
+                Some(((position as usize).max(1), ratio.median, says(ratio)))
             })
             .collect();
         points.sort_by_key(|point| point.0);
@@ -135,16 +101,17 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
                 "{operation} of {size} B: {vector} beats {integer} {found} of equal beginning"
             ));
         }
-        let whole = size as f64;
-        let first = format!("{vector}.pre64");
-        if let (Some(with), Some(without)) = (at(&named(&first), whole), at(&named(vector), whole))
-        {
-            let ratio = versus(&with, &without);
-            sentences.push(match ratio.verdict(MARGIN) {
-                Verdict::Slower => format!("{operation} of {size} equal B: looking at 64 bytes first costs {} (004.8: \"no downside\")", percent(ratio.median)),
-                Verdict::Faster => format!("{operation} of {size} equal B: looking at 64 bytes first saves {}", percent(ratio.median)),
-                Verdict::CannotTell => format!("{operation} of {size} equal B: looking at 64 bytes first costs nothing measurable (004.8: still true)"),
-            });
+        let (whole, first) = (size as f64, format!("{vector}.pre64"));
+        if let (Some(with), Some(without)) = (at(&first, whole), at(vector, whole)) {
+            let ratio = versus(with, without);
+            let part = percent(ratio.median);
+            let effect = match says(ratio) {
+                Verdict::Slower => format!("costs {part} (004.8: \"no downside\")"),
+                Verdict::Faster => format!("saves {part}"),
+                Verdict::CannotTell => "costs nothing measurable (004.8: still true)".to_owned(),
+            };
+            sentences
+                .push(format!("{operation} of {size} equal B: looking at 64 bytes first {effect}"));
         }
     }
     sentences
@@ -152,25 +119,13 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
 
 /// Seed 004.8: more calls under 100 ns with vectors behind a pre-check than with integers.
 fn below_100(calls: &[&Row]) -> Option<String> {
-    let shares = |name: &str| -> Vec<f64> {
-        calls
-            .iter()
-            .filter(|row| row.candidate == name)
-            .filter_map(|row| row.figure(BELOW_100))
-            .collect()
+    let span = |name: &str| {
+        let of_it = calls.iter().filter(|row| row.candidate == name);
+        extremes(of_it.filter_map(|row| row.figure(BELOW_100)))
     };
-    let names = groups(calls.iter().copied(), |row: &Row| row.candidate.clone());
+    let names = by_candidate(calls);
     let checked = names.iter().map(|(name, _)| name).rfind(|name| name.ends_with(".pre64"))?;
-    let (integers, vectors) = (shares("compare.gpr64"), shares(checked));
-    if integers.is_empty() || vectors.is_empty() {
-        return None;
-    }
-    let span = |values: &[f64]| {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        (low, high)
-    };
-    let ((a, b), (c, d)) = (span(&integers), span(&vectors));
+    let ((a, b), (c, d)) = (span("compare.gpr64")?, span(checked)?);
     let claim = if c > b {
         "more with vectors, in every launch: still true"
     } else if d < a {
@@ -178,12 +133,10 @@ fn below_100(calls: &[&Row]) -> Option<String> {
     } else {
         "the launches overlap: cannot tell"
     };
+    let [a, b, c, d] = [a, b, c, d].map(|share| share * 100.0);
     Some(format!(
-        "Calls under 100 ns: compare.gpr64 {:.1} .. {:.1} %, {checked} {:.1} .. {:.1} % over the launches; 004.8 claimed more with vectors: {claim}",
-        a * 100.0,
-        b * 100.0,
-        c * 100.0,
-        d * 100.0
+        "Calls under 100 ns: compare.gpr64 {a:.1} .. {b:.1} %, {checked} {c:.1} .. {d:.1} % over the \
+         launches; 004.8 claimed more with vectors: {claim}"
     ))
 }
 
@@ -193,12 +146,9 @@ fn below_100(calls: &[&Row]) -> Option<String> {
 pub(super) fn spike(histogram: &Histogram) -> Option<f64> {
     let total = histogram.counts.iter().sum::<u64>() + histogram.above;
     let within = |from: f64, to: f64| {
-        histogram
-            .edges_ns
-            .iter()
-            .zip(&histogram.counts)
-            .filter(move |(edge, _)| (from..to).contains(*edge))
-            .map(|(edge, count)| (*edge, *count as f64))
+        let bins = histogram.edges_ns.iter().zip(&histogram.counts);
+        let bins = bins.map(|(edge, count)| (*edge, *count as f64));
+        bins.filter(move |(edge, _)| (from..to).contains(edge))
     };
     let usual =
         |from, to| stats::median(&within(from, to).map(|(_, count)| count).collect::<Vec<_>>());
@@ -268,12 +218,9 @@ mod tests {
 
     /// Calls under 100 ns, of integers and of vectors, in two launches.
     fn launches(integers: [f64; 2], vectors: [f64; 2]) -> Vec<String> {
-        let of = |name: &str, shares: [f64; 2]| {
-            [1.0, 2.0]
-                .into_iter()
-                .zip(shares)
-                .map(move |(launch, share)| called(name, launch, share, &CallTimes::default()))
-                .collect::<Vec<_>>()
+        let of = |name: &str, [first, second]: [f64; 2]| {
+            let times = CallTimes::default();
+            [(1.0, first), (2.0, second)].map(|(at, share)| called(name, at, share, &times))
         };
         verdicts(&[of("compare.gpr64", integers), of("compare.avx2.pre64", vectors)].concat())
     }
@@ -297,18 +244,16 @@ mod tests {
             swept("compare.avx2.pre64", 4096.0, 66.0),
         ];
         let same = [page("compare.avx2", 50.0), page("compare.avx2.pre64", 50.05)];
-        kept(
-            "compare-latency",
-            &[
-                ("a pre-check pays", verdicts(&pages)),
-                ("a pre-check makes no difference", verdicts(&same)),
-                ("positions", verdicts(&sweep)),
-                ("more calls under 100 ns with vectors", launches([0.5, 0.6], [0.7, 0.8])),
-                ("fewer", launches([0.7, 0.8], [0.5, 0.6])),
-                ("launches that overlap", launches([0.5, 0.7], [0.6, 0.8])),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("a pre-check pays", verdicts(&pages)),
+            ("a pre-check makes no difference", verdicts(&same)),
+            ("positions", verdicts(&sweep)),
+            ("more calls under 100 ns with vectors", launches([0.5, 0.6], [0.7, 0.8])),
+            ("fewer", launches([0.7, 0.8], [0.5, 0.6])),
+            ("launches that overlap", launches([0.5, 0.7], [0.6, 0.8])),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("compare-latency", &cases);
     }
 
     #[test]

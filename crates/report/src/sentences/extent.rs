@@ -5,31 +5,20 @@ use super::*;
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut headline = Vec::new();
-    for ((operation, size), of_it) in
-        groups(rows, |row: &Row| (row.cell.operation.clone(), row.cell.size))
-    {
-        let whole = |row: &&&Row| axis(row, CHUNK) == size as f64;
-        let Some(best) = of_it.iter().filter(whole).max_by(|a, b| a.gbps().total_cmp(&b.gbps()))
-        else {
-            continue;
-        };
+    for ((operation, size), of_it) in groups(rows, operation_and_size) {
+        let is_whole = |row: &&Row| axis(row, CHUNK) == size as f64;
+        let whole = of_it.iter().copied().filter(is_whole);
+        let Some(best) = whole.max_by(|a, b| a.gbps().total_cmp(&b.gbps())) else { continue };
         for (candidate, ways) in by_candidate(&of_it) {
-            let Some(one) = ways.iter().find(|row| axis(row, CHUNK) == size as f64) else {
-                continue;
+            let (whole, pieces): (Vec<&Row>, Vec<&Row>) = ways.iter().copied().partition(is_whole);
+            let (Some(one), 1..) = (whole.first(), pieces.len()) else { continue };
+            let part = |row: &&Row| {
+                let pieces = bytes(axis(row, CHUNK) as u64);
+                let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
+                let takes = takes(versus(row, one), "no measurable difference");
+                format!("{pieces}{order} {takes}")
             };
-            let parts: Vec<String> = ways
-                .iter()
-                .filter(|row| axis(row, CHUNK) != size as f64)
-                .map(|row| {
-                    let pieces = bytes(axis(row, CHUNK) as u64);
-                    let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
-                    let takes = takes(versus(row, one), "no measurable difference");
-                    format!("{pieces}{order} {takes}")
-                })
-                .collect();
-            if parts.is_empty() {
-                continue;
-            }
+            let parts: Vec<String> = pieces.iter().map(part).collect();
             let sentence = format!(
                 "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",
                 bytes(size),
@@ -39,8 +28,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             if candidate == best.candidate {
                 let pages: Vec<_> =
                     ways.iter().filter(|row| axis(row, CHUNK) == PAGE_SIZE as f64).collect();
-                let slower =
-                    pages.iter().any(|row| versus(row, one).verdict(MARGIN) == Verdict::Slower);
+                let slower = pages.iter().any(|row| says(versus(row, one)) == Verdict::Slower);
                 let answer = if pages.is_empty() {
                     "cannot tell whether one contiguous call pays, single pages were not measured"
                 } else if slower {
@@ -73,14 +61,12 @@ mod tests {
     #[test]
     fn contiguity_pays_or_does_not() {
         let pages = [4096.0; 2];
-        kept(
-            "extent",
-            &[
-                ("pieces take longer", verdicts(&rows(pages, 120.0, 200.0))),
-                ("pieces do not differ", verdicts(&rows(pages, 100.02, 100.03))),
-                ("no pages", verdicts(&rows([2048.0; 2], 120.0, 200.0))),
-                ("one call alone", verdicts(&rows(pages, 120.0, 200.0)[..1])),
-            ],
-        );
+        let cases = [
+            ("pieces take longer", verdicts(&rows(pages, 120.0, 200.0))),
+            ("pieces do not differ", verdicts(&rows(pages, 100.02, 100.03))),
+            ("no pages", verdicts(&rows([2048.0; 2], 120.0, 200.0))),
+            ("one call alone", verdicts(&rows(pages, 120.0, 200.0)[..1])),
+        ];
+        kept("extent", &cases);
     }
 }

@@ -26,6 +26,7 @@ mod twins;
 mod values;
 mod vector_state;
 
+use crate::{axis, operation_and_size};
 use cachewise_kernels::{Kernel, PAGE_SIZE, RegisterClass, find};
 use cachewise_measure::record::names::*;
 use cachewise_measure::record::{by_cell, distinct, groups, paying};
@@ -91,16 +92,12 @@ fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
     let cells = by_cell(rows);
     let all = cells.len();
     for (key, of_cell) in cells {
-        let failed = of_cell
-            .iter()
-            .flat_map(|row| &row.proofs)
-            .find(|proof| proof.verdict == ProofVerdict::Failed);
-        match failed {
-            None => sound.extend(of_cell.into_iter().cloned()),
-            Some(proof) => {
-                misplaced += 1;
-                first.get_or_insert_with(|| format!("{}: {}", cell(key), proof.text));
-            }
+        let mut proofs = of_cell.iter().flat_map(|row| &row.proofs);
+        if let Some(proof) = proofs.find(|proof| proof.verdict == ProofVerdict::Failed) {
+            misplaced += 1;
+            first.get_or_insert_with(|| format!("{}: {}", cell(key), proof.text));
+        } else {
+            sound.extend(of_cell.into_iter().cloned());
         }
     }
     let mut said = Vec::new();
@@ -211,9 +208,10 @@ fn percent(ratio: f64) -> String {
     if change >= 10.0 { format!("{change:.0} %") } else { format!("{change:.1} %") }
 }
 
-/// An axis of a row as a number that equals none where there is none.
-fn axis(row: &Row, name: &str) -> f64 {
-    row.axis(name).unwrap_or(f64::NAN)
+/// The least and the greatest of some values.
+fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let values: Vec<f64> = values.into_iter().collect();
+    Some((values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?))
 }
 
 /// The fastest of some rows.

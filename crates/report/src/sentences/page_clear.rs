@@ -137,17 +137,15 @@ mod tests {
         let both = |small: (f64, f64), large: (f64, f64)| {
             verdicts(&[at(32 << 10, small.0, small.1), at(320 << 10, large.0, large.1)].concat())
         };
-        kept(
-            "page-clear",
-            &[
-                ("as claimed", both((100.0, 150.0), (100.0, 60.0))),
-                ("otherwise", both((200.0, 100.0), (210.0, 400.0))),
-                ("noise", verdicts(&unclear)),
-                ("the document's kernels are missing", verdicts(&untested)),
-                ("libc alone", verdicts(&[row(&small, LIBC, 50.0)])),
-                ("a kernel alone", verdicts(&[row(&small, "zero.avx", 50.0)])),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("as claimed", both((100.0, 150.0), (100.0, 60.0))),
+            ("otherwise", both((200.0, 100.0), (210.0, 400.0))),
+            ("noise", verdicts(&unclear)),
+            ("the document's kernels are missing", verdicts(&untested)),
+            ("libc alone", verdicts(&[row(&small, LIBC, 50.0)])),
+            ("a kernel alone", verdicts(&[row(&small, "zero.avx", 50.0)])),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("page-clear", &cases);
     }
 }

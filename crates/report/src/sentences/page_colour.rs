@@ -71,14 +71,12 @@ mod tests {
     fn colour_costs_or_does_not() {
         let mut noise = rows(1.0, 1.0);
         noise[0].ratio = Some(PairedRatio { median: 1.0, low: 0.5, high: 2.0, rounds: 15 });
-        kept(
-            "page-colour",
-            &[
-                ("as claimed", verdicts(&rows(1.8, 1.1))),
-                ("less", verdicts(&rows(1.1, 1.0))),
-                ("nothing to see", verdicts(&rows(1.0, 1.0))),
-                ("noise", verdicts(&noise)),
-            ],
-        );
+        let cases = [
+            ("as claimed", verdicts(&rows(1.8, 1.1))),
+            ("less", verdicts(&rows(1.1, 1.0))),
+            ("nothing to see", verdicts(&rows(1.0, 1.0))),
+            ("noise", verdicts(&noise)),
+        ];
+        kept("page-colour", &cases);
     }
 }

@@ -94,13 +94,11 @@ mod tests {
                 pair("compare.avx, saved behind 64 B", behind),
             ]
         };
-        kept(
-            "page-compare",
-            &[
-                ("saving behind 64 bytes pays", verdicts(&rows(80.0, 200.0))),
-                ("it costs, and always saving no more", verdicts(&rows(120.0, 120.01))),
-                ("no registers were saved", verdicts(&rows(1.0, 1.0)[..3])),
-            ],
-        );
+        let cases = [
+            ("saving behind 64 bytes pays", verdicts(&rows(80.0, 200.0))),
+            ("it costs, and always saving no more", verdicts(&rows(120.0, 120.01))),
+            ("no registers were saved", verdicts(&rows(1.0, 1.0)[..3])),
+        ];
+        kept("page-compare", &cases);
     }
 }

@@ -3,6 +3,9 @@
 use super::page_clear::beside_libc;
 use super::*;
 
+/// Pairs of today, the widest first.
+const TODAY: [(&str, &str); 2] = [("avx512.nt", "avx512"), ("avx.nt", "avx")];
+
 /// What the rows say about the seed's findings (000.12), the fork beside them, and today. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let (cold, cells): (Vec<_>, Vec<_>) =
@@ -10,11 +13,12 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     if cells.is_empty() {
         return cold_destination(&cold).into_iter().collect();
     }
-    let mut texts = Vec::new();
-    texts.push(match buffers(&cells, "mmx_APN", "mmx_APn") {
-        None => "Vlasenko 2004 (000.12), non-temporal copying wins at every buffer: not tested, as \
+    let mut texts = vec![match buffers(&cells, "mmx_APN", "mmx_APn") {
+        None => {
+            "Vlasenko 2004 (000.12), non-temporal copying wins at every buffer: not tested, as \
                  mmx_APn and mmx_APN were not measured"
-            .to_owned(),
+                .to_owned()
+        }
         Some(told) => {
             let Buffers { tally, .. } = &told;
             let answer = match (tally.faster, tally.slower) {
@@ -28,7 +32,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                  buffer; {answer}: {told}"
             )
         }
-    });
+    }];
     if let Some(told) = buffers(&cells, "mmx_APN", "mmx_APn/APN") {
         let answer = if told.tally.slower > 0 {
             "no longer true here, zeroing by temporal stores pays"
@@ -42,24 +46,16 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
              non-temporal copying; {answer}: {told}"
         ));
     }
-    for (nt, temporal) in [("avx512.nt", "avx512"), ("avx.nt", "avx")] {
-        if let Some(told) = buffers(&cells, nt, temporal) {
-            texts.push(format!("Today {nt} against {temporal}: {told}"));
-            break;
-        }
-    }
-    for (huge, base) in [("2M avx512", "avx512"), ("2M avx", "avx")] {
-        let found =
-            cells.iter().find_map(|(key, of_cell)| Some((key.size, between(of_cell, huge, base)?)));
-        if let Some((size, pair)) = found {
-            texts.push(format!(
-                "Copying a whole 2 MiB page for a buffer of {} takes {} as page by page",
-                bytes(size),
-                times(pair)
-            ));
-            break;
-        }
-    }
+    let today = TODAY.iter().find_map(|pair| against(&cells, *pair));
+    texts.extend(today.map(|told| format!("Today {told}")));
+    let whole_pages =
+        [("2M avx512", "avx512"), ("2M avx", "avx")].iter().find_map(|(huge, base)| {
+            cells.iter().find_map(|(key, of_cell)| Some((key.size, between(of_cell, huge, base)?)))
+        });
+    texts.extend(whole_pages.map(|(size, pair)| {
+        let (size, times) = (bytes(size), times(pair));
+        format!("Copying a whole 2 MiB page for a buffer of {size} takes {times} as page by page")
+    }));
     texts.extend(cold_destination(&cold));
     texts.extend(beside_fork(&cells));
     texts.extend(beside_libc(&cells));
@@ -68,14 +64,14 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// The seed's claim where the destination is in memory: the documents' stores, then today's widest.
 fn cold_destination(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
-    let pairs = [("mmx_APN", "mmx_APn"), ("avx512.nt", "avx512"), ("avx.nt", "avx")];
-    let parts: Vec<String> = pairs
-        .iter()
-        .filter_map(|(nt, temporal)| {
-            Some(format!("{nt} against {temporal}: {}", buffers(cells, nt, temporal)?))
-        })
-        .collect();
+    let pairs = [("mmx_APN", "mmx_APn")].into_iter().chain(TODAY);
+    let parts: Vec<String> = pairs.filter_map(|pair| against(cells, pair)).collect();
     (!parts.is_empty()).then(|| format!("Destinations in memory: {}", parts.join(". ")))
+}
+
+/// One of a pair against the other, in words.
+fn against(cells: &[(&CellKey, Vec<&Row>)], (nt, temporal): (&str, &str)) -> Option<String> {
+    Some(format!("{nt} against {temporal}: {}", buffers(cells, nt, temporal)?))
 }
 
 /// How a candidate fared against another over all buffers.
@@ -156,15 +152,13 @@ mod tests {
         let (small, large) = (at(4096, 100.0, 150.0, 120.0), at(8192, 90.0, 60.0, 62.0));
         let wins = [at(4096, 200.0, 150.0, 150.0), at(8192, 200.0, 120.0, 120.0)];
         let libc = row(&cell("copy", 4096, "made up"), LIBC, 1.0);
-        kept(
-            "page-copy",
-            &[
-                ("non-temporal wins everywhere", verdicts(&wins.concat())),
-                ("at some buffers", verdicts(&[small.clone(), large].concat())),
-                ("no difference", verdicts(&at(4096, 100.0, 100.0, 110.0))),
-                ("other destinations in memory", verdicts(&[small, cold].concat())),
-                ("libc alone", verdicts(&[libc])),
-            ],
-        );
+        let cases = [
+            ("non-temporal wins everywhere", verdicts(&wins.concat())),
+            ("at some buffers", verdicts(&[small.clone(), large].concat())),
+            ("no difference", verdicts(&at(4096, 100.0, 100.0, 110.0))),
+            ("other destinations in memory", verdicts(&[small, cold].concat())),
+            ("libc alone", verdicts(&[libc])),
+        ];
+        kept("page-copy", &cases);
     }
 }

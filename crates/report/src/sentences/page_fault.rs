@@ -50,15 +50,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         texts.push(format!("pool prezeroed: {many} threads take pages at {times} the rate of one"));
     }
     if let Some(row) = rows.iter().find(|row| row.candidate == SCRUBBING) {
-        let figure = |name: &str| row.figure(name).unwrap_or(f64::NAN);
+        let figures = ["scrubbed_mib", "p50_ns", "p99_ns", "p999_ns", "worst_ns"];
+        let [mib, p50, p99, p999, worst] = figures.map(|name| row.figure(name).unwrap_or(f64::NAN));
         texts.push(format!(
-            "A zeroed page while the scrubber works ({:.0} MiB meanwhile): p50 {:.0} ns, p99 {:.0} ns, \
-             p99.9 {:.0} ns, worst {:.0} ns",
-            figure("scrubbed_mib"),
-            figure("p50_ns"),
-            figure("p99_ns"),
-            figure("p999_ns"),
-            figure("worst_ns")
+            "A zeroed page while the scrubber works ({mib:.0} MiB meanwhile): p50 {p50:.0} ns, \
+             p99 {p99:.0} ns, p99.9 {p999:.0} ns, worst {worst:.0} ns"
         ));
     }
     texts.extend(settings(rows));
@@ -156,17 +152,11 @@ fn cpu(row: &Row, reference: Option<&Row>) -> String {
 /// From how many lines on taking, touching and then reading all of a prezeroed page is no gain over
 /// huge pages: what the pool has to beat.
 fn break_even(rows: &[Row]) -> Option<String> {
-    let (ours, theirs) = (PREZEROED, "kernel THP");
-    let mut cells: Vec<(usize, PairedRatio)> = by_cell(rows)
-        .into_iter()
-        .filter_map(|(_, of_cell)| {
-            let row = named(&of_cell, ours)?;
-            if axis(row, THREADS) != 1.0 {
-                return None;
-            }
-            Some((axis(row, LINES) as usize, between(&of_cell, ours, theirs)?))
-        })
-        .collect();
+    let compared = |(_, of_cell): (&CellKey, Vec<&Row>)| {
+        let row = named(&of_cell, PREZEROED).filter(|row| axis(row, THREADS) == 1.0)?;
+        Some((axis(row, LINES) as usize, between(&of_cell, PREZEROED, "kernel THP")?))
+    };
+    let mut cells: Vec<_> = by_cell(rows).into_iter().filter_map(compared).collect();
     cells.sort_unstable_by_key(|(lines, _)| *lines);
     let faster = |(_, ratio): &(usize, PairedRatio)| says(*ratio) == Verdict::Faster;
     let last = cells.last()?;
@@ -179,18 +169,18 @@ fn break_even(rows: &[Row]) -> Option<String> {
             cells.len()
         ));
     }
-    Some(match cells.get(least) {
-        None => format!(
-            "With all of the page read afterwards, prezeroed beats THP at every fraction tried ({} of \
-             {PAGE_LINES} lines: {} the rate)",
-            last.0,
-            rate(Some(last.1))
-        ),
-        Some((lines, ratio)) => format!(
+    let (lines, ratio) = cells.get(least).unwrap_or(last);
+    let rate = rate(Some(*ratio));
+    Some(if least == cells.len() {
+        format!(
+            "With all of the page read afterwards, prezeroed beats THP at every fraction tried \
+             ({lines} of {PAGE_LINES} lines: {rate} the rate)"
+        )
+    } else {
+        format!(
             "With all of the page read afterwards, prezeroed is not shown to beat THP from {lines} of \
-             {PAGE_LINES} lines touched on ({} the rate)",
-            rate(Some(*ratio))
-        ),
+             {PAGE_LINES} lines touched on ({rate} the rate)"
+        )
     })
 }
 
@@ -251,18 +241,16 @@ mod tests {
                 [fault("kernel THP", lines, thp), fault(PREZEROED, lines, pool)]
             });
         let gap: Vec<Row> = rows.iter().cloned().chain(between).collect();
-        kept(
-            "page-fault",
-            &[
-                ("the pool loses from some fraction on", verdicts(&rows)),
-                ("the pool wins at every fraction", verdicts(&rows[..3])),
-                ("the pool wins here and there", verdicts(&gap)),
-                ("zeroing inside the fault would gain", ready(500.0)),
-                ("it would lose", ready(1500.0)),
-                ("it makes no difference", ready(1000.0)),
-                ("settings of the scrubber", settings()),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("the pool loses from some fraction on", verdicts(&rows)),
+            ("the pool wins at every fraction", verdicts(&rows[..3])),
+            ("the pool wins here and there", verdicts(&gap)),
+            ("zeroing inside the fault would gain", ready(500.0)),
+            ("it would lose", ready(1500.0)),
+            ("it makes no difference", ready(1000.0)),
+            ("settings of the scrubber", settings()),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("page-fault", &cases);
     }
 }

@@ -3,15 +3,12 @@
 use super::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut sentences: Vec<String> = paying(rows)
-        .iter()
-        .map(|ThreadDecision { operation, supply, threads, from }| match from {
-            Some(from) => {
-                format!("{operation}: {threads} {supply} threads pay from {} on", bytes(*from))
-            }
-            None => format!("{operation}: {threads} {supply} threads pay at no size tried"),
-        })
-        .collect();
+    let mut sentences = Vec::new();
+    for ThreadDecision { operation, supply, threads, from } in paying(rows) {
+        let from =
+            from.map_or("at no size tried".to_owned(), |at| format!("from {} on", bytes(at)));
+        sentences.push(format!("{operation}: {threads} {supply} threads pay {from}"));
+    }
     for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
         let largest = of_it.iter().map(|row| row.cell.size).max().unwrap_or(0);
         let best = |state: &str| {
@@ -23,17 +20,15 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         if let (Some(alone), Some(pooled), Some(ceiling)) =
             (best(ALONE), best("pooled"), best(CEILING))
         {
-            let gain = versus(pooled, alone);
+            let (time, part) = (versus(pooled, alone).median, pooled.gbps() / ceiling.gbps());
+            let told =
+                |row: &Row, comma: &str| format!("{}{comma} {:.3} GB/s", row.candidate, row.gbps());
             sentences.push(format!(
-                "{operation} of {}: {} {:.3} GB/s, {} of one thread's time; {:.2} of the best \
-                 kernel on equal parts ({}, {:.3} GB/s)",
+                "{operation} of {}: {}, {time:.2} of one thread's time; {part:.2} of the best kernel on \
+                 equal parts ({})",
                 bytes(largest),
-                pooled.candidate,
-                pooled.gbps(),
-                format_args!("{:.2}", gain.median),
-                pooled.gbps() / ceiling.gbps(),
-                ceiling.candidate,
-                ceiling.gbps(),
+                told(pooled, ""),
+                told(ceiling, ",")
             ));
         }
     }

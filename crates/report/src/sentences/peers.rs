@@ -36,11 +36,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let enough =
         |cells: &[&Compared<'_>]| cells.iter().filter(|at| at.of_envelope >= LEAST).count();
-    let every: Vec<&Compared<'_>> = all.iter().collect();
+    let (many, every) = (enough(&all.iter().collect::<Vec<_>>()), all.len());
     let mut sentences = vec![format!(
-        "The library has at least {LEAST} of the best peer's speed in {} of {} cells.",
-        enough(&every),
-        all.len()
+        "The library has at least {LEAST} of the best peer's speed in {many} of {every} cells."
     )];
     for (operation, cells) in groups(&all, |at: &Compared<'_>| at.row.cell.operation.clone()) {
         let mean = |of: fn(&Compared<'_>) -> f64| {
@@ -49,21 +47,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         };
         let worst = cells.iter().min_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope));
         let Some(worst) = worst else { continue };
-        let size = bytes(worst.row.cell.size);
-        let at = match (worst.row.axis(SPAN), worst.row.cell.state.as_str()) {
-            (Some(span), state) => format!("{state}, over {}", bytes(span as u64)),
-            (None, "warm") => size,
-            (None, state) => format!("{size} {state}"),
-        };
+        let at = crate::peers::label(worst.row);
+        let (of_envelope, of_libc) = (mean(|at| at.of_envelope), mean(|at| at.of_libc));
+        let (least, best_peer) = (worst.of_envelope, worst.best_peer);
+        let (all, below) = (cells.len(), cells.len() - enough(&cells));
         sentences.push(format!(
-            "{operation}: {:.2} of the envelope's speed and {:.2} of libc's in the geometric mean; \
-             worst {:.2} of {} at {at}; below {LEAST} in {} of {} cells.",
-            mean(|at| at.of_envelope),
-            mean(|at| at.of_libc),
-            worst.of_envelope,
-            worst.best_peer,
-            cells.len() - enough(&cells),
-            cells.len()
+            "{operation}: {of_envelope:.2} of the envelope's speed and {of_libc:.2} of libc's in the \
+             geometric mean; worst {least:.2} of {best_peer} at {at}; below {LEAST} in {below} of {all} cells."
         ));
     }
     sentences
@@ -78,8 +68,8 @@ mod tests {
         let key = steady::cell(operation, size, "warm");
         let mut library = steady::row(&key, LIBRARY, 100.0);
         library.extra.insert(OF_ENVELOPE.to_owned(), of_envelope);
-        library.ratio =
-            Some(PairedRatio { median: of_libc, low: of_libc, high: of_libc, rounds: 15 });
+        let (low, median, high) = (of_libc, of_libc, of_libc);
+        library.ratio = Some(PairedRatio { median, low, high, rounds: 15 });
         let libc = steady::row(&key, LIBC, 100.0 / of_libc);
         vec![libc, library, steady::row(&key, "memx", 10.0)]
     }

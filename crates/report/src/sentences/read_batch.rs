@@ -2,26 +2,14 @@
 
 use super::*;
 
-/// What a family's members say in one cell.
-enum Answer {
-    /// One number is best, and some other is told to be slower by that ratio.
-    Matters { best: usize, worst: usize, cost: PairedRatio },
-    /// No two members can be told apart.
-    NoDifference,
-}
-
-fn answer(members: &[&Row]) -> Option<Answer> {
+/// The numbers with which a family is fastest and slowest in one cell, and the time of the slowest over
+/// that of the fastest; none where no two members can be told apart.
+fn extreme_members(members: &[&Row]) -> Option<([String; 2], PairedRatio)> {
     let best = members.iter().max_by(|a, b| a.gbps().total_cmp(&b.gbps()))?;
-    let slower = members
-        .iter()
-        .map(|row| (row, versus(row, best)))
-        .filter(|(_, ratio)| ratio.verdict(MARGIN) == Verdict::Slower)
-        .max_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let read = |row: &Row| axis(row, READ_BYTES) as usize;
-    Some(match slower {
-        Some((worst, cost)) => Answer::Matters { best: read(best), worst: read(worst), cost },
-        None => Answer::NoDifference,
-    })
+    let others = members.iter().map(|row| (row, versus(row, best)));
+    let slower = others.filter(|(_, ratio)| says(*ratio) == Verdict::Slower);
+    let (worst, cost) = slower.max_by(|a, b| a.1.median.total_cmp(&b.1.median))?;
+    Some(([best, worst].map(|row| bytes(axis(row, READ_BYTES) as u64)), cost))
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
@@ -38,10 +26,8 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 continue;
             }
             let leads = fastest.is_some_and(|row| row.candidate == *family);
-            let Some(answer) = answer(members) else { continue };
-            let (short, long) = match answer {
-                Answer::Matters { best, worst, cost } => {
-                    let [best, worst] = [best, worst].map(|read| bytes(read as u64));
+            let (short, long) = match extreme_members(members) {
+                Some(([best, worst], cost)) => {
                     let [more, low, high] = [cost.median, cost.low, cost.high].map(percent);
                     (
                         format!(
@@ -53,7 +39,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                         ),
                     )
                 }
-                Answer::NoDifference => (
+                None => (
                     format!("{what}: no measurable difference ({family})"),
                     format!(
                         "{what}: {family}: how many bytes are read before writing makes no measurable \
@@ -130,17 +116,15 @@ mod tests {
             let name = "copy.sse2.movdqa.g*";
             verdicts(&[row(level, name, 16.0, 100.0), row(level, name, 128.0, eight)])
         };
-        kept(
-            "read-batch",
-            &[
-                ("no difference in L1, one in memory", verdicts(&rows)),
-                ("movdqa in L1, as claimed", movdqa(Level::L1, 150.0)),
-                ("movdqa in L1, otherwise", movdqa(Level::L1, 80.0)),
-                ("movdqa in L1, no difference", movdqa(Level::L1, 100.1)),
-                ("movdqa in L2, as claimed", movdqa(Level::L2, 80.0)),
-                ("movdqa in memory, of which nothing is claimed", movdqa(Level::Dram, 80.0)),
-                ("one member", verdicts(&[row(Level::L1, "copy.sse2.dillon", 128.0, 1.0)])),
-            ],
-        );
+        let cases = [
+            ("no difference in L1, one in memory", verdicts(&rows)),
+            ("movdqa in L1, as claimed", movdqa(Level::L1, 150.0)),
+            ("movdqa in L1, otherwise", movdqa(Level::L1, 80.0)),
+            ("movdqa in L1, no difference", movdqa(Level::L1, 100.1)),
+            ("movdqa in L2, as claimed", movdqa(Level::L2, 80.0)),
+            ("movdqa in memory, of which nothing is claimed", movdqa(Level::Dram, 80.0)),
+            ("one member", verdicts(&[row(Level::L1, "copy.sse2.dillon", 128.0, 1.0)])),
+        ];
+        kept("read-batch", &cases);
     }
 }

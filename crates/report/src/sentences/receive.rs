@@ -10,12 +10,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let mut texts = Vec::new();
     let (means, compared) = means(&cells);
-    let text = |means: &[(&str, f64)]| {
-        let texts: Vec<String> =
-            means.iter().map(|(name, mean)| format!("{name} {mean:.2}")).collect();
-        texts.join(", ")
-    };
     if let [(best, _), (second, _), ..] = means[..] {
+        let told: Vec<String> =
+            means.iter().map(|(name, mean)| format!("{name} {mean:.2}")).collect();
         let head = if says(over_cells(&cells, best, second)) == Verdict::Faster {
             format!("\"{best}\" costs least")
         } else {
@@ -25,7 +22,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             "Policies over {} of receiving and sending (001.8; whole cost over \"never NT\", \
              geometric mean): {head}: {}",
             counted(compared, "cell"),
-            text(&means)
+            told.join(", ")
         ));
     } else {
         texts.push("Policies (001.8): cannot tell, no cell has two of them".to_owned());
@@ -70,15 +67,12 @@ fn from_128(cells: &Cells<'_>) -> Option<String> {
 
 /// What a real transfer takes of a core at both ends, over all cells.
 fn both_ends(rows: &[Row]) -> Option<String> {
-    let shares: Vec<f64> = rows.iter().filter_map(|row| row.figure(BOTH_ENDS)).collect();
-    let (least, most) =
-        (shares.iter().copied().reduce(f64::min)?, shares.iter().copied().reduce(f64::max)?);
+    let shares = || rows.iter().filter_map(|row| row.figure(BOTH_ENDS));
+    let (least, most) = extremes(shares().map(|share| share * 100.0))?;
+    let cells = counted(shares().count(), "cell");
     Some(format!(
-        "A real TCP transfer over loopback at 10 Gb/s, both ends and the kernel: {:.0} to {:.0} % of a \
-         core in {}",
-        least * 100.0,
-        most * 100.0,
-        counted(shares.len(), "cell")
+        "A real TCP transfer over loopback at 10 Gb/s, both ends and the kernel: {least:.0} to \
+         {most:.0} % of a core in {cells}"
     ))
 }
 
@@ -87,12 +81,8 @@ type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
 /// Each policy's whole cost over "never NT", the geometric mean, cheapest first, over the cells in which
 /// all of them can be measured; and how many these are.
 fn means(cells: &Cells<'_>) -> (Vec<(&'static str, f64)>, usize) {
-    let there: Vec<&'static str> = POLICIES
-        .into_iter()
-        .filter(|name| {
-            cells.iter().any(|(_, of_cell)| of_cell.iter().any(|r| r.candidate == *name))
-        })
-        .collect();
+    let measured = |name: &&str| cells.iter().any(|(_, of_cell)| named(of_cell, name).is_some());
+    let there: Vec<&'static str> = POLICIES.into_iter().filter(measured).collect();
     let ratios: Vec<Vec<f64>> = cells
         .iter()
         .filter_map(|(_, of_cell)| {
@@ -104,11 +94,8 @@ fn means(cells: &Cells<'_>) -> (Vec<(&'static str, f64)>, usize) {
         return (Vec::new(), 0);
     }
     let of = |at: usize| ratios.iter().map(|cell| cell[at]).collect::<Vec<f64>>();
-    let mut means: Vec<(&'static str, f64)> = there
-        .into_iter()
-        .enumerate()
-        .map(|(at, name)| (name, stats::geometric_mean(&of(at))))
-        .collect();
+    let mean = |(at, name): (usize, &'static str)| (name, stats::geometric_mean(&of(at)));
+    let mut means: Vec<_> = there.into_iter().enumerate().map(mean).collect();
     means.sort_by(|a, b| a.1.total_cmp(&b.1));
     (means, ratios.len())
 }
@@ -130,10 +117,7 @@ fn recommended(cells: &Cells<'_>) -> Option<String> {
     let by_size = ["NT from 128", "NT from 64K", "NT above L2"];
     let (all, _) = means(cells);
     let best = all.iter().find(|(name, _)| by_size.contains(name))?.0;
-    let pair = over_cells(cells, "NT when known", best);
-    if !pair.is_sound() {
-        return None;
-    }
+    let pair = Some(over_cells(cells, "NT when known", best)).filter(PairedRatio::is_sound)?;
     let answer = match says(pair) {
         Verdict::Faster => "still true: the hint costs less",
         Verdict::Slower => "no longer true here: the size decides better",
@@ -216,20 +200,18 @@ mod tests {
         let ends = [0.5, 0.3]
             .map(|share| row(&cell("copy", 4096, RECEIVE), TCP, 1.0).with(&[(BOTH_ENDS, share)]));
         let libc = row(&cell("copy", 4096, RECEIVE), LIBC, 1.0);
-        kept(
-            "receive",
-            &[
-                ("the hint decides", verdicts(&hinted.concat())),
-                ("nothing matters", verdicts(&point(RECEIVE, 4096, true, 100.0, 100.0))),
-                ("a policy that was not measured", verdicts(&without(&["always NT"]))),
-                ("one policy", verdicts(&without(&POLICIES[1..]))),
-                ("a cell that cannot be measured", verdicts(&[one, lost].concat())),
-                ("copies and real receives", verdicts(&of_tcp.concat())),
-                ("both ends of a transfer", verdicts(&ends)),
-                ("libc alone", verdicts(&[libc])),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("the hint decides", verdicts(&hinted.concat())),
+            ("nothing matters", verdicts(&point(RECEIVE, 4096, true, 100.0, 100.0))),
+            ("a policy that was not measured", verdicts(&without(&["always NT"]))),
+            ("one policy", verdicts(&without(&POLICIES[1..]))),
+            ("a cell that cannot be measured", verdicts(&[one, lost].concat())),
+            ("copies and real receives", verdicts(&of_tcp.concat())),
+            ("both ends of a transfer", verdicts(&ends)),
+            ("libc alone", verdicts(&[libc])),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("receive", &cases);
     }
 
     #[test]
@@ -245,13 +227,11 @@ mod tests {
             [unread.concat(), point(RECEIVE, size, true, 100.0, 1e4)].concat()
         });
         let misled = sizes().flat_map(|size| point(RECEIVE, size << 8, false, 50.0, 100.0));
-        kept(
-            "receive-hint",
-            &[
-                ("the hint helps", verdicts(&helped.collect::<Vec<_>>())),
-                ("the hint helps more often", verdicts(&seldom_read.collect::<Vec<_>>())),
-                ("the hint misleads", verdicts(&misled.collect::<Vec<_>>())),
-            ],
-        );
+        let cases = [
+            ("the hint helps", verdicts(&helped.collect::<Vec<_>>())),
+            ("the hint helps more often", verdicts(&seldom_read.collect::<Vec<_>>())),
+            ("the hint misleads", verdicts(&misled.collect::<Vec<_>>())),
+        ];
+        kept("receive-hint", &cases);
     }
 }

@@ -11,27 +11,20 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut texts = Vec::new();
     for operation in ["copy", "zero"] {
         let cells = by_cell(rows);
-        let found: Vec<_> = cells
-            .iter()
-            .filter(|(key, _)| key.operation == operation)
-            .flat_map(|(key, of_cell)| {
-                let non_temporal = of_cell
-                    .iter()
-                    .filter(|row| row.candidate != row.reference && row.candidate != LIBC);
-                non_temporal.filter_map(|row| {
-                    Some((*key, *row, between(of_cell, &row.candidate, &row.reference)?))
-                })
-            })
-            .collect();
+        let mut found: Vec<Found<'_>> = Vec::new();
+        for (key, of_cell) in cells.iter().filter(|(key, _)| key.operation == operation) {
+            let is_own = |row: &&&Row| row.candidate != row.reference && row.candidate != LIBC;
+            found.extend(of_cell.iter().filter(is_own).filter_map(|row| {
+                Some((*key, *row, between(of_cell, &row.candidate, &row.reference)?))
+            }));
+        }
         if found.is_empty() {
             continue;
         }
         let Tally { all, faster, slower, open } = Tally::of(found.iter().map(|(_, _, pair)| *pair));
         let extreme = |wanted: Verdict, most: bool| {
             let of_it = found.iter().filter(|(_, _, pair)| says(*pair) == wanted);
-            let by_median = |a: &&(_, _, PairedRatio), b: &&(_, _, PairedRatio)| {
-                a.2.median.total_cmp(&b.2.median)
-            };
+            let by_median = |a: &&Found<'_>, b: &&Found<'_>| a.2.median.total_cmp(&b.2.median);
             if most { of_it.max_by(by_median) } else { of_it.min_by(by_median) }
         };
         let counts = format!(
@@ -43,25 +36,19 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         } else {
             "The same question for zeroing"
         };
+        let takes = |row: &Row, pair: &PairedRatio| {
+            format!("{} takes {} as {}", row.candidate, times(*pair), row.reference)
+        };
         texts.push(match extreme(Verdict::Slower, true) {
-            Some((key, row, pair)) if pair.low > CERTAIN => format!(
-                "{question} Yes: {}, {} takes {} as {}; {counts}",
-                place(key),
-                row.candidate,
-                times(*pair),
-                row.reference
-            ),
+            Some((key, row, pair)) if pair.low > CERTAIN => {
+                format!("{question} Yes: {}, {}; {counts}", place(key), takes(row, pair))
+            }
             None if open == 0 => format!("{question} No: {counts}"),
             _ => format!("{question} Cannot tell here: {counts}"),
         });
         if let Some((key, row, pair)) = extreme(Verdict::Faster, false) {
-            texts.push(format!(
-                "Non-temporal gains most in {operation} {}: {} takes {} as {}",
-                place(key),
-                row.candidate,
-                times(*pair),
-                row.reference
-            ));
+            let (place, takes) = (place(key), takes(row, pair));
+            texts.push(format!("Non-temporal gains most in {operation} {place}: {takes}"));
         } else {
             texts.push(format!(
                 "No benefit: non-temporal is not shown to gain in any cell of {operation}"
@@ -122,15 +109,13 @@ mod tests {
     #[test]
     fn the_question_is_answered_by_the_rows() {
         let both = [point(0.0, 100.0, 180.0, 0.001), point(65536.0, 100.0, 60.0, 0.001)];
-        kept(
-            "reuse-map",
-            &[
-                ("each wins somewhere", verdicts(&both.concat())),
-                ("non-temporal wins everywhere", verdicts(&point(0.0, 100.0, 60.0, 0.001))),
-                ("it loses by 3 %", verdicts(&point(0.0, 100.0, 103.0, 0.001))),
-                ("noise", verdicts(&point(0.0, 100.0, 100.0, 0.5))),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("each wins somewhere", verdicts(&both.concat())),
+            ("non-temporal wins everywhere", verdicts(&point(0.0, 100.0, 60.0, 0.001))),
+            ("it loses by 3 %", verdicts(&point(0.0, 100.0, 103.0, 0.001))),
+            ("noise", verdicts(&point(0.0, 100.0, 100.0, 0.5))),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("reuse-map", &cases);
     }
 }

@@ -160,15 +160,13 @@ mod tests {
         let libc = |ratios| rows("libc", 65536, AFTER[1], ratios);
         let mut unknown = libc(&[1.0, 1.0]);
         unknown.iter_mut().for_each(|row| row.ratio = None);
-        kept(
-            "sticky",
-            &[
-                ("slow to the end at one size", verdicts(&all.concat())),
-                ("one slow call", verdicts(&libc(&[2.0, 1.0, 1.0]))),
-                ("slower by less than is named", verdicts(&libc(&[1.0, 1.02, 1.0]))),
-                ("the first call could not be measured", verdicts(&libc(&[2.0, 2.0, 1.0])[1..])),
-                ("compared with nothing", verdicts(&unknown)),
-            ],
-        );
+        let cases = [
+            ("slow to the end at one size", verdicts(&all.concat())),
+            ("one slow call", verdicts(&libc(&[2.0, 1.0, 1.0]))),
+            ("slower by less than is named", verdicts(&libc(&[1.0, 1.02, 1.0]))),
+            ("the first call could not be measured", verdicts(&libc(&[2.0, 2.0, 1.0])[1..])),
+            ("compared with nothing", verdicts(&unknown)),
+        ];
+        kept("sticky", &cases);
     }
 }

@@ -16,7 +16,8 @@ fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
     let mut pairs: Vec<(&Row, PairedRatio)> =
         of_way.iter().filter_map(|row| Some((*row, row.ratio?))).collect();
     pairs.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let ((least, low), (most, high)) = (pairs.first()?, pairs.last()?);
+    let ends = [pairs.first()?, pairs.last()?];
+    let [low, high] = ends.map(|(row, pair)| (pair.median, bytes(row.cell.size)));
     let of_plain = reference == TCP;
     let reference = match reference {
         TCP => "write and read",
@@ -25,16 +26,11 @@ fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
     };
     let head = format!(
         "{name} over {reference}, CPU time of both ends: {:.2} times at {} to {:.2} at {}",
-        low.median,
-        bytes(least.cell.size),
-        high.median,
-        bytes(most.cell.size)
+        low.0, low.1, high.0, high.1
     );
-    let parts = |figure: &str| -> Vec<f64> {
-        pairs.iter().filter_map(|(row, _)| row.figure(figure)).collect()
-    };
-    let mapped = parts(BYTES_MAPPED).into_iter().reduce(f64::min);
-    let copied = parts(SENDS_COPIED).into_iter().reduce(f64::max).filter(|part| *part > 0.0);
+    let parts = |figure: &str| extremes(pairs.iter().filter_map(|(row, _)| row.figure(figure)));
+    let mapped = parts(BYTES_MAPPED).map(|(least, _)| least);
+    let copied = parts(SENDS_COPIED).map(|(_, most)| most).filter(|part| *part > 0.0);
     let withheld = match (mapped, copied) {
         (Some(part), _) if part < 1.0 => Some(format!(
             "only {:.0} % of the bytes were mapped at one size, the rest was copied",
@@ -105,16 +101,14 @@ mod tests {
         let old = message(1 << 20, 2, 150.0, &[(BYTES_MAPPED, 1.0), (SENDS_COPIED, 1.0)]);
         let ring =
             [plain(4096), message(4096, 3, 150.0, &[]), plain(8192), message(8192, 3, 100.0, &[])];
-        kept(
-            "tcp-copies",
-            &[
-                ("sends that were copied", verdicts(&copied)),
-                ("sends that were not", verdicts(&spared)),
-                ("every byte was mapped", mapping(1.0)),
-                ("some bytes were mapped", mapping(0.25)),
-                ("old records have it beside write and read", verdicts(&[old])),
-                ("a ring, slower at one of two sizes", verdicts(&ring)),
-            ],
-        );
+        let cases = [
+            ("sends that were copied", verdicts(&copied)),
+            ("sends that were not", verdicts(&spared)),
+            ("every byte was mapped", mapping(1.0)),
+            ("some bytes were mapped", mapping(0.25)),
+            ("old records have it beside write and read", verdicts(&[old])),
+            ("a ring, slower at one of two sizes", verdicts(&ring)),
+        ];
+        kept("tcp-copies", &cases);
     }
 }

@@ -29,21 +29,17 @@ const CLAIMS: [Claim; 4] = [
         said: "000.6: prefetching gains 5-10 %",
         in_memory: true,
     },
-    Claim {
-        change: 3,
-        what: "a store a line to one other word",
-        claimed: (1.1, f64::INFINITY),
-        said: "002.7: other writes \"destroy performance\"",
-        in_memory: true,
-    },
-    Claim {
-        change: 4,
-        what: "a store a line to other lines",
-        claimed: (1.1, f64::INFINITY),
-        said: "002.7: other writes \"destroy performance\"",
-        in_memory: true,
-    },
+    OTHER_WRITES,
+    Claim { change: 4, what: "a store a line to other lines", ..OTHER_WRITES },
 ];
+
+const OTHER_WRITES: Claim = Claim {
+    change: 3,
+    what: "a store a line to one other word",
+    claimed: (1.1, f64::INFINITY),
+    said: "002.7: other writes \"destroy performance\"",
+    in_memory: true,
+};
 
 /// An interval that reaches further than this beyond a claim confirms nothing.
 const LOOSE: f64 = 1.1;
@@ -128,14 +124,12 @@ mod tests {
         };
         let noise = with(twin("movntq", 1, Level::L1, 1.0), (0.9, 1.18, 1.29));
         let wide = with(twin("movntq", 3, Level::Dram, 1.0), (0.8, 1.0, 1.3));
-        kept(
-            "twins",
-            &[
-                ("all of them", verdicts(&all)),
-                ("prefetching costs", verdicts(&[twin("movq", 2, Level::Dram, 1.2)])),
-                ("noise in one of two", verdicts(&[noise, twin("movq", 1, Level::L1, 1.0)])),
-                ("an interval that holds nearly anything", verdicts(&[wide])),
-            ],
-        );
+        let cases = [
+            ("all of them", verdicts(&all)),
+            ("prefetching costs", verdicts(&[twin("movq", 2, Level::Dram, 1.2)])),
+            ("noise in one of two", verdicts(&[noise, twin("movq", 1, Level::L1, 1.0)])),
+            ("an interval that holds nearly anything", verdicts(&[wide])),
+        ];
+        kept("twins", &cases);
     }
 }

@@ -75,7 +75,7 @@ fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<Stri
     let mut compare = |label: &str, than: &str, ours: Option<&&Row>, theirs: Option<&&Row>| {
         if let (Some(ours), Some(theirs)) = (ours, theirs) {
             let ratio = versus(ours, theirs);
-            parts.push(match ratio.verdict(MARGIN) {
+            parts.push(match says(ratio) {
                 Verdict::Faster => format!(
                     "{label}: {} faster than {than} ({:.3} against {:.3} GB/s)",
                     percent(1.0 / ratio.median),
@@ -120,14 +120,12 @@ mod tests {
             store(0.0, 0.0, 50.01),
             store(1.0, 0.0, 120.0),
         ];
-        kept(
-            "values",
-            &[
-                ("denormals do not differ", denormals(100.05)),
-                ("denormals are slow", denormals(180.0)),
-                ("one value", verdicts(&[copy("copy.avx", 2.0, 1.0)])),
-                ("stores of zeros, and of what is there", verdicts(&stores)),
-            ],
-        );
+        let cases = [
+            ("denormals do not differ", denormals(100.05)),
+            ("denormals are slow", denormals(180.0)),
+            ("one value", verdicts(&[copy("copy.avx", 2.0, 1.0)])),
+            ("stores of zeros, and of what is there", verdicts(&stores)),
+        ];
+        kept("values", &cases);
     }
 }

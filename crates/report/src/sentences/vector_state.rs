@@ -54,17 +54,12 @@ pub(super) fn break_even(points: &[(usize, f64, Verdict)]) -> Option<BreakEven> 
 
 impl std::fmt::Display for BreakEven {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let until = match self {
+        let (from, until) = match self {
             BreakEven::Never(most) => return write!(f, "at no size up to {}", bytes(*most as u64)),
-            BreakEven::Always(until) => {
-                write!(f, "from the smallest size on")?;
-                until
-            }
-            BreakEven::From(size, until) => {
-                write!(f, "from about {size} B on")?;
-                until
-            }
+            BreakEven::Always(until) => ("the smallest size".to_owned(), until),
+            BreakEven::From(size, until) => (format!("about {size} B"), until),
         };
+        write!(f, "from {from} on")?;
         match until {
             Until::End => Ok(()),
             Until::Level(most) => {
@@ -86,13 +81,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             if !candidate.contains(", ") && !candidate.contains("bare") {
                 continue;
             }
-            let mut points: Vec<_> = curve
-                .iter()
-                .filter_map(|row| {
-                    let ratio = row.ratio?;
-                    Some((row.cell.size as usize, ratio.median, says(ratio)))
-                })
-                .collect();
+            let point =
+                |row: &&Row| Some((row.cell.size as usize, row.ratio?.median, says(row.ratio?)));
+            let mut points: Vec<_> = curve.iter().filter_map(point).collect();
             points.sort_by_key(|point| point.0);
             let Some(found) = break_even(&points) else { continue };
             details.push(format!("{operation}: {candidate} pays {found}"));
@@ -130,16 +121,13 @@ fn costs(rows: &[Row]) -> Vec<String> {
         rows.iter().filter(|row| row.cell.operation == "save-restore").collect();
     let largest = saving.iter().map(|row| axis(row, COMPONENTS)).fold(0.0, f64::max);
     let mut sentences = Vec::new();
-    let all: Vec<&Row> =
-        saving.into_iter().filter(|row| axis(row, COMPONENTS) == largest).collect();
-    for (candidate, of_one) in by_candidate(&all) {
-        let parts: Vec<String> = of_one
-            .iter()
-            .filter_map(|row| {
-                let net = row.extra.get(NET_NS)?;
-                Some(format!("{} {net:.1} ns", row.cell.state.trim_start_matches("registers ")))
-            })
-            .collect();
+    let all = saving.into_iter().filter(|row| axis(row, COMPONENTS) == largest);
+    for (candidate, of_one) in groups(all, |row| &row.candidate) {
+        let part = |row: &&Row| {
+            let state = row.cell.state.trim_start_matches("registers ");
+            Some(format!("{state} {:.1} ns", row.figure(NET_NS)?))
+        };
+        let parts: Vec<String> = of_one.iter().filter_map(part).collect();
         if parts.is_empty() {
             continue;
         }
@@ -216,14 +204,12 @@ mod tests {
             let cell = key("save-restore", 832, (None, None), &state, &[(COMPONENTS, 7.0)]);
             made_up::row(cell, "xsavec", "xsave", ns).with(&[(NET_NS, ns)])
         });
-        kept(
-            "vector-state",
-            &[
-                ("the earliest that pays", verdicts(&all)),
-                ("none pays", verdicts(&never)),
-                ("what saving costs", verdicts(&costs)),
-                ("nothing", verdicts(&[])),
-            ],
-        );
+        let cases = [
+            ("the earliest that pays", verdicts(&all)),
+            ("none pays", verdicts(&never)),
+            ("what saving costs", verdicts(&costs)),
+            ("nothing", verdicts(&[])),
+        ];
+        kept("vector-state", &cases);
     }
 }

@@ -22,34 +22,23 @@ struct Bar<'p> {
 /// The bars of a panel, the best first where the axis is the candidate, the reference always among
 /// them; and how many are left out.
 fn bars<'p>(plot: &Plot, panel: &'p Panel) -> (Vec<Bar<'p>>, usize) {
-    let by_candidate = panel.x.names.len() >= panel.series.len()
-        && panel.series.iter().all(|series| series.points.len() == 1);
-    let mut found: Vec<Bar<'_>> = Vec::new();
-    for series in &panel.series {
-        let who = &plot.keys[series.key].name;
-        for point in &series.points {
-            let place = panel.x.write(point.x);
-            let name = if by_candidate { who.clone() } else { format!("{place}: {who}") };
-            found.push(Bar { key: series.key, name, point });
-        }
-    }
-    if by_candidate {
-        let better = plot.value.more_is_better().unwrap_or(true);
-        found.sort_by(|a, b| {
-            let order = a.point.value.mid.total_cmp(&b.point.value.mid);
-            if better { order.reverse() } else { order }
-        });
-    } else {
-        found.sort_by(|a, b| a.point.x.total_cmp(&b.point.x));
+    let (mut found, by_candidate) = panel.points(&plot.value);
+    if !by_candidate {
+        found.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
     }
     let all = found.len();
     let mut rank = 0;
-    found.retain(|bar| {
+    found.retain(|(key, _)| {
         rank += 1;
-        rank <= MOST || (by_candidate && plot.keys[bar.key].reference)
+        rank <= MOST || (by_candidate && plot.keys[*key].reference)
     });
     let left_out = all - found.len();
-    (found, left_out)
+    let bar = |(key, point): (usize, &'p Point)| {
+        let (who, place) = (plot.keys[key].name.clone(), panel.x.write(point.x));
+        let name = if by_candidate { who } else { format!("{place}: {who}") };
+        Bar { key, name, point }
+    };
+    (found.into_iter().map(bar).collect(), left_out)
 }
 
 /// The picture's height and elements.

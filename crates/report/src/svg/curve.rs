@@ -1,8 +1,6 @@
 //! Lines with their interval bands.
 
-use super::{
-    Element, WIDTH, axis_scale, classes, heard, label, line, number, path, title, unheard,
-};
+use super::*;
 use crate::plot::scale::Scale;
 use crate::plot::{Axis, Panel, Plot, Point, Unit};
 
@@ -94,21 +92,14 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
         let mut group = heard(class, summary(plot, panel, series));
         let upper = series.points.iter().map(|point| (x.at(point.x), at(point.value.high)));
         let lower = series.points.iter().rev().map(|point| (x.at(point.x), at(point.value.low)));
-        group.push(
-            Element::new("path").set("class", "band").set("d", path(upper.chain(lower)) + "Z"),
-        );
+        group.push(stroke("band", path(upper.chain(lower)) + "Z"));
         let middle = series.points.iter().map(|point| (x.at(point.x), at(point.value.mid)));
-        group.push(Element::new("path").set("class", "line").set("d", path(middle)));
+        group.push(stroke("line", path(middle)));
         for point in &series.points {
             let text = format!("{}: {}", key.name, say(plot, panel, point));
-            group.push(
-                Element::new("circle")
-                    .set("class", "dot")
-                    .at("cx", x.at(point.x))
-                    .at("cy", at(point.value.mid))
-                    .set("r", "2.4")
-                    .with(title(text)),
-            );
+            let (cx, cy) = (x.at(point.x), at(point.value.mid));
+            let dot = Element::new("circle").set("class", "dot").at("cx", cx).at("cy", cy);
+            group.push(dot.set("r", "2.4").with(title(text)));
         }
         out.push(group);
     }

@@ -1,6 +1,6 @@
 //! Grids of colour, one per candidate, with the line where the ratio passes one.
 
-use super::{Element, WIDTH, heard, label, line, path, rectangle, title, unheard};
+use super::{Element, WIDTH, heard, label, line, path, rectangle, stroke, title, unheard};
 use crate::plot::{Axis, Panel, Plot, Series};
 use crate::units::significant;
 
@@ -119,11 +119,8 @@ fn grid(
     if ratio {
         let edges = break_even(&values, left, above);
         if !edges.is_empty() {
-            let mut d = String::new();
-            for (from, to) in edges {
-                d.push_str(&path([from, to]));
-            }
-            group.push(Element::new("path").set("class", "break-even").set("d", d));
+            let edges = edges.into_iter().map(|(from, to)| path([from, to]));
+            group.push(stroke("break-even", edges.collect()));
         }
     } else {
         group.push(line("grid", (LEFT, bottom), (RIGHT, bottom)));

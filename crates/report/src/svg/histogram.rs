@@ -1,8 +1,8 @@
 //! Distributions of single calls: counts on a logarithmic axis, and the running tally over them.
 
-use super::{Element, WIDTH, classes, heard, label, line, path, rectangle, title, unheard};
+use super::{Element, WIDTH, classes, heard, label, line, path, rectangle, stroke, title, unheard};
 use crate::plot::scale::Scale;
-use crate::plot::{Panel, Plot};
+use crate::plot::{Panel, Plot, Unit};
 use crate::units::time;
 use cachewise_measure::Histogram;
 
@@ -45,7 +45,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
             axis.push(label(RIGHT + 4.0, at + 3.5, "tick left", text));
         }
         for tick in x.ticks(5) {
-            axis.push(label(x.at(tick), floor + 12.0, "tick", time_tick(tick)));
+            axis.push(label(x.at(tick), floor + 12.0, "tick", Unit::Time.write(tick)));
         }
         let text = "time of one call; the line is the running tally";
         axis.push(label((LEFT + RIGHT) / 2.0, floor + 26.0, "title", text));
@@ -69,7 +69,7 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
             }
             steps.push((right, share(tally)));
         }
-        group.push(Element::new("path").set("class", "tally").set("d", path(steps)));
+        group.push(stroke("tally", path(steps)));
         out.push(group);
         top = floor + 38.0;
     }
@@ -82,10 +82,6 @@ fn short(count: f64) -> String {
         c if c >= 1e3 => format!("{}k", c / 1e3),
         c => format!("{c}"),
     }
-}
-
-fn time_tick(nanoseconds: f64) -> String {
-    crate::plot::Unit::Time.write(nanoseconds)
 }
 
 /// The bins that hold the middle, for those who hear it.

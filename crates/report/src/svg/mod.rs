@@ -168,8 +168,13 @@ fn label(x: f64, y: f64, class: &str, text: impl Into<String>) -> Element {
     Element::new("text").set("class", class).at("x", x).at("y", y).text(text)
 }
 
-fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
-    Element::new("path").set("class", class).set("d", path([(x1, y1), (x2, y2)]))
+/// A path of that shape.
+fn stroke(class: &str, d: String) -> Element {
+    Element::new("path").set("class", class).set("d", d)
+}
+
+fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Element {
+    stroke(class, path([from, to]))
 }
 
 fn rectangle(class: &str, (x, y): (f64, f64), (width, height): (f64, f64)) -> Element {
@@ -198,12 +203,21 @@ fn title(text: impl Into<String>) -> Element {
 
 /// A panel of the plot, with its own `viewBox` and an accessible name.
 pub fn panel(plot: &Plot, panel: &Panel) -> Element {
-    let (height, content) = match plot.kind {
+    let (height, content) = draw(plot, panel);
+    picture(plot, panel, height, content)
+}
+
+/// A panel's height and elements.
+fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
+    match plot.kind {
         FigureKind::Curve => curve::draw(plot, panel),
         FigureKind::Bars => bars::draw(plot, panel),
         FigureKind::HeatMap => heat::draw(plot, panel),
         FigureKind::Histogram => histogram::draw(plot, panel),
-    };
+    }
+}
+
+fn picture(plot: &Plot, panel: &Panel, height: f64, content: Vec<Element>) -> Element {
     let mut svg = Element::new("svg")
         .set("class", "chart")
         .set("viewBox", format!("0 0 {} {}", number(WIDTH), number(height)))
@@ -218,8 +232,7 @@ const SCALE: f64 = 1.5;
 
 /// A panel as a file of its own, light and dark inside.
 pub fn document(plot: &Plot, only: &Panel) -> String {
-    let mut svg = panel(plot, only);
-    svg.attributes.insert(0, ("xmlns", "http://www.w3.org/2000/svg".to_owned()));
+    let (mut height, mut content) = draw(plot, only);
     let shown: String = (0..plot.keys.len())
         .filter(|key| !plot.keys[*key].shown)
         .map(|key| format!(".s{key}{{display:none}}\n"))
@@ -230,9 +243,8 @@ pub fn document(plot: &Plot, only: &Panel) -> String {
         palette::DARK
     );
     // A legend of its own: in the page it is made of check boxes.
-    let mut legend = Vec::new();
     if matches!(plot.kind, FigureKind::Curve) {
-        let bottom = svg.height();
+        let bottom = height;
         let visible: Vec<usize> = (0..plot.keys.len())
             .filter(|key| plot.keys[*key].shown && only.series.iter().any(|s| s.key == *key))
             .collect();
@@ -243,15 +255,14 @@ pub fn document(plot: &Plot, only: &Panel) -> String {
                 .set("class", classes(plot, *key, "series"))
                 .with(line("line", (x - 20.0, y - 4.0), (x - 4.0, y - 4.0)))
                 .with(label(x, y, "tick left", plot.keys[*key].name.clone()));
-            legend.push(group);
+            content.push(group);
         }
-        let height = bottom + 10.0 + visible.len().div_ceil(2) as f64 * 16.0;
-        svg.resize(height);
+        height = bottom + 10.0 + visible.len().div_ceil(2) as f64 * 16.0;
     }
-    let height = svg.height();
+    content.insert(0, title(format!("{}: {}", plot.title, only.title)));
+    let svg = picture(plot, only, height, content);
     let mut svg = svg.at("width", SCALE * WIDTH).at("height", SCALE * height);
-    svg.children.insert(0, Node::Element(title(format!("{}: {}", plot.title, only.title))));
-    legend.into_iter().for_each(|element| svg.push(element));
+    svg.attributes.insert(0, ("xmlns", "http://www.w3.org/2000/svg".to_owned()));
     let mut text = svg.write();
     // The style sheet is ours: it holds nothing that markup could mistake.
     if let Some(end) = text.find('>') {
@@ -261,33 +272,17 @@ pub fn document(plot: &Plot, only: &Panel) -> String {
     text
 }
 
-impl Element {
-    fn height(&self) -> f64 {
-        let view = self.attributes.iter().find(|(name, _)| *name == "viewBox");
-        view.and_then(|(_, value)| value.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
-    }
-
-    fn resize(&mut self, height: f64) {
-        for (name, value) in &mut self.attributes {
-            if *name == "viewBox" {
-                *value = format!("0 0 {} {}", number(WIDTH), number(height));
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plot::fixtures::{everything, record, row};
-    use crate::plot::{figures, plot};
+    use crate::plot::plots;
     use cachewise_measure::{PairedRatio, Record};
     use proptest::prelude::*;
 
     fn drawn(record: &Record) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        for figure in figures(record) {
-            let Some(plot) = plot(record, &figure) else { continue };
+        for plot in plots(record) {
             for only in &plot.panels {
                 found.push((only.title.clone(), panel(&plot, only).write()));
                 found.push((only.title.clone(), document(&plot, only)));

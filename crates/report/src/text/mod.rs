@@ -4,7 +4,7 @@
 mod canvas;
 
 use crate::plot::scale::Scale;
-use crate::plot::{Panel, Plot, Quantity};
+use crate::plot::{Panel, Plot, Point, Quantity};
 use crate::units::{significant, time};
 use cachewise_measure::FigureKind;
 use canvas::Canvas;
@@ -203,34 +203,19 @@ fn columns_of(entries: &[String], width: usize) -> String {
     text
 }
 
-fn bars(plot: &Plot, panel: &Panel, width: usize) -> String {
-    let mut found: Vec<(String, bool, &crate::plot::Point)> = Vec::new();
-    let by_name = panel.series.iter().all(|series| series.points.len() == 1)
-        && panel.x.names.len() >= panel.series.len();
-    for series in &panel.series {
-        let key = &plot.keys[series.key];
-        for point in &series.points {
-            let name = if by_name {
-                key.name.clone()
-            } else {
-                format!("{} {}", panel.x.write(point.x), key.name)
-            };
-            found.push((name, key.reference, point));
-        }
-    }
-    if by_name {
-        let better = plot.value.more_is_better().unwrap_or(true);
-        found.sort_by(|a, b| {
-            let order = a.2.value.mid.total_cmp(&b.2.value.mid);
-            if better { order.reverse() } else { order }
-        });
-    }
+fn bars<'p>(plot: &Plot, panel: &'p Panel, width: usize) -> String {
+    let (mut found, by_name) = panel.points(&plot.value);
     let all = found.len();
     let mut rank = 0;
-    found.retain(|(_, reference, _)| {
+    found.retain(|(key, _)| {
         rank += 1;
-        rank <= MOST_BARS || *reference
+        rank <= MOST_BARS || plot.keys[*key].reference
     });
+    let named = |(key, point): (usize, &'p Point)| {
+        let (who, place) = (plot.keys[key].name.clone(), panel.x.write(point.x));
+        (if by_name { who } else { format!("{place} {who}") }, point)
+    };
+    let found: Vec<(String, &Point)> = found.into_iter().map(named).collect();
     let most = found.iter().map(|(.., point)| point.value.mid).fold(0.0, f64::max);
     let longest = found.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0);
     let name_width = longest.min(width * 2 / 5);
@@ -240,7 +225,7 @@ fn bars(plot: &Plot, panel: &Panel, width: usize) -> String {
         if most > 0.0 { (value.max(0.0) / most * room as f64 * 8.0).round() as usize } else { 0 }
     };
     let mut text = String::new();
-    for (name, _, point) in &found {
+    for (name, point) in &found {
         let drawn = match point.parts {
             Some(parts) => {
                 let mut bar = String::new();
@@ -385,15 +370,11 @@ fn histogram(plot: &Plot, panel: &Panel, width: usize) -> String {
 mod tests {
     use super::*;
     use crate::plot::fixtures::{everything, record, row};
-    use crate::plot::{figures, plot as build};
+    use crate::plot::plots;
     use cachewise_measure::Record;
 
     fn drawn(record: &Record, width: u16, colour: bool) -> Vec<String> {
-        figures(record)
-            .iter()
-            .filter_map(|figure| build(record, figure))
-            .map(|built| plot(&built, Style { width, colour }))
-            .collect()
+        plots(record).iter().map(|built| plot(built, Style { width, colour })).collect()
     }
 
     #[test]
