@@ -74,13 +74,11 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
                 None => entries.push((&row.candidate, row.candidate == row.reference, vec![ratio])),
             }
         }
-        let winner = entries
-            .into_iter()
-            .filter(|(name, reference, _)| *reference || present(name))
-            .filter_map(|(name, reference, ratios)| {
-                Some(Entry { name, reference, ratio: Spread::pooled(&ratios)? })
-            })
-            .min_by(|a, b| a.ratio.mid.total_cmp(&b.ratio.mid));
+        entries.retain(|(name, reference, _)| *reference || present(name));
+        let entries = entries.into_iter().filter_map(|(name, reference, ratios)| {
+            Some(Entry { name, reference, ratio: Spread::pooled(&ratios)? })
+        });
+        let winner = entries.min_by(|a, b| a.ratio.mid.total_cmp(&b.ratio.mid));
         best.extend(winner.map(|winner| (size, winner)));
     }
     let mut lines = Vec::new();
@@ -88,27 +86,17 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
         let (from, to) = (run[0].0, run[run.len() - 1].0);
         let middle = &run[run.len() / 2].1;
         let ratio = middle.ratio;
-        let verdict = if middle.reference {
-            "reference"
-        } else if ratio.high < 1.0 && ratio.mid < 0.99 {
-            "faster"
-        } else {
-            "cannot tell"
+        let interval = format!("{} .. {}", gain(ratio.high), gain(ratio.low));
+        let is_faster = ratio.high < 1.0 && ratio.mid < 0.99;
+        let verdict = if is_faster { "faster" } else { "cannot tell" };
+        let told = match middle.reference {
+            true => [String::new(), String::new(), "reference".to_owned()],
+            false => [gain(ratio.mid), interval, verdict.to_owned()],
         };
-        let (speed, interval) = if middle.reference {
-            (String::new(), String::new())
-        } else {
-            (gain(ratio.mid), format!("{} .. {}", gain(ratio.high), gain(ratio.low)))
-        };
-        lines.push(vec![
-            if lines.is_empty() { name.to_owned() } else { String::new() },
-            bytes(from),
-            bytes(to),
-            run[0].1.name.to_owned(),
-            speed,
-            interval,
-            verdict.to_owned(),
-        ]);
+        let title = if lines.is_empty() { name.to_owned() } else { String::new() };
+        let mut line = vec![title, bytes(from), bytes(to), middle.name.to_owned()];
+        line.extend(told);
+        lines.push(line);
     }
     lines
 }

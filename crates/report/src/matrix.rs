@@ -68,18 +68,16 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
         format!("{:.0}", volume / rate * 1e6),
     ];
     if parts {
-        cells.extend(
-            [&row.operation_ns, &row.reader_ns, &row.bystander_ns].map(|p| cost::part(row, p)),
-        );
+        let parts = [&row.operation_ns, &row.reader_ns, &row.bystander_ns];
+        cells.extend(parts.map(|times| cost::part(row, times)));
         cells.push(cost::total(row));
     }
     cells.extend(comparison(row));
-    cells.push(if in_memory {
-        row.figure("ceiling_share")
-            .map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0))
-    } else {
-        row.figure("bytes_per_cycle").map_or("-".to_owned(), significant)
-    });
+    let rated = match in_memory {
+        true => row.figure("ceiling_share").map(|share| format!("{:.0} %", share * 100.0)),
+        false => row.figure("bytes_per_cycle").map(significant),
+    };
+    cells.push(rated.unwrap_or("-".to_owned()));
     let other = match row.candidate.as_str() {
         "libc" => "this machine's C library",
         library if library.starts_with("cachewise") => "this library, decisions included",
@@ -91,16 +89,14 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
 
 /// What the proofs of residency said, in a line; nothing where nothing was placed.
 fn residency(row: &Row) -> Option<String> {
-    if row.proofs.is_empty() {
-        return None;
-    }
     let worst = row.proofs.iter().map(|proof| proof.verdict).max()?;
     let texts: Vec<&str> = row.proofs.iter().map(|proof| proof.text.as_str()).collect();
-    Some(match worst {
-        ProofVerdict::Proved => format!("residency proved: {}", texts.join("; ")),
-        ProofVerdict::Doubtful => format!("residency doubtful: {}", texts.join("; ")),
-        ProofVerdict::Failed => format!("RESIDENCY FAILED: {}", texts.join("; ")),
-    })
+    let begin = match worst {
+        ProofVerdict::Proved => "residency proved",
+        ProofVerdict::Doubtful => "residency doubtful",
+        ProofVerdict::Failed => "RESIDENCY FAILED",
+    };
+    Some(format!("{begin}: {}", texts.join("; ")))
 }
 
 /// Every row as one flat table, for CSV: one line per candidate and cell.

@@ -27,13 +27,11 @@ pub struct Table {
 impl Table {
     /// An empty table; a column head that starts with `>` is right-aligned.
     pub fn new(caption: impl Into<String>, columns: &[impl AsRef<str>]) -> Table {
-        let columns = columns
-            .iter()
-            .map(|column| match column.as_ref() {
-                name if name.starts_with('>') => (name[1..].to_owned(), Align::Right),
-                name => (name.to_owned(), Align::Left),
-            })
-            .collect();
+        let column = |head: &str| match head.strip_prefix('>') {
+            Some(name) => (name.to_owned(), Align::Right),
+            None => (head.to_owned(), Align::Left),
+        };
+        let columns = columns.iter().map(|head| column(head.as_ref())).collect();
         Table { caption: caption.into(), columns, rows: Vec::new(), remarks: Vec::new() }
     }
 

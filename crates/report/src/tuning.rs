@@ -216,13 +216,11 @@ impl<'t> Tuned<'t> {
         let seen = self.seen(|_| true);
         let lost = seen.cells.iter().filter(|cell| cell.ratio.median > LOSS).count();
         if let (1.., Some(Cell { ratio, row })) = (lost, seen.worst()) {
+            let (all, worst) = (seen.cells.len(), gain(ratio.median));
+            let (operation, size, state) = (&row.cell.operation, bytes(row.cell.size), state(row));
             trust.doubt(format!(
-                "{lost} of {} checked cells lose more than 3 %, at worst {} ({} of {}, {})",
-                seen.cells.len(),
-                gain(ratio.median),
-                row.cell.operation,
-                bytes(row.cell.size),
-                state(row)
+                "{lost} of {all} checked cells lose more than 3 %, at worst {worst} ({operation} of \
+                 {size}, {state})"
             ));
         }
         if seen.cells.is_empty() && self.decisions.kernels.iter().any(|d| d.kernel != "libc") {

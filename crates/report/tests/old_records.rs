@@ -59,10 +59,8 @@ const KEPT: &str = "aliasing-zen3 cached-target-zen3 compare-latency-zen3 copy-m
 fn sentences_and_tables_of_each_experiment_are_as_they_were() {
     let all = stored::records();
     for kept in KEPT.split_whitespace() {
-        let of_it = |(name, _): &&(String, Record)| {
-            name.ends_with(&format!("22-{kept}-guest.jsonl.gz"))
-                || name.ends_with(&format!("21-{kept}-guest.jsonl.gz"))
-        };
+        let ends = ["22", "21"].map(|day| format!("{day}-{kept}-guest.jsonl.gz"));
+        let of_it = |(name, _): &&(String, Record)| ends.iter().any(|end| name.ends_with(end));
         let (_, record) = all.iter().find(of_it).expect(kept);
         let experiment = experiment(record);
         let mut text =

@@ -16,15 +16,14 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
         let caption = format!("repeated to the same {}, {source}", bytes(size));
         tables.push(grid(&caption, &of_grid, |row| row.cell.state.to_string()));
     }
-    let prefetching: Vec<Row> = of(true).cloned().collect();
+    let prefetching: Vec<&Row> = of(true).collect();
     if !prefetching.is_empty() {
-        let all: Vec<&Row> = prefetching.iter().collect();
         let level = |row: &Row| {
             let level = row.cell.source.as_deref().unwrap_or("-");
             format!("{level}, {}", bytes(row.cell.size))
         };
-        let mut table = grid("prefetchnta by residency", &all, level);
-        for (_, of_cell) in by_cell(&prefetching) {
+        let mut table = grid("prefetchnta by residency", &prefetching, level);
+        for (_, of_cell) in by_cell(prefetching) {
             table.remarks.extend(residency(of_cell.into_iter()));
         }
         tables.push(table);

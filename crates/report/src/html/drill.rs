@@ -38,19 +38,12 @@ fn line(row: &Row) -> Value {
     let part = |name: &str, times: &[f64]| {
         (!times.is_empty()).then(|| format!("{name} {}", cost::part(row, times)))
     };
-    let parts: Vec<String> = [part("reader", &row.reader_ns), part("bystander", &row.bystander_ns)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let time = match parts.as_slice() {
-        [] => cost::total(row),
-        parts => format!(
-            "{} = {} + {}",
-            cost::total(row),
-            cost::part(row, &row.operation_ns),
-            parts.join(" + ")
-        ),
-    };
+    let parts = [part("reader", &row.reader_ns), part("bystander", &row.bystander_ns)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut time = cost::total(row);
+    if !parts.is_empty() {
+        time += &format!(" = {} + {}", cost::part(row, &row.operation_ns), parts.join(" + "));
+    }
     let gbps = gigabytes_per_second(row.cell.size, median(&row.operation_ns));
     let ratio = if interval.is_empty() { ratio } else { format!("{ratio} ({interval})") };
     let texts = [row.candidate.clone(), time, gbps, ratio, verdict];

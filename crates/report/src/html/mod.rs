@@ -8,7 +8,7 @@ use crate::plot::{self, Plot};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Table, compare, crossover};
-use cachewise_measure::{FigureKind, Machine, Record, Row, Verdict};
+use cachewise_measure::{Cpu, FigureKind, Machine, Record, Row, Verdict};
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
@@ -195,17 +195,14 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
 /// A headline for a record that has none.
 fn tally(rows: &[Row]) -> String {
     let against: Vec<&Row> = rows.iter().filter(|row| row.candidate != row.reference).collect();
-    let count = |verdict: Verdict| {
+    let [faster, slower] = [Verdict::Faster, Verdict::Slower].map(|verdict| {
         against.iter().filter(|row| crate::cost::verdict(row) == Some(verdict)).count()
-    };
+    });
     let reference = against.first().map_or("the reference", |row| row.reference.as_str());
+    let (all, others) = (against.len(), against.len() - faster - slower);
     format!(
-        "Of {} comparisons with {reference}, {} were faster, {} slower, and {} could not be told \
-         apart or were dropped as slow.",
-        against.len(),
-        count(Verdict::Faster),
-        count(Verdict::Slower),
-        against.len() - count(Verdict::Faster) - count(Verdict::Slower),
+        "Of {all} comparisons with {reference}, {faster} were faster, {slower} slower, and {others} \
+         could not be told apart or were dropped as slow."
     )
 }
 
@@ -250,16 +247,11 @@ fn machine(machine: &Machine) -> Vec<(&'static str, String)> {
         format!("{}{shared} ({})", bytes(level.bytes as u64), level.source)
     };
     let caches = &machine.caches;
+    let Cpu { model_name, vendor, family, model, stepping, features, .. } = &machine.cpu;
     let mut facts = vec![
-        ("CPU", machine.cpu.model_name.clone()),
-        (
-            "signature",
-            format!(
-                "{} family {} model {} stepping {}",
-                machine.cpu.vendor, machine.cpu.family, machine.cpu.model, machine.cpu.stepping
-            ),
-        ),
-        ("features", machine.cpu.features.clone()),
+        ("CPU", model_name.clone()),
+        ("signature", format!("{vendor} family {family} model {model} stepping {stepping}")),
+        ("features", features.clone()),
         ("L1d", cache(&caches.l1d)),
         ("L2", cache(&caches.l2)),
         ("LLC of a core complex", cache(&caches.llc)),

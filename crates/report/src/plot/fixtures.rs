@@ -110,17 +110,10 @@ pub fn everything() -> Record {
         for touched in [0.1, 0.5, 1.0] {
             for candidate in ["libc", "copy.avx.nt"] {
                 let mut row = row("copy", 4096, "map", candidate);
-                row.cell.axes = BTreeMap::from([
-                    ("delay_ns".to_owned(), delay),
-                    ("touched".to_owned(), touched),
-                ]);
+                row.cell = row.cell.with(&[("delay_ns", delay), ("touched", touched)]);
                 let median = if candidate == "libc" { 1.0 } else { 0.6 + touched - delay / 3e5 };
-                row.total_ratio = Some(PairedRatio {
-                    median,
-                    low: median * 0.95,
-                    high: median * 1.05,
-                    rounds: 15,
-                });
+                let (low, high) = (median * 0.95, median * 1.05);
+                row.total_ratio = Some(PairedRatio { median, low, high, rounds: 15 });
                 rows.push(row);
             }
         }

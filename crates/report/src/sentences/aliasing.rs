@@ -30,14 +30,14 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     sentences.push(match worst(&copies) {
         _ if copies.is_empty() => "4 KiB aliasing: cannot tell, no copy was measured".to_owned(),
         None => "4 KiB aliasing: no offset is shown to cost 5 % or more here".to_owned(),
-        Some(row) => format!(
-            "4 KiB aliasing costs up to {:.2}x here: {} with the destination {} B above the source modulo 4 KiB, {}{}",
-            cost(row),
-            row.candidate,
-            axis(row, OFFSET),
-            where_is(&row.cell),
-            page_text(row),
-        ),
+        Some(row) => {
+            let (cost, who, place) = (cost(row), &row.candidate, where_is(&row.cell) + &page_text(row));
+            format!(
+                "4 KiB aliasing costs up to {cost:.2}x here: {who} with the destination {} B above the \
+                 source modulo 4 KiB, {place}",
+                axis(row, OFFSET)
+            )
+        }
     });
     for (candidate, of_it) in by_candidate(&copies) {
         sentences.push(match worst(&of_it) {
@@ -49,13 +49,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                 let mut many = distinct(slow.map(|row| axis(row, OFFSET)));
                 many.sort_by(f64::total_cmp);
                 let many: Vec<String> = many.iter().map(f64::to_string).collect();
+                let (many, cost, offset) = (many.join(", "), cost(row), axis(row, OFFSET));
+                let place = where_is(&row.cell) + &page_text(row);
                 format!(
-                    "{candidate}: slower at offsets {}; at worst {:.2}x ({}{}, offset {})",
-                    many.join(", "),
-                    cost(row),
-                    where_is(&row.cell),
-                    page_text(row),
-                    axis(row, OFFSET)
+                    "{candidate}: slower at offsets {many}; at worst {cost:.2}x ({place}, offset {offset})"
                 )
             }
         });

@@ -114,15 +114,12 @@ fn fastest_temporal<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
 /// What reading the target first changes for non-temporal stores (001.2).
 fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<String> {
     let unread = unread?;
-    let changes: Vec<String> = read
-        .iter()
-        .filter(|row| is_non_temporal(row))
-        .filter_map(|row| {
-            let unread = operation(unread, &row.candidate).filter(|time| *time > 0.0)?;
-            let change = operation(read, &row.candidate)? / unread;
-            Some(format!("{} {change:.2}", row.candidate))
-        })
-        .collect();
+    let change = |row: &&Row| {
+        let unread = operation(unread, &row.candidate).filter(|time| *time > 0.0)?;
+        Some(format!("{} {:.2}", row.candidate, operation(read, &row.candidate)? / unread))
+    };
+    let non_temporal = read.iter().filter(|row| is_non_temporal(row));
+    let changes: Vec<String> = non_temporal.filter_map(change).collect();
     (!changes.is_empty()).then(|| {
         format!(
             "Target of {} pre-read, time over not read (001.2; different cells, so no interval): {}",
@@ -138,14 +135,11 @@ fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
     let best = fastest(of_cell.iter().copied().filter(|row| is_non_temporal(row)))?;
     let temporal = fastest_temporal(of_cell)?;
     let pair = versus(best, temporal);
+    let (size, verdict, times) = (bytes(size), says(pair), times(pair));
+    let (best, temporal) = (&best.candidate, &temporal.candidate);
     Some(format!(
-        "With the source of {} in memory (001.3), before anybody reads the target: {} against {}: \
-         {}, {}",
-        bytes(size),
-        best.candidate,
-        temporal.candidate,
-        says(pair),
-        times(pair)
+        "With the source of {size} in memory (001.3), before anybody reads the target: {best} against \
+         {temporal}: {verdict}, {times}"
     ))
 }
 
@@ -163,11 +157,8 @@ fn prefetching(rows: &[Row]) -> Vec<String> {
         let Some(level) = &key.source else { continue };
         found.extend(of_cell.iter().filter_map(|row| {
             let without = find(&row.candidate).and_then(without_prefetch)?;
-            Some((
-                row.candidate.as_str(),
-                level.as_str(),
-                between(of_cell, &row.candidate, without.name)?,
-            ))
+            let pair = between(of_cell, &row.candidate, without.name)?;
+            Some((row.candidate.as_str(), level.as_str(), pair))
         }));
     }
     groups(&found, |(name, ..)| *name)

@@ -74,15 +74,13 @@ fn verdict(what: &str, rows: &[&Row], soon_kernel: &str, never_kernel: &str) -> 
         Promise::CannotTell => "cannot tell whether never leaves the bystander cached",
     };
     let by = |kernel: &str| if kernel.is_empty() { String::new() } else { format!(" ({kernel})") };
+    let [soon, never] = [read_soon, read_never].map(|row| micros(&row.reader_ns));
+    let [by_soon, by_never] = [soon_kernel, never_kernel].map(by);
+    let [lost_soon, lost_never] = [lost_soon, lost_never].map(|row| micros(&row.bystander_ns));
     Some(format!(
-        "{what}: {reader}: its reader takes {} after soon{} and {} after never{}; {bystander}: \
-         the bystander loses {} after never and {} after soon.",
-        micros(&read_soon.reader_ns),
-        by(soon_kernel),
-        micros(&read_never.reader_ns),
-        by(never_kernel),
-        micros(&lost_never.bystander_ns),
-        micros(&lost_soon.bystander_ns),
+        "{what}: {reader}: its reader takes {soon} after soon{by_soon} and {never} after \
+         never{by_never}; {bystander}: the bystander loses {lost_never} after never and {lost_soon} \
+         after soon."
     ))
 }
 
@@ -93,10 +91,8 @@ mod tests {
 
     fn row(state: &str, hint: &str, reader: f64, bystander: f64) -> Row {
         let cell = steady::cell("copy", 1 << 20, state);
-        let mut row = steady::row(&cell, &format!("cachewise {hint}"), 100.0);
-        row.reader_ns = vec![reader; 15];
-        row.bystander_ns = vec![bystander; 15];
-        row
+        let row = steady::row(&cell, &format!("cachewise {hint}"), 100.0);
+        Row { reader_ns: vec![reader; 15], bystander_ns: vec![bystander; 15], ..row }
     }
 
     fn rows(reader: (f64, f64), bystander: (f64, f64)) -> Vec<Row> {
@@ -140,10 +136,8 @@ mod tests {
         assert_eq!(promise(&[1.0; 16], &[1.0; 16]), Promise::CannotTell, "ties break no promise");
         let same = decided("copy.avx", "copy.avx");
         let told = verdicts(&rows((1.0, 1.0), (1.0, 1.0)), &same).concat();
-        assert!(
-            told.ends_with("the same kernel here (copy.avx): there is nothing to compare."),
-            "{told}"
-        );
+        let end = "the same kernel here (copy.avx): there is nothing to compare.";
+        assert!(told.ends_with(end), "{told}");
         assert!(verdicts(&rows((1.0, 1.0), (1.0, 1.0))[..3], &same).is_empty());
     }
 }

@@ -46,23 +46,20 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     };
     if let Some((nt, temporal)) = TODAY.iter().find(has) {
         let by = |wanted: Verdict| {
-            let mut sizes: Vec<u64> = cells
-                .iter()
-                .filter(|(_, of_cell)| {
-                    between(of_cell, nt, temporal).is_some_and(|pair| says(pair) == wanted)
-                })
-                .map(|(key, _)| key.size)
-                .collect();
+            let is_it = |pair| says(pair) == wanted;
+            let of_it = |(_, of_cell): &&(&CellKey, Vec<&Row>)| {
+                between(of_cell, nt, temporal).is_some_and(is_it)
+            };
+            let mut sizes: Vec<u64> = cells.iter().filter(of_it).map(|(key, _)| key.size).collect();
             sizes.sort_unstable();
             let names: Vec<String> = sizes.into_iter().map(bytes).collect();
             if names.is_empty() { "no size".to_owned() } else { names.join(", ") }
         };
+        let [faster, slower, open] =
+            [Verdict::Faster, Verdict::Slower, Verdict::CannotTell].map(by);
         texts.push(format!(
-            "Today {nt} against {temporal}, reading included: faster at {}, slower at {}, cannot \
-             tell at {}",
-            by(Verdict::Faster),
-            by(Verdict::Slower),
-            by(Verdict::CannotTell)
+            "Today {nt} against {temporal}, reading included: faster at {faster}, slower at {slower}, \
+             cannot tell at {open}"
         ));
     }
     texts.extend(beside_libc(&cells));
@@ -79,10 +76,9 @@ pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
     for (key, of_cell) in cells {
         let others: Vec<_> = of_cell
             .iter()
-            .filter(|row| row.candidate != LIBC && row.candidate != FORK)
-            .filter_map(|row| {
-                Some((row.candidate.as_str(), between(of_cell, &row.candidate, LIBC)?))
-            })
+            .map(|row| row.candidate.as_str())
+            .filter(|name| *name != LIBC && *name != FORK)
+            .filter_map(|name| Some((name, between(of_cell, name, LIBC)?)))
             .collect();
         compared += usize::from(!others.is_empty());
         let best = others
@@ -90,11 +86,8 @@ pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
             .filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster)
             .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
         if let Some((name, pair)) = best {
-            better.push(format!(
-                "{name} at {} ({:.2} of libc's time)",
-                bytes(key.size),
-                pair.median
-            ));
+            let size = bytes(key.size);
+            better.push(format!("{name} at {size} ({:.2} of libc's time)", pair.median));
         }
     }
     let margin = CLEARLY * 100.0;

@@ -143,12 +143,11 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
     shares.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (least, most) = (shares.first()?, shares.last()?);
     let text = |(size, share): &(u64, f64)| format!("{:.0} % at {}", share * 100.0, bytes(*size));
+    let ([least, most], cells) = ([least, most].map(text), counted(shares.len(), "cell"));
     Some(format!(
-        "One copy in user space takes as much CPU as {} to {} of a real TCP receive over loopback, in \
-         {} (001.7 saw copying take up to 70 % of a receive; the kernel's own copy was not timed)",
-        text(least),
-        text(most),
-        counted(shares.len(), "cell")
+        "One copy in user space takes as much CPU as {least} to {most} of a real TCP receive over \
+         loopback, in {cells} (001.7 saw copying take up to 70 % of a receive; the kernel's own copy was \
+         not timed)"
     ))
 }
 

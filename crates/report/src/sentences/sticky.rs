@@ -5,13 +5,13 @@ use super::*;
 /// Less than this is not named: eight calls of nine routines would give a few by chance.
 const NOTICED: f64 = 1.05;
 
-/// When a routine is as fast again as after temporal stores.
-#[derive(Clone, Copy, PartialEq)]
-enum Recovery {
-    /// From this call on, counted from 1.
-    From(usize),
-    /// Not within the calls there are: so many times as long in the last one.
-    Never(f64),
+/// How a routine fares after non-temporal stores, against itself after temporal ones.
+struct Recovery {
+    /// From which call on it is no slower, counted from 1; none where it is slower to the last.
+    from: Option<usize>,
+    /// The most times as long that a call took, and that the last one took.
+    worst: f64,
+    last: f64,
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
@@ -24,49 +24,32 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     }
     let key = |row: &Row| (row.cell.operation.clone(), row.candidate.clone());
     for ((operation, candidate), of_it) in groups(evicted.iter().copied(), key) {
-        let mut sizes: Vec<(Recovery, Vec<String>, f64)> = Vec::new();
-        for (size, calls) in groups(of_it.iter().copied(), |row: &Row| row.cell.size) {
-            let Some((recovery, worst)) = recovery(&calls) else { continue };
-            slow = slow.max(Some(match recovery {
-                Recovery::From(call) => call - 1,
-                Recovery::Never(_) => most_calls(&calls),
-            }));
-            let same = |known: &Recovery| match (known, recovery) {
-                (Recovery::Never(_), Recovery::Never(_)) => true,
-                (known, other) => *known == other,
-            };
-            match sizes.iter_mut().find(|(known, _, _)| same(known)) {
-                Some((known, names, most)) => {
-                    names.push(bytes(size));
-                    *most = most.max(worst);
-                    if let (Recovery::Never(known), Recovery::Never(other)) = (known, recovery) {
-                        *known = known.max(other);
-                    }
-                }
-                None => sizes.push((recovery, vec![bytes(size)], worst)),
-            }
+        let mut found: Vec<(u64, Recovery)> = Vec::new();
+        for (size, calls) in groups(of_it.iter().copied(), |row| row.cell.size) {
+            let Some(recovery) = recovery(&calls) else { continue };
+            slow = slow.max(Some(recovery.from.map_or(most_calls(&calls), |call| call - 1)));
+            found.push((size, recovery));
         }
-        if sizes.is_empty() {
+        if found.is_empty() {
             continue;
         }
-        let parts: Vec<String> = sizes
-            .iter()
-            .map(|(recovery, names, worst)| {
-                let at = names.join(", ");
-                match recovery {
-                    Recovery::From(1) => format!("at once at {at}"),
-                    Recovery::From(call) => {
-                        format!(
-                            "from call {call} on at {at} (up to {worst:.2} times as long before)"
-                        )
-                    }
-                    Recovery::Never(last) => format!(
-                        "not in {} calls at {at} (up to {last:.2} times as long in the last)",
-                        most_calls(&of_it)
-                    ),
+        let part = |(from, sizes): (Option<usize>, Vec<&(u64, Recovery)>)| {
+            let names: Vec<String> = sizes.iter().map(|(size, _)| bytes(*size)).collect();
+            let (at, calls) = (names.join(", "), most_calls(&of_it));
+            let worst = sizes.iter().map(|(_, recovery)| recovery.worst).fold(1.0, f64::max);
+            let last = sizes.iter().map(|(_, recovery)| recovery.last).fold(1.0, f64::max);
+            match from {
+                Some(1) => format!("at once at {at}"),
+                Some(call) => {
+                    format!("from call {call} on at {at} (up to {worst:.2} times as long before)")
                 }
-            })
-            .collect();
+                None => format!(
+                    "not in {calls} calls at {at} (up to {last:.2} times as long in the last)"
+                ),
+            }
+        };
+        let alike = groups(&found, |(_, recovery)| recovery.from).into_iter();
+        let parts: Vec<String> = alike.map(part).collect();
         said.push(format!(
             "{operation}, {candidate}: after non-temporal stores as fast as after temporal ones {}",
             parts.join("; ")
@@ -97,36 +80,29 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 fn a_read(rows: &[&Row]) -> Option<String> {
     let key = |row: &Row| (row.cell.operation.clone(), row.candidate.clone(), row.cell.size);
     let cells = groups(rows.iter().copied(), key);
-    let found: Vec<bool> = cells
-        .iter()
-        .filter_map(|(_, calls)| Some(recovery(calls)?.0 == Recovery::From(1)))
-        .collect();
-    let at_once = found.iter().filter(|at_once| **at_once).count();
-    (!found.is_empty()).then(|| {
+    let found = || cells.iter().filter_map(|(_, calls)| recovery(calls));
+    let (all, at_once) = (found().count(), found().filter(|found| found.from == Some(1)).count());
+    (all > 0).then(|| {
         format!(
             "One read of the evicted destination: the first call is as fast as after temporal stores \
-             in {at_once} of {} cells",
-            found.len()
+             in {at_once} of {all} cells"
         )
     })
 }
 
-/// From which call on a routine is no slower than after temporal stores, and the most times as long
-/// that a call took.
-fn recovery(calls: &[&Row]) -> Option<(Recovery, f64)> {
+fn recovery(calls: &[&Row]) -> Option<Recovery> {
     let mut calls = calls.to_vec();
     calls.sort_by(|a, b| axis(a, CALL).total_cmp(&axis(b, CALL)));
     let ratios = calls.iter().map(|row| row.ratio).collect::<Option<Vec<_>>>()?;
     let is_slow = |pair: &PairedRatio| says(*pair) == Verdict::Slower && pair.median > NOTICED;
-    let worst = ratios.iter().map(|pair| pair.median).fold(1.0, f64::max);
-    let last_slow = ratios.iter().rposition(is_slow);
-    let recovery = match last_slow {
-        None => Recovery::From(1),
-        Some(at) if at + 1 == ratios.len() => Recovery::Never(ratios[at].median),
+    let from = match ratios.iter().rposition(is_slow) {
+        None => Some(1),
+        Some(at) if at + 1 == ratios.len() => None,
         // By the call's own number: one that could not be measured is not among them.
-        Some(at) => Recovery::From(axis(calls[at], CALL) as usize + 1),
+        Some(at) => Some(axis(calls[at], CALL) as usize + 1),
     };
-    Some((recovery, worst))
+    let worst = ratios.iter().map(|pair| pair.median).fold(1.0, f64::max);
+    Some(Recovery { from, worst, last: ratios.last()?.median })
 }
 
 fn most_calls(rows: &[&Row]) -> usize {

@@ -66,14 +66,11 @@ fn grid(
     }
     for (row, of_row) in values.iter().enumerate() {
         let place = y_axis.write(y_axis.places[row]);
-        let said: Vec<String> = of_row
-            .iter()
-            .enumerate()
-            .filter_map(|(column, value)| {
-                let (value, at) = (plot.value.write(value.as_ref()?.mid), panel.x.places[column]);
-                Some(format!("{value} at {}", panel.x.write(at)))
-            })
-            .collect();
+        let cells = of_row.iter().zip(&panel.x.places).filter_map(|(value, at)| {
+            let value = plot.value.write(value.as_ref()?.mid);
+            Some(format!("{value} at {}", panel.x.write(*at)))
+        });
+        let said: Vec<String> = cells.collect();
         let said = format!("{} {place}: {}", y_axis.title, said.join(", "));
         let mut line_of = heard("cells", said);
         for (column, value) in of_row.iter().enumerate() {
@@ -84,15 +81,11 @@ fn grid(
             };
             let class =
                 format!("cell {}{}", if ratio { "h" } else { "q" }, shade(value.mid, ratio, range));
-            let text = format!(
-                "{} {place}, {} {}: {} (95 %: {} .. {})",
-                y_axis.title,
-                panel.x.title,
-                panel.x.write(panel.x.places[column]),
-                plot.value.write(value.mid),
-                plot.value.write(value.low),
-                plot.value.write(value.high)
-            );
+            let (x, y) = (&panel.x.title, &y_axis.title);
+            let at = panel.x.write(panel.x.places[column]);
+            let [mid, low, high] =
+                [value.mid, value.low, value.high].map(|value| plot.value.write(value));
+            let text = format!("{y} {place}, {x} {at}: {mid} (95 %: {low} .. {high})");
             line_of.push(rectangle(&class, corner, (width, ROW)).with(title(text)));
             if width >= 26.0 {
                 let middle = (left(column) + width / 2.0, above(row) + ROW / 2.0 + 3.5);

@@ -318,12 +318,8 @@ mod tests {
     #[test]
     fn every_kind_is_drawn() {
         let all = drawn(&everything());
-        assert_eq!(
-            all.len(),
-            2 * (1 + 5 + 1 + 1),
-            "{:?}",
-            all.iter().map(|(t, _)| t).collect::<Vec<_>>()
-        );
+        let titles: Vec<&String> = all.iter().map(|(title, _)| title).collect();
+        assert_eq!(titles.len(), 2 * (1 + 5 + 1 + 1), "{titles:?}");
         all.iter().for_each(|(_, text)| well_formed(text));
         let of = |index: usize| &all[index * 2].1;
         insta::assert_snapshot!("curve", of(0));

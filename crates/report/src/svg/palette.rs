@@ -50,17 +50,9 @@ mod tests {
                     assert!(found >= 3.0, "{name} on {ground}: {found:.2}");
                 }
             }
-            for (shade, text) in [
-                ("h0", "bg"),
-                ("h1", "bg"),
-                ("h7", "bg"),
-                ("h8", "bg"),
-                ("h2", "fg"),
-                ("h3", "fg"),
-                ("h4", "fg"),
-                ("h5", "fg"),
-                ("h6", "fg"),
-            ] {
+            let with_ground = ["h0", "h1", "h7", "h8"].map(|shade| (shade, "bg"));
+            let with_text = ["h2", "h3", "h4", "h5", "h6"].map(|shade| (shade, "fg"));
+            for (shade, text) in with_ground.into_iter().chain(with_text) {
                 let found = contrast(colour(palette, shade), colour(palette, text));
                 assert!(found >= 3.0, "{text} on {shade}: {found:.2}");
             }

@@ -313,12 +313,10 @@ fn heat(plot: &Plot, panel: &Panel, width: usize) -> String {
 }
 
 fn mark(ratio: f64) -> &'static str {
-    if ratio < 0.97 {
-        "<"
-    } else if ratio > 1.03 {
-        ">"
-    } else {
-        "="
+    match ratio {
+        _ if ratio < 0.97 => "<",
+        _ if ratio > 1.03 => ">",
+        _ => "=",
     }
 }
 
