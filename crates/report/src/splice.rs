@@ -153,22 +153,17 @@ pub fn splice(
                 None if ticks.len() >= 3 => fence = Some(ticks),
                 _ => {}
             }
-            if fence.is_some() {
-                out.push_str(line);
-                continue;
-            }
         }
-        if trimmed == CLOSE {
+        if fence.is_some() {
+            // Text, whatever it looks like.
+        } else if trimmed == CLOSE {
             let Some(marker) = open.take() else {
                 return wrong(format!("found {CLOSE}, accepted after an opening marker"));
             };
             let made = make(&marker).map_err(|what| SpliceError { line: marker.line, what })?;
             out.push_str(made.trim_end());
             out.push('\n');
-            out.push_str(line);
-            continue;
-        }
-        if let Some(inside) = trimmed.strip_prefix(OPEN) {
+        } else if let Some(inside) = trimmed.strip_prefix(OPEN) {
             if let Some(Marker { line, .. }) = open {
                 let what = format!("found another marker, accepted {CLOSE} for line {line} first");
                 return wrong(what);
@@ -178,12 +173,10 @@ pub fn splice(
                 return wrong(what);
             };
             open = Some(marker(number, inside)?);
-            out.push_str(line);
+        } else if open.is_some() {
             continue;
         }
-        if open.is_none() {
-            out.push_str(line);
-        }
+        out.push_str(line);
     }
     match open {
         Some(marker) => Err(SpliceError {

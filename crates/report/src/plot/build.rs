@@ -23,10 +23,9 @@ pub fn figures(record: &Record) -> Vec<Figure> {
             record.rows.iter().filter(|row| row.cell.state == state).collect();
         let sizes: BTreeSet<u64> = of_state.iter().map(|row| row.cell.size).collect();
         let parts = of_state.iter().any(|row| has_parts(row));
-        let (kind, x) = if sizes.len() > 2 {
-            (FigureKind::Curve, "size")
-        } else {
-            (FigureKind::Bars, "candidate")
+        let (kind, x) = match sizes.len() {
+            0..=2 => (FigureKind::Bars, "candidate"),
+            _ => (FigureKind::Curve, "size"),
         };
         let (title, value) = match (parts, kind) {
             (true, FigureKind::Curve) => ("Whole cost over the reference's by size", "total_ratio"),
@@ -125,9 +124,6 @@ fn panel_title(row: &Row, panels: &[String]) -> String {
             ("bystander", Some(Coordinate::Number(size))) => {
                 format!("beside {}", bytes(size as u64))
             }
-            ("candidate" | "state" | "destination" | "source", Some(Coordinate::Label(text))) => {
-                text
-            }
             (_, Some(Coordinate::Number(value))) => {
                 format!("{} {}", axis_title(name), Unit::of_axis(name).write(value))
             }
@@ -158,8 +154,7 @@ fn axis(rows: &[&Row], name: &str) -> Axis {
     }
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
-    let (least, most) =
-        (places.first().copied().unwrap_or(0.0), places.last().copied().unwrap_or(0.0));
+    let [least, most] = [places.first(), places.last()].map(|end| end.copied().unwrap_or(0.0));
     let unit = Unit::of_axis(name);
     let wide = least > 0.0 && most / least >= 16.0;
     let log = names.is_empty() && least > 0.0 && (wide || unit == Unit::Bytes);

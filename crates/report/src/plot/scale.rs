@@ -15,19 +15,14 @@ impl Scale {
     /// Maps `low` to `start` and `high` to `end`. A logarithm needs both positive and is straight
     /// otherwise; values that coincide get room to either side.
     pub fn new((low, high): (f64, f64), log: bool, (start, end): (f64, f64)) -> Scale {
-        let (mut low, mut high) = if low.is_finite() && high.is_finite() && low <= high {
-            (low, high)
-        } else {
-            (0.0, 1.0)
-        };
+        let is_range = low.is_finite() && high.is_finite() && low <= high;
+        let (mut low, mut high) = if is_range { (low, high) } else { (0.0, 1.0) };
         let log = log && low > 0.0;
-        if low == high {
-            if log {
-                (low, high) = (low / 2.0, high * 2.0);
-            } else {
-                let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
-                (low, high) = (low - room, high + room);
-            }
+        if low == high && log {
+            (low, high) = (low / 2.0, high * 2.0);
+        } else if low == high {
+            let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
+            (low, high) = (low - room, high + room);
         }
         Scale { low, high, log, start, end }
     }

@@ -123,8 +123,6 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
-    use cachewise_measure::Level;
 
     fn aliased(candidate: &str, offset: f64, ratio: f64) -> Row {
         let axes = [(OFFSET, offset), (PAGE_BYTES, 4096.0)];

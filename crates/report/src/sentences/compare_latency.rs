@@ -196,7 +196,7 @@ fn clock(calls: &[&Row]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{key, row};
+    use crate::sentences::made_up::row;
     use cachewise_measure::CallTimes;
 
     fn page(candidate: &str, ns: f64) -> Row {

@@ -48,7 +48,6 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
 
     fn rows(pieces: [f64; 2], page: f64, shuffled: f64) -> [Row; 3] {
         let ways = [(8192.0, 0.0, 100.0), (pieces[0], 0.0, page), (pieces[1], 1.0, shuffled)];

@@ -36,6 +36,8 @@ use cachewise_measure::{
     stats,
 };
 use vector_state::break_even;
+#[cfg(test)]
+use {cachewise_measure::Level, made_up::key};
 
 /// What is said of an experiment's rows; the first is the headline.
 pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String> {
@@ -274,7 +276,7 @@ mod made_up {
 mod tests {
     use super::made_up::{noisy, row};
     use super::*;
-    use cachewise_measure::{Level, Proof};
+    use cachewise_measure::Proof;
 
     #[test]
     fn claims_are_true_false_or_open() {

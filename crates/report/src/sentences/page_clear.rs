@@ -74,12 +74,10 @@ pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
     let mut better = Vec::new();
     let mut compared = 0;
     for (key, of_cell) in cells {
-        let others: Vec<_> = of_cell
-            .iter()
-            .map(|row| row.candidate.as_str())
-            .filter(|name| *name != LIBC && *name != FORK)
-            .filter_map(|name| Some((name, between(of_cell, name, LIBC)?)))
-            .collect();
+        let names = of_cell.iter().map(|row| row.candidate.as_str());
+        let names = names.filter(|name| *name != LIBC && *name != FORK);
+        let others: Vec<_> =
+            names.filter_map(|name| Some((name, between(of_cell, name, LIBC)?))).collect();
         compared += usize::from(!others.is_empty());
         let best = others
             .into_iter()

@@ -53,8 +53,6 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
-    use cachewise_measure::Level;
 
     fn rows(one: f64, given: f64) -> Vec<Row> {
         let at = |of: &str| key("zero", 524_288, (None, Some(Level::L2)), of, &[]);

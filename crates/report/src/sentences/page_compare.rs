@@ -70,7 +70,7 @@ fn beside(ours: &Row, theirs: &Row, alone: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{key, row};
+    use crate::sentences::made_up::row;
 
     fn pair(candidate: &str, ns: f64) -> Row {
         let cell = key("compare", 4096, (None, None), PAIRS[0], &[]);

@@ -38,7 +38,6 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
 
     fn row(size: usize, state: &str, threads: f64, ns: f64) -> Row {
         let cell = key("copy", size, (None, None), state, &[(THREADS, threads)]);

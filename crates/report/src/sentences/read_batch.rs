@@ -94,8 +94,6 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
-    use cachewise_measure::Level;
 
     fn row(level: Level, family: &str, bytes: f64, ns: f64) -> Row {
         let levels = (Some(level), Some(level));

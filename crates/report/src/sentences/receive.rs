@@ -132,14 +132,12 @@ fn recommended(cells: &Cells<'_>) -> Option<String> {
 
 /// What part of a real receive the copy is (001.7), over all cells that have both.
 fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
-    let mut shares: Vec<(u64, f64)> = cells
-        .iter()
-        .filter_map(|(key, of_cell)| {
-            let share = |name| named(of_cell, name)?.figure(COPY_SHARE);
-            let of_receive = share("never NT")? / share(TCP)?;
-            (of_receive.is_finite() && of_receive > 0.0).then_some((key.size, of_receive))
-        })
-        .collect();
+    let share = |(key, of_cell): &(&CellKey, Vec<&Row>)| {
+        let share = |name| named(of_cell, name)?.figure(COPY_SHARE);
+        let of_receive = share("never NT")? / share(TCP)?;
+        (of_receive.is_finite() && of_receive > 0.0).then_some((key.size, of_receive))
+    };
+    let mut shares: Vec<(u64, f64)> = cells.iter().filter_map(share).collect();
     shares.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (least, most) = (shares.first()?, shares.last()?);
     let text = |(size, share): &(u64, f64)| format!("{:.0} % at {}", share * 100.0, bytes(*size));

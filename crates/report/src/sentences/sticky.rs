@@ -112,7 +112,6 @@ fn most_calls(rows: &[&Row]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
 
     fn rows(candidate: &str, size: usize, after: &str, ratios: &[f64]) -> Vec<Row> {
         let row = |(at, ratio): (usize, &f64)| {

@@ -95,8 +95,6 @@ fn sentence(claim: &Claim, rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
-    use cachewise_measure::Level;
 
     fn twin(name: &str, change: usize, level: Level, ratio: f64) -> Row {
         let cell = key("copy", 4096, (Some(level), Some(level)), "placed", &[]);

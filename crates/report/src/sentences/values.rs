@@ -96,8 +96,6 @@ fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
-    use cachewise_measure::Level;
 
     fn copy(candidate: &str, value: f64, ns: f64) -> Row {
         let levels = (Some(Level::Dram), Some(Level::Dram));

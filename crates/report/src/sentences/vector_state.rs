@@ -151,7 +151,6 @@ fn costs(rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::{self, key};
     use Verdict::{CannotTell, Faster, Slower};
 
     #[test]
