@@ -1,6 +1,6 @@
 //! `cachewise run EXPERIMENT --launches N`: the same in N processes, and one record of them.
 
-use super::run::show;
+use super::outcome::show;
 use crate::args::Run;
 use crate::progress::Bar;
 use crate::{output, status};

@@ -11,6 +11,7 @@ pub mod launches;
 pub mod learn;
 mod learned;
 pub mod list;
+mod outcome;
 mod pool_stats;
 pub mod redraw;
 pub mod report;
