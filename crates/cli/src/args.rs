@@ -464,13 +464,9 @@ pub struct Placement {
 }
 
 fn placement(text: &str) -> Result<Placement, String> {
-    let level = |part: &str| {
-        part.parse().map_err(|_| {
-            format!(
-                "found \"{text}\", accepted L1, L2, LLC, DRAM or two of them as source:destination"
-            )
-        })
-    };
+    let accepted = "L1, L2, LLC, DRAM or two of them as source:destination";
+    let refused = || format!("found \"{text}\", accepted {accepted}");
+    let level = |part: &str| part.parse().map_err(|_| refused());
     let (source, destination) = text.split_once(':').unwrap_or((text, text));
     Ok(Placement { source: level(source)?, destination: level(destination)? })
 }

@@ -79,11 +79,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Refuses the files among these that cannot be written.
 pub fn check_all(paths: &[Option<&Path>]) -> anyhow::Result<()> {
-    paths
-        .iter()
-        .flatten()
-        .filter(|path| **path != Path::new("-"))
-        .try_for_each(|path| check_writable(path))
+    let mut files = paths.iter().flatten().filter(|path| **path != Path::new("-"));
+    files.try_for_each(|path| check_writable(path))
 }
 
 /// Whether a path is something to write into rather than a file to replace: a device, a pipe.
@@ -106,12 +103,11 @@ pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
 
 /// Writes a file, so that nothing partial ever stands under its name.
 pub fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    if is_special(path) {
-        return std::fs::write(path, bytes)
-            .with_context(|| format!("{}: not written", path.display()));
-    }
-    cachewise::saving::replace_file(path, bytes)
-        .with_context(|| format!("{}: not written", path.display()))
+    let written = match is_special(path) {
+        true => std::fs::write(path, bytes),
+        false => cachewise::saving::replace_file(path, bytes),
+    };
+    written.with_context(|| format!("{}: not written", path.display()))
 }
 
 /// Bytes that a disk has room for where something is to be written.
@@ -155,10 +151,8 @@ pub fn temporary<T>(option: &str, make: fn() -> std::io::Result<T>) -> anyhow::R
 
 /// Whether an error is stdout having been closed by its reader.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|error| error.kind() == ErrorKind::BrokenPipe)
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    causes.any(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use anyhow::Context;
 use cachewise_lab::recorder::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::ffi::c_int;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -39,24 +40,17 @@ impl Bar {
         let stop = Arc::new(AtomicBool::new(false));
         let ends = [SIGINT, SIGTERM, SIGHUP];
         for signal in ends.into_iter().filter(|signal| !is_ignored(*signal)) {
-            signal_hook::flag::register_conditional_shutdown(
-                signal,
-                i32::from(crate::status::INTERRUPTED),
-                Arc::clone(&stop),
-            )
-            .context("cannot handle Ctrl-C")?;
-            signal_hook::flag::register(signal, Arc::clone(&stop))
+            let status = i32::from(crate::status::INTERRUPTED);
+            flag::register_conditional_shutdown(signal, status, Arc::clone(&stop))
+                .and_then(|_| flag::register(signal, Arc::clone(&stop)))
                 .context("cannot handle Ctrl-C")?;
         }
         let plain = !std::io::stderr().is_terminal();
-        let bar = ProgressBar::with_draw_target(
-            Some(STEPS as u64),
-            if plain {
-                ProgressDrawTarget::hidden()
-            } else {
-                ProgressDrawTarget::stderr_with_hz(8)
-            },
-        );
+        let target = match plain {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr_with_hz(8),
+        };
+        let bar = ProgressBar::with_draw_target(Some(STEPS as u64), target);
         let style = ProgressStyle::with_template("{msg:40!} {wide_bar} {percent:>3} % {prefix}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let now = Instant::now();
@@ -86,15 +80,19 @@ impl Bar {
     /// Shows how far work is that knows how many seconds it is expected to take from now on.
     pub fn expected(&mut self, what: &str, spent: f64, left: f64) {
         let share = (spent / (spent + left).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        let left = format!("{left:.0} s left");
+        self.show(what, share, &format!("{left:.0} s left"), self.what != what);
+        what.clone_into(&mut self.what);
+    }
+
+    /// Draws how far it is; without a terminal says so where it is new, or time for a line.
+    fn show(&mut self, what: &str, share: f64, left: &str, is_new: bool) {
         self.bar.set_position((share * STEPS) as u64);
         self.bar.set_message(what.to_owned());
-        self.bar.set_prefix(left.clone());
-        if self.plain && (self.what != what || self.said.elapsed() >= PLAIN_EVERY) {
+        self.bar.set_prefix(left.to_owned());
+        if self.plain && (is_new || self.said.elapsed() >= PLAIN_EVERY) {
             output::tell(&format!("cachewise: {what}, {:.0} %, {left}", share * 100.0));
             self.said = Instant::now();
         }
-        what.clone_into(&mut self.what);
     }
 
     /// Prints a line above the bar.
@@ -147,18 +145,8 @@ impl Progress for Bar {
     fn advance(&mut self, what: &str, units: f64) {
         self.done += units;
         let share = self.share();
-        self.bar.set_position((share * STEPS) as u64);
-        self.bar.set_message(format!("{}: {what}", self.what));
-        self.bar.set_prefix(self.left());
-        if self.plain && self.said.elapsed() >= PLAIN_EVERY {
-            let left = self.left();
-            output::tell(&format!(
-                "cachewise: {}: {what}, {:.0} %, {left}",
-                self.what,
-                share * 100.0
-            ));
-            self.said = Instant::now();
-        }
+        let what = format!("{}: {what}", self.what);
+        self.show(&what, share, &self.left(), false);
     }
 
     fn cancelled(&self) -> bool {

@@ -16,26 +16,22 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
     let files = [&args.csv, &args.markdown, &args.json];
     output::check_all(&files.map(|file| file.as_deref()))?;
     let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
-    let differences =
-        compare::machine_differences(&old.record.header.machine, &new.record.header.machine);
+    let [one, two] = [&old, &new].map(|loaded| &loaded.record.header.machine);
+    let differences = compare::machine_differences(one, two);
+    let files = format!("{} and {}", args.old.display(), args.new.display());
     if !differences.is_empty() && !args.across_machines {
         anyhow::bail!(
-            "{} and {} come from different machines ({}); accepted: records of one machine, or \
+            "{files} come from different machines ({}); accepted: records of one machine, or \
              --across-machines",
-            args.old.display(),
-            args.new.display(),
             differences.join("; ")
         );
     }
     let mut found = compare::compare(&old.record, &new.record, args.margin);
     if found.rows.is_empty() && found.left_out == 0 {
+        let Comparison { only_old, only_new, .. } = found;
         anyhow::bail!(
-            "{} and {} have no row in common ({} and {} rows); accepted: two records of the same \
-             experiment and sizes",
-            args.old.display(),
-            args.new.display(),
-            found.only_old,
-            found.only_new
+            "{files} have no row in common ({only_old} and {only_new} rows); accepted: two records of \
+             the same experiment and sizes"
         );
     }
     found.differences.splice(0..0, differences);

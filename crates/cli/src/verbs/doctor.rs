@@ -6,7 +6,7 @@ use crate::args::Doctor;
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise::profile::Profile;
-use cachewise_measure::{Clock, Latencies, Level, Machine, NoiseSnapshot, Warning};
+use cachewise_measure::{Clock, Cpu, Latencies, Level, Machine, NoiseSnapshot, Warning};
 use cachewise_report::Table;
 use cachewise_report::advice::Advice;
 use cachewise_report::closing::Answer;
@@ -52,22 +52,16 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         return Ok(status);
     }
     output::print(&format!("{advice}\n"))?;
-    output::print(&text(
-        &machine,
-        clock.as_ref(),
-        latencies.as_ref(),
-        &warnings,
-        &profile(&source),
-    ))?;
+    let (clock, latencies) = (clock.as_ref(), latencies.as_ref());
+    output::print(&text(&machine, clock, latencies, &warnings, &profile(&source)))?;
     Ok(status)
 }
 
 /// Are this machine's memcpy settings right? From what was measured here, and from nothing else.
 fn advice(machine: &Machine) -> Advice {
     if let Some(emulator) = &machine.emulated {
-        return Advice::CannotTell(format!(
-            "this CPU is emulated by {emulator}; ask on the machine itself"
-        ));
+        let why = format!("this CPU is emulated by {emulator}; ask on the machine itself");
+        return Advice::CannotTell(why);
     }
     let Some(path) = super::profile_in_force() else {
         return Advice::CannotTell(
@@ -139,20 +133,11 @@ fn text(
         n => format!("{n} things will disturb measurements; see below."),
     };
     let mut table = Table::new("", &["", ""]);
-    table.columns.iter_mut().for_each(|(name, _)| name.clear());
     let mut say = |name: &str, value: String| table.push(vec![name.to_owned(), value]);
-    say(
-        "cpu",
-        format!(
-            "{} ({} family {} model {} stepping {})",
-            machine.cpu.model_name,
-            machine.cpu.vendor,
-            machine.cpu.family,
-            machine.cpu.model,
-            machine.cpu.stepping
-        ),
-    );
-    say("features", machine.cpu.features.clone());
+    let Cpu { model_name, vendor, family, model, stepping, features, .. } = &machine.cpu;
+    let signature = format!("{vendor} family {family} model {model} stepping {stepping}");
+    say("cpu", format!("{model_name} ({signature})"));
+    say("features", features.clone());
     let cache = |level: &cachewise_measure::CacheLevel| {
         format!("{}, shared by {} ({})", bytes(level.bytes as u64), level.shared_by, level.source)
     };
@@ -163,23 +148,13 @@ fn text(
         say("", note.clone());
     }
     if let Some(latencies) = latencies {
-        let all: Vec<String> = Level::ALL
-            .into_iter()
-            .map(|level| format!("{level} {} ns", significant(latencies.at(level))))
-            .collect();
-        say("latencies", all.join(", "));
+        let text = |level| format!("{level} {} ns", significant(latencies.at(level)));
+        say("latencies", Level::ALL.map(text).join(", "));
     }
     say("cpus, memory", format!("{}, {}", machine.logical_cpus, bytes(machine.memory_bytes)));
     if let Some(clock) = clock {
-        say(
-            "clock",
-            format!(
-                "{}, {} ns a reading, core at {} GHz",
-                clock.source(),
-                significant(clock.cost_ns()),
-                significant(clock.core_ghz())
-            ),
-        );
+        let (cost, ghz) = (significant(clock.cost_ns()), significant(clock.core_ghz()));
+        say("clock", format!("{}, {cost} ns a reading, core at {ghz} GHz", clock.source()));
     }
     say("kernel", machine.kernel.clone());
     say("huge pages", machine.thp.clone().unwrap_or_else(|| "unknown".to_owned()));
@@ -194,15 +169,10 @@ fn text(
     if let Some(emulator) = &machine.emulated {
         say("emulator", format!("{emulator}: no timing is taken here"));
     }
-    let mut text = format!("{verdict}\n\n{}", {
-        let drawn = table.terminal(crate::output::width());
-        drawn.trim_start_matches('\n').to_owned()
-    });
-    for warning in warnings {
-        text.push_str(&format!(
-            "\n{} ({})\n  {}\n  remedy: {}\n",
-            warning.id, warning.figure, warning.cause, warning.remedy
-        ));
+    let drawn = table.terminal(output::width());
+    let mut text = format!("{verdict}\n\n{}", drawn.trim_start_matches('\n'));
+    for Warning { id, figure, cause, remedy } in warnings {
+        text.push_str(&format!("\n{id} ({figure})\n  {cause}\n  remedy: {remedy}\n"));
     }
     text
 }

@@ -159,12 +159,9 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
     if let Some(file) = named {
         let path = fs::canonicalize(file).and_then(|path| {
             // The dynamic linker would wait for a pipe without end.
-            let begin = beginning(&path)?;
+            let is_elf = beginning(&path)?.starts_with(b"\x7FELF");
             let accepted = "found something else, accepted a shared library";
-            begin
-                .starts_with(b"\x7FELF")
-                .then_some(path)
-                .ok_or_else(|| std::io::Error::other(accepted))
+            is_elf.then_some(path).ok_or_else(|| std::io::Error::other(accepted))
         });
         return path.with_context(|| format!("{option} {}", file.display()));
     }
@@ -174,22 +171,20 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
     let named = paths("CACHEWISE_LIBRARY");
     let searched = paths("LD_LIBRARY_PATH");
     let places = places(library, own.parent().unwrap_or(Path::new("/")), &named, &searched);
-    match places.iter().find(|place| place.is_file()) {
-        Some(found) => Ok(fs::canonicalize(found)?),
-        None => {
-            if let Some(written_out) = crate::libraries::written_out(library)? {
-                return Ok(written_out);
-            }
-            let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-            let package = library.trim_start_matches("lib").trim_end_matches(".so");
-            bail!(
-                "{library} not found; looked for {}; name its directory with CACHEWISE_LIBRARY, or \
-                 the file with {option}, or build it: cargo build --release -p {}",
-                looked.join(", "),
-                package.replace('_', "-")
-            )
-        }
+    if let Some(found) = places.iter().find(|place| place.is_file()) {
+        return Ok(fs::canonicalize(found)?);
     }
+    if let Some(written_out) = crate::libraries::written_out(library)? {
+        return Ok(written_out);
+    }
+    let looked: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+    let package = library.trim_start_matches("lib").trim_end_matches(".so");
+    bail!(
+        "{library} not found; looked for {}; name its directory with CACHEWISE_LIBRARY, or the file with \
+         {option}, or build it: cargo build --release -p {}",
+        looked.join(", "),
+        package.replace('_', "-")
+    )
 }
 
 /// The directories of a list with colons in it.

@@ -23,6 +23,12 @@ struct Explain {
     profile: Option<PathBuf>,
 }
 
+impl Explain {
+    fn words(&self) -> String {
+        format!("{} of {} with reuse {}", self.op, bytes(self.size as u64), self.reuse.name())
+    }
+}
+
 /// Prints the decision, who made it, and what it was made from.
 pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
     if let Some(name) = &args.program {
@@ -47,13 +53,7 @@ fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
 fn call(args: &Explain) -> anyhow::Result<u8> {
     let (kernel, from, to, who, path) = decided(args)?;
     let upto = if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", bytes(to)) };
-    let mut text = format!(
-        "{} of {} with reuse {}: {kernel} (from {} {upto})\n",
-        args.op,
-        bytes(args.size as u64),
-        args.reuse.name(),
-        bytes(from)
-    );
+    let mut text = format!("{}: {kernel} (from {} {upto})\n", args.words(), bytes(from));
     if let Some(row) = find(&kernel) {
         text.push_str(&format!("  {}\n", row.about));
     } else if kernel == LIBC {
@@ -93,31 +93,17 @@ fn decided(args: &Explain) -> anyhow::Result<Decision> {
     let size = args.size as u64;
     if let Some(path) = &args.profile {
         let profile = Profile::read(path)?;
-        let found = profile
-            .decisions
-            .iter()
-            .find(|d| {
-                d.operation == args.op && d.reuse == args.reuse && d.from <= size && size <= d.to
-            })
-            .with_context(|| {
-                format!(
-                    "{}: no decision for {} of {} with reuse {}",
-                    path.display(),
-                    args.op,
-                    bytes(size),
-                    args.reuse.name()
-                )
-            })?;
+        let mut of_it =
+            profile.decisions.iter().filter(|d| d.operation == args.op && d.reuse == args.reuse);
+        let Some(found) = of_it.find(|d| d.from <= size && size <= d.to) else {
+            let (file, call) = (path.display(), args.words());
+            bail!("{file}: no decision for {call}");
+        };
         let who = format!("{} ({})", path.display(), profile.written);
         return Ok((found.kernel.clone(), found.from, found.to, who, Some(path.clone())));
     }
     let found = decision(args.op, args.reuse, size);
-    let path = match found.source {
-        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
-            Some(path.as_path().to_owned())
-        }
-        _ => None,
-    };
+    let path = super::file_of(found.source).map(Path::to_owned);
     Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))
 }
 

@@ -4,7 +4,7 @@ use crate::args::{Export, ExportForm};
 use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
-use cachewise::profile::{MAX_SIZE, Profile, fnv1a64};
+use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_lab::helper::{self, Helper, Request};
 use cachewise_lab::recorder::Progress;
@@ -32,31 +32,23 @@ pub fn run(args: &Export) -> anyhow::Result<u8> {
 
 /// The profile named, or the one in force.
 fn profile(args: &Export) -> anyhow::Result<Profile> {
-    if let Some(path) = &args.profile {
-        return Ok(Profile::read(path)?);
-    }
-    match super::profile_in_force() {
-        Some(path) => Ok(Profile::read(path)?),
-        None => anyhow::bail!(
-            "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one"
-        ),
-    }
+    let path = args.profile.as_deref().or_else(|| super::profile_in_force()).context(
+        "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
+    )?;
+    Ok(Profile::read(path)?)
 }
 
 fn json(profile: &Profile) -> String {
-    let decisions: Vec<_> = profile
-        .decisions
-        .iter()
-        .map(|d| {
-            serde_json::json!({
-                "operation": d.operation.name(),
-                "reuse": d.reuse.name(),
-                "from": d.from,
-                "to": if d.to == MAX_SIZE { None } else { Some(d.to) },
-                "kernel": d.kernel,
-            })
+    let decision = |d: &Decision| {
+        serde_json::json!({
+            "operation": d.operation.name(),
+            "reuse": d.reuse.name(),
+            "from": d.from,
+            "to": if d.to == MAX_SIZE { None } else { Some(d.to) },
+            "kernel": d.kernel,
         })
-        .collect();
+    };
+    let decisions: Vec<_> = profile.decisions.iter().map(decision).collect();
     let signature = &profile.cpu.signature;
     let value = serde_json::json!({
         "cpu": {
@@ -97,13 +89,9 @@ fn header(profile: &Profile) -> String {
     );
     for d in &profile.decisions {
         let to = if d.to == MAX_SIZE { "UINT64_MAX".to_owned() } else { format!("{}u", d.to) };
-        text.push_str(&format!(
-            "\t{{ \"{}\", \"{}\", {}u, {to}, \"{}\" }},\n",
-            d.operation.name(),
-            d.reuse.name(),
-            d.from,
-            d.kernel
-        ));
+        let (operation, reuse, from, kernel) =
+            (d.operation.name(), d.reuse.name(), d.from, &d.kernel);
+        text += &format!("\t{{ \"{operation}\", \"{reuse}\", {from}u, {to}, \"{kernel}\" }},\n");
     }
     text.push_str("};\n\n#endif\n");
     text

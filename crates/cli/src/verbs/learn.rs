@@ -102,12 +102,12 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
     if let Some(directory) = section.parent() {
         fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
-    if section.exists() {
-        // What is no section is told before anything is run for it; one that is damaged goes.
-        let found = learned::read(&own, &section);
-        if let Err(why) = found {
-            learned::is_ours(&section).then_some(()).ok_or(why)?;
-        }
+    // What is no section is told before anything is run for it; one that is damaged goes.
+    if section.exists()
+        && let Err(why) = learned::read(&own, &section)
+        && !learned::is_ours(&section)
+    {
+        return Err(why);
     }
     // Before the program runs for hours.
     let scratch =
@@ -231,10 +231,8 @@ fn two_ways_from() -> Option<u64> {
         let sizes = (16..40).flat_map(|octave| (8..16).map(move |eighth| eighth << (octave - 3)));
         sizes.into_iter().find(|size| around(operation, size))
     };
-    [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero]
-        .into_iter()
-        .filter_map(first)
-        .min()
+    let operations = [Operation::Copy, Operation::Move, Operation::Fill, Operation::Zero];
+    operations.into_iter().filter_map(first).min()
 }
 
 /// What to do after a proof.
@@ -297,10 +295,8 @@ fn prove(
         Ok(Some((run.seconds, run.cpu)))
     })?;
     if interrupted.load(Ordering::Relaxed) {
-        output::tell(&format!(
-            "--prove: interrupted in round {} of {rounds}: no proof",
-            times.rounds()
-        ));
+        let round = times.rounds();
+        output::tell(&format!("--prove: interrupted in round {round} of {rounds}: no proof"));
         return Ok(None);
     }
     Ok(Some(verdict_of(&Runs { times, printed })))
@@ -399,19 +395,13 @@ mod tests {
 
     #[test]
     fn a_proof_says_faster_slower_same_wrong_and_cannot_tell() {
+        let wide = [0.8, 1.3, 1.25, 0.9];
         for (learned, libc, with, outcome, answer, says) in [
             (&[0.9][..], ["a", "a"], "a", status::OK, Answer::Yes, "faster"),
             (&[1.1], ["a", "b"], "c", status::REGRESSION, Answer::No, "SLOWER"),
             (&[1.0], ["a", "a"], "c", status::WRONG_BYTES, Answer::No, "same"),
             // A wide interval around 1 is not "nothing to gain".
-            (
-                &[0.8, 1.3, 1.25, 0.9],
-                ["a", "a"],
-                "a",
-                status::OK,
-                Answer::CannotTell,
-                "cannot tell",
-            ),
+            (&wide, ["a", "a"], "a", status::OK, Answer::CannotTell, "cannot tell"),
         ] {
             let found = verdict_of(&runs(learned, libc, with));
             assert_eq!((found.outcome, found.answer), (outcome, answer), "{learned:?}");

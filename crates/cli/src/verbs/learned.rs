@@ -51,11 +51,8 @@ pub(super) fn find_program(name: &Path) -> Option<PathBuf> {
 
 /// The file of a program's section.
 pub fn place(name: &str, profile: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if name.is_empty()
-        || name.starts_with('.')
-        || name.contains(['/', '\0'])
-        || name.contains(char::is_control)
-    {
+    let is_fit = |character: char| character != '/' && !character.is_control();
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(is_fit) {
         bail!("program: found {name:?}, accepted a name without a slash or a leading dot");
     }
     Ok(directory(profile)?.join(format!("{name}.{EXTENSION}")))
@@ -65,17 +62,15 @@ pub fn place(name: &str, profile: Option<&Path>) -> anyhow::Result<PathBuf> {
 pub fn names(profile: Option<&Path>) -> anyhow::Result<Vec<String>> {
     let directory = directory(profile)?;
     let mut names = Vec::new();
-    match fs::read_dir(&directory) {
-        Ok(entries) => {
-            for entry in entries {
-                let path = entry?.path();
-                if path.extension() == Some(OsStr::new(EXTENSION)) {
-                    names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
-                }
-            }
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(names),
+        listed => listed.with_context(|| directory.display().to_string())?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension() == Some(OsStr::new(EXTENSION)) {
+            names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(|| directory.display().to_string()),
     }
     names.sort();
     Ok(names)
@@ -244,11 +239,8 @@ fn functions(path: &Path, id: &str) -> Option<BTreeMap<u64, (u64, String)>> {
     // Of a file that a section names, which may be of any size, only what is asked for is read.
     let cache = ReadCache::new(regular(path).ok()?);
     let file = object::File::parse(&cache).ok()?;
-    let found = file
-        .build_id()
-        .ok()
-        .flatten()
-        .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let found = file.build_id().ok().flatten().map(hex);
     if !id.starts_with('x') && found.as_deref() != Some(id) {
         return None;
     }

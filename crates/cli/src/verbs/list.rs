@@ -31,9 +31,7 @@ pub fn run(args: &List) -> anyhow::Result<u8> {
                     experiment.about.to_owned(),
                 ]);
             }
-            table
-                .remarks
-                .push("answers: items of the source documents, in docs/checklist.md".to_owned());
+            table.remark("answers: items of the source documents, in docs/checklist.md");
             if args.format == Form::Json {
                 let lines = experiments::ALL.iter().map(|experiment| {
                     serde_json::json!({

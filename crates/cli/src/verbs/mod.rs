@@ -25,7 +25,12 @@ use std::path::Path;
 
 /// The profile that decides here, where it is a file.
 fn profile_in_force() -> Option<&'static Path> {
-    match cachewise::profile_source() {
+    file_of(cachewise::profile_source())
+}
+
+/// The file that a source of decisions is.
+fn file_of(source: Source) -> Option<&'static Path> {
+    match source {
         Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
             Some(path.as_path())
         }

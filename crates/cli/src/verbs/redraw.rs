@@ -59,15 +59,12 @@ impl Loaded {
 
 /// The page of those records.
 pub fn page(all: &[Loaded]) -> anyhow::Result<String> {
-    let sheets: Vec<Sheet<'_>> = all
-        .iter()
-        .map(|loaded| Sheet {
-            name: loaded.name.clone(),
-            record: &loaded.record,
-            tables: loaded.decisions().into_iter().collect(),
-        })
-        .collect();
-    html::page(&sheets).context("the page was not drawn")
+    let sheets = all.iter().map(|loaded| Sheet {
+        name: loaded.name.clone(),
+        record: &loaded.record,
+        tables: loaded.decisions().into_iter().collect(),
+    });
+    html::page(&sheets.collect::<Vec<_>>()).context("the page was not drawn")
 }
 
 /// What a record says, its machine and its tables.
@@ -85,12 +82,5 @@ pub fn summary(record: &Record, tables: &[Table]) -> String {
 /// The figures in text, as wide as the terminal.
 pub fn plots(record: &Record) -> String {
     let style = text::Style { width: output::width().unwrap_or(COLUMNS), colour: output::colour() };
-    let mut drawn = String::new();
-    for figure in plot::figures(record) {
-        if let Some(plot) = plot::plot(record, &figure) {
-            drawn.push('\n');
-            drawn.push_str(&text::plot(&plot, style));
-        }
-    }
-    drawn
+    plot::plots(record).iter().map(|plot| format!("\n{}", text::plot(plot, style))).collect()
 }

@@ -63,16 +63,13 @@ fn summary(one: &Loaded) -> String {
 fn warn_of_mixed_machines(all: &[Loaded]) {
     let Some(first) = all.first() else { return };
     for other in &all[1..] {
-        let differences = compare::machine_differences(
-            &first.record.header.machine,
-            &other.record.header.machine,
-        );
+        let [one, two] = [first, other].map(|loaded| &loaded.record.header.machine);
+        let differences = compare::machine_differences(one, two);
         if !differences.is_empty() {
+            let (other, first, how) = (&other.name, &first.name, differences.join("; "));
             output::tell(&format!(
-                "warning: {} comes from another machine than {} ({}); compare ratios, not seconds",
-                other.name,
-                first.name,
-                differences.join("; ")
+                "warning: {other} comes from another machine than {first} ({how}); compare ratios, not \
+                 seconds"
             ));
         }
     }
@@ -137,12 +134,8 @@ fn spliced(path: &Path, records: &mut BTreeMap<PathBuf, Loaded>) -> anyhow::Resu
         }
         let loaded = &records[&record_path];
         let decisions = loaded.decisions();
-        let made = splice::make(
-            &marker.what,
-            &loaded.record,
-            &cachewise_report::verdicts(&loaded.record),
-            decisions.as_ref(),
-        )?;
+        let verdicts = cachewise_report::verdicts(&loaded.record);
+        let made = splice::make(&marker.what, &loaded.record, &verdicts, decisions.as_ref())?;
         files.extend(made.file.map(|(name, text)| (path.with_file_name(name), text)));
         Ok(made.markdown)
     })

@@ -16,7 +16,6 @@ use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{Note, Record, Writer};
 use cachewise_report::sentences;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Runs it, prints its tables, writes what was asked for.
 pub fn run(args: &Run) -> anyhow::Result<u8> {
@@ -27,11 +26,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     if args.verify_only {
         return verify::experiment(args, experiment);
     }
-    for path in files.into_iter().flatten() {
-        if path != Path::new("-") {
-            output::check_writable(path)?;
-        }
-    }
+    output::check_all(&files.map(|file| file.as_deref()))?;
     let mut bar = Bar::new()?;
     match (args.launch, args.launches) {
         (Some(which), Some(many)) => {
@@ -92,10 +87,9 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         }
     };
     let verdicts = sentences::of(experiment.name, &out.rows, &out.decisions.kernels);
-    let finished = out.finish(interrupted, &verdicts).map_err(LabError::from);
-    let (end, lost) = match finished {
+    let (end, lost) = match out.finish(interrupted, &verdicts) {
         Ok(end) => (end, lost),
-        Err(error) => (None, lost.and(Err(error))),
+        Err(error) => (None, lost.and(Err(error.into()))),
     };
     let Recorder { rows, notes, decisions, .. } = out;
     bar.clear();

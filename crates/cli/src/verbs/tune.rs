@@ -3,11 +3,10 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
-use crate::verbs::drawn_seed;
-use crate::verbs::redraw;
-use crate::verbs::verify;
+use crate::verbs::{drawn_seed, redraw, verify};
 use crate::{output, status};
 use anyhow::Context;
+use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
@@ -20,6 +19,7 @@ use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
 use cachewise_measure::{Decisions, End, Machine, RecordError, Writer, record};
 use cachewise_report::tuning::Tuned;
+use cachewise_report::units::bytes;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -161,9 +161,8 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             return Err(error);
         }
     };
-    let peak = end.peak_bytes.map_or(String::new(), |peak| {
-        format!(", {} at the peak", cachewise_report::units::bytes(peak))
-    });
+    let peak = end.peak_bytes.map(|peak| format!(", {} at the peak", bytes(peak)));
+    let peak = peak.unwrap_or_default();
     text.push_str(&format!(
         "\n{:.0} s{peak}\nprofile {}\nrecord  {}\n\n{closing}",
         begun.elapsed().as_secs_f64(),
@@ -203,7 +202,7 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     profile.notes.clear();
     profile.notes.push("decided again from its record".to_owned());
     profile.record = Some(record_of(path)?);
-    let here = cachewise::cpu::Signature::detect();
+    let here = Signature::detect();
     if !profile.cpu.signature.same_model(&here) {
         output::tell(&format!(
             "note: the record is of another CPU ({}); no library here follows this profile ({here})",
@@ -219,7 +218,7 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
 
 /// The decisions in force, which a new tuning prefers among equals.
 fn previous(path: &Path) -> Vec<profile::Decision> {
-    let here = cachewise::cpu::Signature::detect();
+    let here = Signature::detect();
     let read = Profile::read(path).ok().filter(|profile| profile.cpu.signature.same_model(&here));
     read.map_or_else(Vec::new, |profile| profile.decisions)
 }
@@ -234,13 +233,9 @@ fn llc(tuning: &Tuning) -> Option<String> {
     if !facts.llc_is_ours() {
         return Some("the last-level cache answers no faster than memory".to_owned());
     }
-    (facts.llc_usable < facts.llc / 2).then(|| {
-        format!(
-            "about {} of the last-level cache's {} are ours",
-            cachewise_report::units::bytes(facts.llc_usable as u64),
-            cachewise_report::units::bytes(facts.llc as u64)
-        )
-    })
+    let [ours, all] = [facts.llc_usable, facts.llc].map(|size| bytes(size as u64));
+    (facts.llc_usable < facts.llc / 2)
+        .then(|| format!("about {ours} of the last-level cache's {all} are ours"))
 }
 
 fn default_path(system: bool) -> anyhow::Result<PathBuf> {
@@ -268,16 +263,11 @@ fn record_of(path: &Path) -> anyhow::Result<profile::Record> {
 fn profile_of(tuning: &Tuning, machine: &Machine, started: &str, budget: f64) -> Profile {
     let cpu = &machine.cpu;
     Profile {
-        cpu: cachewise::cpu::Cpu {
-            signature: cachewise::cpu::Signature::new(
-                &cpu.vendor,
-                cpu.family,
-                cpu.model,
-                cpu.stepping,
-            ),
-            name: cachewise::cpu::Text::new(&cpu.model_name),
+        cpu: Cpu {
+            signature: Signature::new(&cpu.vendor, cpu.family, cpu.model, cpu.stepping),
+            name: Text::new(&cpu.model_name),
         },
-        caches: cachewise::cpu::Caches {
+        caches: Caches {
             l1d: tuning.facts.l1 as u64,
             l2: tuning.facts.l2 as u64,
             llc: tuning.facts.llc as u64,

@@ -1,23 +1,21 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
-use crate::support::{line, ok, piped, profile, program, refused, stderr, stdout};
+use crate::support::{has, ok, piped, profile, program, refused, refused_with, stderr, stdout};
 use cachewise::profile::{MAX_SIZE, Profile};
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 #[test]
 fn an_unknown_kernel_brings_the_nearest_names() {
-    let text = refused("run copy-matrix --kernels copy.avx.mt", 2);
-    assert!(line(&text).contains("copy.avx.mt") && line(&text).contains("copy.avx.nt"), "{text}");
+    refused_with("run copy-matrix --kernels copy.avx.mt", 2, &["copy.avx.mt", "copy.avx.nt"]);
 }
 
 #[test]
 fn an_unknown_experiment_brings_the_list() {
-    let text = refused("run copy-metrics", 2);
-    assert!(line(&text).contains("copy-matrix"), "{text}");
+    refused_with("run copy-metrics", 2, &["copy-matrix"]);
 }
 
 #[test]
@@ -34,67 +32,63 @@ fn bad_sizes_levels_and_operations_say_what_is_accepted() {
     }
     refused("explain --op copy --size 4K --reuse later", 2);
     // Refused by the experiment itself.
-    let text = refused("run page-clear --size 5000", 2);
-    assert!(line(&text).contains("found 5000, accepted whole pages"), "{text}");
+    refused_with("run page-clear --size 5000", 2, &["found 5000, accepted whole pages"]);
 }
 
 #[test]
 fn a_size_over_the_memory_bound_is_refused_with_the_bound() {
-    let text = refused("run copy-matrix --size 2G", 2);
-    assert!(line(&text).contains("2147483648") && line(&text).contains("accepted"), "{text}");
-    let text = refused("run copy-matrix --memory 1M", 2);
-    assert!(line(&text).contains("1048576") && line(&text).contains("accepted"), "{text}");
+    refused_with("run copy-matrix --size 2G", 2, &["2147483648", "accepted"]);
+    refused_with("run copy-matrix --memory 1M", 2, &["1048576", "accepted"]);
 }
 
 #[test]
 fn unwritable_outputs_are_refused_before_anything_is_measured() {
     // Whoever measures first says so: by a line at least about the machine.
-    for flag in ["--json", "--csv", "--markdown", "--html"] {
-        let text = refused(&format!("run roofline {flag} /nonexistent/directory/file"), 1);
-        assert!(line(&text).contains("/nonexistent/directory/file"), "{text}");
-        assert_eq!(text.lines().count(), 1, "it measured first: {text}");
-    }
-    for file in ["--output /nonexistent/a.profile", "--html /nonexistent/a.html"] {
-        let text = refused(&format!("tune --quick {file}"), 1);
-        assert!(line(&text).contains("/nonexistent/a"), "{text}");
+    let run = ["--json", "--csv", "--markdown", "--html"].map(|flag| ("run roofline", flag));
+    let tune = ["--output", "--html"].map(|flag| ("tune --quick", flag));
+    for (command, flag) in run.into_iter().chain(tune) {
+        let file = "/nonexistent/directory/file";
+        let text = refused_with(&format!("{command} {flag} {file}"), 1, &[file]);
         assert_eq!(text.lines().count(), 1, "it measured first: {text}");
     }
 }
 
 #[test]
 fn a_full_disk_is_one_line_and_leaves_no_file() {
-    let text =
-        refused("run copy-matrix --kernels copy0 --size 1K --residency L1 --json /dev/full", 1);
-    assert!(line(&text).contains("space"), "{text}");
-    assert!(
-        Path::new("/dev/full").metadata().is_ok_and(|m| !m.is_file()),
-        "the device was replaced"
-    );
+    let arguments = "run copy-matrix --kernels copy0 --size 1K --residency L1 --json /dev/full";
+    refused_with(arguments, 1, &["space"]);
+    let device = Path::new("/dev/full").metadata();
+    assert!(device.is_ok_and(|metadata| !metadata.is_file()), "the device was replaced");
+}
+
+/// Started, with its messages in a pipe.
+fn heard(command: &mut Command) -> Child {
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    child.expect("the program starts")
+}
+
+fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
 }
 
 #[test]
 fn ctrl_c_keeps_the_finished_rows() {
     let directory = tempfile::tempdir().expect("a directory");
     let record_path = directory.path().join("a.jsonl");
-    let mut child = program()
-        .args(["run", "copy-matrix", "--kernels", "copy\\.sse2", "--rounds", "3000", "--json"])
-        .arg(&record_path)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
+    let mut command = program();
+    command.args("run copy-matrix --kernels copy\\.sse2 --rounds 3000 --json".split(' '));
+    let mut child = heard(command.arg(&record_path));
     // Until the unfinished record holds rows; the end is minutes away.
     let has_rows = || {
-        files(directory.path())
-            .iter()
-            .filter_map(|path| std::fs::read_to_string(path).ok())
-            .any(|text| text.matches("\"type\":\"row\"").count() > 2)
+        let paths = files(directory.path()).into_iter();
+        let mut texts = paths.filter_map(|path| std::fs::read_to_string(path).ok());
+        texts.any(|text| text.matches("\"type\":\"row\"").count() > 2)
     };
     while !has_rows() && child.try_wait().expect("ours").is_none() {
         std::thread::sleep(Duration::from_millis(50));
     }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+    interrupt(&child);
     let status = child.wait().expect("it ends");
     let mut text = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");
@@ -116,18 +110,13 @@ fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_the_profile_before() {
         let before = directory.path().join("p.record.jsonl");
         std::fs::write(&profile, "a profile\n").expect("room");
         std::fs::write(&before, "its record\n").expect("room");
-        let mut child = program()
-            .args(["tune", "--budget", "15s", "--memory", "64M", "--output"])
-            .arg(&profile)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+        let mut command = program();
+        command.args("tune --budget 15s --memory 64M --output".split(' '));
+        let mut child = heard(command.arg(&profile));
         let mut told = BufReader::new(child.stderr.take().expect("piped")).lines();
         let reached = told.any(|line| line.expect("text").contains(stage));
         assert!(reached, "{stage}");
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
+        interrupt(&child);
         let last = told.map(|line| line.expect("text")).last();
         let status = child.wait().expect("it ends").code();
         let left = |path: &Path| std::fs::read_to_string(path).expect("text");
@@ -145,9 +134,8 @@ fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_the_profile_before() {
             assert!(read.end.expect("an end").interrupted && !read.rows.is_empty(), "{stage}");
             assert_eq!(files(directory.path()), [kept, profile, before]);
         } else {
-            assert!(
-                last.is_some_and(|line| line.ends_with("nothing was seen yet, nothing written"))
-            );
+            let nothing = "nothing was seen yet, nothing written";
+            assert!(last.is_some_and(|line| line.ends_with(nothing)));
             assert!(stage != "checking the decisions");
             assert_eq!(files(directory.path()), [profile, before]);
         }
@@ -157,9 +145,8 @@ fn ctrl_c_in_any_stage_of_a_tuning_keeps_the_rows_and_the_profile_before() {
 #[test]
 fn a_budget_is_a_duration_and_a_second_is_enough_for_a_profile() {
     for budget in ["0", "0s", "10", "-1s", "1 fortnight", "99h"] {
-        let argument = format!("--budget={budget}");
-        let text = refused(&format!("tune {argument}"), 2);
-        assert!(text.contains("accepted a duration from 1s to 24h"), "{text}");
+        let text = refused(&format!("tune --budget={budget}"), 2);
+        has(&text, &["accepted a duration from 1s to 24h"]);
     }
     refused("tune --quick --budget 1s", 2);
     let directory = tempfile::tempdir().expect("a directory");
@@ -175,16 +162,13 @@ fn a_record_that_cannot_be_decided_from_is_one_line() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("r.jsonl");
     let name = path.to_str().expect("UTF-8");
-    let text = refused(&format!("tune --from {name}"), 1);
-    assert!(line(&text).contains("r.jsonl"), "{text}");
+    refused_with(&format!("tune --from {name}"), 1, &["r.jsonl"]);
     // Another experiment's, whole and cut off.
     ok(&format!("run roofline --size 1M --json {name}"));
-    let text = refused(&format!("tune --from {name}"), 2);
-    assert!(line(&text).contains("r.jsonl") && text.contains("no rows of a tuning"), "{text}");
+    refused_with(&format!("tune --from {name}"), 2, &["r.jsonl", "no rows of a tuning"]);
     let whole = std::fs::read_to_string(&path).expect("a record");
     std::fs::write(&path, &whole[..whole.len() - 20]).expect("written");
-    let text = refused(&format!("tune --from {name}"), 1);
-    assert!(line(&text).contains("r.jsonl"), "{text}");
+    refused_with(&format!("tune --from {name}"), 1, &["r.jsonl"]);
     refused(&format!("tune --from {name} --quick"), 2);
 }
 
@@ -209,12 +193,10 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!(stderr(&output), "");
 }
 
-fn explain_with(profile: &Path) -> Output {
-    program()
-        .args(["explain", "--op", "copy", "--size", "4K"])
-        .env("CACHEWISE_PROFILE", profile)
-        .output()
-        .expect("the program starts")
+fn explain_with(profile: &Path, hint: &str) -> Output {
+    let mut command = program();
+    command.args(["explain", "--op", "copy", "--size", "4K", "--reuse", hint]);
+    command.env("CACHEWISE_PROFILE", profile).output().expect("the program starts")
 }
 
 #[test]
@@ -222,19 +204,11 @@ fn what_a_profile_says_nothing_about_is_said_so() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("p.profile");
     std::fs::write(&path, profile(&[(256, MAX_SIZE, "copy.gpr64")]).to_text()).expect("written");
-    let told = |hint: &str| {
-        let mut command = program();
-        command.args(["explain", "--op", "copy", "--size", "4K", "--reuse", hint]);
-        stdout(&command.env("CACHEWISE_PROFILE", &path).output().expect("it starts"))
-    };
-    let (decided, silent) = (told("unknown"), told("never"));
-    assert!(decided.contains("p.profile (CACHEWISE_PROFILE)\n"), "{decided}");
+    let [decided, silent] = ["unknown", "never"].map(|hint| stdout(&explain_with(&path, hint)));
+    has(&decided, &["p.profile (CACHEWISE_PROFILE)\n"]);
     assert!(!decided.contains("says nothing"), "{decided}");
-    assert!(silent.contains("decided by: defaults computed"), "{silent}");
-    assert!(
-        silent.contains("p.profile (CACHEWISE_PROFILE) says nothing about copy with reuse never\n"),
-        "{silent}"
-    );
+    let said = "p.profile (CACHEWISE_PROFILE) says nothing about copy with reuse never\n";
+    has(&silent, &["decided by: defaults computed", said]);
 }
 
 #[test]
@@ -243,7 +217,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     let good = profile(&[(256, MAX_SIZE, "copy.gpr64")]).to_text();
     let path = directory.path().join("p.profile");
     std::fs::write(&path, &good).expect("written");
-    assert!(stdout(&explain_with(&path)).contains("copy.gpr64"));
+    assert!(stdout(&explain_with(&path, "unknown")).contains("copy.gpr64"));
 
     let foreign = good.replacen("cpu ", "cpu Somebody", 1);
     let cases = [
@@ -255,7 +229,7 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     ];
     for (name, text) in cases {
         std::fs::write(&path, text).expect("written");
-        let output = explain_with(&path);
+        let output = explain_with(&path, "unknown");
         let warning = stderr(&output);
         assert!(output.status.success(), "{name}: {warning}");
         assert_eq!(warning.lines().count(), 1, "{name}: {warning}");
@@ -264,11 +238,10 @@ fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
         assert!(!said.contains("copy.gpr64"), "{name}: it was followed: {said}");
         // Asked for by name, it is an error instead.
         let path = path.to_string_lossy();
-        let refused_with = refused(&format!("explain --op copy --size 4K --profile {path}"), 1);
-        assert!(line(&refused_with).contains("p.profile"), "{name}: {refused_with}");
+        refused_with(&format!("explain --op copy --size 4K --profile {path}"), 1, &["p.profile"]);
     }
     // Unreadable: a directory in its place.
-    let output = explain_with(directory.path());
+    let output = explain_with(directory.path(), "unknown");
     assert!(output.status.success());
     assert_eq!(stderr(&output).lines().count(), 1);
 }

@@ -29,12 +29,10 @@ pub fn library(name: &str) -> String {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
         // One by one, so that none is built with another's features.
         for package in ["cachewise-preload", "cachewise-pool-preload"] {
-            let output = Command::new(env!("CARGO"))
-                .args(["build", "--release", "-p", package, "--target-dir"])
-                .arg(target)
-                .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .output()
-                .expect("cargo runs");
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["build", "--release", "-p", package, "--target-dir"]).arg(target);
+            let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+            let output = output.expect("cargo runs");
             assert!(output.status.success(), "{}", stderr(&output));
         }
         target.join("release")
@@ -125,6 +123,7 @@ fn a_library_that_is_none_is_refused_before_the_program_runs() {
     std::fs::write(path("text"), "no library\n").expect("written");
     let endless = std::fs::File::create(path("large")).expect("made");
     endless.set_len(1 << 30).expect("a length");
+    let of_pool = ["exec", "--library", "/bin/sh", "--pool", "64M", "--pool-library"];
     for (file, told) in [
         (path("pipe"), "found a pipe, accepted a regular file"),
         (path("socket"), "found a socket, accepted a regular file"),
@@ -135,15 +134,9 @@ fn a_library_that_is_none_is_refused_before_the_program_runs() {
         (path("absent"), "No such file"),
     ] {
         let file = file.as_str();
-        for (arguments, option) in [
-            (vec!["exec", "--library", file], "--library"),
-            (vec!["learn", "--library", file], "--library"),
-            (
-                vec!["exec", "--library", "/bin/sh", "--pool", "64M", "--pool-library", file],
-                "--pool-library",
-            ),
-        ] {
-            let output = program().args(&arguments).args(["--", "echo", "run"]).output();
+        for arguments in [&["exec", "--library"][..], &["learn", "--library"], &of_pool] {
+            let option = arguments[arguments.len() - 1];
+            let output = program().args(arguments).args([file, "--", "echo", "run"]).output();
             let output = output.expect("the program starts");
             let error = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
@@ -155,6 +148,8 @@ fn a_library_that_is_none_is_refused_before_the_program_runs() {
 
 #[test]
 fn each_wrong_pool_is_refused_before_the_program_runs() {
+    let missing = "--library /bin/sh --pool 1G --pool-library /nowhere.so -- true".split(' ');
+    let missing: Vec<&str> = missing.collect();
     for (arguments, status, told) in [
         (&["--pool", "many", "--", "true"] as &[&str], 2, "many"),
         (&["--pool", "0", "--", "true"], 2, "accepted 128K"),
@@ -162,20 +157,7 @@ fn each_wrong_pool_is_refused_before_the_program_runs() {
         (&["--pool-library", "/x.so", "--", "true"], 2, "--pool <SIZE>"),
         (&["--pool-stats", "--", "true"], 2, "--pool <SIZE>"),
         (&["--pool", "1G", "--pool-stats=xml", "--", "true"], 2, "possible values: text, json"),
-        (
-            &[
-                "--library",
-                "/bin/sh",
-                "--pool",
-                "1G",
-                "--pool-library",
-                "/nowhere.so",
-                "--",
-                "true",
-            ],
-            1,
-            "--pool-library /nowhere.so",
-        ),
+        (&missing, 1, "--pool-library /nowhere.so"),
     ] {
         let output = exec(arguments);
         let error = text(&output.stderr);

@@ -1,6 +1,6 @@
 //! `page-copy` with the kernel's own fork beside it, and the hidden verb that forks.
 
-use crate::support::{ok, piped, program, stderr, stdout};
+use crate::support::{has, ok, piped, program, stderr, stdout};
 use cachewise_measure::record;
 use std::io::Write;
 use std::process::Output;
@@ -20,14 +20,11 @@ fn the_kernels_fork_copies_the_buffers_pages() {
     let fork = |loops: usize| format!("{{\"fork\":{{\"buffer\":65536,\"loops\":{loops}}}}}\n");
     let output = told(&["helper"], &(fork(1) + &fork(10)));
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = stdout(&output);
-    let faults: Vec<u64> = text
-        .lines()
-        .map(|line| {
-            let faults = line.trim_start_matches("{\"faults\":").trim_end_matches('}');
-            faults.parse().unwrap_or_else(|_| panic!("{line}"))
-        })
-        .collect();
+    let number = |line: &str| -> u64 {
+        let faults = line.trim_start_matches("{\"faults\":").trim_end_matches('}');
+        faults.parse().unwrap_or_else(|_| panic!("{line}"))
+    };
+    let faults: Vec<u64> = stdout(&output).lines().map(number).collect();
     assert_eq!(faults.len(), 2);
     assert!(faults[1] >= 160, "16 pages in each of 10 children: {faults:?}");
 }
@@ -41,9 +38,8 @@ fn page_copy_stands_beside_a_real_fork() {
         "run page-copy --quick --size 32K --kernels mmx_AP. --json {}",
         path.to_str().expect("a name")
     ));
-    assert!(text.contains("32 KiB copying, 5x20000 loops"), "{text}");
-    assert!(text.contains("300000/1600000"), "the seed's counters: {text}");
-    assert!(text.contains("the kernel's own fork"), "{text}");
+    // The second is the seed's counters.
+    has(&text, &["32 KiB copying, 5x20000 loops", "300000/1600000", "the kernel's own fork"]);
     let written = record::read(&path).expect("a whole record");
     let fork = written.rows.iter().find(|row| row.candidate == "fork").expect("its row");
     assert!(fork.extra["faults_per_loop"] >= 8.0, "{:?}", fork.extra);

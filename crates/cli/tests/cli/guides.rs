@@ -161,17 +161,13 @@ fn the_recipes_use_flags_that_the_command_has() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn kernels_that_documents_name_exist() {
-    let mut files = vec![
-        "README.md".to_owned(),
-        "METHODOLOGY.md".to_owned(),
-        "crates/capi/include/cachewise.h".to_owned(),
-    ];
+    let others = ["README.md", "METHODOLOGY.md", "crates/capi/include/cachewise.h"];
+    let mut files = others.map(str::to_owned).to_vec();
     for folder in ["docs", "docs/guide", "docs/decisions"] {
         let entries = fs::read_dir(root().join(folder)).expect(folder).flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        files.extend(
-            names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")),
-        );
+        let pages = names.filter(|name| name.ends_with(".md"));
+        files.extend(pages.map(|name| format!("{folder}/{name}")));
     }
     let mut seen = 0;
     for file in files {

@@ -31,8 +31,12 @@ impl Home {
         Home(directory)
     }
 
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_string_lossy().into_owned()
+    }
+
     fn program(&self) -> String {
-        self.0.path().join("passes").to_string_lossy().into_owned()
+        self.path("passes")
     }
 
     fn cachewise(&self, arguments: &[&str]) -> Output {
@@ -59,9 +63,7 @@ impl Home {
 fn a_program_is_learned_explained_followed_and_forgotten() {
     let home = Home::new();
     let program = home.program();
-    let page = home.0.path().join("page.html");
-    let page = page.to_string_lossy().into_owned();
-    let record = home.0.path().join("record.json").to_string_lossy().into_owned();
+    let [page, record] = ["page.html", "record.json"].map(|name| home.path(name));
     let arguments = ["--runs", "2", "--html", &page, "--json", &record, "--", &program];
     let output = home.with_library("learn", &arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -70,11 +72,11 @@ fn a_program_is_learned_explained_followed_and_forgotten() {
     let row = told.lines().find(|line| line.contains("passes_on+0x")).expect("the call site");
     assert!(row.contains("copy") && row.contains(" 80 ") && row.contains("16 MiB"), "{row}");
     // The line that is named is that of the call.
-    let named =
-        told.lines().find_map(|line| line.split_once("addr2line -e ")).expect("a command").1;
+    let named = told.split_once("addr2line -e ").expect("a command").1;
+    let named = named.lines().next().expect("its line");
     let (file, offset) = named.split_once(' ').expect("a file and an offset");
-    let line =
-        Command::new("addr2line").args(["-f", "-e", file, offset]).output().expect("addr2line");
+    let line = Command::new("addr2line").args(["-f", "-e", file, offset]).output();
+    let line = line.expect("addr2line");
     assert!(text(&line.stdout).starts_with("passes_on\n"), "{named}: {}", text(&line.stdout));
     assert!(std::fs::read_to_string(&page).expect("a page").contains("passes_on"));
     let record = std::fs::read(&record).expect("a record");
@@ -150,10 +152,8 @@ fn section(home: &Home, name: &str) -> PathBuf {
 #[test]
 fn a_program_has_one_name_however_it_is_called() {
     let home = Home::new();
-    let link = home.0.path().join("link");
+    let [link, script] = ["link", "script.sh"].map(|name| home.path(name));
     std::os::unix::fs::symlink(home.program(), &link).expect("made");
-    let link = link.to_string_lossy().into_owned();
-    let script = home.0.path().join("script.sh");
     std::fs::write(&script, format!("#!/bin/sh\nexec {}\n", home.program())).expect("written");
     std::process::Command::new("chmod").arg("+x").arg(&script).status().expect("chmod");
     assert!(home.with_library("learn", &["--", &link]).status.success());
@@ -170,7 +170,6 @@ fn a_program_has_one_name_however_it_is_called() {
     let other = home.cachewise(&["explain", "--program", &link]);
     assert_eq!(text(&other.stdout), told, "{}", text(&other.stderr));
     // A script has its own, which the programs that it starts share.
-    let script = script.to_string_lossy().into_owned();
     assert!(home.with_library("learn", &["--", &script]).status.success());
     assert!(section(&home, "script.sh").exists());
     assert_eq!(text(&home.cachewise(&["forget", &link]).stdout), "forgotten: passes\n");
@@ -209,9 +208,8 @@ fn a_hostile_section_is_only_text() {
     assert!(home.with_library("learn", &["--", &home.program()]).status.success());
     let file = section(&home, "passes");
     let whole = std::fs::read_to_string(&file).expect("saved");
-    let pipe = home.0.path().join("pipe");
+    let pipe = home.path("pipe");
     Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
-    let pipe = pipe.to_string_lossy().into_owned();
     for path in [pipe.as_str(), "/dev/zero", "/proc/kcore", "/x/\u{1b}]0;title\u{7}\u{1b}[2J"] {
         let mut hostile: String = whole
             .lines()
@@ -227,10 +225,7 @@ fn a_hostile_section_is_only_text() {
         let output = home.cachewise(&["explain", "--program", "passes"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let told = text(&output.stdout);
-        assert!(
-            told.contains(" 40 ") && !told.contains('\u{1b}') && !told.contains('\u{7}'),
-            "{told}"
-        );
+        assert!(told.contains(" 40 ") && !told.contains(['\u{1b}', '\u{7}']), "{told}");
     }
 }
 
@@ -281,16 +276,10 @@ fn why_nothing_was_learned_is_one_cause() {
     }
     let sum = cachewise::profile::fnv1a64(body.as_bytes());
     let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
-    let profile = home.0.path().join("one-way.profile");
+    let profile = home.path("one-way.profile");
     std::fs::write(&profile, body + &end).expect("written");
-    let profile = profile.to_string_lossy().into_owned();
     let told = home.with_library("learn", &["--profile", &profile, "--", &home.program()]);
-    assert!(
-        text(&told.stdout).contains(
-            "passes: the profile has no non-temporal stores, so there is nothing to try: nothing \
-             learned\n"
-        ),
-        "{}",
-        text(&told.stdout)
-    );
+    let why = "passes: the profile has no non-temporal stores, so there is nothing to try: nothing \
+               learned\n";
+    assert!(text(&told.stdout).contains(why), "{}", text(&told.stdout));
 }

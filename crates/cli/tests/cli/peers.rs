@@ -1,13 +1,14 @@
 //! `run peers`: every bad input once, one line each; and libc under other tunables, in turns from
 //! another process. `run hints`: the library under each hint.
 
-use crate::support::{cachewise, ok, piped, program, stderr};
+use crate::support::{cachewise, has, ok, piped, program, stderr};
 use cachewise::profile::MAX_SIZE;
 use cachewise_measure::{ProofVerdict, record};
 use std::io::{BufRead as _, BufReader};
 
-/// The one line in which it refuses.
-fn refused(arguments: &str, status: i32) -> String {
+/// The one line in which it refuses, which has all of these words.
+#[track_caller]
+fn refused(arguments: &str, status: i32, words: &[&str]) -> String {
     let output = cachewise(&format!("run peers {arguments}"));
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(status), "{arguments}: {text}");
@@ -15,38 +16,35 @@ fn refused(arguments: &str, status: i32) -> String {
     let ours = |line: &&str| line.starts_with("cachewise: ") || line.starts_with("error: ");
     let lines: Vec<&str> = text.lines().filter(ours).collect();
     assert_eq!(lines.len(), 1, "{arguments}: {text}");
+    has(lines[0], words);
     lines[0].to_owned()
 }
 
 #[test]
 fn a_peer_that_cannot_be_is_one_line() {
-    let line = refused("--peer nonsense", 2);
-    assert!(line.contains("found \"nonsense\", accepted NAME=PATH:SYMBOL"), "{line}");
-    let line = refused("--peer x=libc.so.6:frob", 2);
-    assert!(line.contains("\"frob\", which does not say what it does"), "{line}");
-    let line = refused("--peer x=libc.so.6:memcpy@fly", 2);
-    assert!(line.contains("memcpy@fly"), "{line}");
+    refused("--peer nonsense", 2, &["found \"nonsense\", accepted NAME=PATH:SYMBOL"]);
+    refused("--peer x=libc.so.6:frob", 2, &["\"frob\", which does not say what it does"]);
+    refused("--peer x=libc.so.6:memcpy@fly", 2, &["memcpy@fly"]);
 }
 
 #[test]
 fn a_library_or_symbol_that_is_missing_is_told_before_anything_is_measured() {
     // The last operation's too.
-    let line = refused("--peer x=/nonexistent/lib.so:memcmp", 1);
-    assert!(line.contains("--peer x: /nonexistent/lib.so: cannot open"), "{line}");
-    let line = refused("--peer x=libc.so.6:my_memcmp", 1);
-    assert!(line.contains("--peer x: ") && line.contains("undefined symbol: my_memcmp"), "{line}");
+    let none = "--peer x: /nonexistent/lib.so: cannot open";
+    refused("--peer x=/nonexistent/lib.so:memcmp", 1, &[none]);
+    refused("--peer x=libc.so.6:my_memcmp", 1, &["--peer x: ", "undefined symbol: my_memcmp"]);
     let directory = tempfile::tempdir().expect("a directory");
     let text = directory.path().join("library.so");
     std::fs::write(&text, "no library").expect("written");
-    let line = refused(&format!("--peer x={}:memcpy", text.display()), 1);
-    assert!(line.contains("library.so: ") && line.contains("--peer x: "), "{line}");
+    let peer = format!("--peer x={}:memcpy", text.display());
+    refused(&peer, 1, &["library.so: ", "--peer x: "]);
 }
 
 #[test]
 fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_found() {
-    let line = refused("--distribution /nonexistent/d.csv", 1);
     let said = "--distribution /nonexistent/d.csv: found No such file or directory";
-    assert!(line.contains(said) && line.ends_with("accepted a readable file"), "{line}");
+    let line = refused("--distribution /nonexistent/d.csv", 1, &[said]);
+    assert!(line.ends_with("accepted a readable file"), "{line}");
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("d.csv");
     for (text, at, found) in [
@@ -59,17 +57,15 @@ fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_foun
         ("8:0\n0:1\n1:1\n", 1, "no probability above zero"),
     ] {
         std::fs::write(&file, text).expect("written");
-        let line = refused(&format!("--distribution {}", file.display()), 1);
         let said = format!("--distribution {}:{at}: found {found}, accepted", file.display());
-        assert!(line.contains(&said), "{text:?}: {line}");
+        let line = refused(&format!("--distribution {}", file.display()), 1, &[&said]);
         assert_eq!(line.matches("found").count(), 1, "said twice: {line}");
     }
 }
 
 #[test]
 fn an_operation_that_does_not_exist_brings_the_list() {
-    let line = refused("--op shred", 2);
-    assert!(line.contains("found \"shred\", accepted copy, move, fill, zero"), "{line}");
+    refused("--op shred", 2, &["found \"shred\", accepted copy, move, fill, zero"]);
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -89,10 +85,8 @@ fn libc_under_the_profiles_tunables_is_a_peer() {
     assert!(!told.contains("left out"), "{told}");
     let record = record::read(&written).expect("a whole record");
     let tunables = &record.header.settings["libc+tunables"];
-    let tunables = tunables.as_str().expect("text");
-    assert!(tunables.contains("x86_rep_movsb_threshold=0x10000"), "{tunables}");
-    let rows = record.rows.iter().filter(|row| row.candidate == "libc+tunables");
-    let rows: Vec<_> = rows.collect();
+    has(tunables.as_str().expect("text"), &["x86_rep_movsb_threshold=0x10000"]);
+    let rows: Vec<_> = record.rows.iter().filter(|row| row.candidate == "libc+tunables").collect();
     // Copy and zero in as many rounds as everybody; no tunable is about less than a kilobyte, or
     // about comparing.
     assert_eq!(rows.len(), 2);
@@ -132,8 +126,7 @@ fn hints_are_measured_with_their_reader_and_their_bystander() {
 fn launches_are_rounds_and_a_ctrl_c_keeps_those_that_ended() {
     let directory = tempfile::tempdir().expect("a directory");
     let written = directory.path().join("r.jsonl");
-    let line = refused("--launches 5", 2);
-    assert!(line.contains("5 is not in 6..=1000"), "{line}");
+    refused("--launches 5", 2, &["5 is not in 6..=1000"]);
 
     let arguments = "run peers --op fill --size 64 --rounds 15";
     let said = ok(&format!("{arguments} --launches 6 --json {}", written.display()));

@@ -1,20 +1,11 @@
 //! `report`, `compare`, `completions` and `man` as a user would type them: once for real, and every
 //! bad input once.
 
-use crate::support::{self, cachewise, ends, line, piped, program, stderr, stdout};
+use crate::support::{cachewise, ends, has, ok, piped, program, refused_with, stderr, stdout};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-
-/// One line of ours on stderr, which names what was wrong.
-#[track_caller]
-fn refused(arguments: &str, status: i32, said: &[&str]) {
-    let text = support::refused(arguments, status);
-    for words in said {
-        assert!(line(&text).contains(words), "{words} is missing in: {text}");
-    }
-}
 
 /// A record that this machine measured, and the page that came with it.
 fn measured() -> &'static (PathBuf, PathBuf) {
@@ -22,16 +13,12 @@ fn measured() -> &'static (PathBuf, PathBuf) {
     MEASURED.get_or_init(|| {
         let directory = tempfile::tempdir().expect("a directory").keep();
         let (record, page) = (directory.join("a.jsonl"), directory.join("a.html"));
-        let printed = ends(
-            &format!(
-                "run whole-cost --kernels copy\\.(sse2|avx)(\\.nt)?|copy\\.rep\\.movsb \
-                 --size 1K,2K,4K --residency L1 --plot --json {} --html {}",
-                name(&record),
-                name(&page)
-            ),
-            0,
-        );
-        assert!(printed.contains("█ operation ▒ reader ░ bystander"), "{printed}");
+        let (json, html) = (name(&record), name(&page));
+        let printed = ok(&format!(
+            "run whole-cost --kernels copy\\.(sse2|avx)(\\.nt)?|copy\\.rep\\.movsb \
+             --size 1K,2K,4K --residency L1 --plot --json {json} --html {html}"
+        ));
+        has(&printed, &["█ operation ▒ reader ░ bystander"]);
         (record, page)
     })
 }
@@ -66,7 +53,7 @@ fn the_page_of_a_quick_tuning_is_small() {
             continue;
         }
         let page = directory.path().join("page.html");
-        ends(&format!("report {} -o {}", name(&path), name(&page)), 0);
+        ok(&format!("report {} -o {}", name(&path), name(&page)));
         let bytes = page.metadata().expect("a page").len();
         assert!((100_000..2_000_000).contains(&bytes), "{}: {bytes} bytes", path.display());
         seen += 1;
@@ -90,7 +77,7 @@ fn no_control_character_of_a_record_reaches_a_terminal() {
             line["machine"]["cpu"]["model_name"] = evil.into();
         }
     });
-    let printed = ends(&format!("report {} --plot", name(&hostile)), 0);
+    let printed = ok(&format!("report {} --plot", name(&hostile)));
     assert!(printed.contains("owned") && printed.lines().count() > 10, "{printed}");
     let control = |c: char| c.is_control() && c != '\n';
     assert_eq!(printed.chars().find(|c| control(*c)), None, "{printed:?}");
@@ -111,26 +98,19 @@ fn a_record_is_redrawn_plain_or_compressed() {
     let (record, page) = measured();
     let directory = tempfile::tempdir().expect("a directory");
     let (again, packed) = (directory.path().join("b.html"), directory.path().join("a.jsonl.gz"));
-    ends(&format!("report {} -o {}", name(record), name(&again)), 0);
-    let (first, second) =
-        (std::fs::read(page).expect("a page"), std::fs::read(&again).expect("a page"));
-    assert!(first.len() > 20_000);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    for page in [text(&first), text(&second)] {
-        for part in ["copy.sse2", "<svg", "The command", "whole-cost", "Every row"] {
-            assert!(page.contains(part), "{part}");
-        }
+    ok(&format!("report {} -o {}", name(record), name(&again)));
+    for page in [page, &again] {
+        let page = std::fs::read_to_string(page).expect("a page");
+        assert!(page.len() > 20_000);
+        has(&page, &["copy.sse2", "<svg", "The command", "whole-cost", "Every row"]);
         assert!(!page.contains("<script"));
     }
     compressed(record, &packed);
-    let printed = ends(&format!("report {}", name(&packed)), 0);
-    assert!(
-        printed.contains("copy, 1 KiB, L1 to L1") && printed.contains("copy.sse2"),
-        "{printed}"
-    );
-    let several = ends(&format!("report {} {} -o -", name(&packed), name(record)), 0);
+    let printed = ok(&format!("report {}", name(&packed)));
+    has(&printed, &["copy, 1 KiB, L1 to L1", "copy.sse2"]);
+    let several = ok(&format!("report {} {} -o -", name(&packed), name(record)));
     assert!(several.contains("id=\"r1\""), "two sections");
-    let csv = ends(&format!("report {} --csv -", name(&packed)), 0);
+    let csv = ok(&format!("report {} --csv -", name(&packed)));
     assert!(csv.starts_with("experiment,operation,bytes"), "{csv}");
 }
 
@@ -162,8 +142,9 @@ fn what_is_no_record_is_refused_by_name_and_line() {
         ("absent.jsonl", ["absent.jsonl", "No such file"]),
     ] {
         let path = file(bad);
-        refused(&format!("report {} -o {}", name(&path), name(&page)), 1, &[bad, said[0], said[1]]);
-        refused(&format!("compare {} {}", name(record), name(&path)), 1, &[bad, said[0], said[1]]);
+        let said = [bad, said[0], said[1]];
+        refused_with(&format!("report {} -o {}", name(&path), name(&page)), 1, &said);
+        refused_with(&format!("compare {} {}", name(record), name(&path)), 1, &said);
         assert!(!page.exists(), "{bad} left a page");
     }
     for (output, told) in [
@@ -171,7 +152,7 @@ fn what_is_no_record_is_refused_by_name_and_line() {
         ("/dev/full", "/dev/full"),
         (name(directory.path()), "found a directory"),
     ] {
-        refused(&format!("report {} -o {output}", name(record)), 1, &[told]);
+        refused_with(&format!("report {} -o {output}", name(record)), 1, &[told]);
     }
     assert_eq!(cachewise("report").status.code(), Some(2));
     assert_eq!(cachewise(&format!("report --check {}", name(record))).status.code(), Some(2));
@@ -195,15 +176,13 @@ fn comparing_tells_by_exit_status() {
             }
         });
     };
-    let plain = file("plain.jsonl");
-    scaled(&plain, 1.0);
-    let record = &plain;
-    let same = ends(&format!("compare {} {}", name(record), name(record)), 0);
+    let record = &file("plain.jsonl");
+    scaled(record, 1.0);
+    let plain = name(record);
+    let same = ok(&format!("compare {plain} {plain}"));
     assert!(same.starts_with("No change beyond 5 %"), "{same}");
-    let measured = &measured().0;
-    assert!(
-        ends(&format!("compare {} {}", name(measured), name(measured)), 0).starts_with("No change")
-    );
+    let measured = name(&measured().0);
+    assert!(ok(&format!("compare {measured} {measured}")).starts_with("No change"));
 
     scaled(&file("slow.jsonl"), 1.5);
     let slower = ends(&format!("compare {} {}", name(record), name(&file("slow.jsonl"))), 3);
@@ -213,7 +192,7 @@ fn comparing_tells_by_exit_status() {
     let mut unread = piped(unread);
     drop(unread.stdout.take());
     assert_eq!(unread.wait().expect("it ends").code(), Some(3), "| head hides what was found");
-    let faster = ends(&format!("compare {} {}", name(&file("slow.jsonl")), name(record)), 0);
+    let faster = ok(&format!("compare {} {}", name(&file("slow.jsonl")), name(record)));
     assert!(faster.starts_with("Faster: "), "{faster}");
 
     // Three rounds decide nothing.
@@ -228,17 +207,12 @@ fn comparing_tells_by_exit_status() {
     assert!(unknown.starts_with("Cannot tell"), "{unknown}");
 
     let (csv, markdown, json) = (file("c.csv"), file("c.md"), file("c.json"));
-    ends(
-        &format!(
-            "compare {} {} --margin 2% --csv {} --markdown {} --json {} --all",
-            name(record),
-            name(record),
-            name(&csv),
-            name(&markdown),
-            name(&json)
-        ),
-        0,
-    );
+    ok(&format!(
+        "compare {plain} {plain} --margin 2% --csv {} --markdown {} --json {} --all",
+        name(&csv),
+        name(&markdown),
+        name(&json)
+    ));
     let csv = std::fs::read_to_string(csv).expect("CSV");
     assert!(csv.lines().count() >= 10 && csv.contains("unchanged"), "{csv}");
     assert!(std::fs::read_to_string(markdown).expect("Markdown").contains("| verdict |"));
@@ -246,11 +220,7 @@ fn comparing_tells_by_exit_status() {
     assert_eq!(json["outcome"], "unchanged");
     assert_eq!(json["margin"], 0.02);
     assert_eq!(cachewise("compare a b --margin -3").status.code(), Some(2));
-    refused(
-        &format!("compare {} {} --csv /nonexistent/a", name(record), name(record)),
-        1,
-        &["/nonexistent/a"],
-    );
+    refused_with(&format!("compare {plain} {plain} --csv /nonexistent/a"), 1, &["/nonexistent/a"]);
 }
 
 #[test]
@@ -263,13 +233,10 @@ fn machines_are_not_mixed_unawares() {
             line["machine"]["cpu"]["model_name"] = "Some Other CPU".into();
         }
     });
-    refused(
-        &format!("compare {} {}", name(record), name(&other)),
-        1,
-        &["different machines", "Some Other CPU", "--across-machines"],
-    );
-    let told = ends(&format!("compare {} {} --across-machines", name(record), name(&other)), 0);
-    assert!(told.contains("the runs differ in CPU"), "{told}");
+    let comparing = format!("compare {} {}", name(record), name(&other));
+    let said = ["different machines", "Some Other CPU", "--across-machines"];
+    refused_with(&comparing, 1, &said);
+    has(&ok(&format!("{comparing} --across-machines")), &["the runs differ in CPU"]);
     let page = directory.path().join("both.html");
     let drawn = cachewise(&format!("report {} {} -o {}", name(record), name(&other), name(&page)));
     assert!(drawn.status.success());
@@ -282,17 +249,14 @@ fn machines_are_not_mixed_unawares() {
             line["experiment"] = "another".into();
         }
     });
-    refused(
-        &format!("compare {} {}", name(record), name(&unrelated)),
-        1,
-        &["no row in common", "accepted"],
-    );
+    let comparing = format!("compare {} {}", name(record), name(&unrelated));
+    refused_with(&comparing, 1, &["no row in common", "accepted"]);
 }
 
 #[test]
 fn plots_fit_forty_columns_and_need_no_colour() {
     let (record, _) = measured();
-    let piped = ends(&format!("report {} --plot", name(record)), 0);
+    let piped = ok(&format!("report {} --plot", name(record)));
     assert!(!piped.contains('\u{1b}'), "colour into a pipe");
     assert!(piped.contains('█'));
     // A terminal of forty columns, as util-linux's `script` makes one.
@@ -302,13 +266,9 @@ fn plots_fit_forty_columns_and_need_no_colour() {
             env!("CARGO_BIN_EXE_cachewise"),
             name(record)
         );
-        let output = Command::new("script")
-            .args(["-qec", &command, "/dev/null"])
-            .env("TERM", "xterm")
-            .env_remove("NO_COLOR")
-            .stdin(Stdio::null())
-            .output()
-            .expect("util-linux's script");
+        let mut script = Command::new("script");
+        script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
+        let output = script.stdin(Stdio::null()).output().expect("util-linux's script");
         assert!(output.status.success());
         stdout(&output)
     };
@@ -339,25 +299,17 @@ fn documents_are_spliced_and_checked() {
     let stale = cachewise(&format!("report --check --splice {}", name(&document)));
     assert_eq!(stale.status.code(), Some(1));
     assert!(stderr(&stale).contains("out of date"));
-    assert_eq!(
-        std::fs::read_to_string(&document).expect("text"),
-        source,
-        "a check changes nothing"
-    );
-    let written = ends(&format!("report --splice {}", name(&document)), 0);
+    let unchanged = std::fs::read_to_string(&document).expect("text");
+    assert_eq!(unchanged, source, "a check changes nothing");
+    let written = ok(&format!("report --splice {}", name(&document)));
     assert!(written.contains("page.md") && written.contains("cost.svg"), "{written}");
     let spliced = std::fs::read_to_string(&document).expect("text");
-    for part in ["| copy.sse2 |", "```text", "![Whole cost", "](cost.svg)", "\ntext\n"] {
-        assert!(spliced.contains(part), "{part} is missing in:\n{spliced}");
-    }
+    has(&spliced, &["| copy.sse2 |", "```text", "![Whole cost", "](cost.svg)", "\ntext\n"]);
     let svg = std::fs::read_to_string(directory.path().join("cost.svg")).expect("a picture");
     assert!(svg.starts_with("<svg xmlns=") && !svg.contains("NaN"));
-    assert_eq!(
-        ends(&format!("report --splice {}", name(&document)), 0),
-        "",
-        "nothing is left to do"
-    );
-    ends(&format!("report --check --splice {}", name(&document)), 0);
+    let again = ok(&format!("report --splice {}", name(&document)));
+    assert_eq!(again, "", "nothing is left to do");
+    ok(&format!("report --check --splice {}", name(&document)));
 
     // Every refusal names the document's line, and leaves the document alone.
     for (bad, said) in [
@@ -367,7 +319,7 @@ fn documents_are_spliced_and_checked() {
         ("<!-- cachewise a.jsonl verdict -->\n".into(), "page.md:1: found no end"),
     ] {
         std::fs::write(&document, &bad).expect("a document");
-        refused(&format!("report --splice {}", name(&document)), 1, &[said]);
+        refused_with(&format!("report --splice {}", name(&document)), 1, &[said]);
         assert_eq!(std::fs::read_to_string(&document).expect("text"), bad);
     }
 }
@@ -377,12 +329,12 @@ fn shells_and_man_know_every_verb() {
     let directory = tempfile::tempdir().expect("a directory");
     let manual = ends("man", 0);
     assert!(manual.contains(".TH cachewise 1"), "{manual}");
-    ends(&format!("man --to {}", name(directory.path())), 0);
+    ok(&format!("man --to {}", name(directory.path())));
     for verb in ["tune", "doctor", "list", "run", "explain", "export", "report", "compare"] {
         let page = directory.path().join(format!("cachewise-{verb}.1"));
         assert!(std::fs::read_to_string(&page).expect(verb).contains(".SH OPTIONS"), "{verb}");
         for shell in ["bash", "zsh", "fish"] {
-            assert!(ends(&format!("completions {shell}"), 0).contains(verb), "{shell} {verb}");
+            assert!(ok(&format!("completions {shell}")).contains(verb), "{shell} {verb}");
         }
     }
     assert!(!directory.path().join("cachewise-helper.1").exists(), "hidden verbs have no page");

@@ -71,6 +71,7 @@ pub fn ends(arguments: &str, status: i32) -> String {
     stdout(&output)
 }
 
+#[track_caller]
 pub fn ok(arguments: &str) -> String {
     ends(arguments, 0)
 }
@@ -83,6 +84,22 @@ pub fn refused(arguments: &str, status: i32) -> String {
     assert_eq!(output.status.code(), Some(status), "{arguments}: {text}");
     assert!(!text.contains("panicked"), "{text}");
     text
+}
+
+/// Refuses with that status, in one line of ours that has all of these words; what stderr has in all.
+#[track_caller]
+pub fn refused_with(arguments: &str, status: i32, words: &[&str]) -> String {
+    let text = refused(arguments, status);
+    has(line(&text), words);
+    text
+}
+
+/// All of these parts are in the text.
+#[track_caller]
+pub fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
 }
 
 /// The error line of ours, which must be the only one.

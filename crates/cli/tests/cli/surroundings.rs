@@ -235,13 +235,10 @@ fn statistics_that_found_no_room_are_said_to_have_found_none() {
                 int main(void) { for (int i = 0; i < 4; i++) {\n\
                 char *block = malloc(4 << 20); memset(block, i, 4 << 20); free(block); } return 9; }";
     let program = compiled(text, directory.path(), "nine");
-    for (words, variable) in [
-        (&["--stats"][..], "CACHEWISE_STATS="),
-        (
-            &["--pool", "64M", "--pool-stats", "--pool-library", &pool],
-            "CACHEWISE_POOL_STATS_FILE: ",
-        ),
-    ] {
+    let of_pool = ["--pool", "64M", "--pool-stats", "--pool-library", &pool];
+    for (words, variable) in
+        [(&["--stats"][..], "CACHEWISE_STATS="), (&of_pool, "CACHEWISE_POOL_STATS_FILE: ")]
+    {
         let mut command = cachewise(&["exec", "--library", &ours]);
         command.args(words).args(["--", &program]).env("TMPDIR", directory.path());
         let ended = output(limited(&mut command, 0));

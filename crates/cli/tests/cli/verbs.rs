@@ -1,6 +1,6 @@
 //! Every verb once for real, as a user would type it.
 
-use crate::support::{ok, profile, program, stdout};
+use crate::support::{has, ok, profile, program, stdout};
 use cachewise::profile::Profile;
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::record;
@@ -60,25 +60,17 @@ fn doctor_speaks_text_and_json() {
     // Without a profile nothing was measured here: status 4, and the command that measures.
     let none = |arguments: &[&str]| {
         let mut command = program();
-        command
-            .args(arguments)
-            .env_remove("CACHEWISE_PROFILE")
-            .env("XDG_CONFIG_HOME", "/nonexistent");
+        command.args(arguments).env("XDG_CONFIG_HOME", "/nonexistent");
         let output = command.output().expect("the program starts");
         assert_eq!(output.status.code(), Some(4), "{arguments:?}");
         stdout(&output)
     };
     let text = none(&["doctor"]);
-    assert!(
-        text.starts_with("Cannot tell, because nothing was measured on this machine"),
-        "{text}"
-    );
-    assert!(
-        text.contains("`cachewise tune --quick`") && text.contains("LLC of a core complex"),
-        "{text}"
-    );
-    let value: serde_json::Value =
-        serde_json::from_str(&none(&["doctor", "--json"])).expect("JSON");
+    let begin = "Cannot tell, because nothing was measured on this machine";
+    assert!(text.starts_with(begin), "{text}");
+    has(&text, &["`cachewise tune --quick`", "LLC of a core complex"]);
+    let json = none(&["doctor", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert!(value["machine"]["cpu"]["vendor"].is_string());
     assert!(value["warnings"].is_array());
 }
@@ -133,54 +125,43 @@ fn doctor_answers_from_the_record_with_its_status() {
         let text = stdout(&output);
         (text.lines().next().unwrap_or_default().to_owned(), output.status.code())
     };
-    for (ratio, says, status) in [
-        (
-            0.5,
-            "Use the library (`cachewise exec -- PROGRAM`): where this machine's profile names",
-            3,
-        ),
-        (1.0, "The C library is fine here: where this machine's profile names", 0),
-        (2.0, "The C library is fine here: where this machine's profile names", 0),
-    ] {
+    let fine = "The C library is fine here";
+    let better = "Use the library (`cachewise exec -- PROGRAM`)";
+    for (ratio, says, status) in [(0.5, better, 3), (1.0, fine, 0), (2.0, fine, 0)] {
         let (line, code) = doctor(&measured_here(directory.path(), ratio));
-        assert!(line.starts_with(says) && code == Some(status), "{ratio}: {code:?} {line}");
+        let says = format!("{says}: where this machine's profile names");
+        assert!(line.starts_with(&says) && code == Some(status), "{ratio}: {code:?} {line}");
     }
     let profile = measured_here(directory.path(), 0.5);
     std::fs::remove_file(directory.path().join("p.record.jsonl")).expect("removed");
     let (line, code) = doctor(&profile);
     assert!(line.starts_with("Cannot tell, because ") && line.contains("p.record.jsonl"), "{line}");
-    assert!(
-        line.ends_with("`cachewise tune --quick` measures again.") && code == Some(4),
-        "{line}"
-    );
+    assert!(line.ends_with("`cachewise tune --quick` measures again."), "{line}");
+    assert_eq!(code, Some(4), "{line}");
 }
 
 #[test]
 fn an_experiment_prints_seed_columns_and_writes_its_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+    let [json, csv, markdown] = ["a.jsonl", "a.csv", "a.md"].map(path);
     let printed = ok(&format!(
         "run copy-matrix --kernels copy[T0]|copy\\.sse2 --size 1K --residency L1,DRAM:L1 --seed 7 \
-         --json {} --csv {} --markdown {}",
-        path("a.jsonl"),
-        path("a.csv"),
-        path("a.md")
+         --json {json} --csv {csv} --markdown {markdown}"
     ));
-    let parts = "copy0|copyT|B/s|us|copy, 1 KiB, L1 to L1|DRAM to L1|4.096e9 bytes";
-    for text in parts.split('|') {
-        assert!(printed.contains(text), "{text} is missing in:\n{printed}");
-    }
+    let columns = ["copy0", "copyT", "B/s", "us"];
+    has(&printed, &columns);
+    has(&printed, &["copy, 1 KiB, L1 to L1", "DRAM to L1", "4.096e9 bytes"]);
     // In capitals where the proof failed, beside other work.
     assert!(printed.to_lowercase().contains("residency"), "{printed}");
-    let read = record::read(&directory.path().join("a.jsonl")).expect("a whole record");
+    let read = record::read(Path::new(&json)).expect("a whole record");
     assert_eq!(read.header.seed, 7);
     assert!(!read.end.expect("an end").interrupted);
     // Four candidates with libc, two cells.
     assert_eq!(read.rows.len(), 8);
     assert!(read.rows.iter().all(|row| row.operation_ns.len() >= 15));
-    let csv = std::fs::read_to_string(path("a.csv")).expect("CSV");
-    assert_eq!(csv.lines().count(), 9);
-    assert!(std::fs::read_to_string(path("a.md")).expect("Markdown").contains("| copy.sse2 |"));
+    assert_eq!(std::fs::read_to_string(csv).expect("CSV").lines().count(), 9);
+    has(&std::fs::read_to_string(markdown).expect("Markdown"), &["| copy.sse2 |"]);
 }
 
 #[test]
@@ -204,15 +185,11 @@ fn every_experiment_runs() {
         assert!(printed.contains("sse2"), "{experiment}:\n{printed}");
     }
     let roofline = ok("run roofline --quick");
-    for operation in ["copy", "fill", "zero", "equal"] {
-        assert!(
-            roofline.contains(&format!("{operation}, 16 MiB, DRAM")),
-            "{operation}: {roofline}"
-        );
-    }
+    let cells = ["copy", "fill", "zero", "equal"].map(|name| format!("{name}, 16 MiB, DRAM"));
+    has(&roofline, &cells.each_ref().map(String::as_str));
     assert!(roofline.contains("100 %"), "the best kernel is its own ceiling: {roofline}");
     let printed = ok("run whole-cost --quick --kernels zero\\.sse2 --size 64K --residency L2");
-    assert!(printed.contains("bystander") && printed.contains("sum"), "{printed}");
+    has(&printed, &["bystander", "sum"]);
 }
 
 #[test]
@@ -225,19 +202,17 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
         path("p.html")
     ));
     let page = std::fs::read_to_string(path("p.html")).expect("a page");
-    for text in ["Decisions, and the library", "<svg"] {
-        assert!(page.contains(text), "{text} is missing in the page");
-    }
+    has(&page, &["Decisions, and the library", "<svg"]);
     let record_path = directory.path().join("p.record.jsonl");
     let own = record::read(&record_path).expect("a record");
     assert!(!own.rows.is_empty() && !own.header.figures.is_empty());
     // Every operation and hint is decided, and the profile says the same.
     let profile = path("p.profile");
-    let decided = Profile::read(Path::new(&profile)).expect("a profile").decisions;
+    let written = Profile::read(Path::new(&profile)).expect("a profile");
     let recorded = own.decisions.kernels.iter().map(|d| (d.operation.as_str(), d.kernel.as_str()));
-    let written = decided.iter().map(|d| (d.operation.name(), d.kernel.as_str()));
-    assert!(recorded.eq(written));
-    assert_eq!(decided.iter().filter(|d| d.from == 256).count(), 14);
+    let decided = written.decisions.iter().map(|d| (d.operation.name(), d.kernel.as_str()));
+    assert!(recorded.eq(decided));
+    assert_eq!(written.decisions.iter().filter(|d| d.from == 256).count(), 14);
     // The last three lines.
     let lines: Vec<&str> = printed.lines().rev().take(3).collect();
     assert!(lines[2].starts_with("gain here:  "), "{printed}");
@@ -246,18 +221,14 @@ fn tuning_writes_a_profile_that_explains_exports_and_is_followed() {
     assert!(printed.contains("Decisions, and the library's speed"), "{printed}");
 
     let explained = ok(&format!("explain --op memcpy --size 64K --profile {profile}"));
-    for text in ["copy of 64 KiB", "Time over", "lower is faster", "evicted: it is in no cache"] {
-        assert!(explained.contains(text), "{text} is missing in:\n{explained}");
-    }
+    has(&explained, &["copy of 64 KiB", "Time over", "lower is faster"]);
+    has(&explained, &["evicted: it is in no cache"]);
 
     // Today's rules decide from the record what they decided then.
     let record_name = record_path.to_string_lossy().into_owned();
-    let again =
-        Profile::parse(ok(&format!("tune --from {record_name}")).as_bytes()).expect("a profile");
-    assert_eq!(
-        again.cpu.signature,
-        Profile::read(Path::new(&profile)).expect("read").cpu.signature
-    );
+    let again = ok(&format!("tune --from {record_name}"));
+    let again = Profile::parse(again.as_bytes()).expect("a profile");
+    assert_eq!(again.cpu.signature, written.cpu.signature);
     assert_eq!(again.decisions.iter().filter(|d| d.from == 256).count(), 14);
 
     for (form, text) in [

@@ -23,13 +23,9 @@ fn an_experiments_candidates_are_checked_and_counted() {
 #[test]
 fn what_a_tuning_may_choose_is_checked_and_nothing_is_written() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let output = program()
-        .args(["tune", "--verify-only"])
-        .env("HOME", home.path())
-        .env_remove("XDG_CONFIG_HOME")
-        .output()
-        .expect("the program starts");
-    let text = said(&output);
+    let mut command = program();
+    let output = command.args(["tune", "--verify-only"]).env("HOME", home.path()).output();
+    let text = said(&output.expect("the program starts"));
     assert!(text.starts_with("tune: ") && text.contains(" and 12 others checked"), "{text}");
     let written = std::fs::read_dir(home.path()).expect("the directory").count();
     assert_eq!(written, 0, "no profile, no record");
