@@ -19,10 +19,9 @@ const ENTER: char = '\u{e007}';
 /// Looks at a page of the record given and at one with every kind of figure. Pictures go to
 /// `target/report-in-browser`.
 pub fn run(record: &Path) -> Result<Ended> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let found = |name: &str| {
-        std::env::split_paths(&std::env::var_os("PATH")?)
-            .map(|dir| dir.join(name))
-            .find(|p| p.is_file())
+        std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
     };
     let (chromium, driver) = (found("chromium"), found("chromedriver"));
     let (Some(chromium), Some(driver)) = (chromium, driver) else {
@@ -64,14 +63,17 @@ fn cachewise(arguments: &[&str]) -> Result<()> {
 
 /// Two widths, both colour schemes: a picture each, and what must hold in all of them.
 fn look(browser: &Browser, page: &Path) -> Result<()> {
-    for (width, mobile) in [(1280, false), (360, true)] {
+    let open = |(width, mobile): (u32, bool), scheme: &str| {
         let metrics =
             json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": mobile});
         browser.devtools("Emulation.setDeviceMetricsOverride", metrics)?;
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        browser.devtools("Emulation.setEmulatedMedia", json!({"features": features}))?;
+        browser.open(&format!("file://{}", page.display()))
+    };
+    for (width, mobile) in [(1280, false), (360, true)] {
         for scheme in ["light", "dark"] {
-            let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-            browser.devtools("Emulation.setEmulatedMedia", json!({"features": features}))?;
-            browser.open(&format!("file://{}", page.display()))?;
+            open((width, mobile), scheme)?;
             let name =
                 format!("{}-{width}-{scheme}", page.file_stem().unwrap_or_default().display());
             silent(browser).context(name.clone())?;
@@ -86,18 +88,11 @@ fn look(browser: &Browser, page: &Path) -> Result<()> {
             // With everything unfolded as well, which is more than anybody would do at once.
             let opened = "const all = [...document.querySelectorAll('details')]; \
                  all.forEach(d => d.open = true); return all.length";
-            ensure!(
-                browser.evaluate(opened, json!([]))?.as_u64() > Some(3),
-                "{name}: too few details"
-            );
+            ensure!(browser.evaluate(opened)?.as_u64() > Some(3), "{name}: too few details");
             no_sideways_scrolling(browser).with_context(|| format!("{name}, unfolded"))?;
         }
     }
-    let wide = json!({"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": false});
-    browser.devtools("Emulation.setDeviceMetricsOverride", wide)?;
-    let features = json!([{"name": "prefers-color-scheme", "value": "light"}]);
-    browser.devtools("Emulation.setEmulatedMedia", json!({"features": features}))?;
-    browser.open(&format!("file://{}", page.display()))
+    open((1280, false), "light")
 }
 
 /// Nothing on the console, nothing loaded but the page.
@@ -105,7 +100,7 @@ fn silent(browser: &Browser) -> Result<()> {
     let said = browser.console()?;
     ensure!(said.is_empty(), "the console says {said:?}");
     let loaded = "return performance.getEntriesByType('resource').map(e => e.name)";
-    let loaded = browser.evaluate(loaded, json!([]))?;
+    let loaded = browser.evaluate(loaded)?;
     ensure!(
         loaded.as_array().is_some_and(|all| all.iter().all(|name| name == "data:,")),
         "the page loads {loaded}"
@@ -115,7 +110,7 @@ fn silent(browser: &Browser) -> Result<()> {
 
 fn is_dark(browser: &Browser) -> Result<bool> {
     let script = "return getComputedStyle(document.body).backgroundColor";
-    let colour = browser.evaluate(script, json!([]))?;
+    let colour = browser.evaluate(script)?;
     let colour = colour.as_str().context("a colour")?;
     let red = colour.trim_start_matches("rgb(").split(',').next().context("red")?;
     Ok(red.trim().parse::<u32>().context(colour.to_owned())? < 128)
@@ -129,7 +124,7 @@ fn no_sideways_scrolling(browser: &Browser) -> Result<()> {
            return r.width > 1 && r.right > w + 1 }); \
          return [document.documentElement.scrollWidth - w, \
            wide.slice(0, 5).map(e => e.outerHTML.slice(0, 120))]";
-    let found = browser.evaluate(script, json!([]))?;
+    let found = browser.evaluate(script)?;
     ensure!(
         found[0].as_i64() <= Some(0) && found[1].as_array().is_some_and(Vec::is_empty),
         "wider than the window: {found}"
@@ -142,9 +137,9 @@ fn picture(browser: &Browser, path: &Path) -> Result<()> {
         "Page.captureScreenshot",
         json!({"format": "png", "captureBeyondViewport": true,
             "clip": {"x": 0, "y": 0, "scale": 1,
-                "width": browser.evaluate("return document.documentElement.clientWidth", json!([]))?,
+                "width": browser.evaluate("return document.documentElement.clientWidth")?,
                 "height": browser.evaluate(
-                    "return Math.min(9000, document.documentElement.scrollHeight)", json!([]))?}}),
+                    "return Math.min(9000, document.documentElement.scrollHeight)")?}}),
     )?;
     decode(&answer, path)
 }
@@ -164,7 +159,7 @@ fn use_controls(browser: &Browser) -> Result<()> {
     let folded = "document.querySelectorAll('.legend details').forEach(d => d.open = true); \
          document.querySelectorAll('.legend input').forEach((e, i) => e.dataset.at = i); \
          return document.querySelectorAll('.legend input').length";
-    let toggles = browser.evaluate(folded, json!([]))?.as_u64().unwrap_or(0);
+    let toggles = browser.evaluate(folded)?.as_u64().unwrap_or(0);
     ensure!(toggles >= 2, "{toggles} toggles");
     // How many marks of its series are seen, and whether it is checked.
     let state = "const e = document.querySelector(`.legend input[data-at='${arguments[0]}']`); \
@@ -173,9 +168,9 @@ fn use_controls(browser: &Browser) -> Result<()> {
            marks.filter(m => getComputedStyle(m).display !== 'none').length]";
     for toggle in 0..toggles {
         for _ in 0..2 {
-            let before = browser.evaluate(state, json!([toggle]))?;
+            let before = browser.evaluate_with(state, json!([toggle]))?;
             browser.click(&format!(".legend input[data-at='{toggle}']"))?;
-            let after = browser.evaluate(state, json!([toggle]))?;
+            let after = browser.evaluate_with(state, json!([toggle]))?;
             ensure!(before[0] != after[0], "toggle {toggle} cannot be clicked");
             let seen = if after[0] == json!(true) { &after[1] } else { &json!(0) };
             ensure!(
@@ -187,14 +182,14 @@ fn use_controls(browser: &Browser) -> Result<()> {
     for fold in ["details.numbers", "details.group"] {
         browser.click(&format!("{fold} > summary"))?;
         let open = format!("return document.querySelector('{fold}').open");
-        ensure!(browser.evaluate(&open, json!([]))? == json!(true), "{fold} stays folded");
+        ensure!(browser.evaluate(&open)? == json!(true), "{fold} stays folded");
     }
     silent(browser)
 }
 
 /// From control to control with Tab; each shows that it has the focus; Space and Enter work.
 fn use_keyboard(browser: &Browser) -> Result<()> {
-    browser.evaluate("location.reload()", json!([]))?;
+    browser.evaluate("location.reload()")?;
     let focused = "const e = document.activeElement; const s = getComputedStyle(e); \
          return [e.tagName, e.className.baseVal ?? e.className, \
            s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2, \
@@ -203,7 +198,7 @@ fn use_keyboard(browser: &Browser) -> Result<()> {
     let (mut toggled, mut opened) = (false, false);
     for step in 0..60 {
         browser.key(TAB)?;
-        let at = browser.evaluate(focused, json!([]))?;
+        let at = browser.evaluate(focused)?;
         let (tag, class) = (at[0].as_str().unwrap_or_default(), at[1].as_str().unwrap_or_default());
         ensure!(step > 0 || class == "skip", "the first stop is {at}");
         if tag == "BODY" {
@@ -219,17 +214,17 @@ fn use_keyboard(browser: &Browser) -> Result<()> {
         *seen.entry(tag.to_ascii_lowercase()).or_default() += 1;
         let checked = "return document.activeElement.checked";
         if tag == "INPUT" && class.starts_with('t') && !toggled {
-            let before = browser.evaluate(checked, json!([]))?;
+            let before = browser.evaluate(checked)?;
             browser.key(SPACE)?;
-            ensure!(browser.evaluate(checked, json!([]))? != before, "Space does not toggle");
+            ensure!(browser.evaluate(checked)? != before, "Space does not toggle");
             browser.key(SPACE)?;
             toggled = true;
         }
         if tag == "SUMMARY" && !opened {
             let open = "return document.activeElement.parentElement.open";
-            let before = browser.evaluate(open, json!([]))?;
+            let before = browser.evaluate(open)?;
             browser.key(ENTER)?;
-            ensure!(browser.evaluate(open, json!([]))? != before, "Enter does not unfold");
+            ensure!(browser.evaluate(open)? != before, "Enter does not unfold");
             browser.key(ENTER)?;
             opened = true;
         }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -50,6 +51,20 @@ pub fn output(command: &mut Command) -> Result<Output> {
 /// What a program printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The files of a folder whose names begin and end so, in order.
+pub fn files_in(folder: &Path, beginning: &str, end: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(beginning) && name.ends_with(end) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The programs that cargo says it made (`--message-format json`), by target.

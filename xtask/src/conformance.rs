@@ -4,7 +4,7 @@
 //! Every test of a suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
 //! fails.
 
-use crate::command::{self, output, root};
+use crate::command::{self, files_in, output, root};
 use anyhow::{Context as _, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,29 +81,21 @@ const ALLOCATOR: &[Setting] = &[
     ("both", &["libcachewise_preload.so", "libcachewise_pool_preload.so"], Some("64M")),
 ];
 
-/// How many tests ran, how often in all, and how many were left out.
-pub struct Counts {
-    pub tests: usize,
-    pub runs: usize,
-    pub left_out: usize,
-}
-
-/// Runs the suites; those tests alone whose names contain `only`.
-pub fn run(only: Option<&str>) -> Result<Counts> {
+/// Runs the suites; those tests alone whose names contain `only`. Returns a line that counts them.
+pub fn run(only: Option<&str>) -> Result<String> {
     let release = crate::install::built("cachewise-pool-preload")?;
     crate::install::built("cachewise-preload")?;
     let scratch = tempfile::tempdir()?;
-    let mut counts = Counts { tests: 0, runs: 0, left_out: 0 };
-    let mut built = glibc(scratch.path(), only, &mut counts)?;
-    built.extend(jemalloc(scratch.path(), only, &mut counts)?);
+    let mut left_out = 0;
+    let mut built = glibc(scratch.path(), only, &mut left_out)?;
+    built.extend(jemalloc(scratch.path(), only, &mut left_out)?);
     let mut runs: Vec<(&Built, &Setting)> = Vec::new();
     for test in &built {
         let settings = if test.kind == Kind::Memory { MEMORY } else { ALLOCATOR };
         runs.extend(settings.iter().map(|setting| (test, setting)));
     }
-    counts.tests = built.len();
-    counts.runs = runs.len();
-    ensure!(counts.tests > 0, "no test has such a name");
+    let (tests, times) = (built.len(), runs.len());
+    ensure!(tests > 0, "no test has such a name");
     let failed = Mutex::new(Vec::new());
     let waiting = Mutex::new(runs);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -122,7 +114,9 @@ pub fn run(only: Option<&str>) -> Result<Counts> {
     });
     let failed = failed.into_inner().unwrap_or_default();
     ensure!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), failed.join("\n"));
-    Ok(counts)
+    Ok(format!(
+        "conformance: {tests} tests passed in {times} runs, {left_out} left out for the reasons above"
+    ))
 }
 
 /// Runs one test, and where it fails once more without our libraries; says whose fault it is.
@@ -147,7 +141,7 @@ fn wrong(test: &Built, setting: &Setting, release: &Path, scratch: &Path) -> Opt
 }
 
 /// Whether a test is run; says so where it is not.
-fn chosen(name: &str, only: Option<&str>, counts: &mut Counts) -> bool {
+fn chosen(name: &str, only: Option<&str>, left_out: &mut usize) -> bool {
     if only.is_some_and(|only| !name.contains(only)) {
         return false;
     }
@@ -155,7 +149,7 @@ fn chosen(name: &str, only: Option<&str>, counts: &mut Counts) -> bool {
     let reason = LEFT_OUT.iter().find(|(names, _)| is_named(names));
     if let Some((_, reason)) = reason {
         println!("{name}: left out: {reason}");
-        counts.left_out += 1;
+        *left_out += 1;
     }
     reason.is_none()
 }
@@ -179,9 +173,12 @@ fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> R
 }
 
 /// glibc's tests of its memory functions and its malloc, built against the system's own.
-fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<Built>> {
-    let archive = sources()?;
-    command::run(Command::new("tar").arg("xf").arg(&archive).arg("-C").arg(scratch))?;
+fn glibc(scratch: &Path, only: Option<&str>, left_out: &mut usize) -> Result<Vec<Built>> {
+    let archives = files_in(Path::new("/usr/src/glibc"), "glibc-", ".tar.xz").unwrap_or_default();
+    let archive = archives
+        .first()
+        .context("/usr/src/glibc: no sources; install the Debian package glibc-source")?;
+    command::run(Command::new("tar").arg("xf").arg(archive).arg("-C").arg(scratch))?;
     let name = archive.file_name().and_then(|name| name.to_str()).context("an archive's name")?;
     let source = scratch.join(name.trim_end_matches(".tar.xz"));
     let shims = scratch.join("glibc-shims");
@@ -203,7 +200,7 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
     };
     let mut support: Vec<PathBuf> =
         SUPPORT.split(' ').map(|name| source.join(format!("support/{name}.c"))).collect();
-    support.extend(files(&source.join("support"), "x", ".c")?.into_iter().filter(|file| {
+    support.extend(files_in(&source.join("support"), "x", ".c")?.into_iter().filter(|file| {
         !NOT_SUPPORT.iter().any(|name| file.file_stem().is_some_and(|stem| stem == *name))
     }));
     support.push(ours.join("paths.c"));
@@ -223,9 +220,9 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
         ("string", "test-bzero", Kind::Memory),
         ("malloc", "tst-", Kind::Allocator),
     ] {
-        for file in files(&source.join(folder), beginning, ".c")? {
+        for file in files_in(&source.join(folder), beginning, ".c")? {
             let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
-            if chosen(name, only, counts) {
+            if chosen(name, only, left_out) {
                 let program = scratch.join(name);
                 compile(&[&file, &library], &program)?;
                 built.push(Built { name: format!("glibc {name}"), program, kind });
@@ -235,18 +232,8 @@ fn glibc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<
     Ok(built)
 }
 
-/// The sources of the C library, as Debian has them.
-fn sources() -> Result<PathBuf> {
-    let folder = Path::new("/usr/src/glibc");
-    let archives = files(folder, "glibc-", ".tar.xz").unwrap_or_default();
-    archives
-        .into_iter()
-        .next()
-        .context("/usr/src/glibc: no sources; install the Debian package glibc-source")
-}
-
 /// jemalloc's integration tests, with C's own functions behind them.
-fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<Vec<Built>> {
+fn jemalloc(scratch: &Path, only: Option<&str>, left_out: &mut usize) -> Result<Vec<Built>> {
     let ours = root().join("xtask/conformance");
     let mut cargo =
         command::cargo(&["metadata", "--format-version", "1", "--locked", "--manifest-path"]);
@@ -260,9 +247,9 @@ fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<V
         .context("a folder")?
         .join("jemalloc/test/integration");
     let mut built = Vec::new();
-    for file in files(&folder, "", ".c")? {
+    for file in files_in(&folder, "", ".c")? {
         let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
-        if chosen(name, only, counts) {
+        if chosen(name, only, left_out) {
             let program = scratch.join(format!("jemalloc-{name}"));
             let mut command = Command::new("cc");
             // Without builtins the compiler does not think away what is allocated and freed.
@@ -273,19 +260,4 @@ fn jemalloc(scratch: &Path, only: Option<&str>, counts: &mut Counts) -> Result<V
         }
     }
     Ok(built)
-}
-
-/// The files of a folder whose names begin and end so, in order.
-fn files(folder: &Path, beginning: &str, end: &str) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.starts_with(beginning) && name.ends_with(end) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
 }

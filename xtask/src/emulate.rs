@@ -10,7 +10,7 @@
 //! Emulation proves bytes, never speed: no time from it is kept.
 
 use crate::ci::Ended;
-use crate::command::{cargo, number_before, output, programs, root};
+use crate::command::{cargo, files_in, number_before, output, programs, root};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -64,13 +64,6 @@ pub struct Options {
     pub effort: String,
     /// After this much time the run is ended and has failed.
     pub limit: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        let limit = Duration::from_secs(20 * 60);
-        Options { kernels: "avx512".into(), effort: "small".into(), limit }
-    }
 }
 
 /// What the tests said under emulation.
@@ -140,12 +133,7 @@ const NEEDS: [(&str, &str); 7] = [
 
 /// The last of Debian's cloud kernels, in the order of names.
 fn kernel() -> Option<PathBuf> {
-    let names = fs::read_dir("/boot").ok()?.flatten().map(|entry| entry.path());
-    let fitting = names.filter(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("vmlinuz-") && name.ends_with("-cloud-amd64")
-    });
-    fitting.max()
+    files_in("/boot".as_ref(), "vmlinuz-", "-cloud-amd64").ok()?.pop()
 }
 
 /// Builds the tests, boots them on emulated CPUs, and says how it went. Everything it makes is

@@ -17,7 +17,6 @@ use crate::command::{number_before, programs, root, text};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -97,17 +96,6 @@ pub struct Counts {
     pub programs: usize,
 }
 
-impl fmt::Display for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} kernels, {} tests passed, {} calls checked by them, {} by --verify-only, \
-             {} C programs",
-            self.kernels, self.tests, self.calls, self.verified, self.programs
-        )
-    }
-}
-
 /// Emulates the architecture named, or all, and tells how it went.
 ///
 /// # Errors
@@ -140,9 +128,9 @@ pub fn run(target: &Target, effort: &str) -> Result<Ended> {
     if let Some(ended) = Ended::lacking(COMMON.iter().chain(&target.packages)) {
         return Ok(ended);
     }
-    let programs = build(target, effort)?;
+    let (tests, cachewise) = build(target, effort)?;
     let mut counts = Counts::default();
-    for (name, program) in &programs.tests {
+    for (name, program) in &tests {
         let mut command = target.emulated(&[], program);
         command.arg("--quiet").env("CACHEWISE_TEST_EFFORT", effort);
         if name == "cachewise_measure" {
@@ -151,8 +139,7 @@ pub fn run(target: &Target, effort: &str) -> Result<Ended> {
         }
         test(name, &mut command, &mut counts)?;
     }
-    let kernels = programs.tests.iter().find(|(name, _)| *name == "kernels");
-    let (_, kernels) = kernels.context("cargo built no kernels' tests")?;
+    let kernels = tests.get("kernels").context("cargo built no kernels' tests")?;
     for &(cpu, names) in target.variants {
         let mut command = target.emulated(&["-cpu", cpu], kernels);
         command
@@ -161,9 +148,14 @@ pub fn run(target: &Target, effort: &str) -> Result<Ended> {
             .env("CACHEWISE_TEST_KERNELS", names);
         test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
     }
-    command_line(target, &programs.cachewise, &mut counts)?;
+    command_line(target, &cachewise, &mut counts)?;
     libraries::test(target, root(), &mut counts)?;
-    println!("emulated {}: {counts}", target.name);
+    let Counts { tests, kernels, calls, verified, programs } = counts;
+    println!(
+        "emulated {}: {kernels} kernels, {tests} tests passed, {calls} calls checked by them, \
+         {verified} by --verify-only, {programs} C programs",
+        target.name
+    );
     Ok(Ended::Passed)
 }
 
@@ -177,36 +169,30 @@ impl Target {
     }
 }
 
-/// What cargo built.
-struct Programs {
-    tests: BTreeMap<String, PathBuf>,
-    cachewise: PathBuf,
-}
-
-fn build(target: &Target, effort: &str) -> Result<Programs> {
+/// Builds the tests, by name, and the program.
+fn build(target: &Target, effort: &str) -> Result<(BTreeMap<String, PathBuf>, PathBuf)> {
     // The same in both steps, so that dependencies have the same features and are compiled once.
     let mut packages = vec!["-p", "cachewise-cli", "-p", "cachewise-kernels", "-p", "cachewise"];
     packages.extend(["--features", "cachewise-kernels/lab"]);
-    let std = StandardLibrary::Whole;
-    let built = cargo(target, std, &[&["build"], &packages[..]].concat())?;
+    let built = cargo(target, STD, &[&["build"], &packages[..]].concat())?;
     let cachewise = built.into_iter().find(|(name, _)| name == "cachewise");
+    let (_, cachewise) = cachewise.context("cargo built no program")?;
     let more = if effort == "small" { &[] } else { MORE_TESTS };
     let tests = [&["test", "--no-run"], &packages[..], TESTS, more].concat();
-    let tests = cargo(target, std, &tests)?;
-    Ok(Programs { tests, cachewise: cachewise.context("cargo built no program")?.1 })
+    let tests = cargo(target, STD, &tests)?;
+    Ok((tests, cachewise))
 }
 
-/// How much of Rust's library is built for the target.
-#[derive(Clone, Copy)]
-enum StandardLibrary {
-    Core,
-    Whole,
-}
+/// How much of Rust's library is built for the target: `core` alone.
+const CORE: &[&str] = &["-Zbuild-std=core"];
+
+/// All of it, but not the symbols of backtraces, whose crates take longer to compile than ours.
+const STD: &[&str] = &["-Zbuild-std=std,test,panic_abort", "-Zbuild-std-features=panic-unwind"];
 
 /// Has cargo build for the target; what came out, by name.
 fn cargo(
     target: &Target,
-    library: StandardLibrary,
+    library: &[&str],
     arguments: &[&str],
 ) -> Result<BTreeMap<String, PathBuf>> {
     let root = root();
@@ -215,13 +201,7 @@ fn cargo(
     };
     let output = Command::new("/usr/bin/cargo")
         .args(arguments)
-        .args(match library {
-            StandardLibrary::Core => &["-Zbuild-std=core"][..],
-            // Not the symbols of backtraces, whose crates take longer to compile than ours.
-            StandardLibrary::Whole => {
-                &["-Zbuild-std=std,test,panic_abort", "-Zbuild-std-features=panic-unwind"]
-            }
-        })
+        .args(library)
         .args(["--target", target.triple])
         .args(["--message-format", "json", "--target-dir"])
         .arg(root.join("target/emulate-arch"))

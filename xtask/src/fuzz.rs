@@ -4,8 +4,8 @@
 //! in the standard distribution behind `RUSTC_BOOTSTRAP`. What is found stays in `target/fuzz`, as a
 //! file that becomes a test by being copied to `fuzz/corpus/TARGET/`.
 
-use crate::command::{cargo, root, run as run_command};
-use anyhow::{Context as _, Result, ensure};
+use crate::command::{cargo, files_in, root, run as run_command, text};
+use anyhow::{Result, ensure};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -18,15 +18,15 @@ const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Ccodegen-units=1 -Cdebug-assertions=yes";
 
-/// Runs the targets named, or all; returns a line for each.
-pub fn run(names: &[String], seconds: u64) -> Result<Vec<String>> {
+/// Runs the targets named, or all.
+pub fn run(names: &[String], seconds: u64) -> Result<()> {
     let root = root();
     let target = root.join("target/fuzz");
-    let mut known = Vec::new();
-    for entry in fs::read_dir(root.join("fuzz/fuzz_targets"))? {
-        known.push(entry?.path().file_stem().context("a name")?.to_string_lossy().into_owned());
-    }
-    known.sort();
+    let sources = files_in(&root.join("fuzz/fuzz_targets"), "", "")?;
+    let known: Vec<String> = sources
+        .iter()
+        .filter_map(|file| Some(text(file.file_stem()?.as_encoded_bytes())))
+        .collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         anyhow::bail!("target: found \"{unknown}\", accepted {}", known.join(", "));
     }
@@ -39,7 +39,7 @@ pub fn run(names: &[String], seconds: u64) -> Result<Vec<String>> {
         known.into_iter().filter(|name| names.is_empty() || names.contains(name)).rev().collect();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let mut running: Vec<(String, Child, PathBuf)> = Vec::new();
-    let (mut lines, mut failed) = (Vec::new(), Vec::new());
+    let mut failed = Vec::new();
     while !waiting.is_empty() || !running.is_empty() {
         while running.len() < cpus {
             let Some(name) = waiting.pop() else { break };
@@ -47,19 +47,18 @@ pub fn run(names: &[String], seconds: u64) -> Result<Vec<String>> {
         }
         let (name, mut child, log) = running.remove(0);
         let status = child.wait()?;
-        let text = fs::read_to_string(&log)?;
+        let told = fs::read_to_string(&log)?;
         let executed =
-            text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+            told.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
         let executed = executed.map_or("no", str::trim);
-        lines.push(format!("{name}: {executed} inputs, {status}"));
         println!("{name}: {executed} inputs, {status}");
         if !status.success() {
-            println!("{text}");
+            println!("{told}");
             failed.push(name);
         }
     }
     ensure!(failed.is_empty(), "found something: {}", failed.join(", "));
-    Ok(lines)
+    Ok(())
 }
 
 fn start(

@@ -37,7 +37,7 @@ pub(crate) fn compiles() -> Result<Ended> {
     if let Some(ended) = Ended::lacking(NEEDS) {
         return Ok(ended);
     }
-    let (build, patches) = (directory(), patches()?);
+    let (build, patches) = (command::target().join("linux"), patches()?);
     let source = build.join("source");
     if source.exists() {
         fs::remove_dir_all(&source).with_context(|| source.display().to_string())?;
@@ -50,7 +50,12 @@ pub(crate) fn compiles() -> Result<Ended> {
         let targets: BTreeSet<String> = match flavour {
             "x86" => touched.clone(),
             // Whole folders, since not every file is a part of this kernel.
-            _ => touched.iter().filter(|target| *target != FOLDER).map(|t| folder(t)).collect(),
+            _ => {
+                let objects = touched.iter().filter(|target| *target != FOLDER);
+                objects
+                    .filter_map(|object| Some(format!("{}/", object.rsplit_once('/')?.0)))
+                    .collect()
+            }
         };
         let mut arguments = vec![flavour];
         arguments.extend(targets.iter().map(String::as_str));
@@ -67,7 +72,7 @@ pub(crate) fn boots() -> Result<Ended> {
     if let Some(ended) = Ended::lacking(NEEDS.iter().chain([&QEMU])) {
         return Ok(ended);
     }
-    let build = directory();
+    let build = command::target().join("linux");
     if !build.join("source/mm/scrub.c").exists() {
         script("fetch", &build, &[])?;
         script("apply", &build, &[])?;
@@ -109,10 +114,6 @@ fn linux() -> PathBuf {
     root().join("linux")
 }
 
-fn directory() -> PathBuf {
-    command::target().join("linux")
-}
-
 fn script(name: &str, build: &Path, arguments: &[&str]) -> Result<String> {
     let output = command::output(Command::new(linux().join(name)).arg(build).args(arguments))?;
     let printed = command::text(&output.stdout) + &command::text(&output.stderr);
@@ -120,23 +121,14 @@ fn script(name: &str, build: &Path, arguments: &[&str]) -> Result<String> {
     Ok(printed)
 }
 
-/// The folder of an object, as Kbuild takes it.
-fn folder(object: &str) -> String {
-    let parent = Path::new(object).parent().unwrap_or(Path::new(""));
-    format!("{}/", parent.display())
-}
-
 /// Its single targets fail where dependencies are noted.
 const FOLDER: &str = "arch/x86/lib/";
 
 /// The texts of the series.
 fn patches() -> Result<Vec<String>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(linux().join("patches"))? {
-        let path = entry?.path();
-        found.push(fs::read_to_string(&path).with_context(|| path.display().to_string())?);
-    }
-    Ok(found)
+    let read =
+        |path: &PathBuf| fs::read_to_string(path).with_context(|| path.display().to_string());
+    command::files_in(&linux().join("patches"), "", "")?.iter().map(read).collect()
 }
 
 /// What is made of the files that are changed or added: objects, and the whole of a folder whose

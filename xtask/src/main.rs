@@ -24,7 +24,7 @@ mod soak;
 mod webdriver;
 mod whole;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 use emulate::Options;
 use std::time::Duration;
@@ -138,7 +138,7 @@ fn main() -> Result<()> {
     match Arguments::parse().chore {
         Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose)?,
         Chore::Conformance { only } => _ = conformance::run(only.as_deref())?,
-        Chore::Fuzz { targets, seconds } => _ = fuzz::run(&targets, seconds)?,
+        Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds)?,
         Chore::Matrix => _ = matrix::run()?,
         Chore::Agree { first, second } => agree::run(&first, &second)?,
         Chore::Checklist => checklist::run()?,
@@ -167,12 +167,7 @@ fn main() -> Result<()> {
 
 /// The tuning in `record/` whose name, which begins with its date, is the last.
 pub(crate) fn newest_tuning() -> Result<std::path::PathBuf> {
-    let mut found: Vec<_> =
-        std::fs::read_dir("record")?.flatten().map(|entry| entry.path()).collect();
-    found.retain(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.contains("-tune-") && name.ends_with(".jsonl.gz")
-    });
-    found.sort();
-    found.pop().ok_or_else(|| anyhow::anyhow!("record/: no tuning there"))
+    let mut found = command::files_in("record".as_ref(), "", ".jsonl.gz")?;
+    found.retain(|path| path.to_string_lossy().contains("-tune-"));
+    found.pop().context("record/: no tuning there")
 }

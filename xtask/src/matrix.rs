@@ -22,18 +22,12 @@ const SETTINGS: &[(&str, &[usize], &str)] = &[
 /// The situation that needs another root: a process that never saw `/proc`.
 const NO_PROC: &str = "no-proc";
 
-/// How many situations, functions and calls in all.
-pub struct Counts {
-    pub situations: usize,
-    pub functions: usize,
-    pub calls: usize,
-}
-
 /// What `pthread_atfork`, which the situation `fork-handler` calls, is made of: nobody else calls it.
 const BY_PTHREAD_ATFORK: &str = "__register_atfork";
 
-/// Builds the libraries and the program, and calls everything from everywhere.
-pub fn run() -> Result<Counts> {
+/// Builds the libraries and the program, and calls everything from everywhere; returns a line that
+/// counts situations, functions and calls.
+pub fn run() -> Result<String> {
     let scratch = tempfile::tempdir()?;
     let scratch = scratch.path();
     let mut libraries = Vec::new();
@@ -60,8 +54,7 @@ pub fn run() -> Result<Counts> {
 
     let root = another_root(scratch, &[&program, &constructor], &libraries)?;
     situations.push(NO_PROC.to_owned());
-    let mut counts = Counts { situations: situations.len(), functions: functions.len(), calls: 0 };
-    let mut failed = Vec::new();
+    let (mut calls, mut failed) = (0, Vec::new());
     for (setting, which, pool) in SETTINGS {
         let preload: Vec<_> =
             which.iter().map(|which| libraries[*which].display().to_string()).collect();
@@ -78,7 +71,7 @@ pub fn run() -> Result<Counts> {
                 command.env("LD_PRELOAD", preload.join(":")).env("CACHEWISE_POOL", pool);
                 command.env("MATRIX_CONSTRUCTOR", &constructor).env("HOME", "/nonexistent");
                 let output = command.output().context("timeout(1) could not be started")?;
-                counts.calls += 1;
+                calls += 1;
                 if let Some(why) = wrong(&output) {
                     let line = format!("{function} from {situation}, {setting}: {why}");
                     println!("{line}");
@@ -87,8 +80,9 @@ pub fn run() -> Result<Counts> {
             }
         }
     }
-    ensure!(failed.is_empty(), "{} of {} calls failed", failed.len(), counts.calls);
-    Ok(counts)
+    ensure!(failed.is_empty(), "{} of {calls} calls failed", failed.len());
+    let (situations, functions) = (situations.len(), functions.len());
+    Ok(format!("matrix: {situations} situations, {functions} functions, {calls} calls, all right"))
 }
 
 /// Anything but silence and status 0: a library that is not loaded says so on stderr.

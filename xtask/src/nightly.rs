@@ -4,7 +4,7 @@
 use crate::ci::Ended;
 use crate::command;
 use anyhow::{Result, ensure};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const TOOLCHAIN: &str = include_str!("../../.ci/nightly");
@@ -90,7 +90,7 @@ pub(crate) fn thread_sanitizer() -> Result<Ended> {
 /// One program of threads on both C interfaces. Its own accesses are followed too: those of two threads to
 /// one block are ordered by the pool, or by nothing.
 fn c_under_thread_sanitizer() -> Result<()> {
-    let archives = target_folder(THREADS).join(SANITIZED).join("debug");
+    let archives = command::target().join(THREADS).join(SANITIZED).join("debug");
     let scratch = tempfile::tempdir()?;
     let (object, program) = (scratch.path().join("threads.o"), scratch.path().join("threads"));
     let mut compile = Command::new("cc");
@@ -118,15 +118,11 @@ fn c_under_thread_sanitizer() -> Result<()> {
     command::run(Command::new(&program).env("HOME", "/nonexistent"))
 }
 
-/// A folder of its own, since all is built with another configuration.
-fn target_folder(name: &str) -> PathBuf {
-    command::target().join(name)
-}
-
+/// In a target folder of its own, since all is built with another configuration.
 fn cargo(folder: &str) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", TOOLCHAIN.trim(), "cargo"]);
-    command.env("CARGO_TARGET_DIR", target_folder(folder)).current_dir(command::root());
+    command.env("CARGO_TARGET_DIR", command::target().join(folder)).current_dir(command::root());
     command
 }
 

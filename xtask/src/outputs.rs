@@ -27,13 +27,9 @@ impl Outputs {
 
     /// Prints the table, and writes what is named.
     pub fn write(&self, text: &str, value: &Value) -> Result<()> {
-        self.write_text(text, &(serde_json::to_string_pretty(value)? + "\n"))
-    }
-
-    /// The same of JSON that is written out already.
-    pub fn write_text(&self, text: &str, json: &str) -> Result<()> {
+        let json = serde_json::to_string_pretty(value)? + "\n";
         print!("{text}");
-        for (file, text) in [(&self.markdown, text), (&self.json, json)] {
+        for (file, text) in [(&self.markdown, text), (&self.json, &json)] {
             if let Some(file) = file {
                 write(file, text)?;
             }

@@ -82,12 +82,6 @@ pub fn percent(share: Duration, runs: f64, seconds: f64) -> u32 {
     ((100.0 * room / seconds.max(1e-3)) as u32).clamp(LEAST_PERCENT, 100)
 }
 
-/// With so much of its input, for scripts that ask.
-pub fn with_input(mut command: Command, percent: u32) -> Command {
-    command.env("PERCENT", percent.to_string());
-    command
-}
-
 /// Servers that refuse to run as root are run as somebody else.
 pub fn open_to_all(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))

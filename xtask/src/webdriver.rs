@@ -110,8 +110,13 @@ impl Browser {
         self.post("goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
     }
 
-    /// What a function body returns for those arguments.
-    pub fn evaluate(&self, script: &str, arguments: Value) -> Result<Value> {
+    /// What a function body returns.
+    pub fn evaluate(&self, script: &str) -> Result<Value> {
+        self.evaluate_with(script, json!([]))
+    }
+
+    /// The same for those arguments.
+    pub fn evaluate_with(&self, script: &str, arguments: Value) -> Result<Value> {
         self.post("execute/sync", &json!({"script": script, "args": arguments}))
     }
 

@@ -92,17 +92,29 @@ fn rounds(left: Duration, round: Duration, most: u32) -> usize {
     turns::rounds(left.saturating_sub(round), round, LEAST_ROUNDS, most as usize)
 }
 
+/// What a chore has from its beginning to its end.
+struct Begun {
+    interrupt: Interrupt,
+    scratch: tempfile::TempDir,
+}
+
+/// Begins a chore of that name: whether its results can be written is known before anything is built.
+fn begin(common: &Common, name: &str) -> Result<Begun> {
+    common.out.check()?;
+    let interrupt = Interrupt::new()?;
+    let scratch = tempfile::Builder::new().prefix(&format!("cachewise-{name}")).tempdir()?;
+    open_to_all(scratch.path())?;
+    Ok(Begun { interrupt, scratch })
+}
+
 /// All programs, one after the other: their table and their record. An error where anything was wrong.
-pub fn campaign<T>(
+fn campaign<T>(
     common: &Common,
     programs: &[(String, T)],
     mut table: Table,
-    interrupt: &Interrupt,
-    scratch: tempfile::TempDir,
+    Begun { interrupt, scratch }: Begun,
     one: &mut dyn FnMut(&Turn<'_>, &T) -> Result<Outcome>,
 ) -> Result<()> {
-    common.out.check()?;
-    open_to_all(scratch.path())?;
     children::adopt_orphans();
     let (begun, time) = (Instant::now(), Duration::from_secs_f64(common.minutes * 60.0));
     let (mut shown, mut skipped) = (Vec::new(), Vec::new());
@@ -125,7 +137,7 @@ pub fn campaign<T>(
             name,
             share: turns::share(time.saturating_sub(begun.elapsed()), programs.len() - at),
             directory: scratch.path().join(at.to_string()),
-            interrupt,
+            interrupt: &interrupt,
         };
         match one(&turn, program) {
             _ if interrupt.came() => {

@@ -38,15 +38,13 @@ fn start(directory: &Path, scripts: &[(&str, &str)]) -> Child {
     command.spawn().expect("started")
 }
 
-fn ended(child: Child) -> (Output, String) {
+/// How it ended, what it said on stderr, and the JSON and the table that it wrote.
+fn ended(child: Child, directory: &Path) -> (Output, String, Value, String) {
     let output = child.wait_with_output().expect("waited");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, told)
-}
-
-fn json(directory: &Path) -> Value {
-    let text = fs::read_to_string(directory.join("found.json")).expect("written");
-    serde_json::from_str(&text).expect("JSON")
+    let [json, table] = ["found.json", "found.md"]
+        .map(|name| fs::read_to_string(directory.join(name)).unwrap_or_else(|_| panic!("{told}")));
+    (output, told, serde_json::from_str(&json).expect("JSON"), table)
 }
 
 /// Copies and compares large and small, and prints what does not depend on how.
@@ -62,10 +60,9 @@ exec perl -e '
 #[test]
 fn a_small_program_is_run_both_ways_and_counted() {
     let directory = tempfile::tempdir().expect("a directory");
-    let directory = directory.path();
-    let (output, told) = ended(start(directory, &[("sound", SOUND)]));
+    let child = start(directory.path(), &[("sound", SOUND)]);
+    let (output, told, found, table) = ended(child, directory.path());
     assert!(output.status.success(), "{told}");
-    let found = json(directory);
     let one = &found["programs"][0];
     assert_eq!(one["program"], "sound");
     assert_eq!(one["about"], "Perl moves text.");
@@ -78,7 +75,6 @@ fn a_small_program_is_run_both_ways_and_counted() {
     assert!(one["calls_and_bytes"]["copy"].is_object(), "{one}");
     let sites = one["large_call_sites"].as_array().expect("sites");
     assert!(sites.iter().any(|site| site[3].as_u64() > Some(100_000)), "{one}");
-    let table = fs::read_to_string(directory.join("found.md")).expect("written");
     assert_eq!(table, String::from_utf8_lossy(&output.stdout));
     assert!(table.contains("| sound | "), "{table}");
     assert!(told.contains("sound: 6 rounds of "), "{told}");
@@ -87,7 +83,6 @@ fn a_small_program_is_run_both_ways_and_counted() {
 #[test]
 fn what_is_not_the_same_ends_with_status_1_and_the_others_are_run() {
     let directory = tempfile::tempdir().expect("a directory");
-    let directory = directory.path();
     let differs = "[ $1 = run ] || exit 0\necho \"under ${LD_PRELOAD:-nothing}\"\n";
     let fails = "[ $1 = run ] || exit 0\n[ -z \"${LD_PRELOAD-}\" ] || kill -SEGV $$\n";
     let unprepared = "[ $1 = run ] || { echo no luck >&2; exit 4; }\n";
@@ -99,11 +94,11 @@ fn what_is_not_the_same_ends_with_status_1_and_the_others_are_run() {
         ("absent", absent),
         ("sound", SOUND),
     ];
-    let (output, told) = ended(start(directory, &scripts));
+    let child = start(directory.path(), &scripts);
+    let (output, told, found, _) = ended(child, directory.path());
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("has to be: differs, fails, unprepared\n"), "{told}");
     assert!(told.contains("expected\nunder nothing\n"), "{told}");
-    let found = json(directory);
     let wrong = |at: usize| found["programs"][at]["wrong"].as_str().unwrap_or("").to_owned();
     assert_eq!(wrong(0), "another output while counted");
     assert!(wrong(1).contains("signal: 11"), "{found}");
@@ -115,20 +110,18 @@ fn what_is_not_the_same_ends_with_status_1_and_the_others_are_run() {
 #[test]
 fn ctrl_c_keeps_what_is_finished() {
     let directory = tempfile::tempdir().expect("a directory");
-    let directory = directory.path();
     let endless = "[ $1 = run ] || exit 0\n: >\"$DIRECTORY/begun\"\nsleep 900\n";
-    let child = start(directory, &[("sound", SOUND), ("endless", endless), ("never", SOUND)]);
-    while !directory.join("begun").exists() {
+    let child =
+        start(directory.path(), &[("sound", SOUND), ("endless", endless), ("never", SOUND)]);
+    while !directory.path().join("begun").exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let interrupt = ["-INT".to_owned(), child.id().to_string()];
     assert!(Command::new("kill").args(interrupt).status().expect("kill").success());
-    let (output, told) = ended(child);
+    let (output, told, found, table) = ended(child, directory.path());
     assert_eq!(output.status.code(), Some(130), "{told}");
-    let found = json(directory);
     assert_eq!(found["programs"].as_array().map(Vec::len), Some(1), "{found}");
     assert_eq!(found["interrupted"], serde_json::json!(["endless", "never"]));
-    let table = fs::read_to_string(directory.join("found.md")).expect("written");
     assert!(table.contains("| endless | interrupted | "), "{table}");
 }
 

@@ -88,12 +88,14 @@ fn every_way_to_get_a_page_is_measured_and_billed() {
     );
 
     let refused = |options: &Options| run(&mut Bench::new(7, None).expect("a bench"), options);
-    let error = refused(&Options { kernels: Some("zero.*".into()), ..Options::default() });
-    assert!(error.expect_err("refused").contains("not kernels"));
-    let error = refused(&Options { sizes: vec![5000], ..Options::default() });
-    assert!(error.expect_err("refused").contains("whole pages"));
-    let error = refused(&Options { sizes: vec![4096, 8192], ..Options::default() });
-    assert!(error.expect_err("refused").contains("a second one"));
+    let sized = |sizes: &[usize]| Options { sizes: sizes.to_vec(), ..Options::default() };
+    for (options, told) in [
+        (Options { kernels: Some("zero.*".into()), ..Options::default() }, "not kernels"),
+        (sized(&[5000]), "whole pages"),
+        (sized(&[4096, 8192]), "a second one"),
+    ] {
+        assert!(refused(&options).expect_err("refused").contains(told), "{told}");
+    }
 }
 
 #[test]

@@ -181,37 +181,24 @@ fn choose(
     let mut sum_of_complexes = false;
     for (source, answer) in answers {
         let Some(answer) = answer else { continue };
-        if answer.bytes < bounds.least || answer.bytes > bounds.most {
-            notes.push(format!(
-                "{source} says {name} is {}, plausible is {} to {}: ignored",
-                human(answer.bytes),
-                human(bounds.least),
-                human(bounds.most)
-            ));
+        let why = if answer.bytes < bounds.least || answer.bytes > bounds.most {
+            format!("plausible is {} to {}", human(bounds.least), human(bounds.most))
         } else if answer.bytes <= below {
-            notes.push(format!(
-                "{source} says {name} is {}, not larger than the level below ({}): ignored",
-                human(answer.bytes),
-                human(below)
-            ));
+            format!("not larger than the level below ({})", human(below))
         } else if per_complex && answer.bytes > MOST_PER_AMD_COMPLEX {
             sum_of_complexes = true;
-            notes.push(format!(
-                "{source} says {name} is {}, a sum over several core complexes: ignored",
-                human(answer.bytes)
-            ));
+            "a sum over several core complexes".to_owned()
         } else {
             plausible.push((source, answer));
-        }
+            continue;
+        };
+        notes.push(format!("{source} says {name} is {}, {why}: ignored", human(answer.bytes)));
     }
     if let [(first, a), (second, b)] = plausible[..]
         && a.bytes != b.bytes
     {
-        notes.push(format!(
-            "{name}: {first} says {}, {second} says {}: the smaller counts",
-            human(a.bytes),
-            human(b.bytes)
-        ));
+        let (a, b) = (human(a.bytes), human(b.bytes));
+        notes.push(format!("{name}: {first} says {a}, {second} says {b}: the smaller counts"));
     }
     let most_sharing = context.logical_cpus.max(1);
     let Some((source, answer)) = plausible.iter().min_by_key(|(_, answer)| answer.bytes) else {

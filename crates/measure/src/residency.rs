@@ -458,11 +458,6 @@ impl Operand {
         }
     }
 
-    /// Visits that a proof looks at: enough for its lines, and one at least.
-    fn probed_visits(&self) -> usize {
-        self.probe_range().div_ceil(self.layout.lines)
-    }
-
     /// Lines among which a probe chooses: eight times [`PROBED`] of the slots visited next, so that
     /// a prefetcher that brings a line's neighbours helps little; but (except in L1, where all are
     /// equal) never the later half of the operand, which preparing it left in nearer caches.
@@ -477,17 +472,16 @@ impl Operand {
     /// [`prepare`](Operand::prepare). Slots in memory that it has looked at are cached now and are
     /// passed over; those in a cache want preparing again.
     pub fn prove(&mut self, clock: &Clock) -> Proof {
-        let proof = self.probe(clock);
-        if self.level == Level::Dram {
-            self.skip(self.probed_visits());
-        }
+        let (proof, used) = self.probe_and_count(clock);
+        self.skip(used);
         proof
     }
 
     /// [`prove`](Operand::prove) and how many visits to pass over afterwards.
     pub(crate) fn probe_and_count(&self, clock: &Clock) -> (Proof, usize) {
-        let used = if self.level == Level::Dram { self.probed_visits() } else { 0 };
-        (self.probe(clock), used)
+        // Enough for the probe's lines.
+        let visits = self.probe_range().div_ceil(self.layout.lines);
+        (self.probe(clock), if self.level == Level::Dram { visits } else { 0 })
     }
 
     fn probe(&self, clock: &Clock) -> Proof {
@@ -547,4 +541,4 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[cfg(test)]
 #[path = "residency_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -3,16 +3,14 @@
 use super::*;
 use std::collections::BTreeSet;
 
-fn caches() -> Caches {
-    let level = |bytes: usize| crate::CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
-    Caches {
-        l1d: level(32 << 10),
-        l2: level(512 << 10),
-        llc: level(8 << 20),
-        llc_usable: None,
-        notes: Vec::new(),
-    }
+/// Of a machine with so large a last level.
+pub(crate) fn caches(llc: usize) -> Caches {
+    let level = |bytes| crate::CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
+    let (l1d, l2, llc) = (level(32 << 10), level(512 << 10), level(llc));
+    Caches { l1d, l2, llc, llc_usable: None, notes: Vec::new() }
 }
+
+const LLC: usize = 8 << 20;
 
 #[test]
 fn levels_are_spelled_in_any_case() {
@@ -35,8 +33,9 @@ fn slots_are_distinct_aligned_and_within_their_share() {
         (Level::L2, 5000, 1, 1.0),
         (Level::Llc, 1 << 20, 0, 0.5),
     ] {
-        let operand = Operand::new(level, size, offset, share, &caches(), 5).expect("an operand");
-        let allowed = (level.capacity(&caches()) as f64 * share) as usize;
+        let operand =
+            Operand::new(level, size, offset, share, &caches(LLC), 5).expect("an operand");
+        let allowed = (level.capacity(&caches(LLC)) as f64 * share) as usize;
         assert!(operand.bytes() <= allowed, "{level} {size}");
         let mut starts = BTreeSet::new();
         let arena = operand.arena().as_mut_ptr() as usize;
@@ -55,9 +54,9 @@ fn slots_are_distinct_aligned_and_within_their_share() {
 fn memory_operands_cover_four_times_the_cache() {
     for size in [1, 64, 5000, 1 << 20, 24 << 20] {
         for offset in [0, 7, 2048] {
-            let layout = Layout::new(Level::Dram, size, offset, 0.5, &caches()).expect("fits");
+            let layout = Layout::new(Level::Dram, size, offset, 0.5, &caches(LLC)).expect("fits");
             let lines = layout.slots * layout.lines * LINE;
-            assert!(lines >= caches().dram_bytes() / 2, "{size} at {offset}: {lines}");
+            assert!(lines >= caches(LLC).dram_bytes() / 2, "{size} at {offset}: {lines}");
             assert!(layout.slots >= 2);
         }
     }
@@ -65,13 +64,14 @@ fn memory_operands_cover_four_times_the_cache() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let refused = Operand::new(Level::L1, 20 << 10, 0, 0.5, &caches(), 1).expect_err("too large");
+    let refused =
+        Operand::new(Level::L1, 20 << 10, 0, 0.5, &caches(LLC), 1).expect_err("too large");
     assert_eq!(refused.to_string(), "20480 bytes do not fit the share of L1, which is 12288 bytes");
-    assert!(Operand::new(Level::L1, usize::MAX, 0, 0.5, &caches(), 1).is_err());
-    assert!(Operand::new(Level::L1, 8, 0, 0.0, &caches(), 1).is_err());
-    assert!(Operand::new(Level::L1, 8, 0, f64::NAN, &caches(), 1).is_err());
+    assert!(Operand::new(Level::L1, usize::MAX, 0, 0.5, &caches(LLC), 1).is_err());
+    assert!(Operand::new(Level::L1, 8, 0, 0.0, &caches(LLC), 1).is_err());
+    assert!(Operand::new(Level::L1, 8, 0, f64::NAN, &caches(LLC), 1).is_err());
     let arena = Arc::new(Arena::new(1, PagePolicy::Default, 1).expect("an arena"));
-    let at = |from| Operand::in_arena(&arena, from, Level::L2, 64, 0, 0.5, &caches(), 1);
+    let at = |from| Operand::in_arena(&arena, from, Level::L2, 64, 0, 0.5, &caches(LLC), 1);
     assert!(at(0).is_ok() && at(1 << 20).is_ok());
     assert!(at(64).is_err() && at(2 << 20).is_err() && at(usize::MAX).is_err());
 }
@@ -79,7 +79,7 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn a_reused_operand_is_one_slot_left_alone() {
     let arena = Arc::new(Arena::new(1 << 20, PagePolicy::Default, 1).expect("an arena"));
-    let mut operand = Operand::reused(&arena, 4096, 100, 521, &caches(), 1).expect("fits");
+    let mut operand = Operand::reused(&arena, 4096, 100, 521, &caches(LLC), 1).expect("fits");
     assert!(operand.is_reused() && operand.slots() == 1);
     assert_eq!(operand.visit(0) as usize - arena.as_mut_ptr() as usize, 4096 + 521);
     assert_eq!((operand.next(), operand.level()), (operand.visit(5), Level::L1));
@@ -90,7 +90,7 @@ fn a_reused_operand_is_one_slot_left_alone() {
         operand.prepare(1, Access::Write);
         assert_eq!(first(), before);
     }
-    assert!(Operand::reused(&arena, 0, 2 << 20, 1, &caches(), 1).is_err());
+    assert!(Operand::reused(&arena, 0, 2 << 20, 1, &caches(LLC), 1).is_err());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn preparing_a_written_operand_changes_every_byte_of_the_slot_and_no_other() {
     for (level, size, offset) in
         [(Level::L1, 100, 5), (Level::L1, 3, 1), (Level::L2, 4096, 64), (Level::Dram, 1 << 20, 0)]
     {
-        let mut operand = Operand::new(level, size, offset, 1.0, &caches(), 5).expect("fits");
+        let mut operand = Operand::new(level, size, offset, 1.0, &caches(LLC), 5).expect("fits");
         let slot = operand.visit(0);
         // SAFETY: the slot is that long, and lives as long as the operand.
         let bytes = || unsafe { std::slice::from_raw_parts(slot, size) }.to_vec();
@@ -121,7 +121,7 @@ fn preparing_a_written_operand_changes_every_byte_of_the_slot_and_no_other() {
 
 #[test]
 fn keeping_a_multiple_keeps_a_permutation() {
-    let mut operand = Operand::new(Level::L1, 64, 0, 1.0, &caches(), 5).expect("fits");
+    let mut operand = Operand::new(Level::L1, 64, 0, 1.0, &caches(LLC), 5).expect("fits");
     let slots = operand.slots();
     operand.keep_multiple_of(7);
     assert_eq!(operand.slots(), slots / 7 * 7);

@@ -1,7 +1,9 @@
 //! Floats as records write them: five significant digits, and `null` for what is not a number.
 //! Five digits are two more than the best interval here resolves, and keep a record small.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 
 const SIGNIFICANT: i32 = 5;
 
@@ -13,81 +15,75 @@ pub(crate) fn round(value: f64) -> f64 {
     format!("{value:.*e}", (SIGNIFICANT - 1) as usize).parse().unwrap_or(value)
 }
 
-fn writable(value: f64) -> Option<f64> {
-    value.is_finite().then(|| round(value))
+/// What is written rounded: in a form where `None` stands for what is not a number.
+pub(crate) trait Rounded {
+    type Written: Serialize + DeserializeOwned;
+
+    fn written(&self) -> Self::Written;
+
+    fn read(written: Self::Written) -> Self;
 }
 
-pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    writable(*value).serialize(serializer)
-}
+impl Rounded for f64 {
+    type Written = Option<f64>;
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
-}
-
-/// The same for vectors.
-pub(crate) mod list {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(
-        values: &[f64],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(|value| writable(*value)))
+    fn written(&self) -> Option<f64> {
+        self.is_finite().then(|| round(*self))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<f64>, D::Error> {
-        let values = Vec::<Option<f64>>::deserialize(deserializer)?;
-        Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
+    fn read(written: Option<f64>) -> f64 {
+        written.unwrap_or(f64::NAN)
     }
 }
 
-/// The same for pairs.
-pub(crate) mod pair {
-    use super::*;
+impl Rounded for Vec<f64> {
+    type Written = Vec<Option<f64>>;
 
-    pub(crate) fn serialize<S: Serializer>(
-        pair: &(f64, f64),
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        (writable(pair.0), writable(pair.1)).serialize(serializer)
+    fn written(&self) -> Self::Written {
+        self.iter().map(f64::written).collect()
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<(f64, f64), D::Error> {
-        let (low, high) = <(Option<f64>, Option<f64>)>::deserialize(deserializer)?;
-        Ok((low.unwrap_or(f64::NAN), high.unwrap_or(f64::NAN)))
+    fn read(written: Self::Written) -> Vec<f64> {
+        written.into_iter().map(f64::read).collect()
     }
 }
 
-/// The same for named figures.
-pub(crate) mod map {
-    use super::*;
-    use std::collections::BTreeMap;
+impl Rounded for (f64, f64) {
+    type Written = (Option<f64>, Option<f64>);
 
-    pub(crate) fn serialize<S: Serializer>(
-        values: &BTreeMap<String, f64>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(values.iter().map(|(name, value)| (name, writable(*value))))
+    fn written(&self) -> Self::Written {
+        (self.0.written(), self.1.written())
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, f64>, D::Error> {
-        let values = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
-        Ok(values.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
+    fn read((low, high): Self::Written) -> (f64, f64) {
+        (f64::read(low), f64::read(high))
     }
+}
+
+impl Rounded for BTreeMap<String, f64> {
+    type Written = BTreeMap<String, Option<f64>>;
+
+    fn written(&self) -> Self::Written {
+        self.iter().map(|(name, value)| (name.clone(), value.written())).collect()
+    }
+
+    fn read(written: Self::Written) -> BTreeMap<String, f64> {
+        written.into_iter().map(|(name, value)| (name, f64::read(value))).collect()
+    }
+}
+
+pub(crate) fn serialize<T: Rounded, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    value.written().serialize(to)
+}
+
+pub(crate) fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    T::Written::deserialize(from).map(T::read)
 }
 
 /// Coordinates by name, which are compared and so written down exactly. Until November 2026 records
 /// rounded them too: what a power of two was rounded to is that power again.
 pub(crate) mod coordinates {
     use super::*;
-    use std::collections::BTreeMap;
 
     pub(crate) fn serialize<S: Serializer>(
         values: &BTreeMap<String, f64>,
@@ -100,7 +96,7 @@ pub(crate) mod coordinates {
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<BTreeMap<String, f64>, D::Error> {
-        let mut values = map::deserialize(deserializer)?;
+        let mut values: BTreeMap<String, f64> = super::deserialize(deserializer)?;
         values.values_mut().for_each(|value| *value = restored(*value));
         Ok(values)
     }
@@ -123,10 +119,11 @@ mod tests {
         assert_eq!(round(0.0), 0.0);
         assert!(round(f64::INFINITY).is_infinite());
     }
+
     #[test]
     fn coordinates_are_exact_and_rounded_powers_are_powers_again() {
         #[derive(Serialize, Deserialize)]
-        struct Cell(#[serde(with = "coordinates")] std::collections::BTreeMap<String, f64>);
+        struct Cell(#[serde(with = "coordinates")] BTreeMap<String, f64>);
         let of = |text: &str| serde_json::from_str::<Cell>(text).expect("coordinates").0;
         for (stored, meant) in [(134_220_000.0, 134_217_728.0), (2_097_200.0, 2_097_152.0)] {
             assert_eq!(of(&format!(r#"{{"chunk":{stored}}}"#))["chunk"], meant);

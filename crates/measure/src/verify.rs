@@ -95,28 +95,22 @@ pub unsafe fn verify(
             // SAFETY: the caller's promise: n readable bytes each.
             unsafe { equal(a, b, n) }
         }),
-        Function::CopyPages(copy_pages) => match largest_block(n) {
-            None => Ok(()),
-            Some(order) => {
-                let block = Check { n: PAGE_SIZE << order, ..check };
-                block.copies("disjoint", &|| {
-                    // SAFETY: the block fits n bytes, and the caller vouches for alignment.
-                    unsafe { copy_pages(dst, src, order) };
-                    dst
-                })
-            }
-        },
-        Function::ZeroPages(zero_pages) => match largest_block(n) {
-            None => Ok(()),
-            Some(order) => {
-                let block = Check { n: PAGE_SIZE << order, ..check };
-                block.fills(0, &|| {
-                    // SAFETY: the block fits n bytes, and the caller vouches for alignment.
-                    unsafe { zero_pages(dst, order) };
-                    dst
-                })
-            }
-        },
+        Function::CopyPages(copy_pages) => {
+            let Some(order) = largest_block(n) else { return Ok(()) };
+            Check { n: PAGE_SIZE << order, ..check }.copies("disjoint", &|| {
+                // SAFETY: the block fits n bytes, and the caller vouches for alignment.
+                unsafe { copy_pages(dst, src, order) };
+                dst
+            })
+        }
+        Function::ZeroPages(zero_pages) => {
+            let Some(order) = largest_block(n) else { return Ok(()) };
+            Check { n: PAGE_SIZE << order, ..check }.fills(0, &|| {
+                // SAFETY: the block fits n bytes, and the caller vouches for alignment.
+                unsafe { zero_pages(dst, order) };
+                dst
+            })
+        }
     }
 }
 

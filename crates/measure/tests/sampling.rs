@@ -85,35 +85,25 @@ fn from_the_machine_to_a_record() {
     let mut writer = Writer::create(&path).expect("a writer");
     writer.header(&header).expect("the header");
     for (index, samples) in result.candidates.iter().enumerate() {
-        writer
-            .row(&Row {
-                experiment: "test".into(),
-                cell: CellKey {
-                    operation: "copy".into(),
-                    size: 256,
-                    source: Some("L1".into()),
-                    destination: Some("L2".into()),
-                    state: "placed".into(),
-                    reader: Some(0.5),
-                    bystander: Some(32 << 10),
-                    axes: Default::default(),
-                },
-                candidate: samples.name.clone(),
-                reference: reference.name.clone(),
-                calls: result.calls_per_sample,
-                operation_ns: samples.operation_ns.clone(),
-                reader_ns: samples.reader_ns.clone(),
-                bystander_ns: samples.bystander_ns.clone(),
-                ratio: Some(ratio(index)),
-                verdict: Some(ratio(index).verdict(0.02)),
-                total_ratio: None,
-                proofs: result.proofs.0.iter().chain(&result.proofs.1).cloned().collect(),
-                drift: Some(result.drift),
-                dropped: samples.dropped_after.is_some(),
-                extra: [("timer_costs".to_owned(), result.timer_costs)].into(),
-                histogram: None,
-            })
-            .expect("a row");
+        let cell = CellKey {
+            source: Some("L1".into()),
+            destination: Some("L2".into()),
+            reader: Some(0.5),
+            bystander: Some(32 << 10),
+            ..CellKey::new("copy", 256, "placed")
+        };
+        let times = samples.operation_ns.clone();
+        let row = Row {
+            calls: result.calls_per_sample,
+            reader_ns: samples.reader_ns.clone(),
+            bystander_ns: samples.bystander_ns.clone(),
+            proofs: result.proofs.0.iter().chain(&result.proofs.1).cloned().collect(),
+            drift: Some(result.drift),
+            dropped: samples.dropped_after.is_some(),
+            ..Row::new("test", cell, &samples.name, &reference.name, times)
+        };
+        let row = row.with_ratio(ratio(index)).with(&[("timer_costs", result.timer_costs)]);
+        writer.row(&row).expect("a row");
     }
     writer.finish(false).expect("the end");
     let read = record::read(&path).expect("a record");

@@ -1,7 +1,7 @@
 //! The C library and the preload library of another architecture: built as they ship, linked into C
 //! programs by a cross compiler, and run under emulation.
 
-use super::{Counts, StandardLibrary, Target, cargo};
+use super::{CORE, Counts, Target, cargo};
 use crate::command::{output, text};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
@@ -29,7 +29,7 @@ const EXHAUSTIVE: Program = Program {
 pub fn test(target: &Target, root: &Path, counts: &mut Counts) -> Result<()> {
     // Each by itself, as `xtask install` does, so that neither has another package's features.
     for package in ["cachewise-capi", "cachewise-preload"] {
-        cargo(target, StandardLibrary::Core, &["build", "--release", "-p", package])?;
+        cargo(target, CORE, &["build", "--release", "-p", package])?;
     }
     let built = root.join("target/emulate-arch").join(target.triple).join("release");
     let preload = built.join("libcachewise_preload.so");

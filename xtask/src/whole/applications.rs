@@ -9,9 +9,9 @@
 
 use super::script::{Script, Setting};
 use super::{
-    Common, Outcome, Turn, campaign, chosen, interval, interval_json, rounds, saying, times_json,
+    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds,
+    saying, times_json,
 };
-use crate::interrupt::Interrupt;
 use crate::scripts;
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
@@ -101,10 +101,8 @@ impl Candidate {
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
     let programs = chosen(&args.common, &SCRIPTS)?;
-    args.common.out.check()?;
-    let interrupt = Interrupt::new()?;
-    let scratch = tempfile::Builder::new().prefix("cachewise-applications").tempdir()?;
-    let library = super::library(&args.common, "cachewise-pool-preload", scratch.path())?;
+    let begun = begin(&args.common, "applications")?;
+    let library = library(&args.common, "cachewise-pool-preload", begun.scratch.path())?;
     let mut table = Table::new("", &["program", "output", ">glibc, s", ">rounds"]);
     let mut candidates = vec![
         Candidate::new("glibc", Vec::new()),
@@ -135,7 +133,7 @@ pub fn run(args: &Applications) -> Result<()> {
     let mut one = |turn: &Turn<'_>, program: &(&str, &str)| {
         one(turn, program, &candidates, args.common.rounds)
     };
-    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+    campaign(&args.common, &programs, table, begun, &mut one)
 }
 
 const POOL: &str = "pool";

@@ -9,8 +9,9 @@
 //! - *nothing between them* where they do not, whatever was decided;
 //! - *cannot tell* where nothing was decided.
 
-use super::{Common, Outcome, Turn, campaign, chosen, interval, interval_json, rounds, whole};
-use crate::interrupt::Interrupt;
+use super::{
+    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds, whole,
+};
 use anyhow::{Context as _, Result, bail};
 use cachewise_learn::Way;
 use cachewise_learn::section::{Module, Section, Site, write_end};
@@ -122,11 +123,9 @@ fn is_dear(ratio: &PairedRatio) -> bool {
 /// Runs them; an error where a decision is wrong or an output differs.
 pub fn run(args: &LearnKnown) -> Result<()> {
     let programs = chosen(&args.common, &PROGRAMS)?;
-    args.common.out.check()?;
-    let interrupt = Interrupt::new()?;
-    let scratch = tempfile::Builder::new().prefix("cachewise-known").tempdir()?;
-    let library = super::library(&args.common, "cachewise-preload", scratch.path())?;
-    let setup = Setup { file: compile(scratch.path())?, library, args };
+    let begun = begin(&args.common, "known")?;
+    let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
+    let setup = Setup { file: compile(begun.scratch.path())?, library, args };
     let mut table = Table::of(
         "",
         "program | verdict | decision | size | >calls | >tried | >temporal, ms | >non-temporal, \
@@ -135,7 +134,7 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     );
     table.remark("ms: from call to call; ratios of time, below 1 is faster");
     let mut one = |turn: &Turn<'_>, ends_as: &&str| setup.one(turn, ends_as);
-    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+    campaign(&args.common, &programs, table, begun, &mut one)
 }
 
 fn compile(scratch: &Path) -> Result<PathBuf> {

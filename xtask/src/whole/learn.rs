@@ -7,8 +7,7 @@
 //! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
 
 use super::script::Script;
-use super::{Common, Outcome, Turn, campaign, chosen, rounds};
-use crate::interrupt::Interrupt;
+use super::{Common, Outcome, Turn, begin, campaign, chosen, rounds};
 use crate::scripts::open_to_all;
 use anyhow::{Context as _, Result};
 use cachewise_measure::turns;
@@ -50,23 +49,17 @@ const LEARNING: f64 = 1.0 / 3.0;
 /// A site is hardly decided by fewer calls (docs/learning.md).
 const CALLS: f64 = 350.0;
 
-macro_rules! scripts {
-    ($($name:literal = $file:literal),*) => {
-        [$(($name, include_str!(concat!("../../programs/", $file, ".sh")))),*]
-    };
-}
-
 /// Work of a few seconds, most of it with large buffers; the last two are there for not having any.
-const SCRIPTS: [(&str, &str); 9] = scripts![
-    "numpy-large" = "learn/numpy-large",
-    "sqlite-memory" = "learn/sqlite-memory",
-    "bytearray" = "learn/bytearray",
-    "redis-large" = "learn/redis-large",
-    "postgres-large" = "learn/postgres-large",
-    "zstd-large" = "learn/zstd-large",
-    "rustc" = "learn/rustc",
-    "xz" = "xz",
-    "gzip" = "gzip"
+const SCRIPTS: [(&str, &str); 9] = [
+    ("numpy-large", include_str!("../../programs/learn/numpy-large.sh")),
+    ("sqlite-memory", include_str!("../../programs/learn/sqlite-memory.sh")),
+    ("bytearray", include_str!("../../programs/learn/bytearray.sh")),
+    ("redis-large", include_str!("../../programs/learn/redis-large.sh")),
+    ("postgres-large", include_str!("../../programs/learn/postgres-large.sh")),
+    ("zstd-large", include_str!("../../programs/learn/zstd-large.sh")),
+    ("rustc", include_str!("../../programs/learn/rustc.sh")),
+    ("xz", include_str!("../../programs/xz.sh")),
+    ("gzip", include_str!("../../programs/gzip.sh")),
 ];
 
 /// In a directory of its own, the same one each time: some programs' output names it.
@@ -75,11 +68,8 @@ const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run
 /// Runs them; an error where any output differs or any program is slower.
 pub fn run(args: &LearnPrograms) -> Result<()> {
     let programs = chosen(&args.common, &SCRIPTS)?;
-    args.common.out.check()?;
-    let interrupt = Interrupt::new()?;
-    let scratch = tempfile::Builder::new().prefix("cachewise-learn").tempdir()?;
-    open_to_all(scratch.path())?;
-    let tools = Tools::new(args, scratch.path())?;
+    let begun = begin(&args.common, "learn")?;
+    let tools = Tools::new(args, begun.scratch.path())?;
     let mut table = Table::of(
         "",
         "program | verdict | >sites | >decided | >speed, profile only | >speed, learned | >CPU, \
@@ -90,7 +80,7 @@ pub fn run(args: &LearnPrograms) -> Result<()> {
          faster. CPU: the CPU time of all its processes over that with libc",
     );
     let mut one = |turn: &Turn<'_>, text: &&str| tools.one(turn, text, args);
-    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+    campaign(&args.common, &programs, table, begun, &mut one)
 }
 
 struct Tools {

@@ -8,9 +8,9 @@
 use super::counts::Counts;
 use super::script::{Script, Setting};
 use super::{
-    Common, Outcome, Turn, campaign, chosen, interval, interval_json, rounds, saying, times_json,
+    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds,
+    saying, times_json,
 };
-use crate::interrupt::Interrupt;
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::median;
 use cachewise_measure::whole::{Times, Verdict, in_turns};
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What to run, and where to write.
@@ -68,11 +68,10 @@ const RANGES: [(&str, u64); 6] = [
 /// Runs them; an error where any output differs.
 pub fn run(args: &Programs) -> Result<()> {
     let programs = all(args)?;
-    args.common.out.check()?;
-    let interrupt = Interrupt::new()?;
-    let scratch = tempfile::Builder::new().prefix("cachewise-programs").tempdir()?;
-    let library = super::library(&args.common, "cachewise-preload", scratch.path())?;
-    let profile = super::profile(args.profile.as_deref(), &scratch.path().join("machine.profile"))?;
+    let begun = begin(&args.common, "programs")?;
+    let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
+    let profile =
+        super::profile(args.profile.as_deref(), &begun.scratch.path().join("machine.profile"))?;
     let settings = || -> Vec<Setting<'_>> {
         let mut all = vec![("LD_PRELOAD", library.as_os_str())];
         all.extend(profile.iter().map(|path| ("CACHEWISE_PROFILE", path.as_os_str())));
@@ -90,7 +89,7 @@ pub fn run(args: &Programs) -> Result<()> {
     );
     let mut one =
         |turn: &Turn<'_>, script: &String| one(turn, script, &settings(), args.common.rounds);
-    campaign(&args.common, &programs, table, &interrupt, scratch, &mut one)
+    campaign(&args.common, &programs, table, begun, &mut one)
 }
 
 /// Names and texts of the scripts to run.
@@ -126,7 +125,9 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: u32) -> Result<O
         }
     };
     let counted = turn.directory.join("counts");
-    shared_file(&counted)?;
+    // Any user may write to it: some servers refuse to run as root.
+    fs::write(&counted, "")?;
+    fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
     let mut counting = with.to_vec();
     counting.push(("CACHEWISE_STATS", counted.as_os_str()));
     let (_, run) = script.run(&counting).context("with the library, while counted")?;
@@ -149,12 +150,6 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: u32) -> Result<O
         Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
     Ok(shown(text, &times, percent, &counts, wrong.into_inner()))
-}
-
-/// A file that any user may write to: some servers refuse to run as root.
-fn shared_file(path: &Path) -> Result<()> {
-    fs::write(path, "")?;
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o666))?)
 }
 
 /// A control that says the same program differs from itself leaves nothing to be told.

@@ -1,7 +1,7 @@
 //! A program's script: prepared once, with as much of its input as there is time for, and run.
 
 use super::{Outcome, Turn, whole};
-use crate::scripts::{self, SKIPPED, open_to_all, with_input};
+use crate::scripts::{self, SKIPPED, open_to_all};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::whole::{Run, run};
 use std::ffi::OsStr;
@@ -93,7 +93,9 @@ impl<'a> Script<'a> {
 
     /// A program that is told of this script by its environment.
     pub fn command(&self, program: &Path) -> Command {
-        with_input(scripts::command(program, self.prepared, self.prepared), self.percent)
+        let mut command = scripts::command(program, self.prepared, self.prepared);
+        command.env("PERCENT", self.percent.to_string());
+        command
     }
 
     /// Runs a command as a step of this script is run, for as long as it takes.
@@ -103,8 +105,9 @@ impl<'a> Script<'a> {
     }
 
     fn step(&self, step: &str, directory: &Path, settings: &[Setting<'_>]) -> Result<Run> {
-        let mut command = with_input(scripts::step(step, self.prepared, directory), self.percent);
-        command.arg(self.argument).envs(settings.iter().copied());
+        let mut command = scripts::step(step, self.prepared, directory);
+        command.arg(self.argument).env("PERCENT", self.percent.to_string());
+        command.envs(settings.iter().copied());
         whole(run(&mut command, self.prepared, self.limit, self.stop).context("sh")?, self.limit)
     }
 }

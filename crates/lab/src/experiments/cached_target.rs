@@ -140,11 +140,10 @@ fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
     let chosen =
         Chosen { non_temporal: routines(non_temporal), temporal: routines(temporal), prefetching };
     if chosen.non_temporal.is_empty() && chosen.prefetching.is_empty() {
-        return Err(LabError::Nothing(
+        return nothing(
             "none of the kernels chosen stores non-temporally or prefetches by prefetchnta, and \
-                  this experiment is about these"
-                .to_owned(),
-        ));
+             this experiment is about these",
+        );
     }
     Ok(chosen)
 }

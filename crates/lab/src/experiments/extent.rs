@@ -62,9 +62,9 @@ fn sizes(setting: &mut Setting<'_, '_>, operation: Operation) -> Result<Vec<usiz
         let is_odd = |size: &&usize| !size.is_multiple_of(PAGE_SIZE) || **size < 2 * PAGE_SIZE;
         return match asked.iter().find(is_odd) {
             None => Ok(asked.clone()),
-            Some(found) => Err(LabError::Nothing(format!(
+            Some(found) => nothing(format!(
                 "an extent of {found} bytes; accepted: two 4096-byte pages or more, whole ones"
-            ))),
+            )),
         };
     }
     let dram = setting.bench.machine.caches.dram_bytes().max(64 << 20);
@@ -86,11 +86,9 @@ fn cover(
     size: usize,
 ) -> Result<(), LabError> {
     let mut ways = vec![Way { chunk: size, shuffled: false }];
-    for chunk in [HUGE_PAGE, PAGE_SIZE] {
-        if chunk < size && size.is_multiple_of(chunk) {
-            ways.push(Way { chunk, shuffled: false });
-        }
-    }
+    let smaller = [HUGE_PAGE, PAGE_SIZE].into_iter();
+    let smaller = smaller.filter(|chunk| *chunk < size && size.is_multiple_of(*chunk));
+    ways.extend(smaller.map(|chunk| Way { chunk, shuffled: false }));
     ways.push(Way { chunk: PAGE_SIZE, shuffled: true });
     let mut order: Vec<u32> = (0..(size / PAGE_SIZE) as u32).collect();
     fastrand::Rng::with_seed(setting.bench.seed).shuffle(&mut order);

@@ -66,6 +66,33 @@ pub struct Experiment {
     run: fn(&Experiment, &mut Setting<'_, '_>) -> Result<(), LabError>,
 }
 
+/// How they are listed: an experiment of that name, and what else is to be said of it.
+impl Experiment {
+    const fn of(
+        name: &'static str,
+        figures: fn() -> Vec<Figure>,
+        run: fn(&Experiment, &mut Setting<'_, '_>) -> Result<(), LabError>,
+    ) -> Experiment {
+        Experiment { name, about: "", seeds: &[], operations: &[], classic: "", figures, run }
+    }
+
+    const fn about(self, about: &'static str) -> Experiment {
+        Experiment { about, ..self }
+    }
+
+    const fn seeds(self, seeds: &'static [&'static str]) -> Experiment {
+        Experiment { seeds, ..self }
+    }
+
+    const fn operations(self, operations: &'static [Operation]) -> Experiment {
+        Experiment { operations, ..self }
+    }
+
+    const fn classic(self, classic: &'static str) -> Experiment {
+        Experiment { classic, ..self }
+    }
+}
+
 /// What the user asked for; empty means the experiment's own choice.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -107,243 +134,120 @@ pub struct Setting<'s, 'r> {
 
 /// All of them, in the order `list experiments` prints them.
 pub const ALL: &[Experiment] = &[
-    Experiment {
-        name: "copy-matrix",
-        about: "every copy kernel and libc at every residency, with the columns of document 002",
-        seeds: &["000.1-6", "002.1-8", "002.10", "002.15"],
-        operations: &[Operation::Copy, Operation::Move, Operation::CopyPages],
-        classic: "",
-        figures: matrix::speeds,
-        run: matrix::operation_alone,
-    },
-    Experiment {
-        name: "zero-matrix",
-        about: "every zero and fill kernel and libc at every residency",
-        seeds: &["000.1-6", "002.13", "003.2"],
-        operations: &[Operation::Zero, Operation::Fill, Operation::ZeroPages],
-        classic: "",
-        figures: matrix::speeds,
-        run: matrix::operation_alone,
-    },
-    Experiment {
-        name: "compare-matrix",
-        about: "every compare and equal kernel and libc on equal buffers, at every residency",
-        seeds: &["004.1-5"],
-        operations: &[Operation::Compare, Operation::Equal],
-        classic: "",
-        figures: matrix::speeds,
-        run: matrix::operation_alone,
-    },
-    Experiment {
-        name: "whole-cost",
-        about: "copy, zero and fill, with their reader and with a bystander whose lines they evict",
-        seeds: &["000.11", "001.1-6"],
-        operations: &[Operation::Copy, Operation::Zero, Operation::Fill],
-        classic: "",
-        figures: matrix::costs,
-        run: matrix::whole_cost,
-    },
-    Experiment {
-        name: "roofline",
-        about: "how fast each level can be read, written, written non-temporally and copied",
-        seeds: &["002.15"],
-        operations: &[Operation::Copy, Operation::Fill, Operation::Equal],
-        classic: "",
-        figures: matrix::speeds,
-        run: roofline::run,
-    },
-    Experiment {
-        name: "hints",
-        about: "does the hint `soon` make the reader faster, and does `never` spare the bystander?",
-        seeds: &["000.14", "001.6"],
-        operations: hints::OPERATIONS,
-        classic: "",
-        figures: hints::figures,
-        run: hints::run,
-    },
-    Experiment {
-        name: peers::NAME,
-        about: "the library, libc and other libraries, by size and with the sizes programs use",
-        seeds: &["002.16"],
-        operations: operations_with_peers(),
-        classic: "",
-        figures: peers::figures,
-        run: peers::run,
-    },
-    Experiment {
-        name: "parallel",
-        about: "large copies and zeroing by several threads, started for the call or kept waiting",
-        seeds: &[],
-        operations: &[Operation::Copy, Operation::Zero],
-        classic: "",
-        figures: parallel::figures,
-        run: parallel::run,
-    },
-    Experiment {
-        name: "page-clear",
-        about: "pages zeroed, touched and read: buffers of 2004 and of the sizes of this machine's caches",
-        seeds: &["000.1-7", "000.9", "000.11-13", "000.15"],
-        operations: &[Operation::Zero],
-        classic: "buffers of 32k and 320k, five runs of 200000 and 20000 loops",
-        figures: page_clear::figures,
-        run: page_clear::run,
-    },
-    Experiment {
-        name: "page-copy",
-        about: "copying the pages that a fork copies, then using them; a real fork; 2 MiB pages",
-        seeds: &["000.4", "000.8-13", "000.15"],
-        operations: &[Operation::Copy, Operation::Zero],
-        classic: "buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only",
-        figures: page_copy::figures,
-        run: page_copy::run,
-    },
-    Experiment {
-        name: "reuse-map",
-        about: "non-temporal against temporal stores, by size, and by how much is read how late",
-        seeds: &["000.14", "001.6"],
-        operations: &[Operation::Copy, Operation::Zero],
-        classic: "mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred",
-        figures: reuse_map::figures,
-        run: reuse_map::run,
-    },
-    Experiment {
-        name: "cached-target",
-        about: "non-temporal stores to a small target that is cached; prefetchnta by residency",
-        seeds: &["001.2-5", "002.9"],
-        operations: &[Operation::Copy],
-        classic: "the documents' instructions only: movntq, movntps, movnti, movntdq",
-        figures: cached_target::figures,
-        run: cached_target::run,
-    },
-    Experiment {
-        name: "receive",
-        about: "copies from a device's ring to a user's buffer and back, by policy; TCP over loopback",
-        seeds: &["001.1", "001.6-8", "002.14"],
-        operations: &[Operation::Copy],
-        classic: "bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k",
-        figures: receive::figures,
-        run: receive::run,
-    },
-    Experiment {
-        name: "tcp-copies",
-        about: "TCP over loopback: read, MSG_ZEROCOPY, TCP_ZEROCOPY_RECEIVE and io_uring",
-        seeds: &["001.7"],
-        operations: &[Operation::Copy],
-        classic: "messages of 4k and 256k",
-        figures: tcp_copies::figures,
-        run: tcp_copies::run,
-    },
-    Experiment {
-        name: "read-batch",
-        about: "how many bytes to read before writing them: loads before stores, block prefetch",
-        seeds: &["002.4", "002.7", "002.8", "002.10"],
-        operations: &[Operation::Copy],
-        classic: "the kernels of 2007 (movdqa one by one and 8 by 8, Dillon's, movntq and movnti with block prefetch), in L1, in L2 and uncached",
-        figures: read_batch::figures,
-        run: read_batch::run,
-    },
-    Experiment {
-        name: "aliasing",
-        about: "source and destination nearly equal modulo 4 KiB; 4 KiB against 2 MiB pages",
-        seeds: &["002.11"],
-        operations: &[Operation::Copy, Operation::Zero],
-        classic: "",
-        figures: aliasing::figures,
-        run: aliasing::run,
-    },
-    Experiment {
-        name: "page-colour",
-        about: "zeroing pages that compete for the same cache sets, by physical address (as root)",
-        seeds: &["002.11"],
-        operations: &[Operation::Zero],
-        classic: "",
-        figures: page_colour::figures,
-        run: page_colour::run,
-    },
-    Experiment {
-        name: "values",
-        about: "does the value that is copied or stored matter: zeros, ones, random bytes, denormals?",
-        seeds: &["002.12"],
-        operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
-        classic: "",
-        figures: values::figures,
-        run: values::run,
-    },
-    Experiment {
-        name: "twins",
-        about: "one copy loop with and without alignment, prefetch, and a store to another place",
-        seeds: &["000.6", "002.7"],
-        operations: &[Operation::Copy],
-        classic: "",
-        figures: twins::figures,
-        run: twins::run,
-    },
-    Experiment {
-        name: "sticky",
-        about: "how many calls until a routine is fast again after non-temporal stores to its destination",
-        seeds: &["001.2"],
-        operations: &[Operation::Copy, Operation::Fill, Operation::Zero],
-        classic: "",
-        figures: sticky::figures,
-        run: sticky::run,
-    },
-    Experiment {
-        name: "vector-state",
-        about: "what saving vector registers costs; from how many bytes on a vector kernel gains more",
-        seeds: &["002.17", "004.3", "004.4"],
-        operations: &[Operation::Copy, Operation::Zero, Operation::Compare],
-        classic: "",
-        figures: vector_state::figures,
-        run: vector_state::run,
-    },
-    Experiment {
-        name: "compare-latency",
-        about: "comparisons by length and first difference; pages of idle guests; single calls",
-        seeds: &["004.5", "004.6", "004.7", "004.8", "004.9"],
-        operations: &[Operation::Compare, Operation::Equal],
-        classic: "whole pages; integers against vectors with and without a pre-check of 64 bytes; histograms to 1000 and 5000 ns; three launches",
-        figures: compare_latency::figures,
-        run: compare_latency::run,
-    },
-    Experiment {
-        name: "page-compare",
-        about: "pages compared where vector registers have to be saved first, as in a kernel",
-        seeds: &["004.3", "004.5", "004.6", "004.8"],
-        operations: &[Operation::Compare],
-        classic: "",
-        figures: page_compare::figures,
-        run: page_compare::run,
-    },
-    Experiment {
-        name: "extent",
-        about: "zeroing and copying in one large call, by 2 MiB, by 4 KiB, in order or shuffled",
-        seeds: &["002.7", "003.2"],
-        operations: &[Operation::Zero, Operation::Copy],
-        classic: "",
-        figures: extent::figures,
-        run: extent::run,
-    },
-    Experiment {
-        name: "page-fault",
-        about: "zeroed pages: by page fault, populated, by calloc, from the page pool",
-        seeds: &["003.1-15"],
-        operations: &[Operation::Zero],
-        classic: "256 MiB once and ten times over, one thread and two",
-        figures: page_fault::figures,
-        run: page_fault::run,
-    },
+    Experiment::of("copy-matrix", matrix::speeds, matrix::operation_alone)
+        .about("every copy kernel and libc at every residency, with the columns of document 002")
+        .seeds(&["000.1-6", "002.1-8", "002.10", "002.15"])
+        .operations(&[Operation::Copy, Operation::Move, Operation::CopyPages]),
+    Experiment::of("zero-matrix", matrix::speeds, matrix::operation_alone)
+        .about("every zero and fill kernel and libc at every residency")
+        .seeds(&["000.1-6", "002.13", "003.2"])
+        .operations(&[Operation::Zero, Operation::Fill, Operation::ZeroPages]),
+    Experiment::of("compare-matrix", matrix::speeds, matrix::operation_alone)
+        .about("every compare and equal kernel and libc on equal buffers, at every residency")
+        .seeds(&["004.1-5"])
+        .operations(&[Operation::Compare, Operation::Equal]),
+    Experiment::of("whole-cost", matrix::costs, matrix::whole_cost)
+        .about("copy, zero and fill, with their reader and with a bystander whose lines they evict")
+        .seeds(&["000.11", "001.1-6"])
+        .operations(&[Operation::Copy, Operation::Zero, Operation::Fill]),
+    Experiment::of("roofline", matrix::speeds, roofline::run)
+        .about("how fast each level can be read, written, written non-temporally and copied")
+        .seeds(&["002.15"])
+        .operations(&[Operation::Copy, Operation::Fill, Operation::Equal]),
+    Experiment::of("hints", hints::figures, hints::run)
+        .about("does the hint `soon` make the reader faster, and does `never` spare the bystander?")
+        .seeds(&["000.14", "001.6"])
+        .operations(hints::OPERATIONS),
+    Experiment::of(peers::NAME, peers::figures, peers::run)
+        .about("the library, libc and other libraries, by size and with the sizes programs use")
+        .seeds(&["002.16"])
+        .operations(operations_with_peers()),
+    Experiment::of("parallel", parallel::figures, parallel::run)
+        .about("large copies and zeroing by several threads, started for the call or kept waiting")
+        .operations(&[Operation::Copy, Operation::Zero]),
+    Experiment::of("page-clear", page_clear::figures, page_clear::run)
+        .about("pages zeroed, touched and read: buffers of 2004 and of the sizes of this machine's caches")
+        .seeds(&["000.1-7", "000.9", "000.11-13", "000.15"])
+        .operations(&[Operation::Zero])
+        .classic("buffers of 32k and 320k, five runs of 200000 and 20000 loops"),
+    Experiment::of("page-copy", page_copy::figures, page_copy::run)
+        .about("copying the pages that a fork copies, then using them; a real fork; 2 MiB pages")
+        .seeds(&["000.4", "000.8-13", "000.15"])
+        .operations(&[Operation::Copy, Operation::Zero])
+        .classic("buffers of 256k to 4k, five runs of 5000 to 40000 loops, 4 KiB pages only"),
+    Experiment::of("reuse-map", reuse_map::figures, reuse_map::run)
+        .about("non-temporal against temporal stores, by size, and by how much is read how late")
+        .seeds(&["000.14", "001.6"])
+        .operations(&[Operation::Copy, Operation::Zero])
+        .classic("mmx_APn and mmx_APN, 1 and 100 pages, read at once or deferred"),
+    Experiment::of("cached-target", cached_target::figures, cached_target::run)
+        .about("non-temporal stores to a small target that is cached; prefetchnta by residency")
+        .seeds(&["001.2-5", "002.9"])
+        .operations(&[Operation::Copy])
+        .classic("the documents' instructions only: movntq, movntps, movnti, movntdq"),
+    Experiment::of("receive", receive::figures, receive::run)
+        .about("copies from a device's ring to a user's buffer and back, by policy; TCP over loopback")
+        .seeds(&["001.1", "001.6-8", "002.14"])
+        .operations(&[Operation::Copy])
+        .classic("bcopy (rep movsq) and pagecopy (movnti, prefetchnta), buffers of 4k and 256k"),
+    Experiment::of("tcp-copies", tcp_copies::figures, tcp_copies::run)
+        .about("TCP over loopback: read, MSG_ZEROCOPY, TCP_ZEROCOPY_RECEIVE and io_uring")
+        .seeds(&["001.7"])
+        .operations(&[Operation::Copy])
+        .classic("messages of 4k and 256k"),
+    Experiment::of("read-batch", read_batch::figures, read_batch::run)
+        .about("how many bytes to read before writing them: loads before stores, block prefetch")
+        .seeds(&["002.4", "002.7", "002.8", "002.10"])
+        .operations(&[Operation::Copy])
+        .classic("the kernels of 2007 (movdqa one by one and 8 by 8, Dillon's, movntq and movnti with block prefetch), in L1, in L2 and uncached"),
+    Experiment::of("aliasing", aliasing::figures, aliasing::run)
+        .about("source and destination nearly equal modulo 4 KiB; 4 KiB against 2 MiB pages")
+        .seeds(&["002.11"])
+        .operations(&[Operation::Copy, Operation::Zero]),
+    Experiment::of("page-colour", page_colour::figures, page_colour::run)
+        .about("zeroing pages that compete for the same cache sets, by physical address (as root)")
+        .seeds(&["002.11"])
+        .operations(&[Operation::Zero]),
+    Experiment::of("values", values::figures, values::run)
+        .about("does the value that is copied or stored matter: zeros, ones, random bytes, denormals?")
+        .seeds(&["002.12"])
+        .operations(&[Operation::Copy, Operation::Fill, Operation::Zero]),
+    Experiment::of("twins", twins::figures, twins::run)
+        .about("one copy loop with and without alignment, prefetch, and a store to another place")
+        .seeds(&["000.6", "002.7"])
+        .operations(&[Operation::Copy]),
+    Experiment::of("sticky", sticky::figures, sticky::run)
+        .about("how many calls until a routine is fast again after non-temporal stores to its destination")
+        .seeds(&["001.2"])
+        .operations(&[Operation::Copy, Operation::Fill, Operation::Zero]),
+    Experiment::of("vector-state", vector_state::figures, vector_state::run)
+        .about("what saving vector registers costs; from how many bytes on a vector kernel gains more")
+        .seeds(&["002.17", "004.3", "004.4"])
+        .operations(&[Operation::Copy, Operation::Zero, Operation::Compare]),
+    Experiment::of("compare-latency", compare_latency::figures, compare_latency::run)
+        .about("comparisons by length and first difference; pages of idle guests; single calls")
+        .seeds(&["004.5", "004.6", "004.7", "004.8", "004.9"])
+        .operations(&[Operation::Compare, Operation::Equal])
+        .classic("whole pages; integers against vectors with and without a pre-check of 64 bytes; histograms to 1000 and 5000 ns; three launches"),
+    Experiment::of("page-compare", page_compare::figures, page_compare::run)
+        .about("pages compared where vector registers have to be saved first, as in a kernel")
+        .seeds(&["004.3", "004.5", "004.6", "004.8"])
+        .operations(&[Operation::Compare]),
+    Experiment::of("extent", extent::figures, extent::run)
+        .about("zeroing and copying in one large call, by 2 MiB, by 4 KiB, in order or shuffled")
+        .seeds(&["002.7", "003.2"])
+        .operations(&[Operation::Zero, Operation::Copy]),
+    Experiment::of("page-fault", page_fault::figures, page_fault::run)
+        .about("zeroed pages: by page fault, populated, by calloc, from the page pool")
+        .seeds(&["003.1-15"])
+        .operations(&[Operation::Zero])
+        .classic("256 MiB once and ten times over, one thread and two"),
 ];
 
 /// Operations that other libraries have as well.
 const fn operations_with_peers() -> &'static [Operation] {
-    &[
-        Operation::Copy,
-        Operation::Move,
-        Operation::Fill,
-        Operation::Zero,
-        Operation::Compare,
-        Operation::Equal,
-    ]
+    use Operation::{Compare, Copy, Equal, Fill, Move, Zero};
+    &[Copy, Move, Fill, Zero, Compare, Equal]
 }
 
 /// The experiment of that name.
@@ -381,9 +285,7 @@ impl Experiment {
         setting.bench.experiment = self.name;
         (self.run)(self, setting)
     }
-}
 
-impl Experiment {
     /// An option that this experiment would not follow is refused rather than ignored.
     fn check_options(&self, options: &Options) -> Result<(), LabError> {
         let by_operation =

@@ -135,15 +135,6 @@ fn sizes(setting: &Setting<'_, '_>) -> Vec<(usize, String)> {
     sizes
 }
 
-/// Where a buffer that the user chose fits.
-fn relation(size: usize, caches: &Caches) -> String {
-    let fits = |level: &Level| size <= caches.bytes(*level);
-    match [Level::L1, Level::L2, Level::Llc].iter().find(|level| fits(level)) {
-        Some(level) => format!("fits {level}"),
-        None => "fits no cache".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -97,10 +97,10 @@ fn coloured(directory: &Path, page: usize) -> Result<Vec<Coloured>, LabError> {
     let last = cache(Level::Llc, found.last().filter(|(level, ..)| *level > 2));
     match l2 {
         Some(l2) => Ok([Some(l2), last].into_iter().flatten().collect()),
-        None => Err(LabError::Nothing(format!(
+        None => nothing(format!(
             "the system does not say how many sets and ways the L2 has (no such numbers in {})",
             directory.display()
-        ))),
+        )),
     }
 }
 

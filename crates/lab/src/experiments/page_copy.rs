@@ -18,9 +18,6 @@ const ZEROED_PAGES: usize = 3;
 
 const COPIED_PAGES: usize = 8;
 
-/// Bytes of a huge page.
-const HUGE: usize = 2 << 20;
-
 /// Buffers of the seed, with the loops of each of its five runs. It has seven.
 const BUFFERS: &[(usize, usize)] = &[
     (256 << 10, 5_000),
@@ -195,19 +192,17 @@ fn one_buffer(
     (buffer, loops): (usize, usize),
     cold: bool,
 ) -> Result<(), LabError> {
-    let mut plan = setting.plan(false);
-    plan.max_sample_ns = 5e7;
-    plan.calls = Some(calls(setting, buffer, loops));
     let extra = (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE;
     let (cell, size) = if cold {
         let destination = Placement::at(Level::Dram, 0);
         (Cell { destination, ..Cell::reused(COLD_DESTINATION) }, extra + buffer)
     } else {
         let regime = regime(buffer, &setting.bench.machine.caches);
-        (Cell::reused(regime), extra + buffer.next_multiple_of(HUGE))
+        (Cell::reused(regime), extra + buffer.next_multiple_of(HUGE_PAGE))
     };
-    let cell = cell.page_aligned();
-    let task = Task { operation: Operation::Copy, size, cell, plan };
+    let mut task = setting.task(Operation::Copy, size, cell.page_aligned());
+    task.plan.max_sample_ns = 5e7;
+    task.plan.calls = Some(calls(setting, buffer, loops));
     let mut forker = if cold { None } else { forker(setting, buffer)? };
     // A huge page for each loop would leave room in memory for few.
     let pairs = pairs.iter().filter(|pair| !cold || pair.grain == PAGE_SIZE);
@@ -258,15 +253,9 @@ fn forker(setting: &mut Setting<'_, '_>, buffer: usize) -> Result<Option<Forker>
 }
 
 /// Where the seed's footprint, the buffer and 44k, fits (000.13).
-fn regime(buffer: usize, caches: &Caches) -> &'static str {
+fn regime(buffer: usize, caches: &Caches) -> String {
     let footprint = buffer + (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE;
-    let fits = |level| footprint <= caches.bytes(level);
-    match () {
-        () if fits(Level::L1) => "buffer + 44k fits L1",
-        () if fits(Level::L2) => "buffer + 44k fits L2",
-        () if fits(Level::Llc) => "buffer + 44k fits LLC",
-        () => "buffer + 44k fits no cache",
-    }
+    format!("buffer + 44k {}", relation(footprint, caches))
 }
 
 /// The seed's seven buffers, and one that this machine's L2 does not hold.
@@ -333,7 +322,7 @@ fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
         if let Some(at) = widest {
             let (zero, copy) = (pairs[at].zero.clone(), pairs[at].copy.clone());
             let name = format!("{HUGE_PREFIX}{}", pairs[at].name);
-            pairs.push(Pair { name, zero, copy, grain: HUGE });
+            pairs.push(Pair { name, zero, copy, grain: HUGE_PAGE });
         }
     }
     Ok(pairs)

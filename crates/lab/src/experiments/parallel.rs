@@ -177,7 +177,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     }
     let all = Threads::all().threads();
     if all < 2 {
-        return Err(LabError::Nothing("this process may run on one CPU only".to_owned()));
+        return nothing("this process may run on one CPU only");
     }
     let pool = Pool::new(all)?;
     let step = if setting.options.quick { 2 } else { 1 };

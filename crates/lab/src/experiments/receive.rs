@@ -241,22 +241,19 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
             }
         }
         None if setting.options.classic => {
-            match (find("copy.rep.movsq"), find("copy.gpr64.nt.pf320")) {
-                (Some(temporal), Some(non_temporal)) => (temporal, non_temporal),
-                _ => {
-                    return Err(LabError::Nothing(
-                        "the period's bcopy and pagecopy are x86-64 routines".to_owned(),
-                    ));
-                }
+            match find("copy.rep.movsq").zip(find("copy.gpr64.nt.pf320")) {
+                Some(both) => both,
+                None => return nothing("the period's bcopy and pagecopy are x86-64 routines"),
             }
         }
-        None => widest(Operation::Copy, features).ok_or_else(|| {
-            LabError::Nothing("this CPU has no non-temporal copy for a policy to choose".to_owned())
-        })?,
+        None => match widest(Operation::Copy, features) {
+            Some(both) => both,
+            None => return nothing("this CPU has no non-temporal copy for a policy to choose"),
+        },
     };
     let entry = |kernel: &Kernel| match kernel.function {
         Function::Copy(copy) => Ok((kernel.name.to_owned(), copy)),
-        _ => Err(LabError::Nothing(format!("{} copies no bytes", kernel.name))),
+        _ => nothing(format!("{} copies no bytes", kernel.name)),
     };
     Ok((entry(temporal)?, entry(non_temporal)?))
 }
@@ -313,10 +310,8 @@ fn one_point(
         ..Cell::reused(point.state)
     };
     let cell = if point.read { cell.read_after(Delay::None, 1.0) } else { cell };
-    let mut plan = setting.plan(false);
-    plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
-    let operation = Operation::Copy;
-    let task = Task { operation, size: point.size, cell, plan };
+    let mut task = setting.task(Operation::Copy, point.size, cell);
+    task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
     let copyout = |name, policy, (temporal, non_temporal)| Copyout {

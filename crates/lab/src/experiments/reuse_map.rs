@@ -83,9 +83,6 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 }
 
 fn one_point(setting: &mut Setting<'_, '_>, side: &Sides, point: Point) -> Result<(), LabError> {
-    let mut plan = setting.plan(false);
-    // The delay is no part of the figure: a few calls of a long one will do.
-    plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
     let (label, axis, value) = match point.delay {
         Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
         Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
@@ -93,7 +90,9 @@ fn one_point(setting: &mut Setting<'_, '_>, side: &Sides, point: Point) -> Resul
     };
     let placed = Cell::placed(point.source, point.destination);
     let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
-    let task = Task { plan, ..setting.task(side.operation, point.size, cell) };
+    let mut task = setting.task(side.operation, point.size, cell);
+    // The delay is no part of the figure: a few calls of a long one will do.
+    task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
     setting.record(&task, &side.routines, &[(axis, value)])
 }
 
@@ -132,11 +131,10 @@ fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Sides>, LabError> {
         sides.push(Sides { operation, routines });
     }
     if sides.is_empty() {
-        return Err(LabError::Nothing(
+        return nothing(
             "the map compares non-temporal stores with temporal ones, and none of the kernels \
-                  chosen copies or zeroes by them"
-                .to_owned(),
-        ));
+             chosen copies or zeroes by them",
+        );
     }
     Ok(sides)
 }

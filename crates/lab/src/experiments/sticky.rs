@@ -147,19 +147,10 @@ fn check(routine: &Routine, place: &Place) -> Result<(), LabError> {
     let destination = unsafe { std::slice::from_raw_parts_mut(place.dst, place.n) };
     destination.iter_mut().for_each(|byte| *byte = !*byte);
     run_all(routine.function, std::slice::from_ref(place));
-    let expected = match routine.function {
-        Function::Fill(_) => FILL_BYTE,
-        Function::Zero(_) => 0,
-        _ => {
-            let wrong = |what| LabError::WrongBytes(format!("{}: {what}", routine.name));
-            return is_copied(place).map_err(wrong);
-        }
+    let outcome = match routine.function {
+        Function::Fill(_) => is_filled(place, FILL_BYTE),
+        Function::Zero(_) => is_zeroed(place),
+        _ => is_copied(place),
     };
-    match destination.iter().position(|byte| *byte != expected) {
-        None => Ok(()),
-        Some(at) => Err(LabError::WrongBytes(format!(
-            "{}: byte {at} of {} is {}, expected {expected}",
-            routine.name, place.n, destination[at]
-        ))),
-    }
+    outcome.map_err(|what| LabError::WrongBytes(format!("{}: {what}", routine.name)))
 }

@@ -49,8 +49,7 @@ pub(super) fn present(
 ) -> Result<Vec<&'static Kernel>, LabError> {
     let here = runnable(setting, kernels)?;
     if here.is_empty() {
-        let why = "this CPU can run none of the kernels chosen".to_owned();
-        return Err(LabError::Nothing(why));
+        return nothing("this CPU can run none of the kernels chosen");
     }
     Ok(here)
 }
@@ -60,10 +59,7 @@ pub(super) fn at_least_one(fields: &[&[Routine]]) -> Result<(), LabError> {
     if fields.iter().any(|field| field.iter().any(|routine| routine.name != LIBC)) {
         return Ok(());
     }
-    Err(LabError::Nothing(
-        "this CPU runs none of the kernels chosen, or this experiment has no use for them"
-            .to_owned(),
-    ))
+    nothing("this CPU runs none of the kernels chosen, or this experiment has no use for them")
 }
 
 /// The kernels of these names; where this architecture has none of them, the deployable ones of
@@ -104,6 +100,20 @@ pub(super) fn widest(
         };
         Some((kernel("")?, kernel(".nt")?))
     })
+}
+
+/// Where so many bytes fit.
+pub(super) fn relation(size: usize, caches: &Caches) -> String {
+    let fits = |level: &Level| size <= caches.bytes(*level);
+    match [Level::L1, Level::L2, Level::Llc].iter().find(|level| fits(level)) {
+        Some(level) => format!("fits {level}"),
+        None => "fits no cache".to_owned(),
+    }
+}
+
+/// Nothing to measure, and why.
+pub(super) fn nothing<T>(why: impl Into<String>) -> Result<T, LabError> {
+    Err(LabError::Nothing(why.into()))
 }
 
 /// Rows of candidates whose one call compares `made` pairs of pages, with what part of the

@@ -10,7 +10,7 @@
 use super::tcp::{Connection, Refused, Way};
 use super::{Experiment, Setting, bytes};
 use crate::LabError;
-use crate::bench::{Cell, Task, each};
+use crate::bench::{Cell, each};
 use cachewise_kernels::{Operation, PAGE_SIZE};
 use cachewise_measure::record::names::{
     BYTES_MAPPED, SENDS_COPIED, TCP_MESSAGE, TCP_PINNED_MESSAGE,
@@ -92,10 +92,9 @@ fn one_cell(
     if !first || ends.len() == 1 && state != TCP_MESSAGE {
         return Ok(());
     }
-    let mut plan = setting.plan(false);
-    plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state).page_aligned() };
-    let task = Task { operation: Operation::Copy, size, cell, plan };
+    let mut task = setting.task(Operation::Copy, size, cell);
+    task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let Some(found) = setting.measure(&task, &mut each(&mut ends))? else { return Ok(()) };
     for (BothEnds(connection), mut row) in ends.iter_mut().zip(found.rows()) {
         if let Some(error) = connection.take_failure() {

@@ -19,8 +19,8 @@ pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    Err(LabError::Nothing(format!(
+    nothing(format!(
         "{}: its loops are the documents' own, which exist on x86 only",
         experiment.name
-    )))
+    ))
 }

@@ -32,9 +32,9 @@ pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    Err(LabError::Nothing(format!(
+    nothing(format!(
         "{}: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
-             kernel has to measure instead",
+         kernel has to measure instead",
         experiment.name
-    )))
+    ))
 }

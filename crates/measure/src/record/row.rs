@@ -24,13 +24,13 @@ pub struct Row {
     /// Calls per sample.
     pub calls: u32,
     /// Nanoseconds per call, by round.
-    #[serde(with = "crate::rounded::list")]
+    #[serde(with = "crate::rounded")]
     pub operation_ns: Vec<f64>,
     /// Nanoseconds of the reader per call, by round; empty without one.
-    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::rounded", default, skip_serializing_if = "Vec::is_empty")]
     pub reader_ns: Vec<f64>,
     /// Nanoseconds the bystander lost per call, by round; empty without one.
-    #[serde(with = "crate::rounded::list", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(with = "crate::rounded", default, skip_serializing_if = "Vec::is_empty")]
     pub bystander_ns: Vec<f64>,
     /// The operation's time over the reference's.
     pub ratio: Option<PairedRatio>,
@@ -52,7 +52,7 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropped: bool,
     /// Figures particular to the experiment.
-    #[serde(with = "crate::rounded::map", default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(with = "crate::rounded", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, f64>,
     /// The distribution of single calls, where the experiment is about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -314,14 +314,7 @@ impl std::fmt::Display for State {
 
 /// Rows by cell, in the order the cells appear.
 pub fn by_cell<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Vec<(&'r CellKey, Vec<&'r Row>)> {
-    let mut cells: Vec<(&CellKey, Vec<&Row>)> = Vec::new();
-    for row in rows {
-        match cells.iter_mut().find(|(key, _)| **key == row.cell) {
-            Some((_, of_cell)) => of_cell.push(row),
-            None => cells.push((&row.cell, vec![row])),
-        }
-    }
-    cells
+    groups(rows, |row| &row.cell)
 }
 
 /// Each once, in the order of their first appearance.

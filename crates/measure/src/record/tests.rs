@@ -195,72 +195,62 @@ fn a_record_of_schema_1_is_read_in_todays_words() {
 fn damage_is_named() {
     let whole = written();
     let lines: Vec<&str> = whole.lines().collect();
-    assert_eq!(
-        refused("\n \n"),
-        "r.jsonl: empty; accepted: a record, beginning with a header line"
-    );
-    assert_eq!(
-        refused("what?"),
-        "r.jsonl:1: not a JSON object (column 1: expected value); accepted: one JSON object per line"
-    );
-    assert_eq!(
-        refused("[1]"),
-        "r.jsonl:1: not a JSON object (an array); accepted: one JSON object per line"
-    );
-    assert_eq!(refused(lines[1]), "r.jsonl:1: a line of type \"row\"; accepted here: header");
-    assert_eq!(
-        refused(&lines[..3].join("\n")),
-        "r.jsonl:3: truncated: no end line; accepted: a record that closes with its end line"
-    );
-    assert_eq!(
-        refused(&[lines[0], lines[2], lines[4]].join("\n")),
-        "r.jsonl:3: truncated: 0 rows where the end counts 1; accepted: a record that closes with \
-         its end line"
-    );
-    let newer = whole.replacen("\"schema\":2", "\"schema\":9", 1);
-    assert_eq!(
-        refused(&newer),
-        "r.jsonl:1: field \"schema\": 9; accepted: up to 2; a newer cachewise wrote this"
-    );
-    assert_eq!(
-        refused(&whole.replacen("\"schema\":2", "\"schema\":\"x\"", 1)),
-        "r.jsonl:1: field \"schema\": \"x\"; accepted: 1 to 2"
-    );
-    assert_eq!(
-        refused(&whole.replacen("\"calls\":100,", "", 1)),
-        "r.jsonl:2: field \"calls\": missing; accepted: a value"
-    );
-    assert_eq!(
-        refused(&whole.replacen("\"size\":4096,", "", 1)),
-        "r.jsonl:2: field \"cell.size\": missing; accepted: a value"
-    );
-    assert_eq!(
-        refused(&whole.replacen("\"size\":4096", "\"size\":\"4K\"", 1)),
-        "r.jsonl:2: field \"cell.size\": invalid type: string \"4K\"; accepted: u64"
-    );
-    let verdict = refused(&whole.replacen("cannot-tell", "maybe", 1));
-    assert!(
-        verdict
-            .starts_with("r.jsonl:2: field \"verdict\": unknown variant `maybe`; accepted: one of"),
-        "{verdict}"
-    );
-    assert_eq!(
-        refused(&[lines[0], lines[0]].join("\n")),
-        "r.jsonl:2: a line of type \"header\"; accepted here: row, note, decisions, end"
-    );
-    assert_eq!(
-        refused(&[lines[0], "{\"type\":\"tail\"}"].join("\n")),
-        "r.jsonl:2: a line of type \"tail\"; accepted here: header, row, note, decisions, end"
-    );
-    assert_eq!(
-        refused(&[lines[0], "{}"].join("\n")),
-        "r.jsonl:2: field \"type\": missing; accepted: header, row, note, decisions, end"
-    );
-    assert_eq!(
-        refused(&[lines[0], r#"{"type":"a\nb"}"#].join("\n")),
-        "r.jsonl:2: a line of type \"a\u{fffd}b\"; accepted here: header, row, note, decisions, end"
-    );
-    assert!(refused(&whole.replacen("cannot-tell", "may\\nbe", 1)).contains("`may\u{fffd}be`"));
+    let changed = |from: &str, to: &str| whole.replacen(from, to, 1);
+    let before_end = [lines[0], lines[2], lines[4]].join("\n");
+    for (text, told) in [
+        ("\n \n".to_owned(), ": empty; accepted: a record, beginning with a header line"),
+        (
+            "what?".to_owned(),
+            ":1: not a JSON object (column 1: expected value); accepted: one JSON object per line",
+        ),
+        ("[1]".to_owned(), ":1: not a JSON object (an array); accepted: one JSON object per line"),
+        (lines[1].to_owned(), ":1: a line of type \"row\"; accepted here: header"),
+        (
+            lines[..3].join("\n"),
+            ":3: truncated: no end line; accepted: a record that closes with its end line",
+        ),
+        (
+            before_end,
+            ":3: truncated: 0 rows where the end counts 1; accepted: a record that closes with its \
+             end line",
+        ),
+        (
+            changed("\"schema\":2", "\"schema\":9"),
+            ":1: field \"schema\": 9; accepted: up to 2; a newer cachewise wrote this",
+        ),
+        (
+            changed("\"schema\":2", "\"schema\":\"x\""),
+            ":1: field \"schema\": \"x\"; accepted: 1 to 2",
+        ),
+        (changed("\"calls\":100,", ""), ":2: field \"calls\": missing; accepted: a value"),
+        (changed("\"size\":4096,", ""), ":2: field \"cell.size\": missing; accepted: a value"),
+        (
+            changed("\"size\":4096", "\"size\":\"4K\""),
+            ":2: field \"cell.size\": invalid type: string \"4K\"; accepted: u64",
+        ),
+        (
+            [lines[0], lines[0]].join("\n"),
+            ":2: a line of type \"header\"; accepted here: row, note, decisions, end",
+        ),
+        (
+            [lines[0], "{\"type\":\"tail\"}"].join("\n"),
+            ":2: a line of type \"tail\"; accepted here: header, row, note, decisions, end",
+        ),
+        (
+            [lines[0], "{}"].join("\n"),
+            ":2: field \"type\": missing; accepted: header, row, note, decisions, end",
+        ),
+        (
+            [lines[0], r#"{"type":"a\nb"}"#].join("\n"),
+            ":2: a line of type \"a\u{fffd}b\"; accepted here: header, row, note, decisions, end",
+        ),
+    ] {
+        assert_eq!(refused(&text), format!("r.jsonl{told}"));
+    }
+    let verdict = refused(&changed("cannot-tell", "maybe"));
+    let told = "r.jsonl:2: field \"verdict\": unknown variant `maybe`; accepted: one of";
+    assert!(verdict.starts_with(told), "{verdict}");
+    assert!(refused(&changed("cannot-tell", "may\\nbe")).contains("`may\u{fffd}be`"));
     assert!(refused(&format!("{whole}{}", lines[2])).contains("nothing, the record has ended"));
 }
 

@@ -27,7 +27,7 @@ pub struct Proof {
     #[serde(with = "crate::rounded")]
     pub nanoseconds_per_line: f64,
     /// The range that counts as this level, in nanoseconds.
-    #[serde(with = "crate::rounded::pair")]
+    #[serde(with = "crate::rounded")]
     pub expected: (f64, f64),
     /// The same for humans, one line.
     pub text: String,

@@ -1,19 +1,12 @@
 //! What a run does to its candidates, seen from the candidates.
 
 use super::*;
-use crate::{CacheLevel, Caches};
+use crate::Caches;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 pub(super) fn caches() -> Caches {
-    let level = |bytes: usize| CacheLevel { bytes, shared_by: 1, source: "cpuid".into() };
-    Caches {
-        l1d: level(32 << 10),
-        l2: level(512 << 10),
-        llc: level(4 << 20),
-        llc_usable: None,
-        notes: Vec::new(),
-    }
+    crate::residency::tests::caches(4 << 20)
 }
 
 pub(super) fn operand(level: Level, size: usize, share: f64, seed: u64) -> Operand {
@@ -60,40 +53,54 @@ impl Candidate for Spy {
     }
 }
 
-fn spies(costs: &[f64], log: &Log, clock: &Clock) -> Vec<Spy> {
+/// Spies of such costs, and what they note.
+fn spies(costs: &[f64]) -> (Log, Vec<Spy>) {
+    let (log, clock) = (Log::default(), Clock::calibrate());
     let spy = |(id, nanoseconds): (usize, &f64)| Spy {
         id,
         name: format!("spy {id}"),
-        log: Rc::clone(log),
+        log: Rc::clone(&log),
         nanoseconds: *nanoseconds,
-        clock: *clock,
+        clock,
         stays: false,
         group: 0,
         function: None,
     };
-    costs.iter().enumerate().map(spy).collect()
+    let spies = costs.iter().enumerate().map(spy).collect();
+    (log, spies)
 }
 
-fn start(
+pub(super) fn attempt<C: Candidate>(
     cell: &mut Cell<'_>,
-    spies: &mut [Spy],
+    candidates: &mut [C],
     plan: &Plan,
-    clock: &Clock,
     stop: &dyn Fn() -> bool,
 ) -> Result<CellResult, MeasureError> {
     let mut candidates: Vec<&mut dyn Candidate> =
-        spies.iter_mut().map(|spy| spy as &mut dyn Candidate).collect();
-    run(cell, &mut candidates, plan, clock, stop)
+        candidates.iter_mut().map(|one| one as &mut dyn Candidate).collect();
+    run(cell, &mut candidates, plan, &Clock::calibrate(), stop)
+}
+
+#[track_caller]
+pub(super) fn start<C: Candidate>(
+    cell: &mut Cell<'_>,
+    candidates: &mut [C],
+    plan: &Plan,
+) -> CellResult {
+    attempt(cell, candidates, plan, &|| false).expect("a result")
+}
+
+/// A destination and a source of one level, slots of 64 bytes.
+fn pair(level: Level) -> Cell<'static> {
+    Cell::new(operand(level, 64, 0.5, 1)).with_source(operand(level, 64, 0.5, 2))
 }
 
 #[test]
 fn two_warm_up_calls_then_turns_in_shuffled_order() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut three = spies(&[60_000.0, 60_000.0, 60_000.0], &log, &clock);
+    let (log, mut three) = spies(&[60_000.0, 60_000.0, 60_000.0]);
     let mut cell = Cell::new(operand(Level::L1, 64, 0.5, 1));
     let plan = Plan { screening_rounds: 0, seed: 9, max_sample_ns: 1.0, ..Plan::default() };
-    let result = start(&mut cell, &mut three, &plan, &clock, &|| false).expect("a result");
+    let result = start(&mut cell, &mut three, &plan);
     assert_eq!((result.rounds, result.calls_per_sample), (15, 1));
     assert!(result.proofs.1.is_some() && result.proofs.0.is_none());
     let order: Vec<usize> = log.borrow().iter().map(|(id, _, _)| *id).collect();
@@ -112,39 +119,28 @@ fn two_warm_up_calls_then_turns_in_shuffled_order() {
         assert!(samples.reader_ns.is_empty() && samples.bystander_ns.is_empty());
         assert!(samples.operation_ns.iter().all(|time| *time > 30_000.0), "{samples:?}");
     }
-    let mut again = spies(&[60_000.0, 60_000.0, 60_000.0], &log, &clock);
-    log.borrow_mut().clear();
-    start(&mut cell, &mut again, &plan, &clock, &|| false).expect("a result");
+    let (log, mut again) = spies(&[60_000.0, 60_000.0, 60_000.0]);
+    start(&mut cell, &mut again, &plan);
     let second: Vec<usize> = log.borrow().iter().map(|(id, _, _)| *id).collect();
     assert_eq!(second, order, "the seed decides");
 }
 
 #[test]
 fn destinations_hold_something_else_each_time() {
-    let clock = Clock::calibrate();
     for level in [Level::L1, Level::Dram] {
-        let log = Log::default();
-        let mut one = spies(&[100_000.0], &log, &clock);
-        let mut cell =
-            Cell::new(operand(level, 64, 0.5, 1)).with_source(operand(level, 64, 0.5, 2));
-        start(&mut cell, &mut one, &Plan::default(), &clock, &|| false).expect("a result");
+        let (log, mut one) = spies(&[100_000.0]);
+        start(&mut pair(level), &mut one, &Plan::default());
         assert!(log.borrow().iter().all(|(_, _, first)| *first != 0), "{level}");
     }
 }
 
 #[test]
 fn slots_in_memory_are_not_met_again() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut two = spies(&[10.0, 10.0], &log, &clock);
-    let mut cell = Cell::new(operand(Level::Dram, 4096, 0.5, 1)).with_source(operand(
-        Level::Dram,
-        4096,
-        0.5,
-        2,
-    ));
+    let (log, mut two) = spies(&[10.0, 10.0]);
+    let far = |seed| operand(Level::Dram, 4096, 0.5, seed);
+    let mut cell = Cell::new(far(1)).with_source(far(2));
     let plan = Plan { rounds: 15, screening_rounds: 0, ..Plan::default() };
-    let result = start(&mut cell, &mut two, &plan, &clock, &|| false).expect("a result");
+    let result = start(&mut cell, &mut two, &plan);
     let slots = cell.destination.slots();
     assert!(result.visits_per_slot <= 0.5);
     let log = log.borrow();
@@ -160,13 +156,11 @@ fn slots_in_memory_are_not_met_again() {
 
 #[test]
 fn the_slow_are_dropped_but_the_reference_stays() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut three = spies(&[50_000.0, 1_000_000.0, 1_000_000.0], &log, &clock);
+    let (_, mut three) = spies(&[50_000.0, 1_000_000.0, 1_000_000.0]);
     three[2].stays = true;
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
-    let result = start(&mut cell, &mut three, &plan, &clock, &|| false).expect("a result");
+    let result = start(&mut cell, &mut three, &plan);
     let lengths: Vec<usize> = result.candidates.iter().map(|c| c.operation_ns.len()).collect();
     assert_eq!(lengths, [15, 3, 15]);
     assert_eq!(result.candidates[1].dropped_after, Some(3));
@@ -175,22 +169,18 @@ fn the_slow_are_dropped_but_the_reference_stays() {
 
 #[test]
 fn only_those_of_one_group_drop_each_other() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut four = spies(&[50_000.0, 1_000_000.0, 50_000.0, 1_000_000.0], &log, &clock);
+    let (_, mut four) = spies(&[50_000.0, 1_000_000.0, 50_000.0, 1_000_000.0]);
     four[1].group = 1;
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let plan = Plan { screening_rounds: 3, drop_ratio: 4.0, ..Plan::default() };
-    let result = start(&mut cell, &mut four, &plan, &clock, &|| false).expect("a result");
+    let result = start(&mut cell, &mut four, &plan);
     let dropped: Vec<bool> = result.candidates.iter().map(|c| c.dropped_after.is_some()).collect();
     assert_eq!(dropped, [false, false, false, true]);
 }
 
 #[test]
 fn readers_and_bystanders_have_parts_of_their_own() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut one = spies(&[40_000.0], &log, &clock);
+    let (_, mut one) = spies(&[40_000.0]);
     let mut bystander = Bystander::new(64 << 10, 3).expect("a bystander");
     let mut cell = Cell {
         source: Some(operand(Level::Dram, 4096, 0.5, 2)),
@@ -198,7 +188,7 @@ fn readers_and_bystanders_have_parts_of_their_own() {
         bystander: Some(&mut bystander),
         ..Cell::new(operand(Level::L2, 4096, 0.5, 1))
     };
-    let result = start(&mut cell, &mut one, &Plan::default(), &clock, &|| false).expect("ok");
+    let result = start(&mut cell, &mut one, &Plan::default());
     let samples = &result.candidates[0];
     assert_eq!(samples.reader_ns.len(), 15);
     assert_eq!(samples.bystander_ns.len(), 15);
@@ -210,13 +200,11 @@ fn readers_and_bystanders_have_parts_of_their_own() {
 
 #[test]
 fn being_stopped_is_an_error() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut two = spies(&[40_000.0, 40_000.0], &log, &clock);
+    let (_, mut two) = spies(&[40_000.0, 40_000.0]);
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
     let asked = std::cell::Cell::new(0);
     let stop = || asked.replace(asked.get() + 1) == 9;
-    let stopped = start(&mut cell, &mut two, &Plan::default(), &clock, &stop);
+    let stopped = attempt(&mut cell, &mut two, &Plan::default(), &stop);
     assert!(matches!(stopped, Err(MeasureError::Interrupted)), "{stopped:?}");
 }
 
@@ -252,11 +240,10 @@ fn who_ran_before_does_not_change_a_figure_where_the_destination_is_restored() {
     let median_of = |restore: Restore| {
         let destination = Operand::reused(&arena, 0, 64, 0, &caches(), 1).expect("an operand");
         let mut cell = Cell::new(destination.restored(restore));
-        let mut string = Sticky { name: "string", non_temporal: false, clock };
-        let mut around = Sticky { name: "around", non_temporal: true, clock };
-        let mut candidates: [&mut dyn Candidate; 2] = [&mut string, &mut around];
+        let string = Sticky { name: "string", non_temporal: false, clock };
+        let around = Sticky { name: "around", non_temporal: true, clock };
         let plan = Plan { calls: Some(2), screening_rounds: 0, ..Plan::default() };
-        let result = run(&mut cell, &mut candidates, &plan, &clock, &|| false).expect("a result");
+        let result = start(&mut cell, &mut [string, around], &plan);
         // The least, so that a busy machine changes nothing: it can only take longer.
         result.candidates[0].operation_ns.iter().copied().fold(f64::INFINITY, f64::min)
     };
@@ -284,25 +271,22 @@ fn compared_buffers_are_equal_up_to_where_they_should_be() {
             cachewise_kernels::find("compare.bytes").map(|kernel| kernel.function)
         }
     }
-    let clock = Clock::calibrate();
     for (a, b) in [(Level::L1, Level::L2), (Level::L2, Level::L1), (Level::L1, Level::Dram)] {
         for (contents, first) in [(Contents::Equal, None), (Contents::DiffersAt(77), Some(77))] {
             let source = Some(operand(b, 200, 0.3, 2));
             let mut cell = Cell { source, contents, ..Cell::new(operand(a, 200, 0.5, 1)) };
-            let mut candidate = Compare(first);
-            let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
-            run(&mut cell, &mut candidates, &Plan::default(), &clock, &|| false).expect("a result");
+            start(&mut cell, &mut [Compare(first)], &Plan::default());
         }
     }
 }
 
 #[test]
 fn what_contradicts_itself_is_refused() {
-    let clock = Clock::calibrate();
-    let log = Log::default();
     let refused = |cell: &mut Cell<'_>, plan: &Plan, candidates: usize| {
-        let mut all = spies(&vec![1.0; candidates], &log, &clock);
-        start(cell, &mut all, plan, &clock, &|| false).expect_err("a refusal").to_string()
+        let (log, mut all) = spies(&vec![1.0; candidates]);
+        let error = attempt(cell, &mut all, plan, &|| false).expect_err("a refusal");
+        assert!(log.borrow().is_empty(), "nobody was called");
+        error.to_string()
     };
     let plan = Plan::default();
     let cell = || Cell::new(operand(Level::L1, 64, 1.0, 1));
@@ -317,7 +301,6 @@ fn what_contradicts_itself_is_refused() {
     ] {
         assert!(refused(&mut cell, &plan, 1).contains(told), "{told}");
     }
-    assert!(log.borrow().is_empty(), "nobody was called");
 }
 
 #[test]
@@ -325,13 +308,9 @@ fn wrong_bytes_stop_the_run() {
     unsafe extern "C" fn nothing(dst: *mut u8, _: *const u8, _: usize) -> *mut u8 {
         dst
     }
-    let clock = Clock::calibrate();
-    let log = Log::default();
-    let mut one = spies(&[1.0], &log, &clock);
+    let (_, mut one) = spies(&[1.0]);
     one[0].function = Some(Function::Copy(nothing));
-    let mut cell =
-        Cell::new(operand(Level::L1, 64, 0.5, 1)).with_source(operand(Level::L1, 64, 0.5, 2));
-    let error = start(&mut cell, &mut one, &Plan::default(), &clock, &|| false);
+    let error = attempt(&mut pair(Level::L1), &mut one, &Plan::default(), &|| false);
     assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
 }
 
@@ -354,12 +333,12 @@ impl Candidate for Elsewhere {
 
 #[test]
 fn a_candidate_elsewhere_is_billed_what_it_says_and_makes_as_many_calls() {
-    let clock = Clock::calibrate();
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
-    let mut elsewhere = Elsewhere(Vec::new());
+    let mut elsewhere = [Elsewhere(Vec::new())];
     let plan = Plan { screening_rounds: 0, ..Plan::default() };
-    let found = run(&mut cell, &mut [&mut elsewhere], &plan, &clock, &|| false).expect("a result");
+    let found = start(&mut cell, &mut elsewhere, &plan);
     assert!(found.candidates[0].operation_ns.iter().all(|time| *time == 7.0));
-    let asked = &elsewhere.0[elsewhere.0.len() - found.rounds..];
+    let all = &elsewhere[0].0;
+    let asked = &all[all.len() - found.rounds..];
     assert!(asked.iter().all(|calls| *calls == found.calls_per_sample as usize), "{asked:?}");
 }

@@ -1,7 +1,7 @@
 //! What a workload of an experiment's own can rely on: its input is made before it is timed, its
 //! reader replaces the cell's, its second kernel is checked, its loops are as many as it says.
 
-use super::tests::{caches, operand};
+use super::tests::{attempt, caches, operand, start};
 use super::*;
 use std::sync::Arc;
 
@@ -44,14 +44,21 @@ impl Candidate for Workload {
 }
 
 fn run_it(cell: &mut Cell<'_>, workload: &mut Workload, plan: &Plan) -> CellResult {
-    let mut candidates: [&mut dyn Candidate; 1] = [workload];
-    run(cell, &mut candidates, plan, &Clock::calibrate(), &|| false).expect("a result")
+    start(cell, std::slice::from_mut(workload), plan)
+}
+
+fn arena(bytes: usize) -> Arc<Arena> {
+    Arc::new(Arena::new(bytes, PagePolicy::Small, 1).expect("an arena"))
+}
+
+fn reused(arena: &Arc<Arena>, from: usize, size: usize) -> Operand {
+    Operand::reused(arena, from, size, 0, &caches(), 1).expect("an operand")
 }
 
 #[test]
 fn every_call_is_announced_once() {
-    let arena = Arc::new(Arena::new(1 << 16, PagePolicy::Small, 1).expect("an arena"));
-    let reused = || Operand::reused(&arena, 0, 64, 0, &caches(), 1).expect("an operand");
+    let arena = arena(1 << 16);
+    let reused = || reused(&arena, 0, 64);
     let reader = Some(ReaderSpec { touched_fraction: 1.0, delay: Delay::None });
     let mut bystander = Bystander::new(1 << 12, 3).expect("a bystander");
     let plan = Plan { calls: Some(7), ..Plan::default() };
@@ -103,26 +110,22 @@ fn a_lead_in_leaves_a_placed_source_cold() {
             self.1 += 1;
         }
     }
-    let arena = Arc::new(Arena::new(1 << 16, PagePolicy::Small, 1).expect("an arena"));
-    let reused = Operand::reused(&arena, 0, 4096, 0, &caches(), 1).expect("an operand");
-    let mut cell = Cell::new(reused).with_source(operand(Level::Dram, 4096, 1.0, 2));
+    let destination = reused(&arena(1 << 16), 0, 4096);
+    let mut cell = Cell::new(destination).with_source(operand(Level::Dram, 4096, 1.0, 2));
     let plan = Plan { calls: Some(5), ..Plan::default() };
-    let mut candidate = Sources(Vec::new(), 0);
-    let mut candidates: [&mut dyn Candidate; 1] = [&mut candidate];
-    run(&mut cell, &mut candidates, &plan, &Clock::calibrate(), &|| false).expect("a result");
-    for pair in candidate.0.windows(2) {
+    let mut candidate = [Sources(Vec::new(), 0)];
+    start(&mut cell, &mut candidate, &plan);
+    for pair in candidate[0].0.windows(2) {
         assert_ne!(pair[0].1, pair[1].1, "no source twice in a row: {pair:?}");
     }
 }
 
 #[test]
 fn reused_operands_beyond_the_l2_wait_for_the_last_level() {
-    let arena = Arc::new(Arena::new(2 << 20, PagePolicy::Small, 1).expect("an arena"));
-    let reused = |from: usize, size: usize| {
-        Operand::reused(&arena, from, size, 0, &caches(), 1).expect("an operand")
-    };
-    let both = |size: usize| Cell::new(reused(0, size)).with_source(reused(1 << 20, size));
-    let mixed = Cell::new(reused(0, 1 << 20)).with_source(operand(Level::Dram, 1 << 20, 1.0, 2));
+    let arena = arena(2 << 20);
+    let target = |size: usize| Cell::new(reused(&arena, 0, size));
+    let both = |size: usize| target(size).with_source(reused(&arena, 1 << 20, size));
+    let mixed = target(1 << 20).with_source(operand(Level::Dram, 1 << 20, 1.0, 2));
     let once = Plan { calls: Some(1), screening_rounds: 0, ..Plan::default() };
     let often = Plan { calls: Some(100), ..once.clone() };
     let hasty = Plan { warm_up: false, ..once.clone() };
@@ -147,10 +150,8 @@ fn a_second_kernel_is_checked_too() {
     unsafe extern "C" fn nothing(dst: *mut u8, _: usize) -> *mut u8 {
         dst
     }
-    let mut workload = Workload { companion: Some(Function::Zero(nothing)), ..Workload::default() };
+    let workload = Workload { companion: Some(Function::Zero(nothing)), ..Workload::default() };
     let mut cell = Cell::new(operand(Level::L1, 64, 1.0, 1));
-    let mut candidates: [&mut dyn Candidate; 1] = [&mut workload];
-    let clock = Clock::calibrate();
-    let error = run(&mut cell, &mut candidates, &Plan::default(), &clock, &|| false);
+    let error = attempt(&mut cell, &mut [workload], &Plan::default(), &|| false);
     assert!(matches!(error, Err(MeasureError::WrongBytes { .. })), "{error:?}");
 }

@@ -104,6 +104,25 @@ pub(super) struct Pools {
     hot: Pool,
 }
 
+/// A scrubber that nothing but the program holds back: draining is meant to be a race.
+pub(super) fn unhindered() -> Scrub {
+    Scrub {
+        start: 0,
+        load: f64::INFINITY,
+        cpu_share: 1.0,
+        min_idle: Duration::ZERO,
+        unused_limit: u64::MAX,
+        ..Scrub::default()
+    }
+}
+
+/// Waits until the scrubber rests.
+pub(super) fn pause(pool: &Pool) {
+    while !pool.pause_scrubber() {
+        std::thread::yield_now();
+    }
+}
+
 pub(super) fn refused(error: PoolError) -> LabError {
     match error {
         PoolError::NotZero { .. } => LabError::WrongBytes(format!("pool: {error}")),
@@ -113,15 +132,7 @@ pub(super) fn refused(error: PoolError) -> LabError {
 
 impl Pools {
     pub(super) fn new(bytes: usize) -> Result<Pools, LabError> {
-        // Nothing but the program holds it back: draining is meant to be a race.
-        let scrub = Scrub {
-            start: 0,
-            load: f64::INFINITY,
-            cpu_share: 1.0,
-            min_idle: Duration::ZERO,
-            unused_limit: u64::MAX,
-            ..Scrub::default()
-        };
+        let scrub = unhindered();
         let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
         // Caches are full where they are a quarter of the pool, that of this process's first thread among
         // them. Of many CPUs' threads each takes little, and fills none.
@@ -150,9 +161,7 @@ impl Pools {
             return self.ready.prepare().map(|()| before);
         }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
-        while !pool.pause_scrubber() {
-            std::thread::yield_now();
-        }
+        pause(pool);
         let before = pool.stats().map_err(refused)?.scrub_cpu;
         if arm == Arm::HotZero {
             let all = pool.capacity() / pool.page_size();
@@ -177,9 +186,7 @@ impl Pools {
             return Ok(self.ready.zeroing() - before);
         }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
-        while !pool.pause_scrubber() {
-            std::thread::yield_now();
-        }
+        pause(pool);
         Ok(pool.stats().map_err(refused)?.scrub_cpu.saturating_sub(before))
     }
 }

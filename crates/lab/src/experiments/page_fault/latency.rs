@@ -2,13 +2,13 @@
 //! rests.
 
 use super::super::Setting;
+use super::arms::unhindered;
 use crate::LabError;
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::SCRUBBING;
 use cachewise_measure::{CallTimes, CellKey, PairedRatio, Row, stats};
 use cachewise_pages::{Pool, PoolError, Scrub};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// The state of these rows.
 pub(super) const STATE: &str = "hand-out";
@@ -34,10 +34,8 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
         if setting.out.stopped() {
             return Err(LabError::Interrupted);
         }
-        found.push(
-            timed(setting, scrubbing, rounds, per_round)
-                .map_err(|error| LabError::Pool(error.to_string()))?,
-        );
+        let timed = timed(setting, scrubbing, rounds, per_round);
+        found.push(timed.map_err(|error| LabError::Pool(error.to_string()))?);
     }
     let reference = found[0].by_round.clone();
     let names = [RESTING, SCRUBBING];
@@ -81,15 +79,7 @@ fn timed(
     per_round: usize,
 ) -> Result<Found, PoolError> {
     let clock = &setting.bench.clock;
-    let scrub = Scrub {
-        enabled: scrubbing,
-        start: 0,
-        load: f64::INFINITY,
-        cpu_share: 1.0,
-        min_idle: Duration::ZERO,
-        unused_limit: u64::MAX,
-        ..Scrub::default()
-    };
+    let scrub = Scrub { enabled: scrubbing, ..unhindered() };
     let pool = Pool::builder().capacity(POOL).initial(POOL).scrub(scrub).build()?;
     let mut in_use = VecDeque::with_capacity(IN_USE + 1);
     let mut found = Found {

@@ -8,7 +8,7 @@
 //! pages were found zeroed, and the scrubber's CPU.
 
 use super::super::Setting;
-use super::arms::refused;
+use super::arms::{pause, refused, unhindered};
 use crate::LabError;
 use cachewise_kernels::PAGE_SIZE;
 use cachewise_measure::record::names::{
@@ -54,15 +54,7 @@ struct Candidate {
 }
 
 fn candidates() -> Vec<(&'static str, Scrub, EngineChoice)> {
-    let base = || Scrub {
-        start: 4,
-        stop: 0,
-        load: f64::INFINITY,
-        cpu_share: 1.0,
-        min_idle: Duration::ZERO,
-        unused_limit: u64::MAX,
-        ..Scrub::default()
-    };
+    let base = || Scrub { start: 4, stop: 0, ..unhindered() };
     vec![
         (SCRUB_BASE, base(), EngineChoice::CpuAround),
         ("start 0", Scrub { start: 0, ..base() }, EngineChoice::CpuAround),
@@ -134,9 +126,7 @@ impl Candidate {
         }
         let lines = walks * (bystander.bytes() / LINE) as f64;
         self.bystander.push(begun.elapsed().as_secs_f64() * 1e9 / lines);
-        while !pool.pause_scrubber() {
-            std::thread::yield_now();
-        }
+        pause(pool);
         let after = pool.stats()?;
         self.hits += after.zero_hits - before.zero_hits;
         self.misses += after.zero_misses - before.zero_misses;
@@ -180,9 +170,7 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
     let bystander = Bystander::new(setting.bench.bystander_bytes(POOL), seed)?;
     let made = candidates().into_iter().map(|(name, scrub, engine)| {
         let candidate = Candidate::new(name, scrub, engine)?;
-        while !candidate.pool.pause_scrubber() {
-            std::thread::yield_now();
-        }
+        pause(&candidate.pool);
         Ok(candidate)
     });
     let mut candidates = made.collect::<Result<Vec<_>, PoolError>>().map_err(refused)?;

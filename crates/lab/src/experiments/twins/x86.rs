@@ -106,9 +106,7 @@ pub(in super::super) fn run(
     for (source, destination, size) in cells {
         let mut calls: Vec<Call<'_>> =
             FAMILIES.iter().flat_map(|(name, loops)| twins(name, loops)).collect();
-        let (cell, plan) = (Cell::placed(source, destination), setting.plan(false));
-        let operation = Operation::Copy;
-        let task = Task { operation, size, cell, plan };
+        let task = setting.task(Operation::Copy, size, Cell::placed(source, destination));
         if let Some(found) = setting.measure(&task, &mut each(&mut calls))? {
             for index in 0..FAMILIES.len() * TWINS.len() {
                 setting.out.row(found.row(index, index - index % TWINS.len()))?;

@@ -25,9 +25,7 @@ pub(in super::super) fn run(
     setting: &mut Setting<'_, '_>,
 ) -> Result<(), LabError> {
     let Some(support) = Support::detect() else {
-        return Err(LabError::Nothing(
-            "this CPU has no XSAVE, or the operating system does not enable it".to_owned(),
-        ));
+        return nothing("this CPU has no XSAVE, or the operating system does not enable it");
     };
     setting.refuse_placements("one pair of buffers is used over and over")?;
     for save in Save::ALL.into_iter().filter(|save| !support.has(*save)) {

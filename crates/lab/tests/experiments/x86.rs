@@ -1,171 +1,7 @@
-//! Experiments run for real, small, and what they hand over fits together: rows, the figures that
-//! say how these are drawn, and the sentences about them.
+//! Experiments whose kernels are those of x86-64.
 
-use cachewise_lab::LabError;
-use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Experiment, Options, Setting};
-use cachewise_lab::recorder::{Progress, Recorder};
-use cachewise_measure::{Figure, FigureKind, Level, ProofVerdict, Row};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use super::*;
 
-/// One bench for all: experiments share its arena, and none may be timed beside another.
-static BENCH: LazyLock<Mutex<Bench>> =
-    LazyLock::new(|| Mutex::new(Bench::new(1, None).expect("a machine to measure")));
-
-/// What an experiment handed over.
-struct Outcome {
-    finish: Result<(), LabError>,
-    rows: Vec<Row>,
-    notes: Vec<String>,
-    verdicts: Vec<String>,
-}
-
-impl Outcome {
-    /// Whether some rows say nothing: on a machine that is not quiet, operands may not be proved to be
-    /// where they are said to be, and a time may be below nothing. Then, and only then, it is said.
-    #[track_caller]
-    fn is_withheld(&self) -> bool {
-        let failed = |row: &Row| row.proofs.iter().any(|at| at.verdict == ProofVerdict::Failed);
-        let fewer = self.rows.iter().any(|row| failed(row) || !row.is_measurable());
-        let said = |part: &str| self.verdicts.iter().any(|text| text.contains(part));
-        assert_eq!(
-            fewer,
-            said("Withheld: ") || said("Not measurable here: "),
-            "{:?}",
-            self.verdicts
-        );
-        fewer
-    }
-}
-
-/// Looks on, and stops after a number of advances.
-struct Patience {
-    begun: f64,
-    advanced: f64,
-    left: usize,
-}
-
-impl Progress for Patience {
-    fn begin(&mut self, _: &str, units: f64) {
-        self.begun = units;
-    }
-    fn advance(&mut self, _: &str, units: f64) {
-        self.advanced += units;
-        self.left = self.left.saturating_sub(1);
-    }
-    fn cancelled(&self) -> bool {
-        self.left == 0
-    }
-}
-
-fn run_with(name: &str, options: &Options, patience: &mut Patience) -> Outcome {
-    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let experiment = experiments::find(name).expect("it is listed");
-    let mut out = Recorder::new(patience, None);
-    let finish = experiment.run(&mut Setting { bench: &mut bench, options, out: &mut out });
-    let verdicts = cachewise_report::sentences::of(name, &out.rows, &out.decisions.kernels);
-    Outcome { finish, rows: out.rows, notes: out.notes, verdicts }
-}
-
-/// Nobody stops it before so many advances.
-fn patient(left: usize) -> Patience {
-    Patience { begun: 0.0, advanced: 0.0, left }
-}
-
-fn run(name: &str, options: &Options) -> Outcome {
-    let mut patience = patient(usize::MAX);
-    let outcome = run_with(name, options, &mut patience);
-    assert!(matches!(outcome.finish, Ok(())), "{name}: {:?}", outcome.finish);
-    let share = patience.advanced / patience.begun;
-    assert!((0.99..=1.01).contains(&share), "{name}: the bar ends at {share}");
-    consistent(name, &outcome);
-    outcome
-}
-
-fn quick(kernels: &str, sizes: &[usize]) -> Options {
-    Options {
-        kernels: (!kernels.is_empty()).then(|| kernels.to_owned()),
-        sizes: sizes.to_vec(),
-        quick: true,
-        ..Options::default()
-    }
-}
-
-/// Experiments whose rows all have every coordinate, and stand beside the reference they name.
-const EACH: [&str; 5] = ["page-clear", "page-copy", "reuse-map", "cached-target", "receive"];
-
-/// Rows are whole, figures draw something, sentences are sentences.
-fn consistent(name: &str, outcome: &Outcome) {
-    assert!(!outcome.rows.is_empty(), "{name}");
-    let mut seen = std::collections::BTreeSet::new();
-    for row in &outcome.rows {
-        assert_eq!(row.experiment, name);
-        assert!(row.operation_ns.iter().all(|ns| ns.is_finite() && *ns >= 0.0), "{name}: {row:?}");
-        assert!(row.operation_ns.len() >= 4 && row.ratio.is_some(), "{name}: {row:?}");
-        let stands = seen.insert(format!("{:?} {}", row.cell, row.candidate));
-        assert!(stands, "{name}: {} stands twice", row.candidate);
-        if EACH.contains(&name) {
-            assert!(row.operation_ns.len() >= 15 || row.dropped, "{name}: {row:?}");
-            let is_its = |other: &&Row| other.cell == row.cell && other.candidate == row.reference;
-            assert!(outcome.rows.iter().any(|other| is_its(&other)), "{name}: {}", row.candidate);
-        }
-    }
-    for figure in experiments::find(name).expect("it is listed").figures() {
-        // Distances are swept only where no residency is asked for.
-        if (name, figure.states.as_str()) != ("aliasing", "power") {
-            draws(name, &figure, &outcome.rows);
-        }
-    }
-    for verdict in &outcome.verdicts {
-        assert!(!verdict.contains("NaN") && verdict.len() > 20, "{name}: {verdict}");
-    }
-}
-
-/// A figure's coordinates and its quantity are to be found in the rows that it shows.
-fn draws(name: &str, figure: &Figure, rows: &[Row]) {
-    let shown: Vec<&Row> = rows
-        .iter()
-        .filter(|row| row.cell.state.starts_with(&figure.states))
-        .filter(|row| figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
-        .collect();
-    let what = format!("{name}: \"{}\"", figure.title);
-    assert!(!shown.is_empty(), "{what} shows nothing");
-    let known = ["size", "candidate", "state", "reader", "bystander", "source", "destination"];
-    let has = |check: &dyn Fn(&&Row) -> bool| match EACH.contains(&name) {
-        true => shown.iter().all(check),
-        false => shown.iter().any(check),
-    };
-    for coordinate in figure.panels.iter().chain([&figure.x]).chain(&figure.y) {
-        let is_axis = has(&|row| row.cell.axes.contains_key(coordinate));
-        assert!(known.contains(&coordinate.as_str()) || is_axis, "{what}: no {coordinate}");
-    }
-    let value = figure.value.as_str();
-    let is_there = match value {
-        "gbps" | "ns" | "total_ns" | "ratio" | "cost" | "calls" => true,
-        "total_ratio" => shown.iter().all(|row| row.total_ratio.is_some()),
-        extra => has(&|row| row.extra.contains_key(extra)),
-    };
-    assert!(is_there, "{what}: no {value}");
-    assert_eq!(figure.kind == FigureKind::HeatMap, figure.y.is_some(), "{what}");
-    if figure.y.as_deref() == Some("reader") {
-        assert!(shown.iter().all(|row| row.cell.reader.is_some()), "{what}");
-    }
-    if figure.kind == FigureKind::Histogram {
-        assert!(shown.iter().all(|row| row.histogram.is_some()), "{what}");
-    }
-}
-
-#[test]
-fn every_experiment_describes_itself() {
-    for experiment in experiments::ALL {
-        let Experiment { name, about, seeds, .. } = experiment;
-        // Threads sharing one operation are nobody's question but ours.
-        assert!(about.len() > 20 && (!seeds.is_empty() || *name == "parallel"), "{name}");
-        assert!(!experiment.figures().is_empty(), "{name}");
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn pages_are_cleared_counted_and_judged() {
     let outcome = run("page-clear", &quick("mmx_AP.", &[32 << 10, 320 << 10]));
@@ -183,7 +19,6 @@ fn pages_are_cleared_counted_and_judged() {
     );
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn the_seeds_own_parameters_are_its_loops() {
     let options =
@@ -196,7 +31,6 @@ fn the_seeds_own_parameters_are_its_loops() {
     assert!(outcome.verdicts[0].contains("not tested"), "{:?}", outcome.verdicts);
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn pages_are_copied_as_a_fork_does() {
     let outcome = run("page-copy", &quick("mmx_AP.|copy\\.gpr64", &[4 << 10, 32 << 10]));
@@ -215,7 +49,6 @@ fn pages_are_copied_as_a_fork_does() {
     assert!(outcome.verdicts[0].contains("of 2 buffers"), "{:?}", outcome.verdicts);
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn huge_pages_are_copied_whole() {
     let outcome = run("page-copy", &quick("(zero|copy)\\.avx(\\.nt)?", &[8 << 10]));
@@ -227,7 +60,6 @@ fn huge_pages_are_copied_whole() {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn the_map_answers_the_question() {
     let mut options = quick("(copy|zero)\\.sse2(\\.nt)?", &[4096]);
@@ -245,7 +77,6 @@ fn the_map_answers_the_question() {
     assert!(answers || outcome.is_withheld(), "{:?}", outcome.verdicts);
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn the_kind_of_cpu_is_named() {
     let outcome = run("cached-target", &quick("copy[KLN]|copy\\.sse2", &[4096]));
@@ -258,7 +89,6 @@ fn the_kind_of_cpu_is_named() {
     assert_eq!(states.len(), 4, "{states:?}");
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn policies_receive_and_send() {
     let outcome = run("receive", &quick("copy\\.sse2(\\.nt)?", &[16 << 10]));
@@ -281,7 +111,6 @@ fn policies_receive_and_send() {
     assert!(told || outcome.is_withheld(), "{:?}", outcome.verdicts);
 }
 
-#[cfg(target_arch = "x86_64")]
 /// An experiment, and options under which it is short.
 struct Short {
     name: &'static str,
@@ -362,7 +191,6 @@ fn shorts() -> Vec<Short> {
     ]
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn rows_figures_and_verdicts_agree() {
     for Short { name, options, candidates } in shorts() {
@@ -382,7 +210,6 @@ fn rows_figures_and_verdicts_agree() {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
     let others = [
@@ -403,7 +230,6 @@ fn told_to_stop_they_keep_finished_rows_and_say_what_they_amount_to() {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn options_without_meaning_are_refused_in_a_line() {
     let refused = |name: &str, options: &Options| {
@@ -445,7 +271,6 @@ fn options_without_meaning_are_refused_in_a_line() {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
     let outcome = run_with("page-colour", &quick("zero\\.sse2", &[]), &mut patient(usize::MAX));
@@ -471,7 +296,6 @@ fn pages_of_one_colour_are_zeroed_where_their_addresses_are_told() {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
     let ran = run("tcp-copies", &quick("", &[16 << 10]));
@@ -491,66 +315,5 @@ fn messages_that_the_kernel_copied_all_the_same_have_no_verdict() {
         assert!(mapped.is_none() || row.reference == "MSG_ZEROCOPY", "{}", row.candidate);
         let said = ran.verdicts.iter().any(|text| text.starts_with(&row.candidate));
         assert!(said || row.candidate == "tcp loopback", "{:?}", ran.verdicts);
-    }
-}
-
-/// Page faults of this thread so far that needed no reading from a disk: other tests have theirs.
-fn faults() -> i64 {
-    cachewise_measure::children::usage(libc::RUSAGE_THREAD).ru_minflt
-}
-
-#[test]
-fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
-    use cachewise_lab::bench::{Cell, Task};
-    use cachewise_lab::routines::{Routine, libc_reference};
-    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
-    let kernel = cachewise_kernels::find("copy.gpr64").expect("it is listed");
-    let routines = [libc_reference(cachewise_kernels::Operation::Copy), Routine::from(kernel)];
-    let mut measured = |cell: Cell| {
-        let task = Task {
-            operation: cachewise_kernels::Operation::Copy,
-            size: 4 << 20,
-            cell,
-            plan: cachewise_measure::Plan::default(),
-        };
-        let before = faults();
-        let found = bench.routines(&task, &routines, true, &|| false).expect("rows");
-        (found.rows(), faults() - before)
-    };
-    let calls = 2 * 15;
-    measured(Cell::aliased());
-    let (old, few) = measured(Cell::aliased());
-    let (fresh, many) = measured(Cell::fresh());
-    assert!(fresh.iter().all(|row| row.calls == 1 && row.operation_ns.len() == 15));
-    assert_eq!(fresh[0].cell.state, "fresh");
-    assert!(old.iter().all(|row| !row.dropped));
-    // Two huge pages at least per call, or a thousand small ones.
-    assert!(many >= 2 * calls, "{many} faults");
-    assert!(few < calls, "{few} faults");
-}
-
-#[test]
-fn a_cell_names_its_destination_and_restores_it() {
-    use cachewise_lab::bench::{Cell, Task};
-    use cachewise_lab::routines::libc_reference;
-    use cachewise_measure::{Contents, Restore};
-    let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
-    for (cell, label, restore) in [
-        (Cell::warm(), "warm", Restore::Cached),
-        (Cell::evicted(), "evicted", Restore::Evicted),
-        (Cell::misaligned(), "misaligned", Restore::Cached),
-        (Cell::aliased(), "4K-aliased", Restore::Cached),
-        (Cell::above_power(4096), "above 2^n", Restore::Cached),
-        (Cell::overlapping(), "overlap", Restore::Cached),
-        (Cell { contents: Some(Contents::Overwritten), ..Cell::read() }, "read", Restore::Cached),
-    ] {
-        assert_eq!(cell.restore, restore, "{label}");
-        let operation = cachewise_kernels::Operation::Move;
-        let routines = [libc_reference(operation)];
-        let plan = cachewise_measure::Plan { calls: Some(3), ..Default::default() };
-        let task = Task { operation, size: 4096, cell, plan };
-        let rows = bench.routines(&task, &routines, true, &|| false).expect(label).rows();
-        assert_eq!(rows[0].cell.state, label);
-        assert!(rows[0].operation_ns.iter().all(|ns| *ns > 0.0), "{label}");
     }
 }
