@@ -1,7 +1,7 @@
 //! The library, and the example of a kernel's author, for a target that has no operating system.
 
 use crate::ci::Ended;
-use crate::command::{cargo, libraries, output, rustc};
+use crate::command::{cargo, files, output, rustc};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub fn run() -> Result<Ended> {
 fn build() -> Result<(PathBuf, PathBuf)> {
     let mut command = cargo(&["build", "-p", "cachewise", "-p", "cachewise-kernels"]);
     command.args(["--no-default-features", "--target", TARGET, "--message-format", "json"]);
-    let mut made = libraries(&output(command.env("RUSTFLAGS", "-D warnings"))?.stdout);
+    let mut made = files(&output(command.env("RUSTFLAGS", "-D warnings"))?.stdout, ".rlib");
     let mut file = |name: &str| made.remove(name).with_context(|| format!("cargo made no {name}"));
     Ok((file("cachewise")?, file("cachewise_kernels")?))
 }

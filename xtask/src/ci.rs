@@ -260,6 +260,6 @@ fn told(line: Result<String>) -> Result<Ended> {
 
 /// Every AVX-512 kernel and entry on an emulated CPU.
 fn avx512() -> Result<Ended> {
-    let limit = Duration::from_secs(12 * 60);
-    emulate::emulate_avx512(&Options { kernels: "avx512".into(), effort: "small".into(), limit })
+    let (kernels, effort) = ("avx512".to_owned(), "small".to_owned());
+    emulate::emulate_avx512(&Options { kernels, effort, limit: 12, required: true })
 }

@@ -72,11 +72,6 @@ pub fn programs(told: &[u8]) -> BTreeMap<String, PathBuf> {
     made(told, |message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// The libraries for other Rust code that it says it made.
-pub fn libraries(told: &[u8]) -> BTreeMap<String, PathBuf> {
-    files(told, ".rlib")
-}
-
 /// The files with that ending that it says it made.
 pub fn files(told: &[u8], ending: &str) -> BTreeMap<String, PathBuf> {
     made(told, |message| {
@@ -109,6 +104,6 @@ mod tests {
         let names = |found: BTreeMap<String, PathBuf>| found.into_iter().collect::<Vec<_>>();
         assert_eq!(names(programs(told)), [("a".to_owned(), "/t/a".into())]);
         let [a, b] = ["a", "b"].map(|name| (name.to_owned(), format!("/t/lib{name}.rlib").into()));
-        assert_eq!(names(libraries(told)), [a, b]);
+        assert_eq!(names(files(told, ".rlib")), [a, b]);
     }
 }

@@ -56,14 +56,20 @@ const PROGRAMS: [Program; 2] = [
 ];
 
 /// What to run and how long.
-#[derive(Clone, Debug)]
+#[derive(Debug, clap::Args)]
 pub struct Options {
     /// Kernels and entries whose name contains one of these, separated by commas.
+    #[arg(long, default_value = "avx512")]
     pub kernels: String,
-    /// How much of the case space: `small`, `normal`, `thorough`.
+    /// How much of the case space is visited: small, normal, thorough.
+    #[arg(long, default_value = "small")]
     pub effort: String,
-    /// After this much time the run is ended and has failed.
-    pub limit: Duration,
+    /// Give up after this many minutes.
+    #[arg(long, default_value_t = 20)]
+    pub limit: u64,
+    /// Fail where packages are missing, rather than skip.
+    #[arg(long)]
+    pub required: bool,
 }
 
 /// What the tests said under emulation.
@@ -182,7 +188,7 @@ fn run(
     fs::write(folder.join("start"), "continue\n")?;
 
     let log = folder.join("serial.log");
-    run_machine(&folder, &log, options.limit)?;
+    run_machine(&folder, &log, Duration::from_secs(options.limit * 60))?;
     let text = read_log(&log);
     let summary = Summary::of(&text);
     let test = program.test;

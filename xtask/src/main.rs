@@ -26,8 +26,6 @@ mod whole;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
-use emulate::Options;
-use std::time::Duration;
 
 /// Chores of the Cachewise workspace.
 #[derive(Parser)]
@@ -118,20 +116,7 @@ enum Chore {
     /// Run programs that allocate much on glibc, the page pool and three other allocators.
     Applications(whole::applications::Applications),
     /// Test the AVX-512 kernels and entries on an emulated CPU (Bochs); minutes.
-    EmulateAvx512 {
-        /// Kernels and entries whose name contains one of these, separated by commas.
-        #[arg(long, default_value = "avx512")]
-        kernels: String,
-        /// How much of the case space is visited: small, normal, thorough.
-        #[arg(long, default_value = "small")]
-        effort: String,
-        /// Give up after this many minutes.
-        #[arg(long, default_value_t = 20)]
-        limit: u64,
-        /// Fail where packages are missing, rather than skip.
-        #[arg(long)]
-        required: bool,
-    },
+    EmulateAvx512(emulate::Options),
 }
 
 fn main() -> Result<()> {
@@ -157,10 +142,7 @@ fn main() -> Result<()> {
             emulate_arch::chore(architecture.as_deref(), &effort, required)?
         }
         Chore::Applications(args) => whole::applications::run(&args)?,
-        Chore::EmulateAvx512 { kernels, effort, limit, required } => {
-            let options = Options { kernels, effort, limit: Duration::from_secs(limit * 60) };
-            emulate::emulate_avx512(&options)?.told(!required)?;
-        }
+        Chore::EmulateAvx512(args) => emulate::emulate_avx512(&args)?.told(!args.required)?,
     }
     Ok(())
 }

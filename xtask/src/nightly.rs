@@ -57,11 +57,11 @@ const PURE: &[Part] = &[
 ];
 
 /// Programs whose threads meet; those of the learner's tests meet under Miri. ThreadSanitizer sees what Rust compiles, and not the kernels' assembly.
-const THREADED: &[Part] = &[Part {
+const THREADED: Part = Part {
     package: "cachewise-pages",
     programs: &["--lib", "--test", "pool", "--test", "scrubber", "--test", "shards"],
     left_out: &[],
-}];
+};
 
 pub(crate) fn miri() -> Result<Ended> {
     installed(&["miri", "rust-src"])?;
@@ -76,13 +76,10 @@ pub(crate) fn miri() -> Result<Ended> {
 
 pub(crate) fn thread_sanitizer() -> Result<Ended> {
     installed(&["rust-src"])?;
-    for part in THREADED {
-        let build = ["test", "-Zbuild-std", "--target", SANITIZED];
-        let mut command = part.command(&build, THREADS);
-        // Tests of forks start threads in the child, which has a copy of this one thread alone.
-        command.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0");
-        command::run(&mut command)?;
-    }
+    let mut command = THREADED.command(&["test", "-Zbuild-std", "--target", SANITIZED], THREADS);
+    // Tests of forks start threads in the child, which has a copy of this one thread alone.
+    command.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0");
+    command::run(&mut command)?;
     c_under_thread_sanitizer()?;
     Ok(Ended::Passed)
 }

@@ -89,13 +89,13 @@ pub fn open_to_all(path: &Path) -> Result<()> {
 }
 
 /// What of `all` is named by `--only`, in their own order; all where nothing is named.
-pub fn chosen<T: Copy>(all: &[T], only: &[String], name: fn(&T) -> &'static str) -> Result<Vec<T>> {
-    if let Some(unknown) = only.iter().find(|only| !all.iter().any(|one| name(one) == **only)) {
-        let known: Vec<_> = all.iter().map(name).collect();
+pub fn chosen<T: Copy>(all: &[(&str, T)], only: &[String]) -> Result<Vec<(String, T)>> {
+    if let Some(unknown) = only.iter().find(|only| !all.iter().any(|(name, _)| name == *only)) {
+        let known: Vec<_> = all.iter().map(|(name, _)| *name).collect();
         bail!("--only: found \"{unknown}\", accepted {}", known.join(", "));
     }
-    let wanted = |one: &&T| only.is_empty() || only.iter().any(|only| only == name(one));
-    Ok(all.iter().filter(wanted).copied().collect())
+    let wanted = all.iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name));
+    Ok(wanted.map(|(name, one)| ((*name).to_owned(), *one)).collect())
 }
 
 #[cfg(test)]
@@ -104,13 +104,14 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_chosen_and_what_is_not_known_is_refused() {
-        let all = ["one", "two", "three"];
+        let all = [("one", 1), ("two", 2), ("three", 3)];
         let chosen = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-            chosen(&all, &only, |name| name)
+            chosen(&all, &only)
         };
-        assert_eq!(chosen(&[]).expect("all"), all);
-        assert_eq!(chosen(&["three", "one"]).expect("two"), ["one", "three"]);
+        let owned = |(name, one): (&str, i32)| (name.to_owned(), one);
+        assert_eq!(chosen(&[]).expect("all"), all.map(owned));
+        assert_eq!(chosen(&["three", "one"]).expect("two"), [all[0], all[2]].map(owned));
         let told = chosen(&["one", "four"]).expect_err("not known").to_string();
         assert_eq!(told, "--only: found \"four\", accepted one, two, three");
     }

@@ -18,7 +18,7 @@ mod script;
 
 use crate::interrupt::{INTERRUPTED, Interrupt, progress};
 use crate::outputs::Outputs;
-use crate::scripts::{self, open_to_all};
+use crate::scripts::{chosen, open_to_all};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::stats::LEAST_ROUNDS;
 use cachewise_measure::whole::{Ended, Run, Times, Verdict};
@@ -191,12 +191,6 @@ fn campaign<T>(
         std::process::exit(INTERRUPTED);
     }
     Ok(())
-}
-
-/// Those of ours that `--only` names, as owned pairs.
-fn chosen<T: Copy>(common: &Common, all: &[(&'static str, T)]) -> Result<Vec<(String, T)>> {
-    let chosen = scripts::chosen(all, &common.only, |(name, _)| name)?;
-    Ok(chosen.into_iter().map(|(name, one)| (name.to_owned(), one)).collect())
 }
 
 /// The preload library of that package, copied where every user may read it and no build replaces it.

@@ -234,44 +234,37 @@ impl CpuInfo {
     }
 
     fn cpu(&self, cpuid: Option<&CpuidFacts>) -> Cpu {
-        let microcode = self.get("microcode").map(str::to_owned);
-        if let Some(facts) = cpuid {
-            return Cpu {
-                vendor: facts.vendor.clone(),
-                model_name: facts.brand.clone(),
-                family: facts.family,
-                model: facts.model,
-                stepping: facts.stepping,
-                microcode,
-                ..Cpu::default()
-            };
-        }
         let is_power = self.get("cpu").is_some_and(|name| name.starts_with("POWER"));
-        let vendor = self
-            .get("vendor_id")
-            .or_else(|| self.get("CPU implementer"))
-            .or(if is_power { Some("IBM") } else { None })
-            .unwrap_or("unknown");
-        if let Some(pvr) = self.get("revision").filter(|_| is_power).and_then(pvr_in) {
-            return Cpu {
-                vendor: "IBM".to_owned(),
-                model_name: self.get("cpu").unwrap_or("unknown").to_owned(),
-                family: pvr >> 16,
-                model: pvr >> 12 & 0xF,
-                stepping: pvr & 0xFFF,
-                microcode,
-                ..Cpu::default()
-            };
-        }
-        let model_name =
-            self.get("model name").or_else(|| self.get("cpu")).or_else(|| self.get("CPU part"));
+        let pvr = self.get("revision").filter(|_| is_power).and_then(pvr_in);
+        let (vendor, model_name, [family, model, stepping]) = match (cpuid, pvr) {
+            (Some(facts), _) => {
+                let numbers = [facts.family, facts.model, facts.stepping];
+                (Some(&*facts.vendor), Some(&*facts.brand), numbers)
+            }
+            (None, Some(pvr)) => {
+                (Some("IBM"), self.get("cpu"), [pvr >> 16, pvr >> 12 & 0xF, pvr & 0xFFF])
+            }
+            (None, None) => {
+                let first = |names: &[&str]| names.iter().find_map(|name| self.get(name));
+                let number =
+                    |a: &str, b: &str| self.number(a).or_else(|| self.number(b)).unwrap_or(0);
+                let vendor = first(&["vendor_id", "CPU implementer"]);
+                let numbers = [
+                    number("cpu family", "CPU architecture"),
+                    number("model", "CPU part"),
+                    number("stepping", "CPU revision"),
+                ];
+                let model_name = first(&["model name", "cpu", "CPU part"]);
+                (vendor.or(is_power.then_some("IBM")), model_name, numbers)
+            }
+        };
         Cpu {
-            vendor: vendor.to_owned(),
+            vendor: vendor.unwrap_or("unknown").to_owned(),
             model_name: model_name.unwrap_or("unknown").to_owned(),
-            family: self.number("cpu family").or(self.number("CPU architecture")).unwrap_or(0),
-            model: self.number("model").or(self.number("CPU part")).unwrap_or(0),
-            stepping: self.number("stepping").or(self.number("CPU revision")).unwrap_or(0),
-            microcode,
+            family,
+            model,
+            stepping,
+            microcode: self.get("microcode").map(str::to_owned),
             ..Cpu::default()
         }
     }
@@ -341,28 +334,24 @@ fn hypervisor(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option
 /// firmware, Rosetta by its vendor, and a user-mode emulator by a `/proc/cpuinfo` of an architecture
 /// that this program is not for.
 fn emulator(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option<String> {
-    if let Some(facts) = cpuid {
-        let signature = facts.hypervisor.as_deref().unwrap_or_default();
-        if signature.starts_with("TCGTCG") || facts.brand.contains("QEMU TCG") {
-            return Some("QEMU TCG".to_owned());
-        }
-        if facts.vendor == "VirtualApple" || facts.brand.contains("VirtualApple") {
-            return Some("Rosetta".to_owned());
-        }
-        if facts.brand.to_ascii_lowercase().contains("bochs") {
-            return Some("Bochs".to_owned());
-        }
-    }
-    if tree.text("sys/class/dmi/id/product_name").is_some_and(|name| name.contains("Bochs")) {
-        return Some("Bochs".to_owned());
-    }
-    // A user-mode emulator passes the host's files on. Implementer 0 is reserved for software
-    // (Arm ARM, MIDR_EL1); QEMU's `max` CPU has it.
+    let CpuidFacts { vendor, brand, hypervisor, .. } = cpuid.cloned().unwrap_or_default();
+    let signature = hypervisor.unwrap_or_default();
+    let product = tree.text("sys/class/dmi/id/product_name").unwrap_or_default();
+    // Implementer 0 is reserved for software (Arm ARM, MIDR_EL1); QEMU's `max` CPU has it.
     let invented = info.get("CPU implementer") == Some("0x00");
-    if info.is_of_another_architecture() || invented {
-        return Some(EMULATOR.to_owned());
-    }
-    None
+    let name = if signature.starts_with("TCGTCG") || brand.contains("QEMU TCG") {
+        "QEMU TCG"
+    } else if vendor == "VirtualApple" || brand.contains("VirtualApple") {
+        "Rosetta"
+    } else if brand.to_ascii_lowercase().contains("bochs") || product.contains("Bochs") {
+        "Bochs"
+    } else if info.is_of_another_architecture() || invented {
+        // A user-mode emulator passes the host's files on.
+        EMULATOR
+    } else {
+        return None;
+    };
+    Some(name.to_owned())
 }
 
 const EMULATOR: &str = "a user-mode emulator (QEMU)";

@@ -201,12 +201,8 @@ impl Operand {
     ) -> Result<Operand, MeasureError> {
         let holds = |level: &Level| size <= level.capacity(caches) / 2;
         let level = Level::ALL[..3].iter().copied().find(holds).unwrap_or(Level::Dram);
-        let capacity = arena.len();
-        let layout = Layout::one(size, offset, PAGE).ok_or(MeasureError::DoesNotFit {
-            level,
-            size,
-            capacity,
-        })?;
+        let too_large = MeasureError::DoesNotFit { level, size, capacity: arena.len() };
+        let layout = Layout::one(size, offset, PAGE).ok_or(too_large)?;
         let mut operand = Operand::laid_out(arena, from, level, size, layout, caches, seed)?;
         operand.reused = true;
         Ok(operand)

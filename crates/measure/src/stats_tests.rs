@@ -207,14 +207,9 @@ fn an_interval_of_turns_holds_a_factor_in_95_of_100_cases_and_is_the_narrower_on
 #[test]
 fn the_interval_of_a_median_has_the_ranks_of_the_tables() {
     // Conover, Practical Nonparametric Statistics, table A3: 95 % for n = 15 is ranks 4 and 12.
-    let values: Vec<f64> = (1..=15).map(f64::from).collect();
-    assert_eq!(median_interval(&values), (4.0, 12.0));
-    let values: Vec<f64> = (1..=6).map(f64::from).collect();
-    assert_eq!(median_interval(&values), (1.0, 6.0));
-    let values: Vec<f64> = (1..=5).map(f64::from).collect();
-    assert_eq!(median_interval(&values), (1.0, 5.0));
-    let values: Vec<f64> = (1..=2000).map(f64::from).collect();
-    let (low, high) = median_interval(&values);
+    let of = |n: i32| median_interval(&(1..=n).map(f64::from).collect::<Vec<_>>());
+    assert_eq!([15, 6, 5].map(of), [(4.0, 12.0), (1.0, 6.0), (1.0, 5.0)]);
+    let (low, high) = of(2000);
     assert!((950.0..960.0).contains(&low) && (1040.0..1050.0).contains(&high), "{low} {high}");
     assert!(median_interval(&[]).0.is_nan());
 }

@@ -100,7 +100,7 @@ impl Candidate {
 
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
-    let programs = chosen(&args.common, &SCRIPTS)?;
+    let programs = chosen(&SCRIPTS, &args.common.only)?;
     let begun = begin(&args.common, "applications")?;
     let library = library(&args.common, "cachewise-pool-preload", begun.scratch.path())?;
     let mut table = Table::new("", &["program", "output", ">glibc, s", ">rounds"]);

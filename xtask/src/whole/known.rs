@@ -122,7 +122,7 @@ fn is_dear(ratio: &PairedRatio) -> bool {
 
 /// Runs them; an error where a decision is wrong or an output differs.
 pub fn run(args: &LearnKnown) -> Result<()> {
-    let programs = chosen(&args.common, &PROGRAMS)?;
+    let programs = chosen(&PROGRAMS, &args.common.only)?;
     let begun = begin(&args.common, "known")?;
     let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
     let setup = Setup { file: compile(begun.scratch.path())?, library, args };
@@ -245,91 +245,70 @@ impl Setup<'_> {
                 }
                 Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
             })?;
-            let shown = Shown::new(*site, &times, &of_end);
-            if shown.verdict == Verdict::Wrong {
+            let (line, json, verdict) = shown(site, &times, &of_end, (runs, calls));
+            if verdict == Verdict::Wrong {
                 wrong = Some("decided for the dearer way".to_owned());
             }
-            lines.push(shown.line(runs));
-            records.push(shown.json(runs, calls));
+            lines.push(line);
+            records.push(json);
         }
         Ok(Outcome::Shown { lines, json: json!({ "sites": records }), wrong })
     }
 }
 
-/// One site of one program.
-struct Shown {
-    site: Site,
-    /// Non-temporal over temporal, of whole runs.
-    ways: PairedRatio,
-    /// The same of their CPU time, the filling of buffers included.
-    cpu: PairedRatio,
-    /// What was learned over the better of both.
-    after: PairedRatio,
-    verdict: Verdict,
-}
-
-impl Shown {
-    fn new(site: Site, times: &Times, of_end: &Times) -> Shown {
-        let whole = PairedRatio::in_turns(&times.wall[1], &times.wall[0]);
-        // The first round warmed up.
-        let ways = match &of_end.wall[..] {
-            [temporal, other] if temporal.len() > 1 => {
-                PairedRatio::in_turns(&other[1..], &temporal[1..])
-            }
-            _ => whole,
-        };
-        let better = &times.wall[usize::from(whole.median < 1.0)];
-        Shown {
-            site,
-            ways,
-            cpu: times.cpu(1, 0),
-            after: PairedRatio::in_turns(&times.wall[2], better),
-            verdict: Verdict::of(decided(&site), &ways),
+/// A line of the table and a record of one site, and what is to be thought of its decision.
+fn shown(
+    site: &Site,
+    times: &Times,
+    of_end: &Times,
+    (runs, calls): (u32, u32),
+) -> (Vec<String>, Value, Verdict) {
+    let whole = PairedRatio::in_turns(&times.wall[1], &times.wall[0]);
+    // Non-temporal over temporal, of whole runs. The first round warmed up.
+    let ways = match &of_end.wall[..] {
+        [temporal, other] if temporal.len() > 1 => {
+            PairedRatio::in_turns(&other[1..], &temporal[1..])
         }
-    }
-
-    fn line(&self, runs: u32) -> Vec<String> {
-        let left = &self.site.left;
-        let cost = |way: usize| format!("{:.3}", left.evidence.costs[way].mean() / 1e6);
-        vec![
-            String::new(),
-            self.verdict.name().to_owned(),
-            left.outcome.name().to_owned(),
-            format!("2^{}", self.site.octave),
-            left.calls.to_string(),
-            left.explored.to_string(),
-            cost(0),
-            cost(1),
-            interval(&self.ways),
-            format!(
-                "{}{}",
-                interval(&self.after),
-                if is_dear(&self.after) { ", DEAR" } else { "" }
-            ),
-            self.ways.rounds.to_string(),
-            runs.to_string(),
-        ]
-    }
-
-    fn json(&self, runs: u32, calls: u32) -> Value {
-        let left = &self.site.left;
-        json!({
-            "octave": self.site.octave,
-            "calls": left.calls,
-            "tried": left.explored,
-            "temporal_ns": left.evidence.costs[0].mean(),
-            "non_temporal_ns": left.evidence.costs[1].mean(),
-            "pairs": left.evidence.pairs(),
-            "decision": left.outcome.name(),
-            "non_temporal_over_temporal": interval_json(&self.ways),
-            "verdict": self.verdict.name(),
-            "learned_over_better": interval_json(&self.after),
-            "cpu_non_temporal_over_temporal": interval_json(&self.cpu),
-            "rounds": self.ways.rounds,
-            "learning_runs": runs,
-            "calls_of_a_run": calls,
-        })
-    }
+        _ => whole,
+    };
+    // What was learned over the better of both.
+    let better = &times.wall[usize::from(whole.median < 1.0)];
+    let after = PairedRatio::in_turns(&times.wall[2], better);
+    let verdict = Verdict::of(decided(site), &ways);
+    let left = &site.left;
+    let [temporal, non_temporal] = [0, 1].map(|way| left.evidence.costs[way].mean());
+    let line = vec![
+        String::new(),
+        verdict.name().to_owned(),
+        left.outcome.name().to_owned(),
+        format!("2^{}", site.octave),
+        left.calls.to_string(),
+        left.explored.to_string(),
+        format!("{:.3}", temporal / 1e6),
+        format!("{:.3}", non_temporal / 1e6),
+        interval(&ways),
+        format!("{}{}", interval(&after), if is_dear(&after) { ", DEAR" } else { "" }),
+        ways.rounds.to_string(),
+        runs.to_string(),
+    ];
+    let json = json!({
+        "octave": site.octave,
+        "calls": left.calls,
+        "tried": left.explored,
+        "temporal_ns": temporal,
+        "non_temporal_ns": non_temporal,
+        "pairs": left.evidence.pairs(),
+        "decision": left.outcome.name(),
+        "non_temporal_over_temporal": interval_json(&ways),
+        "verdict": verdict.name(),
+        "learned_over_better": interval_json(&after),
+        // The filling of buffers included.
+        "cpu_non_temporal_over_temporal": interval_json(&times.cpu(1, 0)),
+        "rounds": ways.rounds,
+        "learning_runs": runs,
+        "calls_of_a_run": calls,
+    });
+    (line, json, verdict)
 }
 
 /// The calls of a run, where one of `most` took so long.

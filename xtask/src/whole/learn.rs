@@ -67,7 +67,7 @@ const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run
 
 /// Runs them; an error where any output differs or any program is slower.
 pub fn run(args: &LearnPrograms) -> Result<()> {
-    let programs = chosen(&args.common, &SCRIPTS)?;
+    let programs = chosen(&SCRIPTS, &args.common.only)?;
     let begun = begin(&args.common, "learn")?;
     let tools = Tools::new(args, begun.scratch.path())?;
     let mut table = Table::of(

@@ -95,7 +95,7 @@ pub fn run(args: &Programs) -> Result<()> {
 /// Names and texts of the scripts to run.
 fn all(args: &Programs) -> Result<Vec<(String, String)>> {
     if args.script.is_empty() {
-        let ours = chosen(&args.common, &SCRIPTS)?;
+        let ours = chosen(&SCRIPTS, &args.common.only)?;
         return Ok(ours.into_iter().map(|(name, text)| (name, text.to_owned())).collect());
     }
     let read = |file: &PathBuf| {

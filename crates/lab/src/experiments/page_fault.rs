@@ -52,18 +52,12 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// What is run: bytes, lines, threads and repetitions.
-struct Grid {
-    bytes: usize,
-    lines: Vec<usize>,
-    threads: Vec<usize>,
-    reps: Vec<usize>,
-}
-
-fn grid(setting: &Setting<'_, '_>) -> Grid {
+/// What is run.
+fn cells(setting: &Setting<'_, '_>) -> Vec<Cell> {
     let options = setting.options;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let all: Vec<usize> = (0..=PAGE_LINES.ilog2()).map(|power| 1 << power).collect();
+    let all = (0..=PAGE_LINES.ilog2()).map(|power| 1 << power);
+    let all = if options.quick { vec![1, 8, PAGE_LINES] } else { all.collect() };
     let own = match (options.classic, options.quick) {
         (true, _) => 256 << 20,
         (_, true) => 16 << 20,
@@ -71,12 +65,14 @@ fn grid(setting: &Setting<'_, '_>) -> Grid {
     };
     let mut threads = if options.classic { vec![1, 2] } else { vec![1, cpus] };
     threads.dedup();
-    Grid {
-        bytes: options.sizes.first().copied().unwrap_or(own),
-        lines: if options.quick { vec![1, 8, PAGE_LINES] } else { all },
-        threads,
-        reps: vec![1, DRAINING],
+    let pages = options.sizes.first().copied().unwrap_or(own) / PAGE_SIZE;
+    let mut cells = Vec::new();
+    for reps in [1, DRAINING] {
+        for &threads in &threads {
+            cells.extend(all.iter().map(|&lines| Cell { pages, lines, threads, reps }));
+        }
     }
+    cells
 }
 
 /// The experiment.
@@ -92,20 +88,12 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         let accepted = "one size: bytes handed out per repetition";
         return Err(LabError::unsuited("--size", format!("a second one, {second}"), accepted));
     }
-    let grid = grid(setting);
-    let pages = grid.bytes / PAGE_SIZE;
-    let pools = Pools::new(grid.bytes)?;
+    let cells = cells(setting);
+    let pages = cells[0].pages;
+    let pools = Pools::new(pages * PAGE_SIZE)?;
     pools.notes().into_iter().try_for_each(|note| setting.out.note(note))?;
     check_bytes(&pools, pages)?;
     let rounds = setting.plan(false).rounds;
-    let cells: Vec<Cell> = grid
-        .reps
-        .iter()
-        .flat_map(|&reps| grid.threads.iter().map(move |&threads| (reps, threads)))
-        .flat_map(|(reps, threads)| {
-            grid.lines.iter().map(move |&lines| Cell { pages, lines, threads, reps })
-        })
-        .collect();
     let mut left: f64 = cells.iter().map(Cell::weight).sum();
     setting.out.begin(name, left);
     let free = setting.options.rounds.is_some();

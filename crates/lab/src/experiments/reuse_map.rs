@@ -40,13 +40,6 @@ fn is_candidate(kernel: &Kernel) -> bool {
     kernel.is_non_temporal() && matches!(kernel.operation(), Operation::Copy | Operation::Zero)
 }
 
-/// One operation's two sides.
-struct Sides {
-    operation: Operation,
-    /// The reference with temporal stores, libc, and everybody with non-temporal ones.
-    routines: Vec<Routine>,
-}
-
 /// A point of the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
@@ -72,7 +65,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             one_point(setting, side, point)?;
             let text = format!(
                 "{} {}, {:.0} % read",
-                side.operation,
+                side[0].function.operation(),
                 bytes(point.size),
                 point.touched * 100.0
             );
@@ -82,7 +75,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-fn one_point(setting: &mut Setting<'_, '_>, side: &Sides, point: Point) -> Result<(), LabError> {
+fn one_point(
+    setting: &mut Setting<'_, '_>,
+    side: &[Routine],
+    point: Point,
+) -> Result<(), LabError> {
     let (label, axis, value) = match point.delay {
         Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
         Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
@@ -90,15 +87,15 @@ fn one_point(setting: &mut Setting<'_, '_>, side: &Sides, point: Point) -> Resul
     };
     let placed = Cell::placed(point.source, point.destination);
     let cell = Cell { label: label.into(), ..placed }.read_after(point.delay, point.touched);
-    let mut task = setting.task(side.operation, point.size, cell);
+    let mut task = setting.task(side[0].function.operation(), point.size, cell);
     // The delay is no part of the figure: a few calls of a long one will do.
     task.plan.max_sample_ns = if setting.options.quick { 1e7 } else { 5e7 };
-    setting.record(&task, &side.routines, &[(axis, value)])
+    setting.record(&task, side, &[(axis, value)])
 }
 
-/// Who stands for each side: the widest kernels here, the period's with `--classic`, or those
-/// asked for.
-fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Sides>, LabError> {
+/// Each operation's two sides: the reference with temporal stores, libc, and everybody with
+/// non-temporal ones. The widest kernels here, the period's with `--classic`, or those asked for.
+fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Vec<Routine>>, LabError> {
     let operations = [Operation::Copy, Operation::Zero];
     let features = setting.bench.features;
     let chosen: Vec<&'static Kernel> = match setting.options.kernels.as_deref() {
@@ -128,7 +125,7 @@ fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Sides>, LabError> {
         let Some(temporal) = temporal else { continue };
         let mut routines = vec![Routine::from(temporal), libc_reference(operation)];
         routines.extend(non_temporal.into_iter().map(Routine::from));
-        sides.push(Sides { operation, routines });
+        sides.push(routines);
     }
     if sides.is_empty() {
         return nothing(

@@ -1,11 +1,13 @@
 //! Experiments run for real, small, and what they hand over fits together: rows, the figures that
 //! say how these are drawn, and the sentences about them.
 
+use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
-use cachewise_lab::bench::Bench;
+use cachewise_lab::bench::{Bench, Cell, Task};
 use cachewise_lab::experiments::{self, Experiment, Options, Setting};
 use cachewise_lab::recorder::{Progress, Recorder};
-use cachewise_measure::{Figure, FigureKind, Level, ProofVerdict, Row};
+use cachewise_lab::routines::{Routine, libc_reference};
+use cachewise_measure::{Contents, Figure, FigureKind, Level, Plan, ProofVerdict, Restore, Row};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 #[cfg(target_arch = "x86_64")]
@@ -175,18 +177,12 @@ fn faults() -> i64 {
 
 #[test]
 fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
-    use cachewise_lab::bench::{Cell, Task};
-    use cachewise_lab::routines::{Routine, libc_reference};
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     let kernel = cachewise_kernels::find("copy.gpr64").expect("it is listed");
-    let routines = [libc_reference(cachewise_kernels::Operation::Copy), Routine::from(kernel)];
+    let routines = [libc_reference(Operation::Copy), Routine::from(kernel)];
     let mut measured = |cell: Cell| {
-        let task = Task {
-            operation: cachewise_kernels::Operation::Copy,
-            size: 4 << 20,
-            cell,
-            plan: cachewise_measure::Plan::default(),
-        };
+        let (operation, plan) = (Operation::Copy, Plan::default());
+        let task = Task { operation, size: 4 << 20, cell, plan };
         let before = faults();
         let found = bench.routines(&task, &routines, true, &|| false).expect("rows");
         (found.rows(), faults() - before)
@@ -205,9 +201,6 @@ fn a_fresh_destination_faults_at_every_call_and_an_old_one_does_not() {
 
 #[test]
 fn a_cell_names_its_destination_and_restores_it() {
-    use cachewise_lab::bench::{Cell, Task};
-    use cachewise_lab::routines::libc_reference;
-    use cachewise_measure::{Contents, Restore};
     let mut bench = BENCH.lock().unwrap_or_else(PoisonError::into_inner);
     for (cell, label, restore) in [
         (Cell::warm(), "warm", Restore::Cached),
@@ -219,9 +212,8 @@ fn a_cell_names_its_destination_and_restores_it() {
         (Cell { contents: Some(Contents::Overwritten), ..Cell::read() }, "read", Restore::Cached),
     ] {
         assert_eq!(cell.restore, restore, "{label}");
-        let operation = cachewise_kernels::Operation::Move;
+        let (operation, plan) = (Operation::Move, Plan { calls: Some(3), ..Plan::default() });
         let routines = [libc_reference(operation)];
-        let plan = cachewise_measure::Plan { calls: Some(3), ..Default::default() };
         let task = Task { operation, size: 4096, cell, plan };
         let rows = bench.routines(&task, &routines, true, &|| false).expect(label).rows();
         assert_eq!(rows[0].cell.state, label);

@@ -16,12 +16,8 @@ impl Groups {
             text.lines().find_map(|line| {
                 let mut parts = line.splitn(3, ':');
                 let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
-                let found = if wanted.is_empty() {
-                    names.is_empty()
-                } else {
-                    names.split(',').any(|n| n == wanted)
-                };
-                found.then(|| path.trim_matches('/').to_owned())
+                let is_it = names.split(',').any(|name| name == wanted);
+                is_it.then(|| path.trim_matches('/').to_owned())
             })
         };
         Groups { unified: path_of(""), cpu: path_of("cpu"), memory: path_of("memory") }

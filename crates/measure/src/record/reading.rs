@@ -176,9 +176,10 @@ type Map = serde_json::Map<String, Value>;
 /// Types of lines.
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
 
-struct Position<'a> {
-    file: &'a str,
-    line: usize,
+/// A line of a file.
+pub(super) struct Position<'a> {
+    pub(super) file: &'a str,
+    pub(super) line: usize,
 }
 
 impl Position<'_> {
@@ -218,24 +219,16 @@ impl Position<'_> {
         self.wrong(format!("field \"{field}\": {found}; accepted: {accepted}"))
     }
 
-    fn misplaced(&self, found: &str, accepted: &str) -> RecordError {
-        misplaced(self.file, self.line, found, accepted)
+    /// A line stands where none of its type may.
+    pub(super) fn misplaced(&self, found: &str, accepted: &str) -> RecordError {
+        self.wrong(format!("a line of type \"{found}\"; accepted here: {accepted}"))
     }
 
+    /// What a file says is quoted as it is, but for what would end the line.
     fn wrong(&self, what: String) -> RecordError {
-        wrong(self.file, self.line, &what)
+        let what = what.replace(char::is_control, "\u{fffd}");
+        RecordError::Line { file: self.file.to_owned(), line: self.line, what }
     }
-}
-
-/// What a file says is quoted as it is, but for what would end the line.
-fn wrong(file: &str, line: usize, what: &str) -> RecordError {
-    let what = what.replace(char::is_control, "\u{fffd}");
-    RecordError::Line { file: file.to_owned(), line, what }
-}
-
-/// A line stands where none of its type may.
-pub(super) fn misplaced(file: &str, line: usize, found: &str, accepted: &str) -> RecordError {
-    wrong(file, line, &format!("a line of type \"{found}\"; accepted here: {accepted}"))
 }
 
 fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {

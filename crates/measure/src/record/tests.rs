@@ -86,12 +86,18 @@ fn decisions() -> Decisions {
     }
 }
 
+/// A record with a row.
+fn begun(path: &Path) -> Writer {
+    let mut writer = Writer::create(path).expect("a writer");
+    writer.header(&header()).expect("header");
+    writer.row(&row()).expect("row");
+    writer
+}
+
 fn written() -> String {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("record.jsonl");
-    let mut writer = Writer::create(&path).expect("a writer");
-    writer.header(&header()).expect("header");
-    writer.row(&row()).expect("row");
+    let mut writer = begun(&path);
     writer.note("a remark").expect("note");
     writer.decisions(&decisions()).expect("decisions");
     writer.verdict("it pays");
@@ -134,10 +140,7 @@ fn times_are_written_short() {
 fn an_abandoned_writer_keeps_its_rows() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("record.jsonl");
-    let mut writer = Writer::create(&path).expect("a writer");
-    writer.header(&header()).expect("header");
-    writer.row(&row()).expect("row");
-    drop(writer);
+    drop(begun(&path));
     let record = read(&path).expect("a record");
     assert!(record.end.is_some_and(|end| end.interrupted) && record.rows.len() == 1);
 }

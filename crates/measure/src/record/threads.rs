@@ -3,6 +3,7 @@
 use super::names::{ALONE, THREADS};
 use super::{Row, ThreadDecision, groups};
 use crate::Verdict;
+use std::collections::BTreeSet;
 
 /// Where threads come from: made for the call, or waiting in a pool. States of rows.
 const SUPPLIES: [&str; 2] = ["spawned", "pooled"];
@@ -13,29 +14,26 @@ pub fn paying(rows: &[Row]) -> Vec<ThreadDecision> {
     let mut found = Vec::new();
     let count = |row: &Row| row.axis(THREADS).map_or(0, |threads| threads as u32);
     for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
-        let mut sizes: Vec<u64> = of_it.iter().map(|row| row.cell.size).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
+        let sizes: BTreeSet<u64> = of_it.iter().map(|row| row.cell.size).collect();
         for supply in SUPPLIES {
             let mine: Vec<&Row> = of_it
                 .iter()
                 .copied()
                 .filter(|row| [ALONE, supply].contains(&row.cell.state.as_str()))
                 .collect();
-            let mut counts: Vec<u32> = mine.iter().map(|row| count(row)).collect();
-            counts.sort_unstable();
-            counts.dedup();
-            for pair in counts.windows(2) {
+            let counts: BTreeSet<u32> = mine.iter().map(|row| count(row)).collect();
+            for (&fewer, &more) in counts.iter().zip(counts.iter().skip(1)) {
                 let row = |size: u64, threads: u32| {
                     mine.iter().find(|row| row.cell.size == size && count(row) == threads)
                 };
                 let (mut from, mut compared) = (None, false);
                 for &size in sizes.iter().rev() {
-                    let (Some(fewer), Some(more)) = (row(size, pair[0]), row(size, pair[1])) else {
+                    let (Some(by_fewer), Some(by_more)) = (row(size, fewer), row(size, more))
+                    else {
                         continue;
                     };
                     compared = true;
-                    let ratio = more.over(fewer);
+                    let ratio = by_more.over(by_fewer);
                     if ratio.median >= 1.0 {
                         break;
                     }
@@ -47,7 +45,7 @@ pub fn paying(rows: &[Row]) -> Vec<ThreadDecision> {
                     continue;
                 }
                 let (operation, supply) = (operation.clone(), supply.to_owned());
-                found.push(ThreadDecision { operation, supply, threads: pair[1], from });
+                found.push(ThreadDecision { operation, supply, threads: more, from });
             }
         }
     }

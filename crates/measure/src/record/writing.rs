@@ -1,5 +1,6 @@
 //! Writing a record so that a file of its name is always whole.
 
+use super::reading::Position;
 use super::{Decisions, End, Header, Line, Note, RecordError, Row};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -151,7 +152,7 @@ impl Writer {
     }
 
     fn misplaced(&self, found: &str, accepted: &str) -> RecordError {
-        super::reading::misplaced(&self.name, self.rows as usize + 1, found, accepted)
+        Position { file: &self.name, line: self.rows as usize + 1 }.misplaced(found, accepted)
     }
 
     fn put(&mut self, line: &Line) -> Result<(), RecordError> {

@@ -45,6 +45,12 @@ struct Candidate {
     pool: Pool,
     /// The pages that stay in use.
     held: Vec<NonNull<u8>>,
+    found: Found,
+}
+
+/// What a candidate's turns were.
+#[derive(Default)]
+struct Found {
     /// Nanoseconds of the program a page, and of the bystander a line, by round.
     program: Vec<f64>,
     bystander: Vec<f64>,
@@ -84,9 +90,7 @@ impl Candidate {
             }
         }
         pool.flush_thread_cache();
-        let (program, bystander) = (Vec::new(), Vec::new());
-        let (hits, misses, scrub_cpu) = (0, 0, Duration::ZERO);
-        Ok(Candidate { name, pool, held, program, bystander, hits, misses, scrub_cpu })
+        Ok(Candidate { name, pool, held, found: Found::default() })
     }
 
     /// Takes a burst, touches each page, and gives all of it back.
@@ -118,27 +122,20 @@ impl Candidate {
         bystander.walk();
         let begun = Instant::now();
         self.burst(pages)?;
-        self.program.push(begun.elapsed().as_secs_f64() * 1e9 / BURST as f64);
+        self.found.program.push(begun.elapsed().as_secs_f64() * 1e9 / BURST as f64);
         let (begun, mut walks) = (Instant::now(), 0.0);
         while begun.elapsed() < gap {
             bystander.walk();
             walks += 1.0;
         }
         let lines = walks * (bystander.bytes() / LINE) as f64;
-        self.bystander.push(begun.elapsed().as_secs_f64() * 1e9 / lines);
+        self.found.bystander.push(begun.elapsed().as_secs_f64() * 1e9 / lines);
         pause(pool);
         let after = pool.stats()?;
-        self.hits += after.zero_hits - before.zero_hits;
-        self.misses += after.zero_misses - before.zero_misses;
-        self.scrub_cpu += after.scrub_cpu.saturating_sub(before.scrub_cpu);
+        self.found.hits += after.zero_hits - before.zero_hits;
+        self.found.misses += after.zero_misses - before.zero_misses;
+        self.found.scrub_cpu += after.scrub_cpu.saturating_sub(before.scrub_cpu);
         Ok(())
-    }
-
-    /// Forgets what was found so far: the first turn met pages as they were made.
-    fn forget(&mut self) {
-        (self.hits, self.misses, self.scrub_cpu) = (0, 0, Duration::ZERO);
-        self.program.clear();
-        self.bystander.clear();
     }
 
     fn give_back(self) -> Result<(), PoolError> {
@@ -190,20 +187,23 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
             candidates[turn].turn((&bystander, gap), &mut pages).map_err(refused)?;
         }
         if round == 0 {
-            candidates.iter_mut().for_each(Candidate::forget);
+            // This turn met pages as they were made.
+            candidates.iter_mut().for_each(|candidate| candidate.found = Found::default());
         }
     }
-    let (program, walk) = (candidates[0].program.clone(), candidates[0].bystander.clone());
+    let first = &candidates[0].found;
     let mut rows = Vec::new();
     for candidate in &candidates {
-        let asked = (candidate.hits + candidate.misses).max(1) as f64;
+        let found = &candidate.found;
+        let asked = (found.hits + found.misses).max(1) as f64;
         let figures = [
-            (HIT_SHARE, candidate.hits as f64 / asked),
-            (SCRUB_CPU, candidate.scrub_cpu.as_nanos() as f64 / (rounds * BURST) as f64),
+            (HIT_SHARE, found.hits as f64 / asked),
+            (SCRUB_CPU, found.scrub_cpu.as_nanos() as f64 / (rounds * BURST) as f64),
         ];
+        let walked = bystander.bytes() / LINE;
         for (state, times, reference, size, calls) in [
-            (SCRUB_SETTINGS, &candidate.program, &program, PAGE_SIZE, BURST),
-            (BYSTANDER_WALK, &candidate.bystander, &walk, LINE, bystander.bytes() / LINE),
+            (SCRUB_SETTINGS, &found.program, &first.program, PAGE_SIZE, BURST),
+            (BYSTANDER_WALK, &found.bystander, &first.bystander, LINE, walked),
         ] {
             let cell = CellKey::new("zero", size, state);
             let ratio = PairedRatio::new(times, reference, seed);
