@@ -19,8 +19,8 @@ const ENTER: char = '\u{e007}';
 /// Looks at a page of the record given and at one with every kind of figure. Pictures go to
 /// `target/report-in-browser`.
 pub fn run(record: &Path) -> Result<Ended> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
     let found = |name: &str| {
+        let path = std::env::var_os("PATH")?;
         std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
     };
     let (chromium, driver) = (found("chromium"), found("chromedriver"));

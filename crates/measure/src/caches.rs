@@ -97,12 +97,6 @@ pub struct Context {
     pub logical_cpus: usize,
 }
 
-impl Context {
-    fn is_amd(&self) -> bool {
-        matches!(self.vendor.as_str(), "AuthenticAMD" | "HygonGenuine")
-    }
-}
-
 impl Caches {
     /// Bytes that operands in DRAM must cover, so that a line visited in turn has left the cache
     /// before it is met again: four times the LLC, and 256 MiB where the LLC is only assumed.
@@ -176,7 +170,8 @@ fn choose(
     notes: &mut Vec<String>,
 ) -> CacheLevel {
     let name = bounds.name;
-    let per_complex = name == LLC.name && context.is_amd();
+    let is_amd = matches!(context.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
+    let per_complex = name == LLC.name && is_amd;
     let mut plausible: Vec<(&'static str, LevelAnswer)> = Vec::new();
     let mut sum_of_complexes = false;
     for (source, answer) in answers {

@@ -60,11 +60,12 @@ pub struct Header {
 impl Header {
     /// A header of the present moment: schema, time, and the command line of this process.
     pub fn now(tool: &str, machine: Machine, clock: ClockFacts, seed: u64) -> Header {
+        let now = jiff::Timestamp::now();
         Header {
             schema: SCHEMA_VERSION,
             tool: tool.to_owned(),
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-            started: now_rfc3339(),
+            started: now.round(jiff::Unit::Second).unwrap_or(now).to_string(),
             machine,
             settings: BTreeMap::new(),
             seed,
@@ -75,12 +76,6 @@ impl Header {
             figures: Vec::new(),
         }
     }
-}
-
-/// This moment in UTC, to the second.
-fn now_rfc3339() -> String {
-    let now = jiff::Timestamp::now();
-    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }
 
 /// A remark.

@@ -296,16 +296,6 @@ pub struct Test {
     pub p: f64,
 }
 
-/// Twice the upper tail of the standard normal distribution.
-fn two_sided_p(z: f64) -> f64 {
-    libm::erfc(z.abs() / std::f64::consts::SQRT_2).min(1.0)
-}
-
-/// Sizes of the groups of equal values among sorted ones.
-fn tie_sizes(sorted: &[f64]) -> impl Iterator<Item = f64> {
-    sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64)
-}
-
 /// Mann-Kendall test for a trend over time, with ties and continuity correction (Mann 1945,
 /// Kendall 1975). `p` is 1 for fewer than four values or all equal.
 pub fn mann_kendall(values: &[f64]) -> Test {
@@ -320,12 +310,16 @@ pub fn mann_kendall(values: &[f64]) -> Test {
         }
     }
     let n = values.len() as f64;
-    let ties: f64 = tie_sizes(&sorted(values)).map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum();
+    let sorted = sorted(values);
+    let ties = sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64);
+    let ties: f64 = ties.map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum();
     let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties) / 18.0;
     let p = if values.len() < 4 || variance <= 0.0 || s == 0.0 {
         1.0
     } else {
-        two_sided_p((s.abs() - 1.0) / variance.sqrt())
+        // Twice the upper tail of the standard normal distribution.
+        let z = (s.abs() - 1.0) / variance.sqrt();
+        libm::erfc(z.abs() / std::f64::consts::SQRT_2).min(1.0)
     };
     Test { statistic: s, p }
 }

@@ -69,16 +69,12 @@ const RUNS: f64 = 1.0 + 5.0 + 7.0 * (1.0 + LEAST_ROUNDS as f64);
 #[derive(Clone, Debug)]
 struct Candidate {
     name: String,
-    settings: Vec<(&'static str, OsString)>,
+    settings: Vec<Setting>,
 }
 
 impl Candidate {
-    fn new(name: &str, settings: Vec<(&'static str, OsString)>) -> Candidate {
+    fn new(name: &str, settings: Vec<Setting>) -> Candidate {
         Candidate { name: name.to_owned(), settings }
-    }
-
-    fn settings(&self) -> Vec<Setting<'_>> {
-        self.settings.iter().map(|(name, value)| (*name, value.as_os_str())).collect()
     }
 
     /// The pool, with this one behind it.
@@ -174,7 +170,7 @@ fn one(
     };
     let mut wrong = None;
     let mut ran = |candidate: &Candidate| -> Result<_> {
-        let (_, run) = script.run(&candidate.settings()).with_context(|| candidate.name.clone())?;
+        let (_, run) = script.run(&candidate.settings).with_context(|| candidate.name.clone())?;
         if run.output != first.output {
             wrong.get_or_insert_with(|| format!("another output with {}", candidate.name));
         }

@@ -72,11 +72,8 @@ pub fn run(args: &Programs) -> Result<()> {
     let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
     let profile =
         super::profile(args.profile.as_deref(), &begun.scratch.path().join("machine.profile"))?;
-    let settings = || -> Vec<Setting<'_>> {
-        let mut all = vec![("LD_PRELOAD", library.as_os_str())];
-        all.extend(profile.iter().map(|path| ("CACHEWISE_PROFILE", path.as_os_str())));
-        all
-    };
+    let mut settings = vec![("LD_PRELOAD", library.into_os_string())];
+    settings.extend(profile.map(|path| ("CACHEWISE_PROFILE", path.into_os_string())));
     let mut table = Table::of(
         "",
         "program | verdict | >speed with the library | >control | >rounds | >without, s | >CPU \
@@ -88,7 +85,7 @@ pub fn run(args: &Programs) -> Result<()> {
          without; 95 % intervals",
     );
     let mut one =
-        |turn: &Turn<'_>, script: &String| one(turn, script, &settings(), args.common.rounds);
+        |turn: &Turn<'_>, script: &String| one(turn, script, &settings, args.common.rounds);
     campaign(&args.common, &programs, table, begun, &mut one)
 }
 
@@ -107,7 +104,7 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
 }
 
 /// One program: prepared, run once without and once counted, then in turns.
-fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: u32) -> Result<Outcome> {
+fn one(turn: &Turn<'_>, text: &str, with: &[Setting], most: u32) -> Result<Outcome> {
     let (name, begun) = (turn.name, Instant::now());
     let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
         Ok(ready) => ready,
@@ -129,7 +126,7 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting<'_>], most: u32) -> Result<O
     fs::write(&counted, "")?;
     fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
     let mut counting = with.to_vec();
-    counting.push(("CACHEWISE_STATS", counted.as_os_str()));
+    counting.push(("CACHEWISE_STATS", counted.clone().into()));
     let (_, run) = script.run(&counting).context("with the library, while counted")?;
     seen(&run.output, "while counted");
     let counts = Counts::read(&String::from_utf8_lossy(&fs::read(&counted)?));

@@ -4,7 +4,7 @@ use super::{Outcome, Turn, whole};
 use crate::scripts::{self, SKIPPED, open_to_all};
 use anyhow::{Context as _, Result, bail};
 use cachewise_measure::whole::{Run, run};
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// What nobody has seen run gets this long.
 const FIRST_LIMIT: Duration = Duration::from_secs(600);
 
-/// A variable of the environment, or its absence.
-pub type Setting<'a> = (&'a str, &'a OsStr);
+/// A variable of the environment.
+pub type Setting = (&'static str, OsString);
 
 /// A script, prepared.
 pub struct Script<'a> {
@@ -73,7 +73,7 @@ impl<'a> Script<'a> {
     /// Runs in a directory of its own, the same one each time: some programs' output names it. The
     /// time is the script's own where it writes one to `$SECONDS_FILE`; before it stands that of the
     /// whole run.
-    pub fn run(&self, settings: &[Setting<'_>]) -> Result<(f64, Run)> {
+    pub fn run(&self, settings: &[Setting]) -> Result<(f64, Run)> {
         let directory = self.prepared.join("run");
         fs::create_dir(&directory)?;
         open_to_all(&directory)?;
@@ -104,10 +104,10 @@ impl<'a> Script<'a> {
         whole(run(command, self.prepared, day, self.stop)?, day)
     }
 
-    fn step(&self, step: &str, directory: &Path, settings: &[Setting<'_>]) -> Result<Run> {
+    fn step(&self, step: &str, directory: &Path, settings: &[Setting]) -> Result<Run> {
         let mut command = scripts::step(step, self.prepared, directory);
         command.arg(self.argument).env("PERCENT", self.percent.to_string());
-        command.envs(settings.iter().copied());
+        command.envs(settings.iter().cloned());
         whole(run(&mut command, self.prepared, self.limit, self.stop).context("sh")?, self.limit)
     }
 }

@@ -14,18 +14,14 @@ const FAR: usize = PAGE_SIZE / 2;
 
 pub(super) fn figures() -> Vec<Figure> {
     let by_offset = |title| Figure::curve(title, OFFSET, ALIAS_RATIO);
+    let aliased = "Time over the same alignment half a page further on, by destination minus source \
+                   modulo 4 KiB";
+    let power = "The same with the destination a power of two above the source";
+    let zeroed = Figure::bars("Zeroing on 4 KiB and on 2 MiB pages", "gbps");
     vec![
-        by_offset(
-            "Time over the same alignment half a page further on, by destination minus source modulo 4 KiB",
-        )
-        .by(&["destination", PAGE_BYTES])
-        .of("aliased"),
-        by_offset("The same with the destination a power of two above the source")
-            .by(&[DISTANCE])
-            .of("power"),
-        Figure::bars("Zeroing on 4 KiB and on 2 MiB pages", "gbps")
-        .by(&["destination", PAGE_BYTES])
-        .of("pages"),
+        by_offset(aliased).by(&["destination", PAGE_BYTES]).of("aliased"),
+        by_offset(power).by(&[DISTANCE]).of("power"),
+        zeroed.by(&["destination", PAGE_BYTES]).of("pages"),
     ]
 }
 

@@ -165,22 +165,18 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         calls(setting, buffer, loops) as f64 * (3e5 + buffer as f64)
     };
     let total: f64 = buffers.iter().map(|&(buffer, loops)| weight(setting, buffer, loops)).sum();
-    let also_cold = if setting.options.classic { 1.0 } else { 2.0 };
-    setting.out.begin(experiment.name, also_cold * total);
-    for &(buffer, loops) in &buffers {
-        one_buffer(setting, &pairs, (buffer, loops), false)?;
-        let done = weight(setting, buffer, loops);
-        setting.out.advance(&bytes(buffer), done);
-    }
-    if setting.options.classic {
-        return Ok(());
-    }
-    for &(buffer, loops) in &buffers {
-        if !setting.options.quick || COLD_QUICK.contains(&buffer) || buffers.len() == 1 {
-            one_buffer(setting, &pairs, (buffer, loops), true)?;
+    let passes: &[bool] = if setting.options.classic { &[false] } else { &[false, true] };
+    setting.out.begin(experiment.name, passes.len() as f64 * total);
+    for &cold in passes {
+        let state = if cold { format!(", {COLD_DESTINATION}") } else { String::new() };
+        for &(buffer, loops) in &buffers {
+            let all = !cold || !setting.options.quick || buffers.len() == 1;
+            if all || COLD_QUICK.contains(&buffer) {
+                one_buffer(setting, &pairs, (buffer, loops), cold)?;
+            }
+            let done = weight(setting, buffer, loops);
+            setting.out.advance(&format!("{}{state}", bytes(buffer)), done);
         }
-        let done = weight(setting, buffer, loops);
-        setting.out.advance(&format!("{}, {COLD_DESTINATION}", bytes(buffer)), done);
     }
     Ok(())
 }

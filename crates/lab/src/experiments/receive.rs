@@ -194,7 +194,8 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.refuse_placements("the ring and the user's buffer have places of their own")?;
     let (temporal, non_temporal) = kernels(setting)?;
     setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
-    let device = if parallelism() > 1 {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let device = if cpus > 1 {
         Device::start()
     } else {
         setting.out.note("skipped the ring written by another core: there is none")?;
@@ -209,10 +210,6 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         setting.out.advance(&text, weight(&point));
     }
     Ok(())
-}
-
-fn parallelism() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 type Named = (String, CopyFn);

@@ -11,7 +11,7 @@
 
 use super::*;
 use cachewise_kernels::find;
-use std::cell::Cell;
+use std::cell::Cell as Shared;
 use std::rc::Rc;
 
 pub(super) fn figures() -> Vec<Figure> {
@@ -89,7 +89,7 @@ fn copied(
             write_value(value, quarter);
         }
     };
-    let cell = crate::bench::Cell::placed(source, destination);
+    let cell = Cell::placed(source, destination);
     let task = setting.task(Operation::Copy, VALUES.len() * size, cell);
     let stop = || setting.out.stopped();
     let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
@@ -166,10 +166,7 @@ fn stored(
     }
     let mut calls: Vec<Call<'_>> =
         ways.iter().map(|&(nth, storing)| filler(&routines[nth], storing, level)).collect();
-    let cell = crate::bench::Cell {
-        contents: Some(Contents::Kept),
-        ..crate::bench::Cell::placed(level, level)
-    };
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::placed(level, level) };
     let task = setting.task(Operation::Fill, 4 * size, cell);
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     if !near && found.result.visits_per_slot > 1.0 {
@@ -208,12 +205,12 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
     let byte = if storing.value == 0 { 0 } else { 0xFF };
     let prior = if storing.over_others { FILL_BYTE } else { byte };
     // Slots are visited in turn, so a pass is over when the first comes again.
-    let pass = Rc::new(Cell::new(usize::MAX));
+    let pass = Rc::new(Shared::new(usize::MAX));
     let seen = Rc::clone(&pass);
     let (function, callee) = (routine.function, Callee::new(routine.function));
     let in_turn = storing.over_others && level <= Level::L2;
     let mut visits = 0_usize;
-    let begun = Rc::new(Cell::new(false));
+    let begun = Rc::new(Shared::new(false));
     let begin = Rc::clone(&begun);
     let calls = move |places: &[Place]| {
         if begun.replace(false) {

@@ -204,7 +204,8 @@ impl Position<'_> {
             let message = error.inner().to_string();
             // serde says "missing field `x`", "invalid type: a, expected b", "unknown variant `x`,
             // expected one of ...": split into what was found and what is accepted.
-            if let Some(name) = quoted_after(&message, "missing field `") {
+            let missing = message.strip_prefix("missing field `");
+            if let Some(name) = missing.and_then(|rest| rest.split('`').next()) {
                 let field = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
                 return self.field(&field, "missing", "a value");
             }
@@ -229,10 +230,6 @@ impl Position<'_> {
         let what = what.replace(char::is_control, "\u{fffd}");
         RecordError::Line { file: self.file.to_owned(), line: self.line, what }
     }
-}
-
-fn quoted_after<'a>(message: &'a str, start: &str) -> Option<&'a str> {
-    message.strip_prefix(start)?.split('`').next()
 }
 
 /// The parser's message without its position, which is relative to the line.
