@@ -2,6 +2,7 @@
 
 use cachewise::profile::{Decision, Profile};
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 
 /// The command, without what this process was told by its environment.
@@ -15,6 +16,16 @@ pub fn program() -> Command {
     }
     // Whoever runs the tests: a home that may be written to, and in which there is no profile.
     command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
+    // A shell's background job ignores Ctrl-C, one under `nohup` hang-ups, and the command keeps that.
+    let heard = || {
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: nothing is called when it comes.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: system calls alone, which a forked child may make.
+    unsafe { command.pre_exec(heard) };
     command
 }
 
