@@ -213,6 +213,7 @@ pub fn facts(header: &Header) -> Facts {
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
         cpus: header.machine.logical_cpus,
         largest: usize::MAX,
+        hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),
     }
 }
 

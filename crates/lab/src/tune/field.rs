@@ -34,16 +34,16 @@ const KNOWN: f64 = 0.3;
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.04;
 
-/// From so many rounds of an arm on, over the sizes up to an octave away, its scatter is its own: in a record
-/// pooled from hosts, an arm that left the race early scatters ten times as much as one that stayed. From nine
-/// on, arms whose rounds were alike by luck were let pass: four simulated machines of 34 broke a promise.
-const OWN: usize = 40;
-
-/// With fewer it is that of all arms together, from so many on.
+/// Arms scatter as all of them together do, who run in the same weather, from so many rounds on.
 const TOLD: usize = 9;
 
-/// With fewer still it is that of one round of a small operation.
+/// With fewer it is as one round of a small operation does.
 const UNKNOWN: f64 = 0.05;
+
+/// Rounds that are hosts have each arm's own error, ten times as large for one that left the race early: from
+/// so many rounds of an arm on, over the sizes up to an octave away, its scatter is its own. Not in a race:
+/// what few rounds have in common by luck would count for more than it is.
+const OWN: usize = 40;
 
 /// An estimate of a logarithm of time over libc's.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +127,8 @@ pub(super) struct Field {
     previous: Vec<Option<usize>>,
     /// What no number of rounds removes.
     pub floor: f64,
+    /// From how many rounds on an arm's scatter is its own.
+    own: usize,
 }
 
 /// What the rounds of a field show.
@@ -173,6 +175,7 @@ impl Field {
             rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
             refused: table(false),
             floor: FLOOR,
+            own: if facts.hosts > 1 { OWN } else { usize::MAX },
             live,
             previous,
             operation,
@@ -274,7 +277,7 @@ impl Field {
                         let of = seen.iter().flat_map(|at| &self.rounds[arm][view][*at][lying]);
                         of.copied().collect::<Vec<f64>>()
                     });
-                    let own = self.scatter_near(&deviations, at, arm..arm + 1, OWN);
+                    let own = self.scatter_near(&deviations, at, arm..arm + 1, self.own);
                     let pooled = own.or(of_all).unwrap_or(UNKNOWN);
                     let whole = estimate(&rounds.concat(), pooled, self.floor);
                     estimates[view][size] = whole;

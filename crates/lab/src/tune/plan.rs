@@ -49,6 +49,12 @@ impl View {
         self.covers(size) && size <= self.visited_to
     }
 
+    /// Where nothing need be proven, the referee looks at the sizes that no visit of the race is spent on, too:
+    /// a difference at an early place costs what a small size does.
+    pub(super) fn is_refereed(&self, size: usize) -> bool {
+        self.is_visited(size) || !self.proven && self.covers(size)
+    }
+
     /// Whether a cell of this view's operation, without what comes after it, is what this view has there.
     pub(super) fn is_call_of(&self, cell: &Cell) -> bool {
         let cached = View { destination: Destination::Cached, ..*self };
@@ -165,10 +171,11 @@ pub(super) fn top(facts: &Facts, budget: f64) -> usize {
     wanted.min(facts.largest).clamp(FIRST_SIZE as usize, MOST)
 }
 
-/// Whether what was decided at `top` holds for every larger size: the destination alone was more
-/// than all caches, of others too. libc changes its ways at parts of the LLC that the CPU says it has.
+/// Whether what was decided at `top` holds for every larger size: memory did not limit what was measured,
+/// and the destination alone was more than all caches, of others too. libc changes its ways at parts of the
+/// LLC that the CPU says it has.
 pub(super) fn extends(facts: &Facts, top: usize) -> bool {
-    top as f64 >= 1.25 * facts.llc.max(facts.cache()) as f64
+    top >= TOP && top as f64 >= 1.25 * facts.llc.max(facts.cache()) as f64
 }
 
 /// Whether a non-temporal arm competes while the destination may be read again: the

@@ -45,6 +45,8 @@ pub(super) struct Trial {
     gaps: Vec<f64>,
     /// What the operands' layout at a size is drawn from.
     lying: u64,
+    /// Whether the last arm goes on above the grid.
+    extends: bool,
     seen: BTreeMap<(Point, Cell), Vec<f64>>,
 }
 
@@ -62,14 +64,25 @@ pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<De
 }
 
 impl Trial {
-    pub(super) fn new(field: Field, chosen: Vec<usize>, random: &mut fastrand::Rng) -> Trial {
+    pub(super) fn new(
+        field: Field,
+        chosen: Vec<usize>,
+        facts: &Facts,
+        random: &mut fastrand::Rng,
+    ) -> Trial {
         let gaps = field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect();
-        Trial { field, chosen, gaps, lying: random.u64(..), seen: BTreeMap::new() }
+        let extends = plan::extends(facts, field.sizes.last().copied().unwrap_or(0));
+        Trial { field, chosen, gaps, lying: random.u64(..), extends, seen: BTreeMap::new() }
     }
 
-    pub(super) fn ranges(&self, facts: &Facts) -> Vec<Range> {
-        let top = self.field.sizes.last().copied().unwrap_or(0);
-        ranges(&self.field.sizes, &self.chosen, plan::extends(facts, top))
+    pub(super) fn ranges(&self) -> Vec<Range> {
+        ranges(&self.field.sizes, &self.chosen, self.extends)
+    }
+
+    /// The largest size of a range that ends with a size of the grid. Nothing above it was raced, so that
+    /// there it may lose nothing at all.
+    fn end(&self, grid: usize) -> usize {
+        *cachewise::size_class(self.field.sizes[grid] as u64).end() as usize
     }
 
     /// What there is to look at: a size in every gap between two sizes of the grid that a kernel is
@@ -86,8 +99,14 @@ impl Trial {
         for grid in 0..sizes.len() {
             let differs = |other: Option<usize>| other.is_none_or(|o| chosen[o] != chosen[grid]);
             let above = (grid + 1 < sizes.len()).then_some(grid + 1);
-            if differs(grid.checked_sub(1)) || differs(above) {
+            // Where libc follows, the range ends behind the size that was raced: a cache's size is a power of
+            // two, as those are, and one byte more may be another matter.
+            let ends = above.map_or(!self.extends, |above| chosen[above] == LIBC);
+            if differs(grid.checked_sub(1)) || differs(above) && !ends {
                 add(sizes[grid], grid);
+            }
+            if ends {
+                add(self.end(grid), grid);
             }
             let Some(above) = above else { continue };
             let (low, high) = (sizes[grid] as f64, sizes[above] as f64);
@@ -107,7 +126,7 @@ impl Trial {
     fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
         let (operation, size) = (self.field.operation, point.size);
         let odd = fastrand::Rng::with_seed(self.lying ^ size as u64).bool();
-        let views = self.field.views.iter().filter(move |view| view.is_visited(size));
+        let views = self.field.views.iter().filter(move |view| view.is_refereed(size));
         views.map(move |view| view.cell(operation, size, odd))
     }
 
@@ -131,17 +150,19 @@ impl Trial {
 
     fn ruling_of(&self, point: &Point, cell: &Cell, last: bool) -> Option<Ruling> {
         let rounds = self.seen.get(&(*point, *cell)).map_or(&[][..], Vec::as_slice);
-        if rounds.len() < LEAST_ROUNDS {
-            return None;
-        }
         let view = self.field.views.iter().find(|view| view.holds(cell))?;
-        let Estimate { mean, error, .. } = self.estimate(cell, rounds).judged(view);
-        if mean + 2.5 * error <= GUARD {
+        if rounds.len() < LEAST_ROUNDS {
+            return (last && !view.proven).then_some(Ruling::Kept);
+        }
+        let Estimate { mean, error, .. } = self.estimate(cell, rounds);
+        let guard = if point.size == self.end(point.grid) { 0.0 } else { GUARD };
+        if mean + 2.5 * error <= guard {
             Some(Ruling::Kept)
-        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > GUARD {
+        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
-            Some(if mean + error <= GUARD { Ruling::Kept } else { Ruling::Lost })
+            let error = if view.proven { error } else { -error };
+            Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
         }
@@ -192,7 +213,7 @@ impl Trial {
     }
 
     /// Decides again among the arms that are decided for at a size or next to it, and libc.
-    fn repair(&mut self, facts: &Facts) {
+    fn repair(&mut self) {
         let shows = self.field.shows();
         let mut costs = self.field.costs(&shows, &|_| true);
         for (arm, costs) in costs.iter_mut().enumerate() {
@@ -204,21 +225,20 @@ impl Trial {
             }
         }
         // Above the grid may come one range more.
-        let top = self.field.sizes.last().copied().unwrap_or(0);
-        let most = MOST_RANGES - usize::from(!plan::extends(facts, top));
+        let most = MOST_RANGES - usize::from(!self.extends);
         self.chosen = choose(&costs, &self.field.sizes, most);
     }
 
     /// libc wherever something was taken back; and where that leaves more ranges than there may be, in
     /// place of the shortest as well.
-    fn give_up(&mut self, facts: &Facts) {
+    fn give_up(&mut self) {
         for (size, arm) in self.chosen.iter_mut().enumerate() {
             if self.field.refused[*arm][size] {
                 *arm = LIBC;
             }
         }
         settle(&mut self.chosen);
-        while self.ranges(facts).len() > MOST_RANGES {
+        while self.ranges().len() > MOST_RANGES {
             let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
             for size in 0..self.chosen.len() {
                 match runs.last_mut() {
@@ -238,7 +258,7 @@ impl Trial {
         let in_use = self.points();
         let mut found = Vec::new();
         let visited = |cell: &Cell| {
-            self.field.views.iter().any(|view| view.holds(cell) && view.is_visited(cell.size))
+            self.field.views.iter().any(|view| view.holds(cell) && view.is_refereed(cell.size))
         };
         for ((point, cell), rounds) in self.seen.iter().filter(|((_, cell), _)| visited(cell)) {
             let Estimate { mean, error, rounds } = self.estimate(cell, rounds);
@@ -290,9 +310,9 @@ impl Referee<'_, '_> {
             for trial in trials.iter_mut() {
                 let taken = trial.take_back(round + 1, &mut repairs);
                 if taken && round + 1 < REPAIRS {
-                    trial.repair(&self.facts);
+                    trial.repair();
                 } else if taken {
-                    trial.give_up(&self.facts);
+                    trial.give_up();
                 }
                 failed |= taken;
             }
@@ -305,8 +325,7 @@ impl Referee<'_, '_> {
     }
 
     fn follow(&mut self, trials: &[Trial]) -> Result<(), LabError> {
-        let of =
-            |trial: &Trial| decisions(&trial.field, &trial.ranges(&self.facts), Reuse::Unknown);
+        let of = |trial: &Trial| decisions(&trial.field, &trial.ranges(), Reuse::Unknown);
         let all: Vec<Decision> = trials.iter().flat_map(of).collect();
         self.visits.machine.follow(&all, &[])
     }
@@ -330,6 +349,13 @@ impl Referee<'_, '_> {
                     let cells = trial.cells(&point).filter(undecided);
                     open.extend(cells.map(|cell| (nth, point, cell)));
                 }
+            }
+            // What need not be shown takes no time from what must be.
+            let must = |(nth, _, cell): &(usize, Point, Cell)| {
+                trials[*nth].field.views.iter().any(|view| view.holds(cell) && view.proven)
+            };
+            if open.iter().any(must) {
+                open.retain(must);
             }
             self.visits.random.shuffle(&mut open);
             // Where time runs out, it does so on the dear cells, not on all.

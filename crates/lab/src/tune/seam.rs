@@ -103,6 +103,8 @@ pub struct Facts {
     pub cpus: usize,
     /// The largest operation that the memory budget allows, in bytes.
     pub largest: usize,
+    /// Machines of its kind whose figures these are, a round for each; 1 where it tunes itself.
+    pub hosts: usize,
 }
 
 impl Facts {

@@ -57,7 +57,7 @@ pub fn run(
         .into_iter()
         .map(|field| {
             let chosen = chosen(&field, &facts);
-            Trial::new(field, chosen, &mut visits.random)
+            Trial::new(field, chosen, &facts, &mut visits.random)
         })
         .collect();
     visits.machine.progress(Stage::Referee, takes + after);
@@ -72,7 +72,7 @@ pub fn run(
     let fields: Vec<_> = trials
         .iter()
         .zip(never)
-        .map(|(trial, never)| (&trial.field, trial.ranges(&facts), never))
+        .map(|(trial, never)| (&trial.field, trial.ranges(), never))
         .collect();
     Ok(Tuning {
         decisions: all_decisions(&fields),

@@ -62,6 +62,7 @@ fn plain(table: Table) -> Kind {
             dram_ns: 110.0,
             cpus: 2,
             largest: 1 << 30,
+            hosts: 1,
         },
         bandwidth: 10.0,
         noise: 1.0,

@@ -177,13 +177,18 @@ impl Kind {
     fn quiet(&self, arm: usize, cell: &Cell) -> f64 {
         let costs = self.costs(cell.operation);
         let log2 = (cell.size as f64).log2();
-        let mut size = cell.size;
-        if cell.contents == Contents::Unequal {
-            size = (cell.size as f64).sqrt() as usize;
-        }
+        let at = &costs.total[arm][state(cell.destination)];
         // Sizes above the table cost as much per byte.
         let beyond = ((log2 - FIRST) - STEP * (STEPS - 1) as f64).max(0.0) * 2f64.ln();
-        let cost = costs.total[arm][state(cell.destination)][step(size)] + beyond;
+        let cost = beyond
+            + match cell.contents {
+                Contents::Equal => at[step(cell.size)],
+                // The logarithm of the first difference's place is as likely anywhere: the mean over it.
+                Contents::Unequal => {
+                    let place = |nth: i32| 2f64.powf(log2 * (f64::from(nth) + 0.5) / 16.0) as usize;
+                    ((0..16).map(|nth| at[step(place(nth))].exp()).sum::<f64>() / 16.0).ln()
+                }
+            };
         let absent = cell.destination == Destination::Evicted;
         let reads_on = absent && cell.contents == Contents::Unequal && arm > 0;
         let early = if reads_on { self.reads_on.ln() } else { 0.0 };

@@ -55,7 +55,10 @@ pub fn read(text: &str) -> Table {
         if !names.contains(&name) {
             names.push(name.clone());
         }
-        let times = (fields[median].parse().expect(line), fields[reader].parse().ok());
+        // Nobody reads what a comparison leaves; the record's reader read an operand of it.
+        let is_read = !matches!(operation, Operation::Compare | Operation::Equal);
+        let reader = fields[reader].parse().ok().filter(|_| is_read);
+        let times = (fields[median].parse().expect(line), reader);
         let state = match fields[state] {
             "cached" => "cached",
             "dst-evicted" => "evicted",

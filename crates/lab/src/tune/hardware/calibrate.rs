@@ -48,6 +48,7 @@ pub(super) fn facts(
         dram_ns,
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         largest,
+        hosts: 1,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::tune::seam::{Destination, Layout};
 fn trial(top: usize, arm: impl Fn(usize) -> usize) -> Trial {
     let field = field(top, &[]);
     let chosen = field.sizes.iter().map(|size| arm(*size)).collect();
-    Trial::new(field, chosen, &mut fastrand::Rng::with_seed(1))
+    Trial::new(field, chosen, &facts(), &mut fastrand::Rng::with_seed(1))
 }
 
 /// Rounds of all cells of a point.
@@ -41,14 +41,19 @@ fn every_gap_and_both_sides_of_every_change_are_looked_at() {
             (SECOND, middle, 5),
             (SECOND, 1536, 5),
             (SECOND, between[2], grid(5)),
-            (SECOND, 2048, 6),
+            (SECOND, *cachewise::size_class(2048).end() as usize, 6),
         ];
         assert_eq!(found, expected);
     }
-    let ends = trial(512, |_| FIRST).points();
-    let ends: Vec<usize> =
-        ends.iter().filter(|p| [256, 384, 512].contains(&p.size)).map(|p| p.size).collect();
-    assert_eq!(ends, [256, 512], "both ends of the grid, and nothing of its middle");
+    for extends in [false, true] {
+        let mut ends = trial(512, |_| FIRST);
+        ends.extends = extends;
+        let last = if extends { 512 } else { *cachewise::size_class(512).end() as usize };
+        let ends = ends.points().into_iter().map(|point| point.size);
+        let ends: Vec<usize> =
+            ends.filter(|size| [256, 384].contains(size) || *size >= 512).collect();
+        assert_eq!(ends, [256, last], "both ends of the range, and nothing of its middle");
+    }
 }
 
 #[test]
@@ -106,7 +111,7 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
     let mut trial = trial(4096, |size| if (512..=1024).contains(&size) { FIRST } else { LIBC });
     let points = trial.points();
     for point in &points {
-        see(&mut trial, *point, &[0.0; 4]);
+        see(&mut trial, *point, &[-0.02; 4]);
     }
     let mut repairs = Vec::new();
     assert!(!trial.take_back(2, &mut repairs) && repairs.is_empty());
@@ -147,11 +152,11 @@ fn repairs_choose_among_what_was_decided_for_there_or_beside() {
         rounds(&mut trial.field, FIRST, size, 9, [-0.2, -0.2]);
         rounds(&mut trial.field, SECOND, size, 9, [-0.9, -0.9]);
     }
-    trial.repair(&facts());
+    trial.repair();
     let (first, second) = (FIRST, SECOND);
     assert_eq!(trial.chosen, [first, first, first, first, second, second, second, first, first]);
     trial.field.refused[FIRST][1] = true;
-    trial.repair(&facts());
+    trial.repair();
     assert_eq!(trial.chosen[..4], [LIBC, LIBC, first, second]);
 }
 
@@ -168,14 +173,14 @@ fn given_up_is_libc_and_no_more_ranges_than_there_may_be() {
         };
     }
     let before = trial.chosen.clone();
-    assert!(trial.ranges(&facts()).len() > MOST_RANGES);
-    trial.give_up(&facts());
-    assert!(trial.ranges(&facts()).len() <= MOST_RANGES);
+    assert!(trial.ranges().len() > MOST_RANGES);
+    trial.give_up();
+    assert!(trial.ranges().len() <= MOST_RANGES);
     assert!(trial.chosen.iter().zip(&before).all(|(now, then)| now == then || *now == LIBC));
     assert_eq!(trial.chosen[long.clone()], before[long.clone()]);
     assert!(trial.chosen.iter().filter(|arm| **arm != LIBC).count() > 3, "no more than needed");
     trial.field.refused[SECOND][7] = true;
-    trial.give_up(&facts());
+    trial.give_up();
     // What is left of it is one size beside libc on both sides, or a run of two.
     assert_eq!(trial.chosen[7], LIBC);
 }
