@@ -94,64 +94,24 @@ sse2:
 avx512vl:
     cmp rdx, 20h
     ja elsewhere
-    test edx, edx
-    je elsewhere
-    cmp edx, 10h
-    jae 3
-    cmp edx, 4h
-    jae 2
-    cmp edx, 1h
+    mov ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, edx
     je 1
-    movzx eax, word ptr [rdi]
-    movzx ecx, word ptr [rsi]
-    bswap eax
-    bswap ecx
-    shr eax, 1h
-    shr ecx, 1h
-    movzx r8d, byte ptr [rdi+rdx-1h]
-    movzx r9d, byte ptr [rsi+rdx-1h]
-    or eax, r8d
-    or ecx, r9d
-    sub eax, ecx
+    kmovd k1, ecx
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    kmovq rax, k2
+    test rax, rax
+    jne 2
     ret
 1:
-    xor ecx, ecx
+    xor eax, eax
+    ret
+2:
+    tzcnt rcx, rax
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]
     sub eax, ecx
-    ret
-2:
-    mov ecx, edx
-    mov eax, [rdi]
-    shr ecx, 1h
-    mov r11d, [rdi+rdx-4h]
-    and ecx, 4h
-    mov r8, rdx
-    sub r8, rcx
-    mov r9d, [rdi+rcx]
-    mov r10d, [rdi+r8-4h]
-    xor eax, [rsi]
-    xor r11d, [rsi+rdx-4h]
-    xor r9d, [rsi+rcx]
-    xor r10d, [rsi+r8-4h]
-    or r11d, r9d
-    or r10d, eax
-    or r11d, r10d
-    jne elsewhere
-    xor eax, eax
-    ret
-3:
-    movdqu xmm0, [rdi]
-    movdqu xmm2, [rsi]
-    movdqu xmm1, [rdi+rdx-10h]
-    movdqu xmm3, [rsi+rdx-10h]
-    pcmpeqb xmm0, xmm2
-    pcmpeqb xmm1, xmm3
-    movdqa xmm2, xmm0
-    pand xmm2, xmm1
-    pmovmskb eax, xmm2
-    sub eax, 0FFFFh
-    jne elsewhere
     ret
 avx512vl.masked:
     cmp rdx, 40h
@@ -200,8 +160,8 @@ avx2:
     ret
 2:
     tzcnt ecx, eax
+    vzeroupper
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]
     sub eax, ecx
-    vzeroupper
     ret

@@ -92,62 +92,18 @@ sse2:
 avx512vl:
     cmp rdx, 20h
     ja elsewhere
-    test edx, edx
-    je elsewhere
-    cmp edx, 10h
-    jae 3
-    cmp edx, 4h
-    jae 2
-    cmp edx, 1h
+    mov ecx, 0FFFFFFFFh
+    bzhi ecx, ecx, edx
     je 1
-    movzx ecx, word ptr [rdi]
-    movzx r8d, byte ptr [rdi+rdx-1h]
-    xor cx, [rsi]
-    xor r8b, [rsi+rdx-1h]
+    kmovd k1, ecx
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
     xor eax, eax
-    or ecx, r8d
+    kortestq k2, k2
     sete al
     ret
 1:
-    movzx ecx, byte ptr [rdi]
-    xor eax, eax
-    cmp cl, [rsi]
-    sete al
-    ret
-2:
-    mov ecx, edx
-    mov eax, [rdi]
-    shr ecx, 1h
-    mov r11d, [rdi+rdx-4h]
-    and ecx, 4h
-    mov r8, rdx
-    sub r8, rcx
-    mov r9d, [rdi+rcx]
-    mov r10d, [rdi+r8-4h]
-    xor eax, [rsi]
-    xor r11d, [rsi+rdx-4h]
-    xor r9d, [rsi+rcx]
-    xor r10d, [rsi+r8-4h]
-    or r11d, r9d
-    or r10d, eax
-    or r11d, r10d
-    jne elsewhere
-    xor eax, eax
-    inc eax
-    ret
-3:
-    movdqu xmm0, [rdi]
-    movdqu xmm2, [rsi]
-    movdqu xmm1, [rdi+rdx-10h]
-    movdqu xmm3, [rsi+rdx-10h]
-    pcmpeqb xmm0, xmm2
-    pcmpeqb xmm1, xmm3
-    movdqa xmm2, xmm0
-    pand xmm2, xmm1
-    pmovmskb eax, xmm2
-    sub eax, 0FFFFh
-    jne elsewhere
-    inc eax
+    mov eax, 1h
     ret
 avx512vl.masked:
     cmp rdx, 40h

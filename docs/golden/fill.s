@@ -38,44 +38,22 @@ sse2:
     ret
 avx512vl:
     mov rax, rdi
-    cmp rdx, 40h
+    mov r9d, edi
+    and r9d, 0FFFh
+    cmp rdx, 20h
     ja elsewhere
-    cmp edx, 10h
-    jb 2
+    cmp r9d, 0FF0h
+    ja elsewhere
     vpbroadcastb ymm20, esi
-    cmp edx, 20h
-    jbe 1
-    vmovdqu64 [rdi], ymm20
-    vmovdqu64 [rdi+rdx-20h], ymm20
-    ret
-1:
-    vmovdqu64 [rdi], xmm20
-    vmovdqu64 [rdi+rdx-10h], xmm20
-    ret
-2:
-    movzx ecx, sil
-    imul ecx, ecx, 1010101h
-    cmp edx, 4h
-    jb 3
-    mov r8d, edx
-    mov r10, rdx
-    shr r8d, 1h
-    and r8d, 4h
-    mov [rdi], ecx
-    sub r10, r8
-    mov [rdi+r8], ecx
-    mov [rdi+rdx-4h], ecx
-    mov [rdi+r10-4h], ecx
-    ret
-3:
-    test edx, edx
-    je 4
-    mov r8d, edx
-    shr r8d, 1h
-    mov [rdi], cl
-    mov [rdi+r8], cl
-    mov [rdi+rdx-1h], cl
-4:
+    mov ecx, 0FFFFFFFFh
+    xor r8d, r8d
+    bzhi ecx, ecx, edx
+    je elsewhere
+    sub edx, 10h
+    kmovd k1, ecx
+    cmovb edx, r8d
+    vmovdqu8 [rdi]{k1}, xmm20
+    vmovdqu8 [rdi+rdx]{k1}, xmm20
     ret
 avx512vl.masked:
     mov rax, rdi

@@ -34,43 +34,22 @@ sse2:
     ret
 avx512vl:
     mov rax, rdi
-    cmp rsi, 40h
+    mov r9d, edi
+    and r9d, 0FFFh
+    cmp rsi, 20h
     ja elsewhere
-    cmp esi, 10h
-    jb 2
+    cmp r9d, 0FF0h
+    ja elsewhere
     vpxord xmm20, xmm20, xmm20
-    cmp esi, 20h
-    jbe 1
-    vmovdqu64 [rdi], ymm20
-    vmovdqu64 [rdi+rsi-20h], ymm20
-    ret
-1:
-    vmovdqu64 [rdi], xmm20
-    vmovdqu64 [rdi+rsi-10h], xmm20
-    ret
-2:
-    xor ecx, ecx
-    cmp esi, 4h
-    jb 3
-    mov r8d, esi
-    mov r10, rsi
-    shr r8d, 1h
-    and r8d, 4h
-    mov [rdi], ecx
-    sub r10, r8
-    mov [rdi+r8], ecx
-    mov [rdi+rsi-4h], ecx
-    mov [rdi+r10-4h], ecx
-    ret
-3:
-    test esi, esi
-    je 4
-    mov r8d, esi
-    shr r8d, 1h
-    mov [rdi], cl
-    mov [rdi+r8], cl
-    mov [rdi+rsi-1h], cl
-4:
+    mov ecx, 0FFFFFFFFh
+    xor r8d, r8d
+    bzhi ecx, ecx, esi
+    je elsewhere
+    sub esi, 10h
+    kmovd k1, ecx
+    cmovb esi, r8d
+    vmovdqu8 [rdi]{k1}, xmm20
+    vmovdqu8 [rdi+rsi]{k1}, xmm20
     ret
 avx512vl.masked:
     mov rax, rdi

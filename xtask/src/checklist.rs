@@ -19,13 +19,13 @@ const NOT_TESTED: &str = "## Not tested, and why";
 const ANSWERS: [&str; 6] =
     ["confirmed", "refuted", "depends", "cannot tell", "question", "not tested"];
 
-/// Cells of a row of the table of claims: item, claim, figure, three CPUs, answer, record.
-const CLAIM_CELLS: usize = 8;
+/// Cells of a row of the table of claims: item, claim, figure, four CPUs, answer, record.
+const CLAIM_CELLS: usize = 9;
 /// Cells of a row of the other table: items, what there is, record.
 const OTHER_CELLS: usize = 3;
-const CPUS: [&str; 3] = ["Zen 3", "Cascade Lake", "Zen 5"];
+const CPUS: [&str; 4] = ["Zen 3", "Cascade Lake", "Zen 4", "Zen 5"];
 /// The same in the names of records.
-const IN_NAMES: [&str; 3] = ["zen3", "cascade-lake", "zen5"];
+const IN_NAMES: [&str; 4] = ["zen3", "cascade-lake", "zen4", "zen5"];
 /// What a cell says of a figure that has no record.
 const UNRECORDED: &str = "by a small program";
 /// How the sentence with the totals begins.
@@ -115,7 +115,7 @@ pub fn run() -> Result<()> {
     if !findings.unclear.is_empty() {
         let found = findings.unclear.join("; ");
         bail!(
-            "docs/findings.md: found {found}; accepted: {CLAIM_CELLS} cells, of which the seventh begins \
+            "docs/findings.md: found {found}; accepted: {CLAIM_CELLS} cells, of which the eighth begins \
              with one of {}, or {OTHER_CELLS} cells, and no row twice",
             ANSWERS.join(", ")
         );
@@ -133,7 +133,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// `2026-11-22-page-fault-zen5-guest.jsonl.gz` is the record `page-fault` of the third CPU.
+/// `2026-11-22-page-fault-zen5-guest.jsonl.gz` is the record `page-fault` of the fourth CPU.
 fn name_and_cpu(file: &str) -> Option<(String, usize)> {
     let (stem, _) = file.split_once("-guest.")?;
     let name_and_cpu = stem.get("2026-11-22-".len()..)?;
@@ -240,13 +240,13 @@ mod tests {
         assert_eq!(found.reasons.len(), 1);
         assert_eq!(found.not_tested, ["001.4: too hard", "001.5: "]);
         assert!(found.totals.is_empty(), "short rows are no claims");
-        let claims = "| 001.1 | c | 2 | 1 | - | 3 | refuted: no | no record |\n\
-                      | 001.2 | c | 2 | - | - | 3 | perhaps | a |\n";
+        let claims = "| 001.1 | c | 2 | 1 | - | 4 | 3 | refuted: no | no record |\n\
+                      | 001.2 | c | 2 | - | - | - | 3 | perhaps | a |\n";
         let found = super::findings(claims);
-        assert_eq!((found.totals["refuted"], found.empty), (1, [1, 2, 0]));
+        assert_eq!((found.totals["refuted"], found.empty), (1, [1, 2, 1, 0]));
         assert_eq!(found.unclear, ["\"perhaps\" for 001.2"]);
         assert!(found.sentence().starts_with("**Of 1 rows: confirmed 0, refuted 1,"));
-        assert_eq!(found.figures.len(), 3, "two and one, each with its records");
+        assert_eq!(found.figures.len(), 4, "three and one, each with its records");
         assert!(found.answered.contains_key(&("001".to_owned(), 2)));
         assert_eq!(items_of_list("- 000.1: a\n- 000.2: b 000.9\n"), items("000.1-2"));
     }
@@ -255,16 +255,16 @@ mod tests {
     fn what_looks_like_an_answer_and_is_none_does_not_count() {
         let of = |line: &str| findings(line);
         let untested =
-            of("| 003.14 | lmbench | 1 | - | - | - | not tested: no kernel | page-fault |\n");
+            of("| 003.14 | lmbench | 1 | - | - | - | - | not tested: no kernel | page-fault |\n");
         assert!(untested.answered.is_empty(), "a row that was not tested answers nothing");
-        let split = of("| 001.1 | a | b | 2 | 1 | - | 3 | refuted: no | peers |\n");
-        assert_eq!(split.unclear, ["9 cells for 001.1"]);
-        let row = "| 001.1 | c | 2 | 1 | - | 3 | refuted | peers |\n";
+        let split = of("| 001.1 | a | b | 2 | 1 | - | 4 | 3 | refuted: no | peers |\n");
+        assert_eq!(split.unclear, ["10 cells for 001.1"]);
+        let row = "| 001.1 | c | 2 | 1 | - | 4 | 3 | refuted | peers |\n";
         assert_eq!(of(&row.repeat(2)).unclear, ["001.1 twice with the same words"]);
         assert_eq!(of(&row.replace("refuted", "refutedly")).unclear.len(), 1);
         let small =
-            of("| 003.14 | c | 4.2 | - | 1.9, by a small program | 1.3 | refuted | page-fault |\n");
-        assert_eq!(small.figures, [("003.14".to_owned(), 2, vec!["page-fault".to_owned()])]);
+            of("| 003.14 | c | 4 | - | 1.9, by a small program | - | 1 | refuted | page-fault |\n");
+        assert_eq!(small.figures, [("003.14".to_owned(), 3, vec!["page-fault".to_owned()])]);
         assert_eq!(
             name_and_cpu("2026-11-22-page-fault-cascade-lake-guest.txt"),
             Some(("page-fault".to_owned(), 1))

@@ -46,6 +46,19 @@ use crate::names;
 use crate::profile::{self, OPERATIONS};
 use crate::reuse::Reuse;
 pub use crate::system::ROUTINES;
+#[cfg(all(
+    target_arch = "x86_64",
+    target_feature = "sse2",
+    feature = "os",
+    target_os = "linux"
+))]
+pub use crate::system::equal as libc_equal;
+#[cfg(all(
+    target_arch = "x86_64",
+    target_feature = "sse2",
+    not(all(feature = "os", target_os = "linux"))
+))]
+pub use boots::EQUAL as libc_equal;
 pub use cachewise_kernels::Operation;
 use cachewise_kernels::{Features, Function};
 use core::sync::atomic::{AtomicU8, Ordering};

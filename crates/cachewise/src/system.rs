@@ -15,7 +15,9 @@
 //! such table; nothing is found there, and the profile's next best stands.
 
 #[cfg(all(feature = "os", target_os = "linux"))]
-pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
+pub use routines::equal;
+#[cfg(all(feature = "os", target_os = "linux"))]
+pub(crate) use routines::{compare, copy, fill, found, r#move, zero};
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -134,8 +136,8 @@ mod routines {
     /// 1 or 0.
     ///
     /// # Safety
-    /// As [`compare`].
-    pub(crate) unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    /// `memcmp`'s contract, after [`found`] said yes.
+    pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
         // SAFETY: the caller's promise.
         i32::from(unsafe { compare(a, b, n) } == 0)
     }

@@ -31,9 +31,9 @@ fn boots() -> [u64; 6] {
 }
 
 /// Every instruction that can be reached from an entry without leaving through it, and through no
-/// jump to one of the `others`.
-fn reachable(entry: u64, others: &[u64]) -> Vec<Instruction> {
-    let (mut todo, mut seen, mut found) = (vec![entry], BTreeSet::new(), Vec::new());
+/// jump to one of the `others`, or to the C library's test for equality.
+fn reachable(from: u64, others: &[u64]) -> Vec<Instruction> {
+    let (mut todo, mut seen, mut found) = (vec![from], BTreeSet::new(), Vec::new());
     while let Some(start) = todo.pop() {
         // SAFETY: the code of a function of this program; a page beyond it is mapped or not read,
         // since the decoder is asked one instruction at a time and stops at the first jump away.
@@ -54,8 +54,10 @@ fn reachable(entry: u64, others: &[u64]) -> Vec<Instruction> {
                     if boots().contains(&instruction.near_branch_target()) => {}
                 FlowControl::ConditionalBranch => todo.push(instruction.near_branch_target()),
                 FlowControl::UnconditionalBranch => {
-                    if !others.contains(&instruction.near_branch_target()) {
-                        todo.push(instruction.near_branch_target());
+                    let target = instruction.near_branch_target();
+                    if !others.contains(&target) && target != entry::libc_equal as *const () as u64
+                    {
+                        todo.push(target);
                     }
                     break;
                 }

@@ -2,8 +2,8 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
 //! |---|---|---|---|---|
-//! | 1-32 | 2 x 16, of which the first n count | 32, the same | classes | one masked 64 |
-//! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | the same | |
+//! | 1-32 | 2 x 16, of which the first n count | 32, the same | one masked 32 | one masked 64 |
+//! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | | |
 //! | 33-64 | steps of 2 x 16 | 32 + 32 | 32, then 32 | the same |
 //! | 65-128 | steps of 2 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | 129-256 | the table's kernel | 4 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
@@ -179,6 +179,13 @@ macro_rules! entry_compare_evex {
             "ret\n",
         )
     };
+    // What the second vectors differ in; the first are equal.
+    (second) => {
+        "vpxorq xmm20, xmm20, xmm20
+        vmovdqu64 zmm21, [rdi + 64]
+        vpxorq zmm21, zmm21, [rsi + 64]
+        "
+    };
     // 65 and more, at label 28.
     (zmm, $same:expr) => {
         concat!(
@@ -201,12 +208,10 @@ macro_rules! entry_compare_evex {
             "\n",
             "ret\n",
             ".p2align 5\n",
-            "29:\n",                        // 129 and more
-            "vpxorq xmm20, xmm20, xmm20\n", // what the first vectors differ in
-            "vmovdqu64 zmm21, [rdi + 64]\n",
-            "vpxorq zmm21, zmm21, [rsi + 64]\n",
+            "29:\n", // 129 and more
             "cmp rdx, 256\n",
             "ja 33f\n",
+            $crate::entry_compare_evex!(second),
             $crate::entry_differences!("rdi", "rsi", " + rdx - 128", 2),
             "lea r9, [rdx - 128]\n",
             "jnz 48f\n",
@@ -218,6 +223,7 @@ macro_rules! entry_compare_evex {
             "33:\n", // 257 and more
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
+            $crate::entry_compare_evex!(second),
             $crate::entry_differences!("rdi", "rsi", " + 128", 2),
             "mov r9d, 128\n",
             "jnz 48f\n",
@@ -518,12 +524,15 @@ macro_rules! entry_compare_way {
         concat!(
             "cmp rdx, 32\n",
             "ja 23f\n",
-            "test edx, edx\n",
-            "jz 25f\n",
-            $crate::entry_compare_classes!($same, $small),
+            "mov ecx, -1\n",
+            "bzhi ecx, ecx, edx\n",
+            "jz 25f\n", // as below
+            "kmovd k1, ecx\n",
+            "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
+            "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
+            $near,
             $crate::entry_compare_evex!(ymm, $same),
             $crate::entry_compare_evex!(zmm, $same),
-            $near,
             $apart,
             ".p2align 4\n",
         )
@@ -567,7 +576,7 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
             ),
-            $crate::entry_libc!("rdx", "row", "", "3")
+            $crate::entry_libc!("rdx", "row", "", $crate::entry_routine!("3"))
             $(, $($operand)+)?
         )
     };
@@ -590,8 +599,8 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)
             ),
-            // What `memcmp` returns is not 1 or 0: the table has a function that makes it so.
-            ""
+            // What `memcmp` returns is not 1 or 0: a function makes it so.
+            $crate::entry_libc!("rdx", "row", "", "{libc_equal}")
             $(, $($operand)+)?
         )
     };
@@ -610,9 +619,10 @@ macro_rules! entry_comparison {
             "39:",
             $libc,
             $crate::entry_through_the_table!("rdx"),
-            "/* {page} */",
+            "/* {page} {libc_equal} */",
         ),
-            page = sym $crate::entry::PAGE
+            page = sym $crate::entry::PAGE,
+            libc_equal = sym $crate::entry::libc_equal
             $(, $($operand)+)?
         )
     };

@@ -207,12 +207,6 @@ macro_rules! entry_compare_apart {
             $crate::entry_compare_apart!(last),
         )
     };
-    (avx512vl) => {
-        concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_evex_apart!())
-    };
-    (masked) => {
-        $crate::entry_compare_evex_apart!()
-    };
     (last) => {
         concat!(
             // The first of the vector at r8 that eax has a bit for. `tzcnt` is `bsf` to a CPU
@@ -222,10 +216,13 @@ macro_rules! entry_compare_apart {
             $crate::entry_compare_byte!(),
         )
     };
+    ($evex:ident) => {
+        $crate::entry_compare_evex_apart!()
+    };
 }
 
 /// The answer of a `memcmp`'s first class, and 25 for no bytes. `avx2` has a bit for each byte that differs in
-/// eax, and flags for them, `masked` has them in k2.
+/// eax, and flags for them; with EVEX they are in k2.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_near {
@@ -240,17 +237,19 @@ macro_rules! entry_compare_near {
             $crate::entry_compare_near!(sse2),
             "57:\n",
             "tzcnt ecx, eax\n",
-            "movzx eax, byte ptr [rdi + rcx]\n",
-            "movzx ecx, byte ptr [rsi + rcx]\n",
-            "sub eax, ecx\n",
             "vzeroupper\n",
-            "ret\n",
+            $crate::entry_compare_near!(at),
         )
     };
-    (avx512vl) => {
-        $crate::entry_compare_near!(sse2)
+    // The bytes at rcx.
+    (at) => {
+        "movzx eax, byte ptr [rdi + rcx]
+        movzx ecx, byte ptr [rsi + rcx]
+        sub eax, ecx
+        ret
+        "
     };
-    (masked) => {
+    ($evex:ident) => {
         concat!(
             "kmovq rax, k2\n",
             "test rax, rax\n",
@@ -259,10 +258,7 @@ macro_rules! entry_compare_near {
             $crate::entry_compare_near!(sse2),
             "57:\n",
             "tzcnt rcx, rax\n",
-            "movzx eax, byte ptr [rdi + rcx]\n",
-            "movzx ecx, byte ptr [rsi + rcx]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            $crate::entry_compare_near!(at),
         )
     };
 }
@@ -324,11 +320,11 @@ macro_rules! entry_equal_near {
     (avx2) => {
         concat!("setz al\nmovzx eax, al\nvzeroupper\nret\n", $crate::entry_equal_near!(sse2))
     };
-    (masked) => {
-        concat!("xor eax, eax\nkortestq k2, k2\nsete al\nret\n", $crate::entry_equal_near!(sse2))
-    };
-    ($other:ident) => {
+    (sse2) => {
         "25:\nmov eax, 1\nret\n"
+    };
+    ($evex:ident) => {
+        concat!("xor eax, eax\nkortestq k2, k2\nsete al\nret\n", $crate::entry_equal_near!(sse2))
     };
 }
 

@@ -93,12 +93,12 @@ macro_rules! entry_group {
     };
 }
 
-/// What stores 0 to 64 bytes without a branch on the size: k1 has the mask of the first 32 of them,
-/// and `$n` becomes the place of the last 32, or 0 where there are no more than 32. Both blocks
-/// then go under the one mask: up to 32 bytes they are the same block, beyond it the mask is full.
-/// So no vector reaches further than 32 bytes, which one mask of 64 would, into lines that may
-/// not be in cache and pages that may not be there. No bytes at all, whose pointers are often to
-/// nothing, return at label 25.
+/// What stores up to two vectors of `$width` bytes without a branch on the size: k1 has the
+/// mask of the first vector of them, and `$half` becomes the place of the last vector, or 0 where there
+/// are no more bytes than one holds. Both blocks then go under the one mask: up to a vector they are the
+/// same block, beyond it the mask is full. So no block reaches further than `$width` bytes, which one
+/// mask of twice as many would, into lines that may not be in cache and pages that may not be there. No
+/// bytes at all, whose pointers are often to nothing, return at label 25.
 ///
 /// `unless_at_the_end` of a page asks first, of these addresses, and goes to the classes at label 21.
 /// What is masked off faults nowhere, but where its page is absent the CPU takes a fifth of a
@@ -110,13 +110,13 @@ macro_rules! entry_mask {
     (in_page $at:literal) => {
         concat!("mov r9d, ", $at, "\n", "and r9d, 4095\n")
     };
-    (unless_at_the_end) => {
-        "cmp r9d, 4096 - 32\nja 21f\n"
+    (unless_at_the_end $width:literal) => {
+        concat!("cmp r9d, 4096 - ", $width, "\nja 21f\n")
     };
     (ones) => {
         "mov ecx, -1\n"
     };
-    ($half:literal) => {
+    ($width:literal $half:literal) => {
         concat!(
             "xor r8d, r8d\n",
             "bzhi ecx, ecx, ",
@@ -125,7 +125,9 @@ macro_rules! entry_mask {
             "jz 25f\n",
             "sub ",
             $half,
-            ", 32\n",
+            ", ",
+            $width,
+            "\n",
             "kmovd k1, ecx\n",
             "cmovb ",
             $half,
@@ -134,17 +136,17 @@ macro_rules! entry_mask {
     };
 }
 
-/// The sizes that are the C library's: a jump to its routine, the one of that number in
-/// [`ROUTINES`](crate::entry::ROUTINES). `$n` is the register of the size, `$row` the operand with
-/// the row's number, `$arguments` what makes the routine's arguments of the operation's.
+/// The sizes that are the C library's: a jump to its routine, `$routine`. `$n` is the register of the
+/// size, `$row` the operand with the row's number, `$arguments` what makes the routine's arguments of the
+/// operation's.
 ///
 /// Handing over by the table costs a look-up and a jump more: 6 to 9 % of a call of 2 KiB.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_libc {
-    ($n:literal, $row:literal, $arguments:literal, $routine:literal) => {
+    ($n:literal, $row:literal, $arguments:literal, $routine:expr) => {
         concat!(
-            ".hidden {libc}\n.hidden {routines}\n",
+            ".hidden {libc}\n",
             "mov rcx, ",
             $n,
             "\n",
@@ -156,11 +158,20 @@ macro_rules! entry_libc {
             "} * {libc_bytes} + 8]\n",
             "jae 42f\n",
             $arguments,
-            "jmp qword ptr [rip + {routines} + ",
+            "jmp ",
             $routine,
-            " * 8]\n",
+            "\n",
             "42:\n",
         )
+    };
+}
+
+/// The place of the routine of that number in [`ROUTINES`](crate::entry::ROUTINES).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_routine {
+    ($number:literal) => {
+        concat!("qword ptr [rip + {routines} + ", $number, " * 8]")
     };
 }
 
@@ -234,7 +245,7 @@ macro_rules! entry_choice {
 macro_rules! entry_text {
     ($functions:ident, $row:ident, $operation:expr, ($($text:expr),+ $(,)?) $($operand:tt)*) => {
         core::arch::naked_asm!(
-            ".hidden {direct}",
+            ".hidden {direct}\n.hidden {routines}",
             $($text,)+
             // Not every text refers to all of them.
             "/* {direct} {libc} {libc_bytes} {routines} {ways} {operation} {follows} */",

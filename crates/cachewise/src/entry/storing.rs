@@ -2,7 +2,7 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
 //! |---|---|---|---|---|
-//! | 0-3 | first, middle and last byte | the same | the same | masked 32 + masked 32 |
+//! | 0-3 | first, middle and last byte | the same | masked 16 + masked 16 | masked 32 + masked 32 |
 //! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | the same |
 //! | 16-32 | 16 + 16 | the same | the same | the same |
 //! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | the same; 64: 64 |
@@ -289,8 +289,26 @@ macro_rules! entry_copy_way {
     (avx512vl) => {
         concat!(
             "mov rax, rdi\n",
+            $crate::entry_mask!(in_page "edi"),
+            "cmp rdx, 32\n",
+            "ja 27f\n",
+            $crate::entry_mask!(unless_at_the_end 16),
+            $crate::entry_mask!(in_page "esi"),
+            $crate::entry_mask!(ones),
+            $crate::entry_mask!(unless_at_the_end 16),
+            $crate::entry_mask!(16 "edx"),
+            "vmovdqu8 xmm20{{k1}}{{z}}, [rsi]\n",
+            "vmovdqu8 xmm21{{k1}}{{z}}, [rsi + rdx]\n",
+            "vmovdqu8 [rdi]{{k1}}, xmm20\n",
+            "vmovdqu8 [rdi + rdx]{{k1}}, xmm21\n",
+            "ret\n",
+            ".p2align 5\n",
+            "27:\n", // 33 to 64
             "cmp rdx, 64\n",
             "ja 26f\n",
+            $crate::entry_copy_two!(evex32),
+            ".p2align 4\n",
+            "21:\n",
             $crate::entry_copy_way!(classes),
             $crate::entry_copy_way!(zmm),
         )
@@ -301,11 +319,11 @@ macro_rules! entry_copy_way {
             $crate::entry_mask!(in_page "edi"),
             "cmp rdx, 64\n",
             "jae 26f\n",
-            $crate::entry_mask!(unless_at_the_end),
+            $crate::entry_mask!(unless_at_the_end 32),
             $crate::entry_mask!(in_page "esi"),
             $crate::entry_mask!(ones),
-            $crate::entry_mask!(unless_at_the_end),
-            $crate::entry_mask!("edx"),
+            $crate::entry_mask!(unless_at_the_end 32),
+            $crate::entry_mask!(32 "edx"),
             "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
             "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
@@ -317,7 +335,7 @@ macro_rules! entry_copy_way {
             $crate::entry_copy_way!(zmm),
         )
     };
-    // What both have for 0 to 64 bytes, one of them at the end of a page alone.
+    // What both have for 0 to 64 bytes at the end of a page.
     (classes) => {
         concat!(
             "cmp edx, 16\n",
@@ -356,7 +374,7 @@ macro_rules! entry_copy_or_move {
             $choice,
             $way,
             "39:",
-            $crate::entry_libc!("rdx", "row", "", $routine),
+            $crate::entry_libc!("rdx", "row", "", $crate::entry_routine!($routine)),
             $before,
             $crate::entry_through_the_table!("rdx"),
             $after,
@@ -596,10 +614,30 @@ macro_rules! entry_fill_way {
     (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
             "mov rax, rdi\n",
+            $crate::entry_mask!(in_page "edi"),
+            "cmp ",
+            $n,
+            ", 32\n",
+            "ja 27f\n",
+            $crate::entry_mask!(unless_at_the_end 16),
+            $crate::$byte!(evex32),
+            $crate::entry_mask!(ones),
+            $crate::entry_mask!(16 $half),
+            "vmovdqu8 [rdi]{{k1}}, xmm20\n",
+            "vmovdqu8 [rdi + ",
+            $n,
+            "]{{k1}}, xmm20\n",
+            "ret\n",
+            ".p2align 5\n",
+            "27:\n", // 33 to 64
             "cmp ",
             $n,
             ", 64\n",
             "ja 26f\n",
+            $crate::$byte!(evex32),
+            $crate::entry_fill_two!(evex32, $n, ""),
+            ".p2align 4\n",
+            "21:\n",
             $crate::entry_fill_way!(classes, $n, $half, $byte),
             $crate::entry_fill_way!(zmm, $n, $byte, $limit),
         )
@@ -612,10 +650,10 @@ macro_rules! entry_fill_way {
             $n,
             ", 64\n",
             "jae 26f\n",
-            $crate::entry_mask!(unless_at_the_end),
+            $crate::entry_mask!(unless_at_the_end 32),
             $crate::$byte!(evex32),
             $crate::entry_mask!(ones),
-            $crate::entry_mask!($half),
+            $crate::entry_mask!(32 $half),
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
             "vmovdqu8 [rdi + ",
             $n,
@@ -627,7 +665,7 @@ macro_rules! entry_fill_way {
             $crate::entry_fill_way!(zmm, $n, $byte, $limit),
         )
     };
-    // What both have for 0 to 64 bytes, one of them at the end of a page alone.
+    // What both have for 0 to 64 bytes at the end of a page.
     (classes, $n:literal, $half:literal, $byte:ident) => {
         concat!(
             "cmp ",
@@ -746,7 +784,7 @@ macro_rules! entry_fill_in {
             ),
             $crate::entry_fill_beyond_zeros!($way),
             "43:",
-            $crate::entry_libc!("rdx", "zero_row", "", "2"),
+            $crate::entry_libc!("rdx", "zero_row", "", $crate::entry_routine!("2")),
             "mov rsi, rdx",
             "jmp {zero}",
             ".p2align 4",
@@ -754,7 +792,7 @@ macro_rules! entry_fill_in {
             "test sil, sil",
             "jz 43b",
             // rdi is still dst, as the kernels expect it.
-            $crate::entry_libc!("rdx", "row", "", "2"),
+            $crate::entry_libc!("rdx", "row", "", $crate::entry_routine!("2")),
             $crate::entry_through_the_table!("rdx"),
             "/* {zero_row} */",
         ),
@@ -777,7 +815,7 @@ macro_rules! entry_zero_in {
                 "cmp rsi, [rip + {direct} + {row} * 8]\nja 39f\n"
             ),
             "39:",
-            $crate::entry_libc!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n", "2"),
+            $crate::entry_libc!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n", $crate::entry_routine!("2")),
             $crate::entry_through_the_table!("rsi"),
         ) $(, $($operand)+)?)
     };

@@ -31,8 +31,8 @@ use cachewise::entry::{self, Entry};
 use cachewise::profile::{Decision, OPERATIONS, Parallel, Profile};
 use cachewise_kernels::{Features, Kernel, Operation};
 use cachewise_measure::{
-    Arena, Bystander, Clock, Header, Latencies, Machine, MemoryBudget, NoiseSnapshot, PagePolicy,
-    Place, Warning, warnings,
+    Arena, Bystander, Clock, Header, LINE, Latencies, Machine, MemoryBudget, NoiseSnapshot,
+    PagePolicy, Place, Warning, warnings,
 };
 use calls::{Caller, call_all, check};
 use fastrand::Rng;
@@ -88,8 +88,8 @@ pub struct Hardware<'h> {
     distribution: Distribution,
     bystanders: BTreeMap<usize, Bystander>,
     pool: Option<Pool>,
-    /// The profile that [`Arm::Library`] follows, as text.
-    followed: Vec<u8>,
+    /// The profile that [`Arm::Library`] follows.
+    followed: Profile,
     table: Table,
     /// Who was seen to do right, by operation and every second octave of sizes.
     checked: BTreeSet<(Arm, Operation, u32, bool)>,
@@ -100,7 +100,8 @@ pub struct Hardware<'h> {
 enum Table {
     Unknown,
     Only(Operation, usize),
-    Followed,
+    /// The decisions, and the number of the entry.
+    Followed(Option<usize>),
 }
 
 impl<'h> Hardware<'h> {
@@ -143,7 +144,7 @@ impl<'h> Hardware<'h> {
             distribution,
             bystanders: BTreeMap::new(),
             pool: None,
-            followed: nothing_decided().to_text().into_bytes(),
+            followed: nothing_decided(),
             table: Table::Unknown,
             checked: BTreeSet::new(),
             setup,
@@ -171,16 +172,20 @@ impl<'h> Hardware<'h> {
         let wanted = match arm {
             Arm::LIBC => return Ok(libc_reference(cell.operation).function),
             Arm::Kernel(number) => Table::Only(cell.operation, number),
-            Arm::Entry(_) | Arm::Library => Table::Followed,
+            Arm::Entry(number) => Table::Followed(Some(number)),
+            Arm::Library => Table::Followed(None),
         };
         if self.table != wanted {
+            let other_entry = matches!(self.table, Table::Followed(Some(_)));
             self.table = Table::Unknown;
             let done = match wanted {
                 Table::Only(operation, number) => {
                     let known = self.kernels.get(&operation).and_then(|all| all.get(number - 1));
-                    known.is_some_and(|kernel| cachewise::use_only(kernel))
+                    (!other_entry || self.install(None).is_ok())
+                        && known.is_some_and(|kernel| cachewise::use_only(kernel))
                 }
-                _ => cachewise::install(&self.followed).is_ok(),
+                Table::Followed(entry) => self.install(entry).is_ok(),
+                Table::Unknown => false,
             };
             if !done {
                 let why = format!("the library refuses what is to be measured ({arm:?})");
@@ -188,12 +193,17 @@ impl<'h> Hardware<'h> {
             }
             self.table = wanted;
         }
-        if let Arm::Entry(number) = arm
-            && let Some(entry) = self.stubs(cell.operation).nth(number)
-        {
-            return Ok(entry.function);
-        }
         Ok(library(cell.operation).function)
+    }
+
+    /// Has the library follow the decisions, with the entry of that number in every operation; `None`
+    /// leaves it to the library.
+    fn install(&self, entry: Option<usize>) -> Result<(), cachewise::InstallError> {
+        let named = |operation: Operation| {
+            Some((operation, self.stubs(operation).nth(entry?)?.name.to_owned()))
+        };
+        let entries = OPERATIONS.iter().filter_map(|operation| named(*operation)).collect();
+        cachewise::load(&Profile { entries, ..self.followed.clone() })
     }
 
     /// The entries that this CPU can run.
@@ -363,12 +373,16 @@ impl<'h> Hardware<'h> {
                 }
             }
             for &Place { dst: to, src: from, n } in &places {
-                if small.hot && cell.destination == Destination::Cached {
-                    read(to, n);
-                    read(from, n);
-                } else {
-                    flush(to, n);
-                    flush(from, n);
+                for at in [to.cast_const(), from] {
+                    if small.hot && cell.destination == Destination::Cached {
+                        read(at, n);
+                    } else {
+                        // Their neighbours too: a prefetcher has brought them, and a mask's unused part
+                        // may reach into them.
+                        let (first, end) = (dst as usize, src as usize + span);
+                        let from = (at as usize - LINE).max(first);
+                        flush(from as *const u8, (at as usize + n + LINE).min(end) - from);
+                    }
                 }
             }
             if sample == 0 {
@@ -423,13 +437,12 @@ impl super::seam::Machine for Hardware<'_> {
 
     fn follow(&mut self, decisions: &[Decision], parallel: &[Parallel]) -> Result<(), LabError> {
         let (decisions, parallel) = (decisions.to_vec(), parallel.to_vec());
-        let profile = Profile { decisions, parallel, ..nothing_decided() };
-        self.followed = profile.to_text().into_bytes();
+        self.followed = Profile { decisions, parallel, ..nothing_decided() };
         self.table = Table::Unknown;
-        cachewise::install(&self.followed).map_err(|error| {
+        self.install(None).map_err(|error| {
             LabError::Nothing(format!("the library refuses these decisions: {error}"))
         })?;
-        self.table = Table::Followed;
+        self.table = Table::Followed(None);
         Ok(())
     }
 

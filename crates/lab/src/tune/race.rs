@@ -22,7 +22,7 @@ enum Item {
     Kernels { field: usize, view: usize, size: usize },
     Bystander { field: usize, size: usize, arms: Vec<usize> },
     Threads(Crew),
-    Entries { field: usize, hot: bool },
+    Entries { field: usize, cell: Cell },
 }
 
 struct Lane {
@@ -56,12 +56,16 @@ fn span(facts: &Facts, hot: bool) -> usize {
     if hot { facts.l1 / 2 } else { (64 << 20).min(facts.largest) }
 }
 
-/// The cell of a script.
-pub(super) fn script(operation: Operation, facts: &Facts, hot: bool) -> Cell {
-    let contents = Contents::Unequal;
-    let contents = if plan::stores(operation) { Contents::Equal } else { contents };
-    let cell = Cell::new(operation, span(facts, hot), Destination::Cached);
-    Cell { contents, script: Some(Script { hot }), ..cell }
+/// The cells of an operation's scripts: hot and cold; of comparisons with operands that are equal, and
+/// with such that differ.
+pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<Cell> {
+    let contents = [Contents::Equal, Contents::Unequal];
+    let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
+    let cell = |hot: bool, contents: Contents| {
+        let cell = Cell::new(operation, span(facts, hot), Destination::Cached);
+        Cell { contents, script: Some(Script { hot }), ..cell }
+    };
+    [true, false].iter().flat_map(|hot| contents.iter().map(|of| cell(*hot, *of))).collect()
 }
 
 impl<'r, 'm> Race<'r, 'm> {
@@ -168,11 +172,9 @@ impl<'r, 'm> Race<'r, 'm> {
             What::Entries => {
                 for (field, f) in self.fields.iter().enumerate() {
                     if self.visits.machine.entries(f.operation).len() > 1 {
-                        let open = |hot: &bool| {
-                            self.is_open(Purpose::Entries, script(f.operation, &self.facts, *hot))
-                        };
-                        let open = [true, false].into_iter().filter(open);
-                        items.extend(open.map(|hot| Item::Entries { field, hot }));
+                        let cells = scripts(f.operation, &self.facts).into_iter();
+                        let open = cells.filter(|cell| self.is_open(Purpose::Entries, *cell));
+                        items.extend(open.map(|cell| Item::Entries { field, cell }));
                     }
                 }
             }
@@ -209,10 +211,8 @@ impl<'r, 'm> Race<'r, 'm> {
                 let (reference, others) = crew.candidates(self.facts.cpus);
                 self.bought(Purpose::Threads, &reference, &others, 1, stop)
             }
-            Item::Entries { field, hot } => {
-                let operation = self.fields[field].operation;
-                let cell = script(operation, &self.facts, hot);
-                let entries = self.visits.machine.entries(operation).into_iter().enumerate();
+            Item::Entries { field, cell } => {
+                let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();
                 let candidates: Vec<Candidate> = entries
                     .map(|(nth, name)| Candidate { cell, arm: Arm::Entry(nth), name })
                     .collect();

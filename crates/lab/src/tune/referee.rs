@@ -4,7 +4,7 @@
 
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan;
-use super::race::script;
+use super::race::scripts;
 use super::ranges::{LIBC, MOST_RANGES, Range, choose, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
 use super::seam::{Arm, Cell, Facts, Layout, Stage};
@@ -12,7 +12,8 @@ use super::tuning::{Refereed, Repair, Ruling};
 use super::visits::{Candidate, Visits};
 use crate::LabError;
 use cachewise::Reuse;
-use cachewise::profile::Decision;
+use cachewise::profile::{Decision, OPERATIONS};
+use cachewise_kernels::Operation;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -410,16 +411,19 @@ impl Referee<'_, '_> {
     /// Those of the machine.
     pub(super) fn scripts(
         &mut self,
-        trials: &[Trial],
+        entries: &[(Operation, String)],
         stop: f64,
     ) -> Result<Vec<Refereed>, LabError> {
         let mut found = Vec::new();
-        for trial in trials {
-            let operation = trial.field.operation;
-            for cell in [true, false].map(|hot| script(operation, &self.facts, hot)) {
+        for operation in OPERATIONS {
+            let chosen = entries.iter().find(|(of, _)| *of == operation);
+            let known = self.visits.machine.entries(operation);
+            let entry = chosen.and_then(|(_, name)| known.iter().position(|known| known == name));
+            let arm = entry.map_or(Arm::Library, Arm::Entry);
+            for cell in scripts(operation, &self.facts) {
                 let candidate = |arm, name: &str| Candidate { cell, arm, name: name.to_owned() };
                 let libc = candidate(Arm::LIBC, "libc");
-                let library = [candidate(Arm::Library, "library")];
+                let library = [candidate(arm, "library")];
                 let mut ratios = Vec::new();
                 for _ in 0..5 {
                     let Some(round) = self.visits.round(&libc, &library, 3, stop)? else { break };

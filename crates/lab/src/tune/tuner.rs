@@ -1,6 +1,6 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
-use super::field::{Field, always};
+use super::field::{Estimate, Field, GUARD, always};
 use super::hints::{self, From};
 use super::plan;
 use super::race::Race;
@@ -64,7 +64,8 @@ pub fn run(
     let mut referee = Referee { visits: &mut visits, evidence, facts, takes, after };
     let mut repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
-    let scripts = referee.scripts(&trials, SCRIPTS_UNTIL * budget)?;
+    let entries = entries(referee.evidence);
+    let scripts = referee.scripts(&entries, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
     let mut refereed: Vec<_> = trials.iter().flat_map(Trial::refereed).collect();
     refereed.extend(of_never);
@@ -77,7 +78,7 @@ pub fn run(
     Ok(Tuning {
         decisions: all_decisions(&fields),
         parallel: threads::paying(evidence),
-        entries: entries(evidence),
+        entries,
         shown: trials.iter().flat_map(|trial| shown(&trial.field)).collect(),
         refereed,
         repairs,
@@ -141,8 +142,8 @@ pub(super) fn all_decisions(fields: &[(&Field, Vec<Range>, Option<From>)]) -> Ve
     all
 }
 
-/// The entry stub of each operation that has a choice: the best in the mean of hot and cold scripts,
-/// of those that lose in neither; failing that, the first.
+/// The entry stub of each operation that has a choice: the best in the mean of its scripts, of those that are
+/// shown to lose in none; failing that, of all.
 pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
     let mut found = Vec::new();
     for operation in OPERATIONS {
@@ -151,8 +152,8 @@ pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
             .filter(|(cell, _)| cell.operation == operation)
             .map(|(_, log)| log)
             .collect();
-        // Hot and cold.
-        let [first, _] = logs[..] else { continue };
+        // Hot and cold at least.
+        let [first, _, ..] = logs[..] else { continue };
         let score = |name: &String| -> Option<f64> {
             let mut sum = 0.0;
             for log in &logs {
@@ -160,9 +161,9 @@ pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
                 if ratios.len() < 3 {
                     return None;
                 }
-                let mean = super::field::robust_mean(&ratios);
-                // What it loses in one state counts as a loss that nothing makes up for.
-                sum += mean + if mean > super::field::GUARD { 1.0 } else { 0.0 };
+                let Estimate { mean, error, .. } = hints::estimate(&ratios);
+                // What it is shown to lose in one script is a loss that nothing makes up for.
+                sum += mean + if mean - error > GUARD { 10.0 } else { 0.0 };
             }
             Some(sum)
         };
