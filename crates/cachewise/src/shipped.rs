@@ -44,6 +44,15 @@ pub(crate) static SHIPPED: &[Shipped] = &[
     },
     Shipped {
         vendor: "AuthenticAMD",
+        family: 25,
+        model: 17,
+        caches: [32 << 10, 1 << 20, 32 << 20],
+        name: "AMD Zen 4 servers (family 25 model 17)",
+        text: include_bytes!("../../../profiles/AuthenticAMD-25-17.profile"),
+        compiled: const { &Compiled::of(include_bytes!("../../../profiles/AuthenticAMD-25-17.profile")) },
+    },
+    Shipped {
+        vendor: "AuthenticAMD",
         family: 26,
         model: 2,
         caches: [48 << 10, 1 << 20, 32 << 20],

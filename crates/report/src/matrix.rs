@@ -108,21 +108,24 @@ pub fn flat(rows: &[Row]) -> Table {
 }
 
 fn exact(value: impl Into<Option<f64>>) -> String {
-    value.into().map_or(String::new(), |value| format!("{value:.4}"))
+    let told = value.into().filter(|value| value.is_finite());
+    told.map_or(String::new(), |value| format!("{value:.4}"))
 }
 
-fn part(times: &[f64]) -> String {
-    exact((!times.is_empty()).then(|| median(times)))
+/// The median of the rounds that there are: of a tuning, an arm has no part in some.
+fn part(times: &[f64]) -> Option<f64> {
+    let there: Vec<f64> = times.iter().copied().filter(|time| time.is_finite()).collect();
+    (!there.is_empty()).then(|| median(&there))
 }
 
-fn speed(row: &Row) -> f64 {
-    row.cell.size as f64 / median(&row.operation_ns)
+fn rounds(row: &Row) -> usize {
+    row.operation_ns.iter().filter(|time| time.is_finite()).count()
 }
 
 /// A column of the flat table.
 type Column = (&'static str, fn(&Row) -> String);
 
-const FLAT: [Column; 26] = [
+const FLAT: [Column; 27] = [
     ("experiment", |row| row.experiment.clone()),
     ("operation", |row| row.cell.operation.clone()),
     ("bytes", |row| row.cell.size.to_string()),
@@ -131,14 +134,18 @@ const FLAT: [Column; 26] = [
     ("state", |row| row.cell.state.to_string()),
     ("reader", |row| exact(row.cell.reader)),
     ("bystander_bytes", |row| row.cell.bystander.map_or(String::new(), |n| n.to_string())),
+    ("axes", |row| {
+        let axes = row.cell.axes.iter().map(|(name, value)| format!("{name}={value}"));
+        axes.collect::<Vec<_>>().join(" ")
+    }),
     ("candidate", |row| row.candidate.clone()),
     ("reference", |row| row.reference.clone()),
     ("calls", |row| row.calls.to_string()),
-    ("rounds", |row| row.operation_ns.len().to_string()),
-    ("operation_ns", |row| exact(median(&row.operation_ns))),
-    ("reader_ns", |row| part(&row.reader_ns)),
-    ("bystander_ns", |row| part(&row.bystander_ns)),
-    ("gb_per_s", |row| exact(speed(row))),
+    ("rounds", |row| rounds(row).to_string()),
+    ("operation_ns", |row| exact(part(&row.operation_ns))),
+    ("reader_ns", |row| exact(part(&row.reader_ns))),
+    ("bystander_ns", |row| exact(part(&row.bystander_ns))),
+    ("gb_per_s", |row| exact(part(&row.operation_ns).map(|time| row.cell.size as f64 / time))),
     ("ratio", |row| exact(row.ratio.map(|ratio| ratio.median))),
     ("ratio_low", |row| exact(row.ratio.map(|ratio| ratio.low))),
     ("ratio_high", |row| exact(row.ratio.map(|ratio| ratio.high))),

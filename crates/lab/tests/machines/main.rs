@@ -40,11 +40,27 @@ fn zen5() -> Table {
     table::read(include_str!("../../../../record/2026-11-22-costs-zen5-guest.csv"))
 }
 
+fn zen4() -> Table {
+    table::read(include_str!("../../../../record/2026-11-24-costs-zen4-guest.csv"))
+}
+
+/// A path from the repository's root on.
+fn at(place: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(place)
+}
+
+fn unpacked(path: &Path) -> String {
+    let mut text = String::new();
+    let packed = std::fs::File::open(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
+    text
+}
+
 /// The newest record of `tune --quick` on a machine; names begin with the date.
 fn newest_tuning(cpu: &str) -> PathBuf {
-    let records = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../record"));
-    let all =
-        std::fs::read_dir(records).expect("records").map(|entry| entry.expect("a name").path());
+    let all = std::fs::read_dir(at("record"))
+        .expect("records")
+        .map(|entry| entry.expect("a name").path());
     let wanted = format!("-tune-quick-{cpu}-guest.jsonl.gz");
     all.filter(|path| path.to_string_lossy().ends_with(&wanted)).max().expect("a tuning")
 }
@@ -119,6 +135,7 @@ fn machines() -> Vec<(&'static str, Kind)> {
     let mut machines = vec![
         ("cascade-lake", base()),
         ("zen3", plain(zen3())),
+        ("zen4", plain(zen4())),
         ("zen5", plain(zen5())),
         ("noise x 3", Kind { noise: 3.0, ..base() }),
         ("drift", Kind { drift: 0.3, ..base() }),
@@ -285,6 +302,7 @@ macro_rules! promised {
 promised! {
     cascade_lake_guest "cascade-lake" PROMISE;
     zen3_guest "zen3" PROMISE;
+    zen4_guest "zen4" PROMISE;
     zen5_guest "zen5" PROMISE;
     three_times_the_noise "noise x 3" NOISY;
     drifting "drift" PROMISE;
@@ -527,13 +545,8 @@ fn the_rows_of_the_referee_are_what_it_ruled_on() {
 /// Records of the first release have no destination states; their own states are weighed.
 #[test]
 fn an_old_record_can_be_decided_again() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../record/2026-11-22-tune-quick-zen3-guest.jsonl.gz"
-    );
-    let packed = std::fs::File::open(path).expect(path);
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
+    let path = "record/2026-11-22-tune-quick-zen3-guest.jsonl.gz";
+    let text = unpacked(&at(path));
     let record = cachewise_measure::record::read_text(path, &text).expect("schema 1");
     let tuning = decide_again(&record.rows, again::facts(&record.header), &[]).expect("rows");
     check::assert_whole(&tuning.decisions);

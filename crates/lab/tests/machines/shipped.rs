@@ -5,21 +5,20 @@
 
 use crate::check::{cells, over_libc, percent, sizes, tune};
 use crate::simulated::{Kind, arm_of};
-use crate::{cascade_lake, plain, zen3, zen5};
+use crate::{at, cascade_lake, plain, unpacked, zen3, zen4, zen5};
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{Decision, FIRST_SIZE, Profile, Record, fnv1a64};
 use cachewise_lab::tune::again::{decide_again, facts};
 use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::seam::{Cell, Facts};
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
 
-/// The CPUs by what their records are called.
-const SHIPPED: [(&str, &str); 3] = [
-    ("zen3", "AuthenticAMD-25-1"),
-    ("zen5", "AuthenticAMD-26-2"),
-    ("cascade-lake", "GenuineIntel-6-85"),
+/// The CPUs by what their records are called, with profile and table.
+const SHIPPED: [(&str, &str, &str); 4] = [
+    ("zen3", "AuthenticAMD-25-1", "2026-11-22-costs-zen3-guest.csv"),
+    ("zen4", "AuthenticAMD-25-17", "2026-11-24-costs-zen4-guest.csv"),
+    ("zen5", "AuthenticAMD-26-2", "2026-11-22-costs-zen5-guest.csv"),
+    ("cascade-lake", "GenuineIntel-6-85", "2026-11-22-costs-cascade-lake-guest.csv"),
 ];
 
 /// Decisions are the table's, whose own noise is in it already.
@@ -28,13 +27,10 @@ const NOISE: f64 = 0.25;
 /// From here on a profile's `libc` holds, and the table's kernels are not the entries' own loops.
 const FROM: u64 = 2048;
 
-fn at(place: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(place)
-}
-
 fn machine(cpu: &str) -> Kind {
     let table = match cpu {
         "zen3" => zen3(),
+        "zen4" => zen4(),
         "zen5" => zen5(),
         _ => cascade_lake(),
     };
@@ -43,11 +39,8 @@ fn machine(cpu: &str) -> Kind {
 
 /// Who was measured, and which entries and threads paid, from the CPU's own tuning; the kernels
 /// from its table, in which every destination's state was restored.
-fn make(cpu: &str) -> Profile {
-    let tuning = crate::newest_tuning(cpu);
-    let mut text = String::new();
-    let packed = std::fs::File::open(&tuning).expect("a record");
-    flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("gzip");
+fn make(cpu: &str, table: &str) -> Profile {
+    let text = unpacked(&crate::newest_tuning(cpu));
     let record = cachewise_measure::record::read_text(cpu, &text).expect("a record");
     let facts = facts(&record.header);
     let again = decide_again(&record.rows, facts, &[]).expect("rows of a tuning");
@@ -79,8 +72,7 @@ fn make(cpu: &str) -> Profile {
     }
     tuned.decisions = decisions;
     name_nearest(&mut tuned);
-    let table = format!("2026-11-22-costs-{cpu}-guest.csv");
-    let checksum = fnv1a64(&std::fs::read(at("record").join(&table)).expect("a table"));
+    let checksum = fnv1a64(&std::fs::read(at("record").join(table)).expect("a table"));
     let found = &record.header.machine.cpu;
     let signature = Signature::new(&found.vendor, found.family, found.model, found.stepping);
     Profile {
@@ -91,7 +83,7 @@ fn make(cpu: &str) -> Profile {
             llc: facts.llc as u64,
             clamped: false,
         },
-        record: Some(Record { name: table, checksum }),
+        record: Some(Record { name: table.to_owned(), checksum }),
         written: format!("{} by cachewise {}", record.header.started, env!("CARGO_PKG_VERSION")),
         decisions: tuned.decisions,
         parallel: again.parallel,
@@ -128,10 +120,10 @@ fn lost(kind: &Kind, decisions: &[Decision]) -> (Vec<Loss>, f64) {
 
 #[test]
 fn shipped_profiles_lose_nothing_to_libc() {
-    for (cpu, name) in SHIPPED {
+    for (cpu, name, table) in SHIPPED {
         let path = at("profiles").join(format!("{name}.profile"));
         if std::env::var_os("CACHEWISE_BLESS").is_some() {
-            make(cpu).write_atomic(&path).expect("profiles/ is writable");
+            make(cpu, table).write_atomic(&path).expect("profiles/ is writable");
         }
         let profile = Profile::read(&path).expect("a profile");
         let named = profile.record.as_ref().expect("a record");

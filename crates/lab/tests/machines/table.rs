@@ -1,8 +1,10 @@
 //! What calls cost on a CPU: a table made from a record, by kernel, size and state of the destination.
 //!
-//! To add a CPU: put its table into `record/` (columns
-//! `operation,kernel,bytes,state,median_ns,reader_ns`, others are passed over; states `cached`,
-//! `dst-evicted`, and `both-evicted` where that is all there is) and one line into `main.rs`.
+//! To add a CPU: tune it (`cachewise tune --record r.jsonl`), put the race's rows of aligned operands
+//! into `record/` (`cachewise report r.jsonl --csv - | grep -E '^experiment|^tune,.*,aligned,'`), and one
+//! line into `main.rs`. The first three tables were measured by other programs: columns
+//! `operation,kernel,bytes,state,median_ns,reader_ns`; states `cached`, `dst-evicted`, and
+//! `both-evicted` where that is all there is.
 
 use cachewise_kernels::Operation;
 use cachewise_lab::tune::seam::{Class, Competitor, Destination};
@@ -41,15 +43,37 @@ pub const OCTAVES: std::ops::RangeInclusive<usize> = 8..=26;
 pub fn read(text: &str) -> Table {
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    let column = |name: &str| columns.iter().position(|found| *found == name).expect(name);
-    let [operation, kernel, bytes, state, median, reader] =
-        ["operation", "kernel", "bytes", "state", "median_ns", "reader_ns"].map(column);
+    let column = |names: [&str; 2]| columns.iter().position(|found| names.contains(found));
+    let needed = |names| column(names).unwrap_or_else(|| panic!("one of {names:?}"));
+    let [operation, kernel, bytes, state, median, reader] = [
+        ["operation"; 2],
+        ["kernel", "candidate"],
+        ["bytes"; 2],
+        ["state"; 2],
+        ["median_ns", "operation_ns"],
+        ["reader_ns"; 2],
+    ]
+    .map(needed);
+    // A tuning's rows have the destination by itself, other layouts, and operands that differ.
+    let (destination, axes) = (column(["destination"; 2]), column(["axes"; 2]));
     let mut order: BTreeMap<Operation, Vec<String>> = BTreeMap::new();
     let mut curves: BTreeMap<(Operation, String, &str), Curve> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
+        let size: usize = fields[bytes].parse().expect(line);
+        let other = destination.is_some()
+            && (fields[state] != "aligned" || !size.is_power_of_two())
+            || axes.is_some_and(|column| !fields[column].is_empty());
+        let state = match destination.map_or(fields[state], |column| fields[column]) {
+            "cached" => "cached",
+            "dst-evicted" | "evicted" => "evicted",
+            "repeated" => "repeated",
+            _ => "both",
+        };
+        if other {
+            continue;
+        }
         let operation = Operation::from_name(fields[operation]).expect(line);
-        let octave = fields[bytes].parse::<usize>().expect(line).ilog2() as usize;
         let name = fields[kernel].to_owned();
         let names = order.entry(operation).or_default();
         if !names.contains(&name) {
@@ -58,13 +82,10 @@ pub fn read(text: &str) -> Table {
         // Nobody reads what a comparison leaves; the record's reader read an operand of it.
         let is_read = !matches!(operation, Operation::Compare | Operation::Equal);
         let reader = fields[reader].parse().ok().filter(|_| is_read);
-        let times = (fields[median].parse().expect(line), reader);
-        let state = match fields[state] {
-            "cached" => "cached",
-            "dst-evicted" => "evicted",
-            _ => "both",
-        };
-        curves.entry((operation, name, state)).or_default().insert(octave, times);
+        let median: f64 = fields[median].parse().expect(line);
+        assert!(median.is_finite(), "{line}");
+        let times = (median, reader);
+        curves.entry((operation, name, state)).or_default().insert(size.ilog2() as usize, times);
     }
     let mut table = Table::new();
     for (operation, mut names) in order {
@@ -74,9 +95,13 @@ pub fn read(text: &str) -> Table {
             .map(|name| Competitor { name: name.clone(), class: class(name) })
             .collect();
         let curve = |name: &str, state| curves.get(&(operation, name.to_owned(), state));
-        let cached: Vec<Curve> = names
+        let libc = |state| destination.and_then(|_| curve("libc", state));
+        let cached: Vec<Curve> = arms
             .iter()
-            .map(|name| whole(curve(name, "cached").expect(name), curve("libc", "cached")))
+            .map(|arm| {
+                let found = curve(&arm.name, "cached").expect(&arm.name);
+                above(arm, found, whole(found, curve("libc", "cached")), libc("cached"))
+            })
             .collect();
         let evicted: Vec<Curve> = arms
             .iter()
@@ -84,13 +109,22 @@ pub fn read(text: &str) -> Table {
             .map(|(arm, cached)| {
                 let mut found = curve(&arm.name, "both").cloned().unwrap_or_default();
                 found.extend(curve(&arm.name, "evicted").into_iter().flatten());
-                if found.is_empty() { from_memory(arm, cached) } else { whole(&found, None) }
+                if found.is_empty() {
+                    return from_memory(arm, cached);
+                }
+                let evicted = above(arm, &found, whole(&found, libc("evicted")), libc("evicted"));
+                // Above the largest that a tuning has, nothing is cached in either state.
+                let last = *found.keys().last().expect("a size");
+                let beyond = cached.range(last + 1..).filter(|_| destination.is_some());
+                evicted.into_iter().chain(beyond.map(|(at, time)| (*at, *time))).collect()
             })
             .collect();
         let mut costs = Costs { arms, total: Vec::new(), reader: Vec::new() };
-        for (cached, evicted) in cached.iter().zip(&evicted) {
-            // A record has no calls on the same operands: as a cached one, without a reader.
-            let alone: Curve = cached.iter().map(|(at, (time, _))| (*at, (*time, None))).collect();
+        for (nth, (cached, evicted)) in cached.iter().zip(&evicted).enumerate() {
+            // Where a record has no calls on the same operands: as a cached one, without a reader.
+            let mut alone: Curve =
+                cached.iter().map(|(at, (time, _))| (*at, (*time, None))).collect();
+            alone.extend(curve(&costs.arms[nth].name, "repeated").into_iter().flatten());
             let states = [cached, evicted, &alone].map(fine);
             costs.total.push(states.clone().map(|(total, _)| total));
             costs.reader.push(states.map(|(_, reader)| reader));
@@ -117,6 +151,17 @@ fn whole(found: &Curve, libc: Option<&Curve>) -> Curve {
         curve.insert(octave, (time * scale, reader.map(|reader| reader * scale)));
     }
     curve
+}
+
+/// A tuning races non-temporal kernels beyond the LLC only: below, they take at least twice libc's time.
+fn above(arm: &Competitor, found: &Curve, mut whole: Curve, libc: Option<&Curve>) -> Curve {
+    let first = *found.keys().next().expect("a size");
+    if let (Class::NonTemporal, Some(libc)) = (arm.class, libc) {
+        for (octave, time) in whole.range_mut(..first) {
+            time.0 = time.0.max(2.0 * libc[octave].0);
+        }
+    }
+    whole
 }
 
 /// What a record without evicted destinations implies of them: a kernel with temporal stores

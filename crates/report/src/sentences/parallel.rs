@@ -5,9 +5,16 @@ use super::*;
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences = Vec::new();
     for ThreadDecision { operation, supply, threads, from } in paying(rows) {
-        let from =
-            from.map_or("at no size tried".to_owned(), |at| format!("from {} on", bytes(at)));
-        sentences.push(format!("{operation}: {threads} {supply} threads pay {from}"));
+        let where_they_pay = match (from, faster_at(rows, &operation, &supply, threads).as_slice())
+        {
+            (Some(from), _) => format!("from {} on", bytes(from)),
+            (None, []) => "at no size tried".to_owned(),
+            (None, sizes) => {
+                let sizes: Vec<String> = sizes.iter().map(|size| bytes(*size)).collect();
+                format!("at {} but not at every larger size", sizes.join(", "))
+            }
+        };
+        sentences.push(format!("{operation}: {threads} {supply} threads pay {where_they_pay}"));
     }
     for (operation, of_it) in groups(rows, |row: &Row| row.cell.operation.clone()) {
         let largest = of_it.iter().map(|row| row.cell.size).max().unwrap_or(0);
@@ -33,6 +40,19 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
         }
     }
     sentences
+}
+
+/// The sizes at which so many threads are shown to be faster than one.
+fn faster_at(rows: &[Row], operation: &str, supply: &str, threads: u32) -> Vec<u64> {
+    let of_it = || rows.iter().filter(|row| row.cell.operation == operation);
+    let alone = |size: u64| of_it().find(|row| row.cell.size == size && row.cell.state == ALONE);
+    let mine = of_it().filter(|row| {
+        row.cell.state == supply && row.axis(THREADS).is_some_and(|n| n == f64::from(threads))
+    });
+    let faster = mine.filter(|row| {
+        alone(row.cell.size).is_some_and(|alone| says(versus(row, alone)) == Verdict::Faster)
+    });
+    faster.map(|row| row.cell.size).collect()
 }
 
 #[cfg(test)]
@@ -66,5 +86,18 @@ mod tests {
         let said = verdicts(&rows);
         assert_eq!(said[0], "copy: 2 spawned threads pay from 2 MiB on");
         assert_eq!(said[2], "copy: 2 pooled threads pay at no size tried");
+    }
+
+    #[test]
+    fn sizes_at_which_threads_pay_are_told_where_they_do_not_at_larger_ones() {
+        let rows: Vec<Row> = [(4, 600.0), (16, 800.0), (64, 1100.0)]
+            .into_iter()
+            .flat_map(|(mib, ns)| {
+                [row(mib << 20, ALONE, 1.0, 1000.0), row(mib << 20, "pooled", 2.0, ns)]
+            })
+            .collect();
+        let said = verdicts(&rows);
+        let told = "copy: 2 pooled threads pay at 4 MiB, 16 MiB but not at every larger size";
+        assert_eq!(said[0], told);
     }
 }

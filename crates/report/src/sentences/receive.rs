@@ -30,14 +30,18 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     texts.extend(recommended(&cells));
     for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
     {
-        let of_state = cells.iter().filter(|(key, _)| key.state == state);
+        let of_state = || cells.iter().filter(|(key, _)| key.state == state);
         let Tally { all, faster, slower, open } = Tally::of(
-            of_state.filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT")),
+            of_state().filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT")),
         );
+        let lost = match of_state().count() - all {
+            0 => String::new(),
+            lost => format!(", not measurable in {lost} more"),
+        };
         if all > 0 {
             texts.push(format!(
                 "{what}: non-temporal costs less in {faster} of {all} cells, more in {slower}, \
-                 cannot tell in {open}"
+                 cannot tell in {open}{lost}"
             ));
         }
     }
