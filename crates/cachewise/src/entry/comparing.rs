@@ -235,7 +235,7 @@ macro_rules! entry_compare_evex {
             "cmp rdx, 512\n",
             "jbe 35f\n",
             "and rdi, -64\n",
-            ".p2align 5\n",
+            ".p2align 6\n",
             "34:\n",
             $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
             $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
@@ -243,16 +243,19 @@ macro_rules! entry_compare_evex {
             "add rdi, 256\n",
             "cmp rdi, rcx\n",
             "jb 34b\n",
-            // What is left is all of the last 256 bytes, or no more than 128 or 64 of them: loads
-            // straddle lines where the buffers lie differently, so none is made for nothing.
+            // What is left is no more than 64 or 128 bytes, or two vectors from here on and the last two:
+            // loads straddle lines where the buffers lie differently or the size is odd, so none is made
+            // for nothing.
             "35:\n",
             "sub rdi, rcx\n",
             "cmp edi, 128\n",
             "jae 36f\n",
-            "mov rdi, rcx\n",
+            "mov r9d, 128\n",
+            "sub r9, rdi\n",
+            "add rdi, rcx\n",
             $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
-            $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
-            "jnz 46f\n",
+            $crate::entry_differences!("rcx", "rcx + rsi", " + 128", 2),
+            "jnz 47f\n",
             "xor eax, eax\n",
             $same,
             "\n",

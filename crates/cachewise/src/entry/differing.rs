@@ -32,8 +32,9 @@ macro_rules! entry_compare_evex_apart {
             "lea rdi, [rcx + 128]\n",
             // Four of 64: two from the start, two from r9 on.
             "46:\n",
-            "add rsi, rdi\n",
             "mov r9d, 128\n",
+            "47:\n",
+            "add rsi, rdi\n",
             "48:\n",
             "vptestmb k1, zmm20, zmm20\n",
             "vptestmb k2, zmm21, zmm21\n",
@@ -308,7 +309,7 @@ macro_rules! entry_equal_apart {
         )
     };
     ($evex:ident) => {
-        concat!("42:\n43:\n44:\n45:\n46:\n48:\n53:\n", $crate::entry_equal_apart!(sse2))
+        concat!("42:\n43:\n44:\n45:\n46:\n47:\n48:\n53:\n", $crate::entry_equal_apart!(sse2))
     };
 }
 
