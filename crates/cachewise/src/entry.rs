@@ -3,8 +3,8 @@
 //! compiler rearranges.
 //!
 //! An operation has several, for CPUs that differ: `sse2`, `avx2`, `avx512vl`, which needs no
-//! `vzeroupper`, and `avx512vl.masked`, whose masks take the place of branches on small sizes. They
-//! are written from one description: vectors and groups of them in `grammar.rs`, size classes in
+//! `vzeroupper` and masks up to 32 bytes, and `avx512vl.masked`, which has no branch on the size up to
+//! 64 bytes. They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
 //! `storing.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
