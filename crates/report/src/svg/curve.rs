@@ -68,16 +68,17 @@ pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
     ticks.push(label((LEFT + RIGHT) / 2.0, HEIGHT - 6.0, "title", panel.x.title.clone()));
     out.push(ticks);
     let mut rules = unheard("rules");
-    let mut free = f64::NEG_INFINITY;
+    // Two lines of names, and from where on each is free.
+    let mut free = [f64::NEG_INFINITY; 2];
     for rule in &panel.rules {
         let at = x.at(rule.at);
         rules.push(line("rule", (at, TOP - 2.0), (at, BOTTOM)));
         let width = rule.name.chars().count() as f64 * 5.6;
         let start = (at - width / 2.0).clamp(LEFT, RIGHT - width);
         // Names that would stand in each other go a line up.
-        let above = if start < free { 10.0 } else { 0.0 };
-        free = start + width + 4.0;
-        rules.push(label(start, TOP - 6.0 - above, "tick left", rule.name.clone()));
+        let row = usize::from(start < free[0]);
+        free[row] = start + width + 4.0;
+        rules.push(label(start, TOP - 6.0 - 10.0 * row as f64, "tick left", rule.name.clone()));
     }
     if !panel.rules.is_empty() {
         out.push(rules);
