@@ -136,7 +136,7 @@ mod routines {
     /// 1 or 0.
     ///
     /// # Safety
-    /// `memcmp`'s contract, after [`found`] said yes.
+    /// `memcmp`'s contract, after `found` said yes.
     pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
         // SAFETY: the caller's promise.
         i32::from(unsafe { compare(a, b, n) } == 0)
