@@ -235,7 +235,7 @@ macro_rules! entry_compare_evex {
             "cmp rdx, 512\n",
             "jbe 35f\n",
             "and rdi, -64\n",
-            ".p2align 6\n",
+            ".p2align 5\n",
             "34:\n",
             $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
             $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
