@@ -154,7 +154,7 @@ impl Progress for Bar {
     }
 }
 
-/// Whether whoever started this wants it to go on after that signal.
+/// Whether the program that started this wants it to go on after that signal.
 fn is_ignored(signal: c_int) -> bool {
     // SAFETY: all zero is a sigaction.
     let mut now = unsafe { std::mem::zeroed::<libc::sigaction>() };
