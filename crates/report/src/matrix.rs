@@ -157,3 +157,21 @@ const FLAT: [Column; 27] = [
     ("ceiling_share", |row| exact(row.figure("ceiling_share"))),
     ("dropped", |row| row.dropped.to_string()),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::fixtures::row;
+
+    /// Rows that differ in a further coordinate alone, and rounds in which a candidate had no part.
+    #[test]
+    fn a_flat_row_has_its_axes_and_the_median_of_the_rounds_that_there_are() {
+        let mut of_it = row("compare", 4096, "aligned", "compare.sse2");
+        of_it.cell = of_it.cell.with(&[("unequal", 1.0)]);
+        of_it.operation_ns = vec![f64::NAN, 3.0, 5.0, f64::NAN, 4.0];
+        let csv = flat(&[of_it]).csv();
+        assert!(csv.contains(",unequal=1,compare.sse2,"), "{csv}");
+        assert!(csv.contains(",3,4.0000,") && csv.contains(",1024.0000,"), "{csv}");
+        assert!(!csv.contains("NaN"), "{csv}");
+    }
+}
