@@ -195,6 +195,11 @@ impl LibcSizes {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub static PAGE: AtomicU32 = AtomicU32::new(u32::MAX);
 
+/// Whether comparisons of more than 256 bytes go by 32 although there are vectors of 64: 1 where the CPU
+/// halves those.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub static NARROW: AtomicU8 = AtomicU8::new(0);
+
 /// Whether `n` bytes, [`small::LIMIT`] at least, are done without the table.
 #[inline(always)]
 pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
@@ -209,7 +214,10 @@ pub(crate) fn is_direct(operation: Operation, reuse: Reuse, n: usize) -> bool {
 /// comparisons of names would each find it empty, and ask whether to fill it.
 pub(crate) fn note_features(identity: &Identity) {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
+    {
+        PAGE.store(if under_valgrind() { u32::MAX - 1 } else { 4096 }, Ordering::Relaxed);
+        NARROW.store(u8::from(identity.leaves.halves_64_byte_vectors()), Ordering::Relaxed);
+    }
     for operation in profile::OPERATIONS {
         entry::choose(operation, defaults::way(operation, identity));
         for reuse in profile::hints(operation) {
@@ -260,11 +268,30 @@ fn note_row(operation: Operation, row: usize) {
 #[cold]
 pub fn use_only(kernel: &Kernel) -> bool {
     source::init();
-    let Some(slot) = slot_of(kernel) else { return false };
-    let operation = kernel.operation();
+    let slot = slot_of(kernel);
+    slot.is_some_and(|slot| use_everywhere(kernel.operation(), slot, &Identity::get()))
+}
+
+/// The same with the C library's routine, where a decision for all sizes would call it. Whether there
+/// is one.
+#[doc(hidden)]
+#[cold]
+pub fn use_libc(operation: Operation) -> bool {
+    source::init();
+    system::found() && use_everywhere(operation, libc_slot(operation), &Identity::get())
+}
+
+/// The kernel that a decision for libc comes to below [`profile::libc_from`]; `None` where that is libc's.
+#[doc(hidden)]
+#[must_use]
+pub fn below_libc(operation: Operation) -> Option<&'static str> {
+    Some(kernel(operation, defaults::below_libc(operation, &Identity::get()))?.name)
+}
+
+fn use_everywhere(operation: Operation, slot: Slot, identity: &Identity) -> bool {
     for reuse in profile::hints(operation) {
         let row = profile::row(operation, *reuse);
-        set(row, profile::FIRST_SIZE, profile::MAX_SIZE, slot);
+        decide(operation, row, profile::FIRST_SIZE..=profile::MAX_SIZE, slot, identity);
         note_row(operation, row);
     }
     true
@@ -685,17 +712,29 @@ pub(crate) fn follow_lines(
             Routine::Libc(None) => defaults::temporal(operation, identity),
         };
         let row = profile::row(operation, reuse);
-        set(row, from, to, slot);
-        // Below, the look-up and the jump cost more than a C library's routine can gain
-        // (`docs/decisions/entry-stubs.md`).
-        let libc_from = profile::libc_from(operation);
-        if slot == libc_slot(operation) && from < libc_from {
-            let to = to.min(libc_from - 1);
-            set(row, from, to, defaults::below_libc(operation, identity));
-        }
+        decide(operation, row, from..=to, slot, identity);
         decided |= 1 << row;
     }
     decided
+}
+
+/// Has a row use a slot for some sizes.
+fn decide(
+    operation: Operation,
+    row: usize,
+    sizes: RangeInclusive<u64>,
+    slot: Slot,
+    identity: &Identity,
+) {
+    let (from, to) = sizes.into_inner();
+    set(row, from, to, slot);
+    // Below, the look-up and the jump cost more than a C library's routine can gain
+    // (`docs/decisions/entry-stubs.md`).
+    let libc_from = profile::libc_from(operation);
+    if slot == libc_slot(operation) && from < libc_from {
+        let to = to.min(libc_from - 1);
+        set(row, from, to, defaults::below_libc(operation, identity));
+    }
 }
 
 /// The kernel that a row uses for a size, and the sizes around it that use the same.

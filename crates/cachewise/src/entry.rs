@@ -39,7 +39,9 @@ use crate::dispatch::Slot;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::boots;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub use crate::dispatch::{COMPARE, COPY, EQUAL, FILL, LIBC_BYTES, MOVE, PAGE, ROW_BYTES, ZERO};
+pub use crate::dispatch::{
+    COMPARE, COPY, EQUAL, FILL, LIBC_BYTES, MOVE, NARROW, PAGE, ROW_BYTES, ZERO,
+};
 pub use crate::dispatch::{DIRECT, LIBC, ROWS};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::names;

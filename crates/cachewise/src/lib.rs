@@ -84,7 +84,7 @@ mod system;
 
 pub use dispatch::size_class;
 #[doc(hidden)]
-pub use dispatch::use_only;
+pub use dispatch::{below_libc, use_libc, use_only};
 pub use ops::{
     compare, copy, copy_with, copy_within, copy_within_with, equal, fill, fill_with, zero,
     zero_with,

@@ -204,7 +204,7 @@ impl Buffers {
             (order.signum(), unsafe { (calls.equal)(a, b, n) })
         };
         assert_eq!(both(), (0, 1), "compare {n} at {to}, {from}");
-        for at in [0, n / 3, n / 2, n.saturating_sub(33), n.saturating_sub(1)] {
+        for at in [0, 100, n / 3, n / 2, n.saturating_sub(33), n.saturating_sub(1)] {
             if at < n {
                 self.dst.all()[to + at] ^= 0x80;
                 let sign = if self.dst.all()[to + at] > source[at] { 1 } else { -1 };
@@ -346,7 +346,7 @@ fn before_the_table_is_filled_and_with_profiles(buffers: &mut Buffers) {
 mod written_out {
     use super::{Buffers, EXPORTED, LONGEST, PAGE as PAGE_BYTES, ways};
     use cachewise::entry::{
-        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, PAGE, WAYS, ZERO_ROW,
+        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, NARROW, PAGE, WAYS, ZERO_ROW,
     };
     use cachewise_kernels::{Features, Operation};
     use std::sync::atomic::Ordering::Relaxed;
@@ -389,15 +389,21 @@ mod written_out {
             for way in &WAYS {
                 way.store(number as u8, Relaxed);
             }
+            let calls = ways(entry.name);
             // An `sse2` way has no loop, whatever the limit.
             for limit in [256, usize::MAX] {
                 ROWS.into_iter().for_each(|row| DIRECT[row].store(limit, Relaxed));
-                buffers.calls = ways(entry.name);
+                buffers.calls = calls;
                 buffers.everything(LONGEST);
                 buffers.calls = EXPORTED;
                 buffers.everything(LONGEST);
             }
-            let calls = ways(entry.name);
+            // As on a CPU that halves vectors of 64 bytes, and as on another.
+            let narrow = NARROW.load(Relaxed);
+            NARROW.store(1 - narrow, Relaxed);
+            buffers.calls = calls;
+            buffers.everything(LONGEST);
+            NARROW.store(narrow, Relaxed);
             for n in 0..LONGEST {
                 super::leaves_nothing(&calls, entry.name, n);
             }

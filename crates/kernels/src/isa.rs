@@ -178,6 +178,8 @@ pub struct Leaves {
     pub extended1: CpuidResult,
     /// Leaf 8000_0008: features; zeros as above.
     pub extended8: CpuidResult,
+    /// Leaf 8000_001A: how wide the vector units are; zeros as above, and without AVX-512.
+    pub extended1a: CpuidResult,
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -202,13 +204,23 @@ impl Leaves {
             None if __cpuid(0x8000_0000).eax >= leaf => __cpuid(leaf),
             None => NONE,
         };
+        let leaf7 = if basic.eax >= 7 { ask(7) } else { NONE };
+        let avx512f = leaf7.ebx >> 16 & 1 == 1;
         Leaves {
             basic,
             leaf1: ask(1),
-            leaf7: if basic.eax >= 7 { ask(7) } else { NONE },
+            leaf7,
             extended1: extended(0x8000_0001),
             extended8: extended(0x8000_0008),
+            extended1a: if avx512f { extended(0x8000_001A) } else { NONE },
         }
+    }
+
+    /// Whether vectors of 64 bytes go through units of 32, as on Zen 4: AMD APM volume 3, CPUID
+    /// 8000_001A EAX bit 2 (FP256), without bit 3 (FP512).
+    #[must_use]
+    pub fn halves_64_byte_vectors(&self) -> bool {
+        self.extended1a.eax & 0b1100 == 0b0100
     }
 
     /// Whether there is a leaf 8000_001D, which lists the caches (AMD APM volume 3, CPUID

@@ -102,8 +102,8 @@ macro_rules! entry_compare_page {
     };
 }
 
-/// Two vectors of 64 bytes at places of both buffers: their differences in `$low` and `$high`, of
-/// which the second two include the first two, `$before`.
+/// Two vectors of 64 or 32 bytes at places of both buffers: their differences in 20 and 21, or those and what
+/// is there in 22 and 23, and in the flags whether there are any.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_differences {
@@ -149,6 +149,49 @@ macro_rules! entry_differences {
             "vporq zmm24, zmm22, zmm23\n",
             "vptestmb k1, zmm24, zmm24\n",
             "kortestq k1, k1\n",
+        )
+    };
+    (32 $a:literal, $b:literal, $at:expr, 0) => {
+        concat!(
+            "vmovdqu64 ymm20, [",
+            $a,
+            $at,
+            "]\n",
+            "vpxorq ymm20, ymm20, [",
+            $b,
+            $at,
+            "]\n",
+            "vmovdqu64 ymm21, [",
+            $a,
+            $at,
+            " + 32]\n",
+            "vpxorq ymm21, ymm21, [",
+            $b,
+            $at,
+            " + 32]\n",
+        )
+    };
+    (32 $a:literal, $b:literal, $at:expr, 2) => {
+        concat!(
+            "vmovdqu64 ymm22, [",
+            $a,
+            $at,
+            "]\n",
+            "vpternlogq ymm22, ymm20, [",
+            $b,
+            $at,
+            "], 0xDE\n",
+            "vmovdqu64 ymm23, [",
+            $a,
+            $at,
+            " + 32]\n",
+            "vpternlogq ymm23, ymm21, [",
+            $b,
+            $at,
+            " + 32], 0xDE\n",
+            "vporq ymm24, ymm22, ymm23\n",
+            "vptestmb k1, ymm24, ymm24\n",
+            "kortestd k1, k1\n",
         )
     };
 }
@@ -223,6 +266,11 @@ macro_rules! entry_compare_evex {
             "33:\n", // 257 and more
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
+            "cmp rdx, 512\n",
+            "jbe 32f\n",
+            "cmp byte ptr [rip + {narrow}], 0\n",
+            "jne 60f\n",
+            "32:\n",
             $crate::entry_compare_evex!(second),
             $crate::entry_differences!("rdi", "rsi", " + 128", 2),
             "mov r9d, 128\n",
@@ -237,8 +285,8 @@ macro_rules! entry_compare_evex {
             "and rdi, -64\n",
             ".p2align 5\n",
             "34:\n",
-            $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
-            $crate::entry_differences!("rdi", "rdi + rsi", " + 128", 2),
+            $crate::entry_differences!("rdi + rsi", "rdi", "", 0),
+            $crate::entry_differences!("rdi + rsi", "rdi", " + 128", 2),
             "jnz 46f\n",
             "add rdi, 256\n",
             "cmp rdi, rcx\n",
@@ -253,8 +301,8 @@ macro_rules! entry_compare_evex {
             "mov r9d, 128\n",
             "sub r9, rdi\n",
             "add rdi, rcx\n",
-            $crate::entry_differences!("rdi", "rdi + rsi", "", 0),
-            $crate::entry_differences!("rcx", "rcx + rsi", " + 128", 2),
+            $crate::entry_differences!("rdi + rsi", "rdi", "", 0),
+            $crate::entry_differences!("rcx + rsi", "rcx", " + 128", 2),
             "jnz 47f\n",
             "xor eax, eax\n",
             $same,
@@ -264,7 +312,7 @@ macro_rules! entry_compare_evex {
             "36:\n",
             "cmp edi, 192\n",
             "jae 37f\n",
-            $crate::entry_differences!("rcx", "rcx + rsi", " + 128", 0),
+            $crate::entry_differences!("rcx + rsi", "rcx", " + 128", 0),
             "vporq zmm24, zmm20, zmm21\n",
             "vptestmb k1, zmm24, zmm24\n",
             "kortestq k1, k1\n",
@@ -280,6 +328,67 @@ macro_rules! entry_compare_evex {
             "kmovq rax, k1\n",
             "test rax, rax\n",
             "jnz 53f\n",
+            $same,
+            "\n",
+            "ret\n",
+            $crate::entry_compare_evex!(narrow, $same),
+        )
+    };
+    // The same by 32, at label 60, of which the first two are known to be equal.
+    (narrow, $same:expr) => {
+        concat!(
+            ".p2align 5\n",
+            "60:\n",
+            "vmovdqu64 zmm21, [rdi + 64]\n",
+            "vpcmpneqb k1, zmm21, [rsi + 64]\n",
+            "kmovq rax, k1\n",
+            "test rax, rax\n",
+            "jnz 65f\n",
+            "lea rcx, [rdi + rdx - 128]\n",
+            "sub rsi, rdi\n",
+            "and rdi, -32\n",
+            "sub rdi, -128\n",
+            ".p2align 5\n",
+            "61:\n",
+            $crate::entry_differences!(32 "rdi + rsi", "rdi", "", 0),
+            $crate::entry_differences!(32 "rdi + rsi", "rdi", " + 64", 2),
+            "jnz 64f\n",
+            "sub rdi, -128\n",
+            "cmp rdi, rcx\n",
+            "jb 61b\n",
+            "sub rdi, rcx\n",
+            "cmp edi, 96\n",
+            "jae 63f\n",
+            "cmp edi, 64\n",
+            "mov rdi, rcx\n",
+            "jae 62f\n",
+            $crate::entry_differences!(32 "rdi + rsi", "rdi", "", 0),
+            $crate::entry_differences!(32 "rdi + rsi", "rdi", " + 64", 2),
+            "jnz 64f\n",
+            "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "62:\n",
+            "add rdi, 64\n",
+            $crate::entry_differences!(32 "rdi + rsi", "rdi", "", 0),
+            "vporq ymm24, ymm20, ymm21\n",
+            "vptestmb k1, ymm24, ymm24\n",
+            "kortestd k1, k1\n",
+            "jnz 64f\n",
+            "xor eax, eax\n",
+            $same,
+            "\n",
+            "ret\n",
+            ".p2align 5\n",
+            "63:\n",
+            "lea rdi, [rcx + 96]\n",
+            "vmovdqu64 ymm20, [rdi + rsi]\n",
+            "vpcmpneqb k1, ymm20, [rdi]\n",
+            "kmovd eax, k1\n",
+            "test eax, eax\n",
+            "jnz 66f\n",
             $same,
             "\n",
             "ret\n",
@@ -617,14 +726,15 @@ macro_rules! entry_comparison {
         $(, $($operand:tt)+)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             $choice,
-            ".hidden {page}",
+            ".hidden {page}\n.hidden {narrow}",
             $way,
             "39:",
             $libc,
             $crate::entry_through_the_table!("rdx"),
-            "/* {page} {libc_equal} */",
+            "/* {page} {narrow} {libc_equal} */",
         ),
             page = sym $crate::entry::PAGE,
+            narrow = sym $crate::entry::NARROW,
             libc_equal = sym $crate::entry::libc_equal
             $(, $($operand)+)?
         )

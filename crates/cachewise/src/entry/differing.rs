@@ -59,6 +59,32 @@ macro_rules! entry_compare_evex_apart {
             "50:\n",
             "tzcnt rcx, rax\n",
             $crate::entry_compare_byte!(),
+            // One at rdi.
+            "66:\n",
+            "add rsi, rdi\n",
+            "xor r8d, r8d\n",
+            "jmp 50b\n",
+            // The second of 64.
+            "65:\n",
+            "mov r8d, 64\n",
+            "jmp 50b\n",
+            // Four of 32 at rdi, of which the last two may be equal; rsi is b less a.
+            "64:\n",
+            "add rsi, rdi\n",
+            "vptestmb k1, ymm20, ymm20\n",
+            "vptestmb k2, ymm21, ymm21\n",
+            "vptestmb k3, ymm22, ymm22\n",
+            "vptestmb k4, ymm23, ymm23\n",
+            "kunpckdq k1, k2, k1\n",
+            "kunpckdq k3, k4, k3\n",
+            "mov r8d, 64\n",
+            "xor r9d, r9d\n",
+            "kmovq rax, k3\n",
+            "kmovq rcx, k1\n",
+            "test rcx, rcx\n",
+            "cmovnz rax, rcx\n",
+            "cmovnz r8, r9\n",
+            "jmp 50b\n",
         )
     };
 }
@@ -309,7 +335,10 @@ macro_rules! entry_equal_apart {
         )
     };
     ($evex:ident) => {
-        concat!("42:\n43:\n44:\n45:\n46:\n47:\n48:\n53:\n", $crate::entry_equal_apart!(sse2))
+        concat!(
+            "42:\n43:\n44:\n45:\n46:\n47:\n48:\n53:\n64:\n65:\n66:\n",
+            $crate::entry_equal_apart!(sse2)
+        )
     };
 }
 

@@ -10,11 +10,11 @@ use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
-use cachewise_lab::tune::again::{decide_again, facts};
+use cachewise_lab::tune::again::{BELOW_LIBC, below_libc, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
 use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::rounds::Evidence;
-use cachewise_lab::tune::seam::Stage;
+use cachewise_lab::tune::seam::{Machine as _, Stage};
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
 use cachewise_measure::{Decisions, End, Machine, RecordError, Writer, record};
@@ -105,6 +105,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     header.settings = BTreeMap::from([
         ("experiment".to_owned(), "tune".into()),
         ("budget".to_owned(), budget.into()),
+        (BELOW_LIBC.to_owned(), below_libc(&hardware.facts())),
     ]);
     header.figures = recording::figures();
     let keep = |decided: Option<(&Decisions, &str)>| -> Result<End, RecordError> {

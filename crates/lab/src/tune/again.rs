@@ -1,6 +1,6 @@
 //! Rounds as rows of a record, and back: a record can be decided again by the rules of today.
 
-use super::field::{Field, GUARD, robust_mean, scatter};
+use super::field::{Field, robust_mean, scatter};
 use super::hints;
 use super::never;
 use super::plan;
@@ -27,6 +27,18 @@ const NAMES: [(Purpose, &str); 6] = [
     (Purpose::Referee, "tune-referee"),
     (Purpose::Never, "tune-referee-never"),
 ];
+
+/// The setting of a record that has [`Facts::below_libc`], by operation.
+pub const BELOW_LIBC: &str = "below_libc";
+
+/// That setting, for a record.
+#[must_use]
+pub fn below_libc(facts: &Facts) -> serde_json::Value {
+    let named = OPERATIONS.iter().zip(facts.below_libc).filter_map(|(operation, name)| {
+        Some((operation.name().to_owned(), serde_json::Value::from(name?)))
+    });
+    serde_json::Value::Object(named.collect())
+}
 
 /// An axis of a cell's key.
 const UNEQUAL: &str = "unequal";
@@ -213,6 +225,10 @@ pub fn facts(header: &Header) -> Facts {
         dram_ns: latencies.map_or(0.0, |latencies| latencies.dram),
         cpus: header.machine.logical_cpus,
         largest: usize::MAX,
+        below_libc: OPERATIONS.map(|operation| {
+            let name = header.settings.get(BELOW_LIBC)?.get(operation.name())?.as_str()?;
+            cachewise_kernels::find(name).map(|kernel| kernel.name)
+        }),
         hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),
     }
 }
@@ -295,13 +311,12 @@ fn refuse(field: &mut Field, evidence: &Evidence) {
             let mean = robust_mean(&ratios);
             let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
             let error = scatter(&off) / (ratios.len() as f64).sqrt();
-            if ratios.len() >= 3 && mean - error > GUARD {
-                let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
-                let nearest = (0..field.sizes.len())
-                    .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
-                if let Some(nearest) = nearest {
-                    field.refused[arm][nearest] = true;
-                }
+            let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
+            let nearest = (0..field.sizes.len())
+                .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
+            let Some(nearest) = nearest else { continue };
+            if ratios.len() >= 3 && mean - error > field.guard(nearest) {
+                field.refused[arm][nearest] = true;
             }
         }
     }

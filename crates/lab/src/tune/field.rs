@@ -4,7 +4,7 @@
 use super::plan::{self, View};
 use super::ranges::{LIBC, Range, choose};
 use super::rounds::{Evidence, Purpose};
-use super::seam::{Cell, Class, Competitor, Facts, Layout, Sample};
+use super::seam::{Cell, Class, Competitor, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
 use cachewise_kernels::Operation;
 use cachewise_measure::stats::median;
@@ -19,6 +19,9 @@ pub(super) const GUARD: f64 = 0.02;
 /// What no number of rounds removes: layouts and launches differ by this much (simulation page).
 pub(super) const FLOOR: f64 = 0.004;
 
+/// The candidate of a record's rows that is libc as the library calls it.
+pub(super) const HANDED_OVER: &str = "libc.handed-over";
+
 /// Fewer rounds show nothing.
 const LEAST_ROUNDS: usize = 3;
 
@@ -32,7 +35,7 @@ const NEW: f64 = 1.6;
 const KNOWN: f64 = 0.3;
 
 /// An arm of the previous profile counts as this much better than it is shown.
-const LOYALTY: f64 = 0.04;
+const LOYALTY: f64 = 0.05;
 
 /// Arms scatter as all of them together do, who run in the same weather, from so many rounds on.
 const TOLD: usize = 9;
@@ -85,8 +88,7 @@ pub(super) fn has_plenty(log_ratios: &[f64]) -> bool {
     if log_ratios.is_empty() {
         return false;
     }
-    let middle = median(log_ratios);
-    let off: Vec<f64> = log_ratios.iter().map(|ratio| ratio - middle).collect();
+    let off = off_their_median(log_ratios);
     let error = (scatter(&off).powi(2) / log_ratios.len() as f64 + FLOOR.powi(2)).sqrt();
     is_plenty(log_ratios.len(), error, FLOOR)
 }
@@ -96,6 +98,12 @@ pub(super) fn scatter(deviations: &[f64]) -> f64 {
     let absolute: Vec<f64> = deviations.iter().map(|value| value.abs()).collect();
     // 1.48 is a normal's; medians of few values fall short of it by some 15 %.
     1.48 * 1.15 * median(&absolute)
+}
+
+/// How far values lie from their median.
+fn off_their_median(values: &[f64]) -> Vec<f64> {
+    let middle = median(values);
+    values.iter().map(|value| value - middle).collect()
 }
 
 /// The mean of values, those far from the median moved nearer.
@@ -119,6 +127,12 @@ pub(super) struct Field {
     /// Rounds by arm, view and size: logarithms of time over libc's, between operands on lines' starts
     /// and between those at odd offsets.
     rounds: Vec<Vec<Vec<[Vec<f64>; 2]>>>,
+    /// By size: the same of libc as the library calls it again and again on the same operands.
+    handed_over: Vec<Vec<f64>>,
+    /// The largest size where that is measured.
+    handed_over_to: usize,
+    /// The arm that a decision for libc comes to at small sizes ([`Facts::below_libc`]).
+    pub below_libc: Option<usize>,
     /// Whether an arm is still measured at a size.
     live: Vec<Vec<bool>>,
     /// Whether the referee took it out.
@@ -151,6 +165,7 @@ impl Field {
     ) -> Field {
         let sizes = plan::grid(top);
         let views = plan::views(operation, facts);
+        let below_libc = facts.below_libc[cachewise::entry::place(operation)];
         let table = |value: bool| vec![vec![value; sizes.len()]; arms.len()];
         let mut live = table(true);
         for (arm, live) in arms.iter().zip(&mut live).skip(1) {
@@ -173,6 +188,9 @@ impl Field {
             .collect();
         Field {
             rounds: vec![vec![vec![Default::default(); sizes.len()]; views.len()]; arms.len()],
+            handed_over: vec![Vec::new(); sizes.len()],
+            handed_over_to: facts.l1,
+            below_libc: arms.iter().position(|arm| below_libc == Some(&*arm.name)),
             refused: table(false),
             floor: FLOOR,
             own: if facts.hosts > 1 { OWN } else { usize::MAX },
@@ -200,6 +218,7 @@ impl Field {
             vec![vec![Default::default(); self.sizes.len()]; self.views.len()];
             self.arms.len()
         ];
+        self.handed_over = vec![Vec::new(); self.sizes.len()];
     }
 
     /// The same with the rounds that a record has.
@@ -213,7 +232,61 @@ impl Field {
                     self.add(arm, cell, &ours, &libc);
                 }
             }
+            for (ours, libc) in log.pairs(HANDED_OVER) {
+                self.add_handed_over(cell, &ours, &libc);
+            }
         }
+    }
+
+    /// Adds a round of libc as the library calls it.
+    pub(super) fn add_handed_over(&mut self, cell: &Cell, ours: &Sample, libc: &Sample) {
+        let Some(size) = self.sizes.iter().position(|size| *size == cell.size) else { return };
+        let log = (ours.total() / libc.total()).ln();
+        self.handed_over[size].extend(Some(log).filter(|log| log.is_finite()));
+    }
+
+    /// Whether a round of a view at a size has libc in it as the library calls it: of calls on the same
+    /// operands in L1, beside which everything else is slower, until it is known or known to keep the guard.
+    pub(super) fn wants_handed_over(&self, view: usize, size: usize) -> bool {
+        let rounds = &self.handed_over[size];
+        self.views[view].destination == Destination::Repeated
+            && self.sizes[size] <= self.handed_over_to
+            && (rounds.len() < LEAST_ROUNDS || {
+                let Estimate { mean, error, .. } = self.of_handed_over(size);
+                mean + NEW * error > GUARD && !has_plenty(rounds)
+            })
+    }
+
+    fn of_handed_over(&self, size: usize) -> Estimate {
+        let enough = |rounds: &[f64]| rounds.len() >= LEAST_ROUNDS;
+        let near = (0..self.sizes.len()).filter(|other| self.is_near(*other, size));
+        let near = near.map(|other| &*self.handed_over[other]).filter(|rounds| enough(rounds));
+        let off: Vec<f64> = near.flat_map(off_their_median).collect();
+        let pooled = if off.len() >= TOLD { scatter(&off) } else { UNKNOWN };
+        estimate(&self.handed_over[size], pooled, self.floor)
+    }
+
+    /// What a decision for libc is shown to cost at a size, as a logarithm over a direct call: the library's
+    /// way to it. 0 where that is within the guard.
+    pub(super) fn handed_over(&self, size: usize) -> f64 {
+        let rounds = &self.handed_over[size];
+        if rounds.len() < LEAST_ROUNDS {
+            return 0.0;
+        }
+        let Estimate { mean, error, rounds } = self.of_handed_over(size);
+        if mean - always(rounds) * error > GUARD { mean - error } else { 0.0 }
+    }
+
+    /// Whether an arm at that many bytes is what a decision for libc comes to there anyway.
+    pub(super) fn is_libc(&self, arm: usize, bytes: usize) -> bool {
+        let from = cachewise::profile::libc_from(self.operation);
+        arm == LIBC || self.below_libc == Some(arm) && (bytes as u64) < from
+    }
+
+    /// What an arm may lose in a state at a size: the guard, or what libc itself loses there when the library
+    /// calls it, since then no decision keeps the guard.
+    pub(super) fn guard(&self, size: usize) -> f64 {
+        GUARD.max(self.handed_over(size))
     }
 
     /// Adds an arm's round of a cell.
@@ -317,13 +390,8 @@ impl Field {
     /// How far the rounds of each arm lie from their own median, in a view at a size.
     fn deviations(&self, view: usize, size: usize) -> Vec<Vec<f64>> {
         let of_arm = |views: &Vec<Vec<[Vec<f64>; 2]>>| {
-            let mut rounds = views[view][size].concat();
-            if rounds.len() < LEAST_ROUNDS {
-                return Vec::new();
-            }
-            let middle = median(&rounds);
-            rounds.iter_mut().for_each(|value| *value -= middle);
-            rounds
+            let rounds = views[view][size].concat();
+            if rounds.len() < LEAST_ROUNDS { Vec::new() } else { off_their_median(&rounds) }
         };
         self.rounds.iter().map(of_arm).collect()
     }
@@ -336,10 +404,16 @@ impl Field {
         arms: std::ops::Range<usize>,
         least: usize,
     ) -> Option<f64> {
-        let near = |other: usize| other <= 2 * self.sizes[size] && self.sizes[size] <= 2 * other;
-        let of_sizes = deviations.iter().zip(&self.sizes).filter(|(_, other)| near(**other));
-        let near: Vec<f64> = of_sizes.flat_map(|(of, _)| of[arms.clone()].concat()).collect();
+        let of_sizes =
+            deviations.iter().enumerate().filter(|(other, _)| self.is_near(*other, size));
+        let near: Vec<f64> = of_sizes.flat_map(|(_, of)| of[arms.clone()].concat()).collect();
         (near.len() >= least).then(|| scatter(&near))
+    }
+
+    /// Whether two sizes are at most an octave apart.
+    fn is_near(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (self.sizes[one], self.sizes[other]);
+        one <= 2 * other && other <= 2 * one
     }
 
     /// Whether no further round can change anything at a size.
@@ -366,18 +440,19 @@ impl Field {
         const HOPELESS: f64 = 0.4;
         let shows = self.shows_at(at);
         for size in (0..self.sizes.len()).filter(|size| at(self.sizes[*size])) {
+            let (guard, libc) = (self.guard(size), self.handed_over(size));
             let bound = |arm: usize| {
                 let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
                 let z = always(value.rounds);
-                let safe = worst.rounds >= LEAST_ROUNDS && worst.mean + z * worst.error <= GUARD;
-                if safe { value.mean + z * value.error } else { 0.0 }
+                let safe = worst.rounds >= LEAST_ROUNDS && worst.mean + z * worst.error <= guard;
+                if safe { value.mean + z * value.error } else { libc }
             };
-            let best = (0..self.arms.len()).map(bound).fold(0.0, f64::min);
+            let best = (1..self.arms.len()).map(bound).fold(libc, f64::min);
             for arm in self.live(size) {
                 let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
                 let out = if value.rounds >= LEAST_ROUNDS {
                     value.mean - always(value.rounds) * value.error > best + CLASS
-                        || worst.mean - always(worst.rounds) * worst.error > GUARD
+                        || worst.mean - always(worst.rounds) * worst.error > guard
                 } else {
                     value.rounds > 0 && value.mean > HOPELESS
                 };
@@ -391,7 +466,8 @@ impl Field {
     }
 
     /// What each arm costs at each size, where it is admissible: shown, and within the guard in every
-    /// state by so many standard errors. In the order of preference among what is level.
+    /// state by so many standard errors; or, where libc is shown to break it when the library calls it,
+    /// not shown to be worse than that. In the order of preference among what is level.
     pub(super) fn costs(
         &self,
         shows: &Shows,
@@ -399,11 +475,19 @@ impl Field {
     ) -> Vec<Vec<Option<f64>>> {
         const PREFERENCE: f64 = 0.001;
         let margin = |arm, size| if self.is_previous(arm, size) { KNOWN } else { NEW };
+        let handed_over: Vec<f64> =
+            (0..self.sizes.len()).map(|size| self.handed_over(size)).collect();
         let cost = |arm: usize, size: usize| {
+            if self.is_libc(arm, self.sizes[size]) {
+                return Some(handed_over[size]);
+            }
             let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
+            let libc = handed_over[size];
+            let guarded = worst.mean + margin(arm, size) * worst.error <= GUARD
+                || libc > 0.0 && worst.mean - worst.error <= libc;
             let admissible = class(self.arms[arm].class)
                 && value.rounds >= LEAST_ROUNDS
-                && worst.mean + margin(arm, size) * worst.error <= GUARD
+                && guarded
                 && !self.refused[arm][size];
             let loyalty = match self.previous[size] {
                 Some(LIBC) => LOYALTY,
@@ -449,7 +533,7 @@ impl Field {
     /// The temporal arm per size, in at most so many ranges.
     pub(super) fn temporal(&self, shows: &Shows, most: usize) -> Vec<usize> {
         let costs = self.costs(shows, &|class| class != Class::NonTemporal);
-        choose(&costs, &self.sizes, most)
+        choose(&costs, self.below_libc, &self.sizes, most)
     }
 }
 
@@ -459,9 +543,7 @@ fn estimate(rounds: &[f64], pooled: f64, floor: f64) -> Estimate {
         return Estimate::NOTHING;
     }
     let variance = if n >= 4 {
-        let middle = median(rounds);
-        let deviations: Vec<f64> = rounds.iter().map(|value| value - middle).collect();
-        0.6 * pooled.powi(2) + 0.4 * scatter(&deviations).powi(2)
+        0.6 * pooled.powi(2) + 0.4 * scatter(&off_their_median(rounds)).powi(2)
     } else {
         pooled.powi(2)
     };

@@ -99,6 +99,7 @@ pub struct Hardware<'h> {
 #[derive(Clone, Copy, PartialEq)]
 enum Table {
     Unknown,
+    /// One arm alone, by its number.
     Only(Operation, usize),
     /// The decisions, and the number of the entry.
     Followed(Option<usize>),
@@ -172,6 +173,7 @@ impl<'h> Hardware<'h> {
         let wanted = match arm {
             Arm::LIBC => return Ok(libc_reference(cell.operation).function),
             Arm::Kernel(number) => Table::Only(cell.operation, number),
+            Arm::HandedOver => Table::Only(cell.operation, 0),
             Arm::Entry(number) => Table::Followed(Some(number)),
             Arm::Library => Table::Followed(None),
         };
@@ -180,9 +182,13 @@ impl<'h> Hardware<'h> {
             self.table = Table::Unknown;
             let done = match wanted {
                 Table::Only(operation, number) => {
-                    let known = self.kernels.get(&operation).and_then(|all| all.get(number - 1));
+                    let kernels = self.kernels.get(&operation);
+                    let known = || kernels?.get(number.checked_sub(1)?);
                     (!other_entry || self.install(None).is_ok())
-                        && known.is_some_and(|kernel| cachewise::use_only(kernel))
+                        && match number {
+                            0 => cachewise::use_libc(operation),
+                            _ => known().is_some_and(|kernel| cachewise::use_only(kernel)),
+                        }
                 }
                 Table::Followed(entry) => self.install(entry).is_ok(),
                 Table::Unknown => false,
@@ -221,7 +227,7 @@ impl<'h> Hardware<'h> {
                 .get(&operation)
                 .and_then(|all| all.get(number - 1))
                 .map_or("a kernel", |kernel| kernel.name),
-            Arm::Entry(_) | Arm::Library => "cachewise",
+            Arm::Entry(_) | Arm::Library | Arm::HandedOver => "cachewise",
         }
     }
 

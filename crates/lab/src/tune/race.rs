@@ -5,7 +5,7 @@
 //! has been through all its cells in random order, that was an epoch: arms that are shown to be out
 //! are dropped, cells where nothing is left to learn rest, and the next order is drawn.
 
-use super::field::{Field, has_plenty};
+use super::field::{Field, HANDED_OVER, has_plenty};
 use super::hints;
 use super::plan;
 use super::rounds::{Evidence, Purpose};
@@ -265,14 +265,20 @@ impl<'r, 'm> Race<'r, 'm> {
             if arms.is_empty() {
                 continue;
             }
-            let others: Vec<Candidate> =
+            let mut others: Vec<Candidate> =
                 arms.iter().map(|arm| self.candidate(field, cell, *arm)).collect();
+            if self.fields[field].wants_handed_over(view, size) {
+                others.push(Candidate { cell, arm: Arm::HandedOver, name: HANDED_OVER.to_owned() });
+            }
             let Some(round) = self.visits.round(&libc, &others, samples, stop)? else { continue };
             bought = true;
             let mut seen = Vec::new();
-            for ((arm, other), sample) in arms.iter().zip(&others).zip(&round.others) {
+            for (nth, (other, sample)) in others.iter().zip(&round.others).enumerate() {
                 let Some(sample) = *sample else { continue };
-                self.fields[field].add(*arm, &cell, &sample, &round.reference);
+                match arms.get(nth) {
+                    Some(arm) => self.fields[field].add(*arm, &cell, &sample, &round.reference),
+                    None => self.fields[field].add_handed_over(&cell, &sample, &round.reference),
+                }
                 seen.push((other.name.clone(), sample));
             }
             self.evidence.push(Purpose::Race, cell, round.reference, seen);

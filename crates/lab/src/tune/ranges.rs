@@ -13,14 +13,18 @@ const SWITCH: f64 = 0.06;
 
 /// The arm per size with the least sum of cost times octaves and [`SWITCH`] per change, in at most `most`
 /// ranges, by dynamic programming. `cost[arm][size]` is a logarithm over libc's; `None` where the arm
-/// is not admissible. libc always is, at 0.
-pub(super) fn choose(cost: &[Vec<Option<f64>>], sizes: &[usize], most: usize) -> Vec<usize> {
+/// is not admissible; libc always is. From `below_libc`, which a decision for libc comes to at small sizes,
+/// to libc the change is there anyway: it costs nothing to make it elsewhere.
+pub(super) fn choose(
+    cost: &[Vec<Option<f64>>],
+    below_libc: Option<usize>,
+    sizes: &[usize],
+    most: usize,
+) -> Vec<usize> {
     let weights = weights(sizes);
     let arms = cost.len();
-    let here = |arm: usize, size: usize| match (arm, cost[arm][size]) {
-        (LIBC, _) => 0.0,
-        (_, Some(cost)) => cost * weights[size],
-        (_, None) => f64::INFINITY,
+    let here = |arm: usize, size: usize| {
+        cost[arm][size].map_or(f64::INFINITY, |cost| cost * weights[size])
     };
     // best[ranges][arm]: the least cost up to this size; back: where that came from.
     let mut best = vec![vec![f64::INFINITY; arms]; most];
@@ -37,6 +41,9 @@ pub(super) fn choose(cost: &[Vec<Option<f64>>], sizes: &[usize], most: usize) ->
             });
             for arm in 0..arms {
                 let stay = best[ranges][arm];
+                let free = below_libc.filter(|_| arm == LIBC && ranges > 0);
+                let free = free.map(|below| (below, best[ranges - 1][below]));
+                let changed = changed.into_iter().chain(free).min_by(|a, b| a.1.total_cmp(&b.1));
                 (next[ranges][arm], from[ranges][arm]) = match changed {
                     Some((other, cost)) if cost < stay => (cost, (ranges - 1, other)),
                     _ => (stay, (ranges, arm)),
@@ -116,17 +123,25 @@ mod tests {
     fn a_switch_has_to_pay_and_inadmissible_arms_are_not_taken() {
         let level = vec![Some(0.0); 5];
         let cost = |a: f64| vec![Some(a); 5];
-        assert_eq!(choose(&[level.clone(), cost(-0.2)], &SIZES, 6), [1; 5]);
+        assert_eq!(choose(&[level.clone(), cost(-0.2)], None, &SIZES, 6), [1; 5]);
         // A tenth of a switch's price in all.
         let mut once = vec![Some(0.05); 5];
         once[2] = Some(-0.01);
-        assert_eq!(choose(&[level.clone(), once], &SIZES, 6), [0; 5]);
+        assert_eq!(choose(&[level.clone(), once], None, &SIZES, 6), [0; 5]);
         let mut holed = cost(-0.2);
         holed[2] = None;
-        assert_eq!(choose(&[level.clone(), holed.clone()], &SIZES, 6), [1, 1, 0, 1, 1]);
+        assert_eq!(choose(&[level.clone(), holed.clone()], None, &SIZES, 6), [1, 1, 0, 1, 1]);
         // Three ranges are one too many.
-        let two = choose(&[level, holed], &SIZES, 2);
+        let two = choose(&[level, holed], None, &SIZES, 2);
         assert!(two == [1, 1, 0, 0, 0] || two == [0, 0, 0, 1, 1], "{two:?}");
+    }
+
+    #[test]
+    fn a_change_that_is_there_anyway_may_be_elsewhere() {
+        let libc = vec![Some(0.0), Some(0.0), Some(0.03), Some(0.02), Some(0.0)];
+        let kernel = vec![Some(0.0), Some(0.0), Some(0.0), Some(0.01), Some(0.05)];
+        assert_eq!(choose(&[libc.clone(), kernel.clone()], None, &SIZES, 6), [0; 5]);
+        assert_eq!(choose(&[libc, kernel], Some(1), &SIZES, 6), [1, 1, 1, 1, 0]);
     }
 
     #[test]

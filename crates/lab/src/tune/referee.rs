@@ -93,7 +93,7 @@ impl Trial {
         let mut points = Vec::new();
         let mut add = |size: usize, grid: usize| {
             let arm = chosen[grid];
-            if arm != LIBC {
+            if !self.field.is_libc(arm, size) {
                 points.push(Point { arm, size, grid });
             }
         };
@@ -156,13 +156,14 @@ impl Trial {
             return (last && !view.proven).then_some(Ruling::Kept);
         }
         let Estimate { mean, error, .. } = self.estimate(cell, rounds);
-        let guard = if point.size == self.end(point.grid) { 0.0 } else { GUARD };
+        let least = if point.size == self.end(point.grid) { 0.0 } else { GUARD };
+        let guard = self.field.handed_over(point.grid).max(least);
         if mean + 2.5 * error <= guard {
             Some(Ruling::Kept)
         } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
-            let error = if view.proven { error } else { -error };
+            let error = if view.proven && guard <= GUARD { error } else { -error };
             Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
@@ -217,7 +218,7 @@ impl Trial {
     fn repair(&mut self) {
         let shows = self.field.shows();
         let mut costs = self.field.costs(&shows, &|_| true);
-        for (arm, costs) in costs.iter_mut().enumerate() {
+        for (arm, costs) in costs.iter_mut().enumerate().filter(|(arm, _)| *arm != LIBC) {
             for (size, cost) in costs.iter_mut().enumerate() {
                 let near = size.saturating_sub(1)..=(size + 1).min(self.chosen.len() - 1);
                 if !near.into_iter().any(|near| self.chosen[near] == arm) {
@@ -227,7 +228,7 @@ impl Trial {
         }
         // Above the grid may come one range more.
         let most = MOST_RANGES - usize::from(!self.extends);
-        self.chosen = choose(&costs, &self.field.sizes, most);
+        self.chosen = choose(&costs, self.field.below_libc, &self.field.sizes, most);
     }
 
     /// libc wherever something was taken back; and where that leaves more ranges than there may be, in

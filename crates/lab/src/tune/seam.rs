@@ -9,7 +9,8 @@
 //!    timed. Nothing that ran before, neither another arm nor the same one, may be visible in a
 //!    sample, but where that is the state: [`Destination::Repeated`].
 //! 2. **What runs is what is timed**: a kernel is called through the library's own entry, with a
-//!    table that names this kernel alone.
+//!    table that names this kernel alone; so is libc where it is what is decided for
+//!    ([`Arm::HandedOver`]). Directly called it is the reference alone.
 //! 3. **Paired draws**: everything that is random about a visit (placement, first difference, sizes of
 //!    a script) is a function of [`Ask::draw`] and the cell, never of the arm, so that two arms that
 //!    are visited with one draw met the same circumstances. No arm plays a script of one draw twice:
@@ -20,7 +21,7 @@
 //! 6. **Bytes are checked** at the first visit of an arm to a cell; wrong ones end the tuning.
 
 use crate::LabError;
-use cachewise::profile::{Decision, Parallel, Supply};
+use cachewise::profile::{Decision, OPERATIONS, Parallel, Supply};
 use cachewise_kernels::{Kernel, Operation};
 
 /// Where the tuner learns everything from.
@@ -103,6 +104,9 @@ pub struct Facts {
     pub cpus: usize,
     /// The largest operation that the memory budget allows, in bytes.
     pub largest: usize,
+    /// By operation, the kernel that the library calls below [`libc_from`](cachewise::profile::libc_from)
+    /// where its decision is `libc`; `None` where that is libc itself.
+    pub below_libc: [Option<&'static str>; OPERATIONS.len()],
     /// Machines of its kind whose figures these are, a round for each; 1 where it tunes itself.
     pub hosts: usize,
 }
@@ -161,8 +165,10 @@ pub enum Class {
 /// Who is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arm {
-    /// A position in [`Machine::arms`], called as the only kernel of a table.
+    /// A position in [`Machine::arms`], called as the only kernel of a table; libc is called directly.
     Kernel(usize),
+    /// libc as the library calls it where the decision is `libc`: its way there costs something.
+    HandedOver,
     /// A position in [`Machine::entries`], with the decisions of [`Machine::follow`] behind it.
     Entry(usize),
     /// The library with the decisions of [`Machine::follow`].

@@ -12,7 +12,7 @@ pub struct Settings {
     pub budget: f64,
     /// What all randomness starts from.
     pub seed: u64,
-    /// The decisions of the profile that is in use, preferred where nothing is shown better by 4 %;
+    /// The decisions of the profile that is in use, preferred where nothing is shown better by 5 %;
     /// empty where there is none.
     pub previous: Vec<Decision>,
 }

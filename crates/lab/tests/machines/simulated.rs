@@ -36,6 +36,8 @@ pub struct Kind {
     pub lying: BTreeMap<(Operation, usize, Layout), f64>,
     /// What a kernel takes of its time where operands differ that are in no cache.
     pub reads_on: f64,
+    /// What a call of libc costs more where the library makes it, in ns.
+    pub handing_over: f64,
     /// Entry stubs, with their time over libc's, hot and cold.
     pub entries: Vec<(&'static str, f64, f64)>,
     /// Whether the second CPU is somebody else's for the first quarter of the time.
@@ -174,6 +176,21 @@ impl Kind {
         quiet + 0.5 * in_llc((cell.size as f64).log2()) * (0.35 + neighbour)
     }
 
+    /// The logarithm of libc's time where the library calls it, of that where it is called directly.
+    pub fn handed_over(&self, libc: f64, cell: &Cell) -> f64 {
+        let small = (cell.size as u64) < cachewise::profile::libc_from(cell.operation);
+        if small { libc } else { (libc.exp() + self.handing_over).ln() }
+    }
+
+    /// The arm that the library calls where its decision is that.
+    pub fn called(&self, arm: usize, cell: &Cell) -> usize {
+        let small = (cell.size as u64) < cachewise::profile::libc_from(cell.operation);
+        let name = self.facts.below_libc[cachewise::entry::place(cell.operation)];
+        let arms = &self.costs(cell.operation).arms;
+        let other = name.filter(|_| small && arm == 0);
+        other.and_then(|name| arms.iter().position(|arm| arm.name == name)).unwrap_or(arm)
+    }
+
     fn quiet(&self, arm: usize, cell: &Cell) -> f64 {
         let costs = self.costs(cell.operation);
         let log2 = (cell.size as f64).log2();
@@ -252,7 +269,10 @@ impl Simulated {
         let cell = &ask.cell;
         match ask.arm {
             Arm::Kernel(arm) => arm,
-            Arm::Entry(_) | Arm::Library => arm_of(&self.kind, &self.follows, cell),
+            Arm::HandedOver => self.kind.called(0, cell),
+            Arm::Entry(_) | Arm::Library => {
+                self.kind.called(arm_of(&self.kind, &self.follows, cell), cell)
+            }
         }
     }
 
@@ -354,7 +374,7 @@ impl Machine for Simulated {
                     if script.hot { hot } else { cold }
                 }
                 Arm::Library => 0.98,
-                Arm::Kernel(_) => 1.0,
+                Arm::Kernel(_) | Arm::HandedOver => 1.0,
             };
             let samples = (0..ask.samples)
                 .map(|_| Sample {
@@ -376,6 +396,9 @@ impl Machine for Simulated {
         let reader = costs.reader[arm][place][step(cell.size)];
         let class = costs.arms[arm].class;
         let mut truth = self.kind.quiet(arm, &cell);
+        if arm == 0 && ask.arm != Arm::LIBC {
+            truth = self.kind.handed_over(truth, &cell);
+        }
         truth += self.run[&(cell.operation, arm, place)][step(cell.size)];
         // What it takes: groups of calls below 16 KiB, restoring, and the visit itself.
         let bytes = cell.size as f64

@@ -2,6 +2,7 @@
 
 use super::operands::read;
 use crate::tune::seam::Facts;
+use cachewise::profile::OPERATIONS;
 use cachewise_measure::stats::median;
 use cachewise_measure::{Arena, Clock, Latencies, Machine, MemoryBudget};
 
@@ -48,6 +49,7 @@ pub(super) fn facts(
         dram_ns,
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         largest,
+        below_libc: OPERATIONS.map(cachewise::below_libc),
         hosts: 1,
     }
 }
