@@ -283,6 +283,23 @@ impl Field {
         arm == LIBC || self.below_libc == Some(arm) && (bytes as u64) < from
     }
 
+    /// Whether an arm at that many bytes is what the library does without a profile although libc is there:
+    /// loops of vectors in L1 both, of which the library's is reached sooner. It is in use as libc is, so that
+    /// it is out where it is shown to lose and needs no proof that it does not. What is found in the first
+    /// vectors the stub finds before either.
+    pub(super) fn is_default(&self, arm: usize, bytes: usize) -> bool {
+        self.below_libc == Some(arm)
+            && !plan::stores(self.operation)
+            && bytes <= self.handed_over_to
+    }
+
+    /// What an arm is shown to lose at the least in one of the views where it counts.
+    fn proven_loss(&self, shows: &Shows, arm: usize, size: usize) -> f64 {
+        let views = shows.views[arm].iter().zip(&self.views);
+        let proven = views.filter(|(_, view)| view.proven && view.covers(self.sizes[size]));
+        proven.map(|(found, _)| found[size].mean - NEW * found[size].error).fold(0.0, f64::max)
+    }
+
     /// What an arm may lose in a state at a size: the guard, or what libc itself loses there when the library
     /// calls it, since then no decision keeps the guard.
     pub(super) fn guard(&self, size: usize) -> f64 {
@@ -477,14 +494,24 @@ impl Field {
         let margin = |arm, size| if self.is_previous(arm, size) { KNOWN } else { NEW };
         let handed_over: Vec<f64> =
             (0..self.sizes.len()).map(|size| self.handed_over(size)).collect();
+        // Of two that are in use neither need be shown to be worse.
+        let libc = |size: usize| match self.below_libc {
+            Some(arm) if self.is_default(arm, self.sizes[size]) => {
+                let known = self.handed_over[size].len() >= LEAST_ROUNDS;
+                if known { self.of_handed_over(size).mean.max(0.0) } else { 0.0 }
+            }
+            _ => handed_over[size],
+        };
         let cost = |arm: usize, size: usize| {
             if self.is_libc(arm, self.sizes[size]) {
-                return Some(handed_over[size]);
+                return Some(libc(size));
             }
             let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
             let libc = handed_over[size];
+            let default = self.is_default(arm, self.sizes[size]);
             let guarded = worst.mean + margin(arm, size) * worst.error <= GUARD
-                || libc > 0.0 && worst.mean - worst.error <= libc;
+                || libc > 0.0 && worst.mean - worst.error <= libc
+                || default && self.proven_loss(shows, arm, size) <= GUARD.max(libc);
             let admissible = class(self.arms[arm].class)
                 && value.rounds >= LEAST_ROUNDS
                 && guarded
@@ -494,7 +521,8 @@ impl Field {
                 Some(previous) if previous == arm => -LOYALTY,
                 _ => 0.0,
             };
-            admissible.then_some(value.mean + value.error + loyalty + PREFERENCE * arm as f64)
+            let error = if default { 0.0 } else { value.error };
+            admissible.then_some(value.mean + error + loyalty + PREFERENCE * arm as f64)
         };
         let of_arm = |arm| (0..self.sizes.len()).map(|size| cost(arm, size)).collect();
         (0..self.arms.len()).map(of_arm).collect()

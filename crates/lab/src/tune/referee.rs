@@ -3,7 +3,7 @@
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
-use super::plan;
+use super::plan::{self, View};
 use super::race::scripts;
 use super::ranges::{LIBC, MOST_RANGES, Range, choose, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
@@ -127,7 +127,10 @@ impl Trial {
     fn cells(&self, point: &Point) -> impl Iterator<Item = Cell> {
         let (operation, size) = (self.field.operation, point.size);
         let odd = fastrand::Rng::with_seed(self.lying ^ size as u64).bool();
-        let views = self.field.views.iter().filter(move |view| view.is_refereed(size));
+        // What the stub does before either need not be looked at.
+        let default = self.field.is_default(point.arm, size);
+        let wanted = move |view: &&View| view.is_refereed(size) && (view.proven || !default);
+        let views = self.field.views.iter().filter(wanted);
         views.map(move |view| view.cell(operation, size, odd))
     }
 
@@ -156,14 +159,17 @@ impl Trial {
             return (last && !view.proven).then_some(Ruling::Kept);
         }
         let Estimate { mean, error, .. } = self.estimate(cell, rounds);
-        let least = if point.size == self.end(point.grid) { 0.0 } else { GUARD };
+        let ends = point.size == self.end(point.grid);
+        let least = if ends && !self.field.is_default(point.arm, point.size) { 0.0 } else { GUARD };
         let guard = self.field.handed_over(point.grid).max(least);
         if mean + 2.5 * error <= guard {
             Some(Ruling::Kept)
         } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
-            let error = if view.proven && guard <= GUARD { error } else { -error };
+            let default = self.field.is_default(point.arm, point.size);
+            let proven = view.proven && guard <= GUARD && !default;
+            let error = if proven { error } else { -error };
             Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
