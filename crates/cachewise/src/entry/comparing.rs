@@ -8,6 +8,7 @@
 //! | 65-128 | steps of 2 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | 129-256 | the table's kernel | 4 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
 //! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
+//! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` | the same |
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
 //! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing
