@@ -289,7 +289,7 @@ mod tests {
             let time = |name: &str| fields[column(name)].parse::<f64>().expect(name);
             let (kernel, state, times) = if tuned {
                 // Operands that differ have rows of their own; what few rounds say is no interval.
-                if !fields[column("axes")].is_empty() || time("rounds") < 5.0 {
+                if !fields[column("axes")].is_empty() || time("rounds") < 8.0 {
                     continue;
                 }
                 let (median, ratio) = (time("operation_ns"), time("ratio"));

@@ -187,6 +187,25 @@ const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
     }
 }
 
+/// The kernel whose work the entry of that name does by itself above 256 bytes.
+#[doc(hidden)]
+#[must_use]
+pub fn continued_by(operation: Operation, name: &str) -> Option<&'static str> {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    {
+        let way = variants(operation).iter().position(|entry| entry.name == name)?;
+        let technique = continues(operation, u8::try_from(way).ok()?)?;
+        let kernels = cachewise_kernels::TABLE.iter();
+        let mut own = kernels.filter(|kernel| kernel.operation() == operation);
+        own.find(|kernel| kernel.technique() == technique).map(|kernel| kernel.name)
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    {
+        let _ = (operation, name);
+        None
+    }
+}
+
 /// By operation and entry, the slot of the kernel whose work the entry does by itself.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 static CONTINUED: [[Slot; COUNT]; OPERATIONS.len()] = {

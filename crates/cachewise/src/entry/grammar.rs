@@ -7,7 +7,7 @@
 //! | `avx` | ymm0-15 | 32 | upper halves, which `done` clears |
 //! | `evex16` `evex32` `evex64` | xmm, ymm, zmm 20-29 | 16, 32, 64 | nothing that slows SSE down |
 //!
-//! A register is named by its number in the description, 0 to 9 (`avx`: to 11); with EVEX these are
+//! A register is named by its number in the description, 0 to 9 (`avx`: to 15); with EVEX these are
 //! the registers 20 to 29, which no SSE instruction can name. So there is nothing to clear, and the
 //! code may run inside a transaction, which `vzeroupper` may abort (Intel SDM volume 1, 16.3.8.1).
 

@@ -8,7 +8,7 @@
 //! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | the same; 64: 64 |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
-//! | to 384, 512 | | 6 x 32 + 6 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
+//! | to 384, 512 | | 6 x 32 + 6 x 32, 8 x 32 + 8 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
 //! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
@@ -273,7 +273,7 @@ macro_rules! entry_copy_way {
             "ja 39f\n",
             $crate::entry_copy_many!(ends avx),
             "cmp rdx, 12 * 32\n",
-            "ja 35f\n",
+            "ja 34f\n",
             $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3"),
             $crate::entry_group!(load avx "rsi": 4 "+ rdx - 4", 5 "+ rdx - 3"),
             $crate::entry_group!(load avx "rsi": 8 "+ 4", 9 "+ 5"),
@@ -283,6 +283,22 @@ macro_rules! entry_copy_way {
             $crate::entry_group!(store avx "rdi":
                 10 "+ rdx - 6", 11 "+ rdx - 5", 4 "+ rdx - 4", 5 "+ rdx - 3",
                 6 "+ rdx - 2", 7 "+ rdx - 1"),
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 5\n",
+            "34:\n",
+            "cmp rdx, 16 * 32\n",
+            "ja 35f\n",
+            $crate::entry_group!(load avx "rsi": 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5"),
+            $crate::entry_group!(load avx "rsi": 12 "+ 6", 13 "+ 7"),
+            $crate::entry_group!(load avx "rsi":
+                14 "+ rdx - 8", 15 "+ rdx - 7", 10 "+ rdx - 6", 11 "+ rdx - 5",
+                4 "+ rdx - 4", 5 "+ rdx - 3"),
+            $crate::entry_group!(store avx "rdi":
+                0 "+ 0", 1 "+ 1", 2 "+ 2", 3 "+ 3", 8 "+ 4", 9 "+ 5", 12 "+ 6", 13 "+ 7"),
+            $crate::entry_group!(store avx "rdi":
+                14 "+ rdx - 8", 15 "+ rdx - 7", 10 "+ rdx - 6", 11 "+ rdx - 5",
+                4 "+ rdx - 4", 5 "+ rdx - 3", 6 "+ rdx - 2", 7 "+ rdx - 1"),
             "vzeroupper\n",
             "ret\n",
             $crate::entry_copy_loops!(avx),

@@ -246,8 +246,12 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         ));
     }
     let mut fields = Vec::new();
+    let entries = entries(&evidence);
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous, today);
+        if let Some((_, name)) = entries.iter().find(|(of, _)| *of == operation) {
+            field.has_entry(name);
+        }
         field.remember(&evidence);
         refuse(&mut field, &evidence);
         let chosen = chosen(&field, &facts);
@@ -263,7 +267,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
     Ok(Tuning {
         decisions: all_decisions(&fields),
         parallel: threads::paying(&evidence),
-        entries: entries(&evidence),
+        entries,
         shown: seen,
         refereed: Vec::new(),
         repairs: Vec::new(),

@@ -132,7 +132,7 @@ pub(super) struct Field {
     /// The largest size where that is measured.
     handed_over_to: usize,
     /// The arm that a decision for libc comes to at small sizes ([`Facts::below_libc`]).
-    pub below_libc: Option<usize>,
+    pub(super) below_libc: Option<usize>,
     /// Whether an arm is still measured at a size.
     live: Vec<Vec<bool>>,
     /// Whether the referee took it out.
@@ -200,6 +200,14 @@ impl Field {
             arms,
             sizes,
             views,
+        }
+    }
+
+    /// Told the entry stub that will be in use: what stands for libc at small sizes is its loop.
+    pub(super) fn has_entry(&mut self, name: &str) {
+        if self.below_libc.is_some() {
+            let own = cachewise::entry::continued_by(self.operation, name);
+            self.below_libc = self.arms.iter().position(|arm| own == Some(&*arm.name));
         }
     }
 
@@ -449,7 +457,8 @@ impl Field {
     }
 
     /// Drops arms that are shown to be worse than another, or outside the guard, at sizes that `at`
-    /// names; returns the sizes where something is left to learn. libc is never dropped.
+    /// names; returns the sizes where something is left to learn. libc is never dropped, nor what is in use in
+    /// its place.
     pub(super) fn eliminate(&mut self, at: &dyn Fn(usize) -> bool) -> Vec<usize> {
         // Kernels so near are as good as equal, and one of them may be wanted next door.
         const CLASS: f64 = 0.015;
@@ -465,7 +474,9 @@ impl Field {
                 if safe { value.mean + z * value.error } else { libc }
             };
             let best = (1..self.arms.len()).map(bound).fold(libc, f64::min);
-            for arm in self.live(size) {
+            let bytes = self.sizes[size];
+            let compete = |arm: &usize| !self.is_default(*arm, bytes);
+            for arm in self.live(size).into_iter().filter(compete).collect::<Vec<_>>() {
                 let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
                 let out = if value.rounds >= LEAST_ROUNDS {
                     value.mean - always(value.rounds) * value.error > best + CLASS

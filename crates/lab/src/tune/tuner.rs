@@ -52,7 +52,13 @@ pub fn run(
     let mut race = Race::new(&mut visits, evidence, facts, fields);
     let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
     race.run(RACE_UNTIL * budget, takes + after)?;
-    let fields = race.fields;
+    let mut fields = race.fields;
+    let entries = entries(race.evidence);
+    for (operation, name) in &entries {
+        for field in fields.iter_mut().filter(|field| field.operation == *operation) {
+            field.has_entry(name);
+        }
+    }
     let mut trials: Vec<Trial> = fields
         .into_iter()
         .map(|field| {
@@ -64,7 +70,6 @@ pub fn run(
     let mut referee = Referee { visits: &mut visits, evidence, facts, takes, after };
     let mut repairs = referee.run(&mut trials, REFEREE_UNTIL * budget)?;
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
-    let entries = entries(referee.evidence);
     let scripts = referee.scripts(&entries, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
     let mut refereed: Vec<_> = trials.iter().flat_map(Trial::refereed).collect();
