@@ -59,7 +59,7 @@ const STRING_FROM: u64 = 4096;
 pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>) {
     let libc = OnceCell::new();
     for operation in OPERATIONS {
-        let ways = Ways::find(operation, identity);
+        let ways = Ways::in_use(operation, identity);
         for reuse in profile::hints(operation) {
             let row = profile::row(operation, *reuse);
             dispatch::set(row, 0, FIRST_SIZE - 1, ways.temporal);
@@ -78,13 +78,12 @@ pub(crate) fn fill(decided: u16, identity: &Identity, caches: &OnceCell<Caches>)
 
 /// The temporal kernel that an operation has here.
 pub(crate) fn temporal(operation: Operation, identity: &Identity) -> Slot {
-    Ways::find(operation, identity).temporal
+    Ways::in_use(operation, identity).temporal
 }
 
 /// What is done below [`libc_from`] where there is a C library.
 pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
-    let ways = Ways::find(operation, identity);
-    if ways.leaves_all(operation) { dispatch::libc_slot(operation) } else { ways.temporal }
+    Ways::in_use(operation, identity).below_libc(operation)
 }
 
 /// The number of the entry that an operation has here: the one with the fewest branches that the
@@ -139,6 +138,20 @@ impl Ways {
             },
             around: if stored { first(&AROUND[place]) } else { None },
         }
+    }
+
+    /// The same where an entry is in use: its own loop is the temporal kernel, which needs no table.
+    fn in_use(operation: Operation, identity: &Identity) -> Ways {
+        let ways = Ways::find(operation, identity);
+        #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+        if let Some(temporal) = entry::continued(operation) {
+            return Ways { temporal, ..ways };
+        }
+        ways
+    }
+
+    fn below_libc(&self, operation: Operation) -> Slot {
+        if self.leaves_all(operation) { dispatch::libc_slot(operation) } else { self.temporal }
     }
 
     /// Whether the C library does all that a decision is about: comparisons without AVX-512.
@@ -262,7 +275,7 @@ mod tests {
         match line.expect("every size is decided").choice(identity.features) {
             Ok(Choice::Kernel(kernel)) => kernel.name,
             Ok(Choice::Libc { .. }) if n < libc_from(operation) => {
-                name(operation, below_libc(operation, identity))
+                name(operation, Ways::find(operation, identity).below_libc(operation))
             }
             Ok(Choice::Libc { .. }) => "libc",
             Err(error) => panic!("{}: {error:?}", shipped.name),

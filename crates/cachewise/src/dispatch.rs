@@ -285,7 +285,7 @@ pub fn use_libc(operation: Operation) -> bool {
 #[doc(hidden)]
 #[must_use]
 pub fn below_libc(operation: Operation) -> Option<&'static str> {
-    Some(kernel(operation, below(operation, &Identity::get()))?.name)
+    Some(kernel(operation, defaults::below_libc(operation, &Identity::get()))?.name)
 }
 
 fn use_everywhere(operation: Operation, slot: Slot, identity: &Identity) -> bool {
@@ -733,21 +733,8 @@ fn decide(
     let libc_from = profile::libc_from(operation);
     if slot == libc_slot(operation) && from < libc_from {
         let to = to.min(libc_from - 1);
-        set(row, from, to, below(operation, identity));
+        set(row, from, to, defaults::below_libc(operation, identity));
     }
-}
-
-/// What a decision for libc comes to below [`profile::libc_from`]: the loop of the entry in use, which needs
-/// no table, where that is not the C library's.
-fn below(operation: Operation, identity: &Identity) -> Slot {
-    let slot = defaults::below_libc(operation, identity);
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    if slot != libc_slot(operation)
-        && let Some(own) = entry::continued(operation)
-    {
-        return own;
-    }
-    slot
 }
 
 /// The kernel that a row uses for a size, and the sizes around it that use the same.
