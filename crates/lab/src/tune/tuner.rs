@@ -147,11 +147,11 @@ pub(super) fn all_decisions(fields: &[(&Field, Vec<Range>, Option<From>)]) -> Ve
     all
 }
 
-/// How often what a stub loses beyond the guard counts.
+/// How often what a stub seems to lose beyond the guard counts.
 const LOSSES: f64 = 30.0;
 
-/// The entry stub of each operation that has a choice: the best in the mean of its scripts, where losses beyond
-/// the guard weigh more.
+/// The entry stub of each operation that has a choice: the best in the mean of its scripts, of those that are
+/// shown to lose in the fewest.
 pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
     let mut found = Vec::new();
     for operation in OPERATIONS {
@@ -169,10 +169,11 @@ pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
                 if ratios.len() < 3 {
                     return None;
                 }
-                let Estimate { mean, .. } = hints::estimate(&ratios);
-                // Next to nothing makes up for what is lost beyond the guard; but of how much that is, a
-                // minute knows little.
-                sum += mean + LOSSES * (mean - GUARD).max(0.0);
+                let Estimate { mean, error, .. } = hints::estimate(&ratios);
+                // What it is shown to lose in one script is a loss that nothing makes up for; and what only
+                // seems to be lost counts for more than what seems to be gained.
+                let shown = mean - error > GUARD;
+                sum += mean + if shown { 10.0 } else { LOSSES * (mean - GUARD).max(0.0) };
             }
             Some(sum)
         };
