@@ -212,7 +212,8 @@ impl Leaves {
             leaf7,
             extended1: extended(0x8000_0001),
             extended8: extended(0x8000_0008),
-            extended1a: if avx512f { extended(0x8000_001A) } else { NONE },
+            // Every CPU of these vendors with AVX-512 has it.
+            extended1a: if amd && avx512f { __cpuid(0x8000_001A) } else { NONE },
         }
     }
 
