@@ -38,6 +38,10 @@ use core::ops::RangeInclusive;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
+mod only;
+
+pub use only::{below_libc, use_libc, use_only};
+
 /// Width of a class below [`LINEAR_END`], as a power of two.
 const LINEAR_SHIFT: u32 = 5;
 /// From here on a class is an eighth of an octave.
@@ -259,42 +263,6 @@ fn note_row(operation: Operation, row: usize) {
             libc.note(row, libc_slot(operation));
         }
     }
-}
-
-/// Has every call of a kernel's operation that the table decides done by this kernel, for those who
-/// measure it as the library would call it; a profile that is installed ends that. Whether the
-/// library may use it.
-#[doc(hidden)]
-#[cold]
-pub fn use_only(kernel: &Kernel) -> bool {
-    source::init();
-    let slot = slot_of(kernel);
-    slot.is_some_and(|slot| use_everywhere(kernel.operation(), slot, &Identity::get()))
-}
-
-/// The same with the C library's routine, where a decision for all sizes would call it. Whether there
-/// is one.
-#[doc(hidden)]
-#[cold]
-pub fn use_libc(operation: Operation) -> bool {
-    source::init();
-    system::found() && use_everywhere(operation, libc_slot(operation), &Identity::get())
-}
-
-/// The kernel that a decision for libc comes to below [`profile::libc_from`]; `None` where that is libc's.
-#[doc(hidden)]
-#[must_use]
-pub fn below_libc(operation: Operation) -> Option<&'static str> {
-    Some(kernel(operation, defaults::below_libc(operation, &Identity::get()))?.name)
-}
-
-fn use_everywhere(operation: Operation, slot: Slot, identity: &Identity) -> bool {
-    for reuse in profile::hints(operation) {
-        let row = profile::row(operation, *reuse);
-        decide(operation, row, profile::FIRST_SIZE..=profile::MAX_SIZE, slot, identity);
-        note_row(operation, row);
-    }
-    true
 }
 
 /// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by

@@ -108,92 +108,34 @@ macro_rules! entry_compare_page {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_differences {
-    ($a:literal, $b:literal, $at:expr, 0) => {
+    (32 $a:literal, $b:literal, $at:expr, $which:tt) => {
+        $crate::entry_differences!(of "ymm", " + 32]", "d", $a, $b, $at, $which)
+    };
+    ($a:literal, $b:literal, $at:expr, $which:tt) => {
+        $crate::entry_differences!(of "zmm", " + 64]", "q", $a, $b, $at, $which)
+    };
+    (of $v:literal, $next:literal, $mask:literal, $a:literal, $b:literal, $at:expr, 0) => {
         concat!(
-            "vmovdqu64 zmm20, [",
-            $a,
-            $at,
-            "]\n",
-            "vpxorq zmm20, zmm20, [",
-            $b,
-            $at,
-            "]\n",
-            "vmovdqu64 zmm21, [",
-            $a,
-            $at,
-            " + 64]\n",
-            "vpxorq zmm21, zmm21, [",
-            $b,
-            $at,
-            " + 64]\n",
+            $crate::entry_differences!(load $v "20", $a, $at, "]"),
+            concat!("vpxorq ", $v, "20, ", $v, "20, [", $b, $at, "]\n"),
+            $crate::entry_differences!(load $v "21", $a, $at, $next),
+            concat!("vpxorq ", $v, "21, ", $v, "21, [", $b, $at, $next, "\n"),
         )
     };
     // (a ^ b) | what is there: truth table 0xBE of the three, whose second is that.
-    ($a:literal, $b:literal, $at:expr, 2) => {
+    (of $v:literal, $next:literal, $mask:literal, $a:literal, $b:literal, $at:expr, 2) => {
         concat!(
-            "vmovdqu64 zmm22, [",
-            $a,
-            $at,
-            "]\n",
-            "vpternlogq zmm22, zmm20, [",
-            $b,
-            $at,
-            "], 0xDE\n",
-            "vmovdqu64 zmm23, [",
-            $a,
-            $at,
-            " + 64]\n",
-            "vpternlogq zmm23, zmm21, [",
-            $b,
-            $at,
-            " + 64], 0xDE\n",
-            "vporq zmm24, zmm22, zmm23\n",
-            "vptestmb k1, zmm24, zmm24\n",
-            "kortestq k1, k1\n",
+            $crate::entry_differences!(load $v "22", $a, $at, "]"),
+            concat!("vpternlogq ", $v, "22, ", $v, "20, [", $b, $at, "], 0xDE\n"),
+            $crate::entry_differences!(load $v "23", $a, $at, $next),
+            concat!("vpternlogq ", $v, "23, ", $v, "21, [", $b, $at, $next, ", 0xDE\n"),
+            concat!("vporq ", $v, "24, ", $v, "22, ", $v, "23\n"),
+            concat!("vptestmb k1, ", $v, "24, ", $v, "24\n"),
+            concat!("kortest", $mask, " k1, k1\n"),
         )
     };
-    (32 $a:literal, $b:literal, $at:expr, 0) => {
-        concat!(
-            "vmovdqu64 ymm20, [",
-            $a,
-            $at,
-            "]\n",
-            "vpxorq ymm20, ymm20, [",
-            $b,
-            $at,
-            "]\n",
-            "vmovdqu64 ymm21, [",
-            $a,
-            $at,
-            " + 32]\n",
-            "vpxorq ymm21, ymm21, [",
-            $b,
-            $at,
-            " + 32]\n",
-        )
-    };
-    (32 $a:literal, $b:literal, $at:expr, 2) => {
-        concat!(
-            "vmovdqu64 ymm22, [",
-            $a,
-            $at,
-            "]\n",
-            "vpternlogq ymm22, ymm20, [",
-            $b,
-            $at,
-            "], 0xDE\n",
-            "vmovdqu64 ymm23, [",
-            $a,
-            $at,
-            " + 32]\n",
-            "vpternlogq ymm23, ymm21, [",
-            $b,
-            $at,
-            " + 32], 0xDE\n",
-            "vporq ymm24, ymm22, ymm23\n",
-            "vptestmb k1, ymm24, ymm24\n",
-            "kortestd k1, k1\n",
-        )
+    (load $v:literal $number:literal, $a:literal, $at:expr, $end:literal) => {
+        concat!("vmovdqu64 ", $v, $number, ", [", $a, $at, $end, "\n")
     };
 }
 
