@@ -19,6 +19,10 @@ pub(super) const GUARD: f64 = 0.02;
 /// What no number of rounds removes: layouts and launches differ by this much (simulation page).
 pub(super) const FLOOR: f64 = 0.004;
 
+/// Rounds of libc as the library calls it that are taken at a size at most: twice what is plenty on a calm
+/// machine. On a loud one they would take the time of the kernels.
+const MOST_HANDED_OVER: usize = 16;
+
 /// The candidate of a record's rows that is libc as the library calls it.
 pub(super) const HANDED_OVER: &str = "libc.handed-over";
 
@@ -261,7 +265,7 @@ impl Field {
             && self.sizes[size] <= self.handed_over_to
             && (rounds.len() < LEAST_ROUNDS || {
                 let Estimate { mean, error, .. } = self.of_handed_over(size);
-                mean + NEW * error > GUARD && !has_plenty(rounds)
+                rounds.len() < MOST_HANDED_OVER && mean + NEW * error > GUARD && !has_plenty(rounds)
             })
     }
 

@@ -5,7 +5,7 @@
 use crate::check::{Outcome, check};
 use crate::simulated::Kind;
 use crate::table::{Costs, FIRST, STEP, STEPS, Table};
-use crate::{NOISY, PROMISE, Promise, broken, cascade_lake, plain, zen3, zen5};
+use crate::{NOISY, PROMISE, broken, cascade_lake, plain, zen3, zen5};
 use cachewise_kernels::Operation;
 use cachewise_lab::tune::seam::{Class, Facts, Layout};
 use fastrand::Rng;
@@ -258,9 +258,7 @@ fn random_machines_keep_the_promise() {
         let kind = machine(seed);
         let loud = kind.noise >= LOUD || kind.steal >= LOUD;
         let found = check(&kind, 2);
-        // Two seeds tell how much of a profile is kept to some two per cent.
-        let calm = Promise { from_previous: NOISY.from_previous, ..PROMISE };
-        let broken = broken(&found, if loud { &NOISY } else { &calm });
+        let broken = broken(&found, if loud { &NOISY } else { &PROMISE });
         println!(
             "{} {broken:?}",
             found.line(&format!("{seed}{}", if loud { " loud" } else { "" }))
