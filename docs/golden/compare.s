@@ -114,9 +114,9 @@ avx512vl:
     sub eax, ecx
     ret
 avx512vl.masked:
+    mov rcx, 0FFFFFFFFFFFFFFFFh
     cmp rdx, 40h
     ja elsewhere
-    mov rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
     je 1
     kmovq k1, rcx
@@ -139,29 +139,129 @@ avx2:
     cmp rdx, 20h
     ja elsewhere
     test edx, edx
-    je 1
+    je 2
     lea eax, [rdi+1Fh]
     lea ecx, [rsi+1Fh]
     xor eax, edi
     xor ecx, esi
     or eax, ecx
     test [rip+data], eax
-    jne elsewhere
+    jne 4
     vmovdqu ymm0, [rdi]
     vpcmpeqb ymm0, ymm0, [rsi]
     vpmovmskb eax, ymm0
     inc eax
     bzhi eax, eax, edx
-    jne 2
+    jne 3
     vzeroupper
     ret
-1:
+2:
     xor eax, eax
     ret
-2:
+3:
     tzcnt ecx, eax
     vzeroupper
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]
+    sub eax, ecx
+    ret
+4:
+    cmp edx, 10h
+    jae 7
+    cmp edx, 4h
+    jae 6
+    cmp edx, 1h
+    je 5
+    movzx eax, word ptr [rdi]
+    movzx ecx, word ptr [rsi]
+    bswap eax
+    bswap ecx
+    shr eax, 1h
+    shr ecx, 1h
+    movzx r8d, byte ptr [rdi+rdx-1h]
+    movzx r9d, byte ptr [rsi+rdx-1h]
+    or eax, r8d
+    or ecx, r9d
+    sub eax, ecx
+    ret
+5:
+    xor ecx, ecx
+    movzx eax, byte ptr [rdi+rcx]
+    movzx ecx, byte ptr [rsi+rcx]
+    sub eax, ecx
+    ret
+6:
+    mov ecx, edx
+    mov eax, [rdi]
+    shr ecx, 1h
+    mov r11d, [rdi+rdx-4h]
+    and ecx, 4h
+    mov r8, rdx
+    sub r8, rcx
+    mov r9d, [rdi+rcx]
+    mov r10d, [rdi+r8-4h]
+    xor eax, [rsi]
+    xor r11d, [rsi+rdx-4h]
+    xor r9d, [rsi+rcx]
+    xor r10d, [rsi+r8-4h]
+    or r11d, r9d
+    or r10d, eax
+    or r11d, r10d
+    jne 8
+    xor eax, eax
+    ret
+7:
+    movdqu xmm0, [rdi]
+    movdqu xmm2, [rsi]
+    movdqu xmm1, [rdi+rdx-10h]
+    movdqu xmm3, [rsi+rdx-10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    movdqa xmm2, xmm0
+    pand xmm2, xmm1
+    pmovmskb eax, xmm2
+    sub eax, 0FFFFh
+    jne 11
+    ret
+8:
+    xor r10d, r10d
+    test eax, eax
+    jne 9
+    mov r10, rcx
+    mov eax, [rdi+rcx]
+    xor eax, [rsi+rcx]
+    jne 9
+    lea r10, [r8-4h]
+    mov eax, [rdi+r10]
+    xor eax, [rsi+r10]
+    jne 9
+    lea r10, [rdx-4h]
+    mov eax, [rdi+r10]
+    xor eax, [rsi+r10]
+    je 10
+9:
+    tzcnt eax, eax
+    shr eax, 3h
+    add r10, rax
+    movzx eax, byte ptr [rdi+r10]
+    movzx ecx, byte ptr [rsi+r10]
+    sub eax, ecx
+10:
+    ret
+11:
+    xor r8d, r8d
+    lea r9, [rdx-10h]
+    pmovmskb ecx, xmm1
+    sub ecx, 0FFFFh
+    pmovmskb eax, xmm0
+    sub eax, 0FFFFh
+    cmove eax, ecx
+    cmove r8, r9
+    jmp 12
+12:
+    tzcnt ecx, eax
+    add r8, rcx
+    movzx eax, byte ptr [rdi+r8]
+    movzx ecx, byte ptr [rsi+r8]
     sub eax, ecx
     ret

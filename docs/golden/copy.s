@@ -138,24 +138,24 @@ avx2:
     cmp rdx, 40h
     ja elsewhere
     cmp edx, 10h
-    jb 2
+    jb 3
     cmp edx, 20h
-    jb 1
+    jb 2
     vmovdqu ymm0, [rsi]
     vmovdqu ymm1, [rsi+rdx-20h]
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+rdx-20h], ymm1
     vzeroupper
     ret
-1:
+2:
     movups xmm0, [rsi]
     movups xmm1, [rsi+rdx-10h]
     movups [rdi], xmm0
     movups [rdi+rdx-10h], xmm1
     ret
-2:
+3:
     cmp edx, 4h
-    jb 3
+    jb 4
     mov ecx, edx
     mov r8d, [rsi]
     shr ecx, 1h
@@ -170,9 +170,9 @@ avx2:
     mov [rdi+r10-4h], esi
     mov [rdi+rdx-4h], r9d
     ret
-3:
+4:
     test edx, edx
-    je 4
+    je 5
     mov r9d, edx
     shr r9d, 1h
     movzx ecx, byte ptr [rsi]
@@ -181,5 +181,5 @@ avx2:
     mov [rdi], cl
     mov [rdi+r9], r8b
     mov [rdi+rdx-1h], sil
-4:
+5:
     ret

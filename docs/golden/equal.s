@@ -106,9 +106,9 @@ avx512vl:
     mov eax, 1h
     ret
 avx512vl.masked:
+    mov rcx, 0FFFFFFFFFFFFFFFFh
     cmp rdx, 40h
     ja elsewhere
-    mov rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
     je 1
     kmovq k1, rcx
@@ -125,14 +125,14 @@ avx2:
     cmp rdx, 20h
     ja elsewhere
     test edx, edx
-    je 1
+    je 2
     lea eax, [rdi+1Fh]
     lea ecx, [rsi+1Fh]
     xor eax, edi
     xor ecx, esi
     or eax, ecx
     test [rip+data], eax
-    jne elsewhere
+    jne 3
     vmovdqu ymm0, [rdi]
     vpcmpeqb ymm0, ymm0, [rsi]
     vpmovmskb eax, ymm0
@@ -142,6 +142,65 @@ avx2:
     movzx eax, al
     vzeroupper
     ret
-1:
+2:
     mov eax, 1h
+    ret
+3:
+    cmp edx, 10h
+    jae 6
+    cmp edx, 4h
+    jae 5
+    cmp edx, 1h
+    je 4
+    movzx ecx, word ptr [rdi]
+    movzx r8d, byte ptr [rdi+rdx-1h]
+    xor cx, [rsi]
+    xor r8b, [rsi+rdx-1h]
+    xor eax, eax
+    or ecx, r8d
+    sete al
+    ret
+4:
+    movzx ecx, byte ptr [rdi]
+    xor eax, eax
+    cmp cl, [rsi]
+    sete al
+    ret
+5:
+    mov ecx, edx
+    mov eax, [rdi]
+    shr ecx, 1h
+    mov r11d, [rdi+rdx-4h]
+    and ecx, 4h
+    mov r8, rdx
+    sub r8, rcx
+    mov r9d, [rdi+rcx]
+    mov r10d, [rdi+r8-4h]
+    xor eax, [rsi]
+    xor r11d, [rsi+rdx-4h]
+    xor r9d, [rsi+rcx]
+    xor r10d, [rsi+r8-4h]
+    or r11d, r9d
+    or r10d, eax
+    or r11d, r10d
+    jne 7
+    xor eax, eax
+    inc eax
+    ret
+6:
+    movdqu xmm0, [rdi]
+    movdqu xmm2, [rsi]
+    movdqu xmm1, [rdi+rdx-10h]
+    movdqu xmm3, [rsi+rdx-10h]
+    pcmpeqb xmm0, xmm2
+    pcmpeqb xmm1, xmm3
+    movdqa xmm2, xmm0
+    pand xmm2, xmm1
+    pmovmskb eax, xmm2
+    sub eax, 0FFFFh
+    jne 7
+    inc eax
+    ret
+7:
+    xor eax, eax
     ret

@@ -117,16 +117,16 @@ avx2:
     cmp rdx, 40h
     ja elsewhere
     cmp edx, 10h
-    jb 2
+    jb 3
     cmp edx, 20h
-    jb 1
+    jb 2
     vmovd xmm0, esi
     vpbroadcastb ymm0, xmm0
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+rdx-20h], ymm0
     vzeroupper
     ret
-1:
+2:
     movd xmm0, esi
     punpcklbw xmm0, xmm0
     pshuflw xmm0, xmm0, 0h
@@ -134,11 +134,11 @@ avx2:
     movups [rdi], xmm0
     movups [rdi+rdx-10h], xmm0
     ret
-2:
+3:
     movzx ecx, sil
     imul ecx, ecx, 1010101h
     cmp edx, 4h
-    jb 3
+    jb 4
     mov r8d, edx
     mov r10, rdx
     shr r8d, 1h
@@ -149,13 +149,13 @@ avx2:
     mov [rdi+rdx-4h], ecx
     mov [rdi+r10-4h], ecx
     ret
-3:
+4:
     test edx, edx
-    je 4
+    je 5
     mov r8d, edx
     shr r8d, 1h
     mov [rdi], cl
     mov [rdi+r8], cl
     mov [rdi+rdx-1h], cl
-4:
+5:
     ret

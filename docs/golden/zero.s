@@ -112,23 +112,23 @@ avx2:
     cmp rsi, 40h
     ja elsewhere
     cmp esi, 10h
-    jb 2
+    jb 3
     cmp esi, 20h
-    jb 1
+    jb 2
     vpxor xmm0, xmm0, xmm0
     vmovdqu [rdi], ymm0
     vmovdqu [rdi+rsi-20h], ymm0
     vzeroupper
     ret
-1:
+2:
     xorps xmm0, xmm0
     movups [rdi], xmm0
     movups [rdi+rsi-10h], xmm0
     ret
-2:
+3:
     xor ecx, ecx
     cmp esi, 4h
-    jb 3
+    jb 4
     mov r8d, esi
     mov r10, rsi
     shr r8d, 1h
@@ -139,13 +139,13 @@ avx2:
     mov [rdi+rsi-4h], ecx
     mov [rdi+r10-4h], ecx
     ret
-3:
+4:
     test esi, esi
-    je 4
+    je 5
     mov r8d, esi
     shr r8d, 1h
     mov [rdi], cl
     mov [rdi+r8], cl
     mov [rdi+rsi-1h], cl
-4:
+5:
     ret

@@ -8,7 +8,6 @@ use cachewise::raw;
 use cachewise_kernels::table::CopyFn;
 use cachewise_kernels::{Features, Function, Operation};
 use std::hint::black_box;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// Rounds of one sample of each in turn, and the calls of a sample.
@@ -24,7 +23,7 @@ fn main() {
         if !entry.runs_on(Features::detect()) {
             continue;
         }
-        entry::WAYS[entry::place(Operation::Copy)].store(number as u8, Relaxed);
+        entry::choose(Operation::Copy, number as u8);
         for (name, sizes) in [("24 B", vec![24]), ("1 to 128 B", mixed())] {
             // Half of the rounds begin with the one, half with the other.
             let pairs: Vec<[f64; 2]> = (0..ROUNDS)

@@ -7,8 +7,8 @@
 //! **What the C library does, where there is one.** It knows its CPUs; we know those that records
 //! exist for. So its routine is called for every size that no record shows ours to be level at,
 //! whatever the state of the destination: copies, moves and fills from where its `rep` may begin on
-//! ([`libc_from`]), and comparisons of more than 256 bytes unless there is AVX-512; with it, those whose
-//! operands are together more than a quarter of the LLC (Zen 4: 6 to 13 % slower there). A test holds that against
+//! ([`libc_from`]), and comparisons whose operands are together more than a quarter of the LLC (Zen 4: 6 to 13 %
+//! slower there); without AVX2 all of more than 256 bytes. A test holds that against
 //! the tables of costs in `record/`. What follows is for programs without one, or linked
 //! statically.
 //!
@@ -107,7 +107,7 @@ fn last_temporal(reuse: Reuse, caches: &Caches) -> u64 {
 /// The kernels an operation has on this CPU.
 struct Ways {
     temporal: Slot,
-    /// Whether that is a loop of AVX-512.
+    /// Whether that is a loop of AVX2 or AVX-512.
     wide: bool,
     /// A string instruction, or one that zeroes whole blocks.
     string: Option<Slot>,
@@ -154,7 +154,7 @@ impl Ways {
         if self.leaves_all(operation) { dispatch::libc_slot(operation) } else { self.temporal }
     }
 
-    /// Whether the C library does all that a decision is about: comparisons without AVX-512.
+    /// Whether the C library does all that a decision is about: comparisons without AVX2.
     fn leaves_all(&self, operation: Operation) -> bool {
         matches!(operation, Operation::Compare | Operation::Equal) && !self.wide
     }
@@ -193,7 +193,7 @@ type Slots<const N: usize> = [[Slot; N]; OPERATIONS.len()];
 
 static TEMPORAL: Slots<9> =
     slots(["avx512", "avx2", "avx", "sse2", "neon", "vsx", "vmx", "gpr64", "bytes"]);
-static WIDE: Slots<1> = slots(["avx512"]);
+static WIDE: Slots<2> = slots(["avx512", "avx2"]);
 static STRING: Slots<2> = slots(["rep.movsb", "rep.stosb"]);
 static BLOCKS: Slots<2> = slots(["zva", "dcbz"]);
 static AROUND: Slots<4> = slots(["clzero", "avx512.nt", "avx.nt", "sse2.nt"]);

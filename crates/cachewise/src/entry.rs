@@ -8,7 +8,7 @@
 //! `storing.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
-//! One byte per operation, [`WAYS`], says which is in use: `avx512vl.masked` follows the test of it
+//! One byte per operation, [`CHOSEN`], says which is in use: `avx512vl.masked` follows the test of it
 //! in the exported function itself, the others are a jump away. `defaults.rs` has the rule, a
 //! profile's `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU
 //! it is `sse2`.
@@ -63,7 +63,7 @@ pub use crate::system::equal as libc_equal;
 pub use boots::EQUAL as libc_equal;
 pub use cachewise_kernels::Operation;
 use cachewise_kernels::{Features, Function};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 /// The numbers of the rows for calls without a hint.
 pub const COPY_ROW: usize = profile::row(Operation::Copy, Reuse::Unknown);
@@ -91,8 +91,33 @@ pub const AVX2: u8 = 3;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub(crate) const COUNT: usize = 4;
 
-/// The number of the entry that is in use, by operation.
-pub static WAYS: [AtomicU8; OPERATIONS.len()] = [const { AtomicU8::new(SSE2) }; OPERATIONS.len()];
+/// Which entry each operation takes; one line of the cache.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Chosen {
+    /// The size above which calls jump to the second part of `avx2` at once: where that entry is in use the
+    /// largest size of its first part, else none.
+    above: [AtomicU32; OPERATIONS.len()],
+    /// The number of the entry.
+    ways: [AtomicU8; OPERATIONS.len()],
+}
+
+/// Which entries are in use.
+pub static CHOSEN: Chosen = Chosen {
+    above: [const { AtomicU32::new(u32::MAX) }; OPERATIONS.len()],
+    ways: [const { AtomicU8::new(SSE2) }; OPERATIONS.len()],
+};
+
+/// Where the numbers begin in it.
+pub const WAYS: usize = core::mem::offset_of!(Chosen, ways);
+
+/// The largest size of the first part of `avx2`.
+const fn avx2_first(operation: Operation) -> u32 {
+    match operation {
+        Operation::Compare | Operation::Equal => 32,
+        _ => 64,
+    }
+}
 
 /// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
@@ -156,14 +181,18 @@ pub fn chosen(operation: Operation) -> Option<&'static Entry> {
 
 /// Its number.
 pub(crate) fn way(operation: Operation) -> u8 {
-    WAYS.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
+    CHOSEN.ways.get(place(operation)).map_or(SSE2, |way| way.load(Ordering::Relaxed))
 }
 
-/// Lets calls take an entry that this CPU can run. Any thread may be calling: it takes the one or
-/// the other.
-pub(crate) fn choose(operation: Operation, way: u8) {
-    if let Some(place) = WAYS.get(place(operation)) {
-        place.store(way, Ordering::Relaxed);
+/// Lets calls take an entry that this CPU can run, by its number. Any thread may be calling: it takes the one
+/// or the other.
+#[doc(hidden)]
+pub fn choose(operation: Operation, way: u8) {
+    let place = place(operation);
+    if let (Some(chosen), Some(above)) = (CHOSEN.ways.get(place), CHOSEN.above.get(place)) {
+        let size = if way == AVX2 { avx2_first(operation) } else { u32::MAX };
+        above.store(size, Ordering::Relaxed);
+        chosen.store(way, Ordering::Relaxed);
     }
 }
 

@@ -346,7 +346,8 @@ fn before_the_table_is_filled_and_with_profiles(buffers: &mut Buffers) {
 mod written_out {
     use super::{Buffers, EXPORTED, LONGEST, PAGE as PAGE_BYTES, ways};
     use cachewise::entry::{
-        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, NARROW, PAGE, WAYS, ZERO_ROW,
+        COMPARE_ROW, COPY_ROW, DIRECT, EQUAL_ROW, FILL_ROW, MOVE_ROW, NARROW, PAGE, ZERO_ROW,
+        choose, ways::copy,
     };
     use cachewise_kernels::{Features, Operation};
     use std::sync::atomic::Ordering::Relaxed;
@@ -358,9 +359,16 @@ mod written_out {
         ROWS.into_iter().map(|row| DIRECT[row].load(Relaxed)).max().unwrap_or(0)
     }
 
+    fn choose_all(way: u8) {
+        use Operation::{Compare, Copy, Equal, Fill, Move, Zero};
+        for operation in [Copy, Move, Fill, Zero, Compare, Equal] {
+            choose(operation, way);
+        }
+    }
+
     /// The state of a program that has been linked and not yet started.
     pub fn as_linked() {
-        WAYS.iter().for_each(|way| way.store(0, Relaxed));
+        choose_all(0);
         DIRECT.iter().for_each(|limit| limit.store(0, Relaxed));
         PAGE.store(u32::MAX, Relaxed);
     }
@@ -386,9 +394,11 @@ mod written_out {
             let first = entry.function.address().cast::<[u8; 3]>();
             // SAFETY: the code of a function of this program, which is longer.
             assert_eq!(unsafe { first.read() }, [0x48, 0x89, 0xF8], "{}", entry.name);
-            for way in &WAYS {
-                way.store(number as u8, Relaxed);
-            }
+            // Its first part enters the second so.
+            let larger = (copy::avx2_larger as *const ()).cast::<[u8; 3]>();
+            // SAFETY: as above.
+            assert_eq!(unsafe { larger.read() }, [0x48, 0x89, 0xF8]);
+            choose_all(number as u8);
             let calls = ways(entry.name);
             // An `sse2` way has no loop, whatever the limit.
             for limit in [256, usize::MAX] {

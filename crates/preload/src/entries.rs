@@ -168,19 +168,20 @@ mod exported {
         // The table's kernels return dst; up to here no entry goes there, whatever another thread
         // decides meanwhile. The first instruction of each, of three bytes, is what returns dst.
         naked_asm!(
-            ".hidden {ways}",
+            ".hidden {chosen}",
             ".byte 0x2E",
             "lea rax, [rdi + rdx]",
             "cmp rdx, {small}",
             "ja {elsewhere}",
-            "cmp byte ptr [rip + {ways} + {operation}], {number}",
+            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {number}",
             "je {masked} + 3",
             "ja {avx2} + 3",
-            "cmp byte ptr [rip + {ways} + {operation}], {plain}",
+            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {plain}",
             "je {avx512vl} + 3",
             "jmp {sse2} + 3",
             ".p2align 4", // as in `checked`
-            ways = sym cachewise::entry::WAYS,
+            chosen = sym cachewise::entry::CHOSEN,
+            ways = const cachewise::entry::WAYS,
             small = const super::SMALL,
             operation = const cachewise::entry::place(cachewise::entry::Operation::Copy),
             number = const cachewise::entry::MASKED,

@@ -4,10 +4,10 @@
 //! |---|---|---|---|---|
 //! | 1-32 | 2 x 16, of which the first n count | 32, the same | one masked 32 | one masked 64 |
 //! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | | |
-//! | 33-64 | steps of 2 x 16 | 32 + 32 | 32, then 32 | the same |
-//! | 65-128 | steps of 2 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
-//! | 129-256 | the table's kernel | 4 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
-//! | more | | 4 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
+//! | 33-64 | steps of 2 x 16 | 32, then 32 | 32, then 32 | the same |
+//! | 65-128 | steps of 2 x 16 | 32, then 32 + 2 x 32 | 64 + 64 | 64 + 64 |
+//! | 129-256 | the table's kernel | 32, then 3 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
+//! | more | | 32, then 3 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
 //! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` | the same |
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
@@ -414,7 +414,7 @@ macro_rules! entry_compare_way {
     (avx2, $same:expr, $small:expr, $near:expr, $apart:expr) => {
         concat!(
             "cmp rdx, 32\n",
-            "{{disp32}} ja 23f\n",
+            "ja {larger}\n",
             $crate::entry_compare_page!(),
             "vmovdqu ymm0, [rdi]\n",
             "vpcmpeqb ymm0, ymm0, [rsi]\n",
@@ -422,23 +422,34 @@ macro_rules! entry_compare_way {
             "inc eax\n",
             "bzhi eax, eax, edx\n", // what lies behind the buffers does not count
             $near,
-            ".p2align 6\n",
-            "23:\n", // 33 and more
+            ".p2align 4\n",
+            "20:\n", // 1 to 32, but not as above
+            $crate::entry_compare_classes!($same, $small),
+            $apart,
+        )
+    };
+    // 33 and more: buffers that differ mostly do so in their first bytes.
+    (avx2_larger, $same:expr, $small:expr, $near:expr, $apart:expr) => {
+        concat!(
             "vmovdqu ymm0, [rdi]\n",
             "vpcmpeqb ymm0, ymm0, [rsi]\n",
+            "vpmovmskb eax, ymm0\n",
+            "inc eax\n",
+            "jnz 56f\n",
             "cmp rdx, 64\n",
             "jbe 28f\n",
             "vmovdqu ymm1, [rdi + 32]\n",
             "vpcmpeqb ymm1, ymm1, [rsi + 32]\n",
             "cmp rdx, 128\n",
             "jbe 29f\n",
+            "cmp rdx, [rip + {direct} + {row} * 8]\n",
+            "ja 27f\n",
             "vmovdqu ymm2, [rdi + 64]\n",
             "vpcmpeqb ymm2, ymm2, [rsi + 64]\n",
             "vmovdqu ymm3, [rdi + 96]\n",
             "vpcmpeqb ymm3, ymm3, [rsi + 96]\n",
-            "vpand ymm4, ymm0, ymm1\n",
             "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm4, ymm5\n",
+            "vpand ymm4, ymm1, ymm5\n",
             "vpmovmskb eax, ymm4\n",
             "inc eax\n",
             "jnz 44f\n",
@@ -462,12 +473,36 @@ macro_rules! entry_compare_way {
             "\n",
             "vzeroupper\n",
             "ret\n",
+            ".p2align 5\n",
+            "28:\n", // 33 to 64
+            "vmovdqu ymm1, [rdi + rdx - 32]\n",
+            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 32]\n",
+            "vpmovmskb eax, ymm1\n",
+            "inc eax\n",
+            "jnz 42f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
+            ".p2align 5\n",
+            "29:\n", // 65 to 128
+            "vmovdqu ymm2, [rdi + rdx - 64]\n",
+            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
+            "vmovdqu ymm3, [rdi + rdx - 32]\n",
+            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
+            "vpand ymm5, ymm2, ymm3\n",
+            "vpand ymm4, ymm1, ymm5\n",
+            "vpmovmskb eax, ymm4\n",
+            "inc eax\n",
+            "jnz 43f\n",
+            $same,
+            "\n",
+            "vzeroupper\n",
+            "ret\n",
             // 257 and more: from the last aligned place of what is known to be equal to the last
             // 128 bytes, r9, and at most 127 bytes into them. rsi is b less a.
             ".p2align 6\n",
             "33:\n",
-            "cmp rdx, [rip + {direct} + {row} * 8]\n",
-            "ja 27f\n",
             "lea r9, [rdi + rdx - 128]\n",
             "sub rsi, rdi\n",
             "and rdi, -32\n",
@@ -538,37 +573,6 @@ macro_rules! entry_compare_way {
             "\n",
             "vzeroupper\n",
             "ret\n",
-            ".p2align 6\n",
-            "28:\n", // 33 to 64
-            "vmovdqu ymm1, [rdi + rdx - 32]\n",
-            "vpcmpeqb ymm1, ymm1, [rsi + rdx - 32]\n",
-            "vpand ymm4, ymm0, ymm1\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
-            "jnz 42f\n",
-            $same,
-            "\n",
-            "vzeroupper\n",
-            "ret\n",
-            ".p2align 6\n",
-            "29:\n", // 65 to 128
-            "vmovdqu ymm2, [rdi + rdx - 64]\n",
-            "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
-            "vmovdqu ymm3, [rdi + rdx - 32]\n",
-            "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
-            "vpand ymm4, ymm0, ymm1\n",
-            "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm4, ymm5\n",
-            "vpmovmskb eax, ymm4\n",
-            "inc eax\n",
-            "jnz 43f\n",
-            $same,
-            "\n",
-            "vzeroupper\n",
-            "ret\n",
-            ".p2align 4\n",
-            "20:\n", // 1 to 32, but not as above
-            $crate::entry_compare_classes!($same, $small),
             $apart,
             ".p2align 4\n",
             "27:\n",
@@ -596,9 +600,9 @@ macro_rules! entry_compare_way {
         concat!(
             // Two jumps have their long form, so that in the exported function no test and its jump lie across
             // a multiple of 32 bytes (entry-stubs.md).
+            "mov rcx, -1\n",
             "cmp rdx, 64\n",
             "{{disp32}} ja 28f\n",
-            "mov rcx, -1\n",
             "bzhi rcx, rcx, rdx\n",
             // No bytes at all: their pointers are often to nothing, which takes a fifth of a
             // microsecond to find out even where all is masked off.
@@ -618,6 +622,21 @@ macro_rules! entry_compare_way {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_compare_in {
+    ($choice:expr, avx2) => {
+        $crate::entry_text!(COMPARE, COMPARE_ROW, $crate::entry::Operation::Compare, (
+            $choice,
+            ".hidden {page}",
+            $crate::entry_compare_way!(
+                avx2,
+                "",
+                $crate::entry_compare_small!(),
+                $crate::entry_compare_near!(avx2),
+                $crate::entry_compare_apart!(avx2)
+            ),
+        ),
+            page = sym $crate::entry::PAGE,
+            larger = sym $crate::entry::ways::compare::avx2_larger)
+    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_comparison!(
             COMPARE,
@@ -631,7 +650,8 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
             ),
-            $crate::entry_libc!("rdx", "row", "", $crate::entry_routine!("3"))
+            $crate::entry_libc!("rdx", "row", "", $crate::entry_routine!("3")),
+            larger = sym $crate::entry::ways::compare::avx2_larger
             $(, $($operand)+)?
         )
     };
@@ -641,6 +661,21 @@ macro_rules! entry_compare_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_equal_in {
+    ($choice:expr, avx2) => {
+        $crate::entry_text!(EQUAL, EQUAL_ROW, $crate::entry::Operation::Equal, (
+            $choice,
+            ".hidden {page}",
+            $crate::entry_compare_way!(
+                avx2,
+                "inc eax",
+                $crate::entry_equal_small!(),
+                $crate::entry_equal_near!(avx2),
+                $crate::entry_equal_apart!(avx2)
+            ),
+        ),
+            page = sym $crate::entry::PAGE,
+            larger = sym $crate::entry::ways::equal::avx2_larger)
+    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_comparison!(
             EQUAL,
@@ -655,7 +690,8 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_apart!($way)
             ),
             // What `memcmp` returns is not 1 or 0: a function makes it so.
-            $crate::entry_libc!("rdx", "row", "", "{libc_equal}")
+            $crate::entry_libc!("rdx", "row", "", "{libc_equal}"),
+            larger = sym $crate::entry::ways::equal::avx2_larger
             $(, $($operand)+)?
         )
     };

@@ -165,8 +165,10 @@ macro_rules! entry_compare_apart {
         )
     };
     (avx2) => {
+        concat!($crate::entry_compare_classes_apart!(), $crate::entry_compare_apart!(last))
+    };
+    (avx2_larger) => {
         concat!(
-            $crate::entry_compare_classes_apart!(),
             // The last one of 32 and the last two of the 128 bytes at r9; rsi is b less a.
             "38:\n",
             "mov rdi, r9\n",
@@ -185,16 +187,13 @@ macro_rules! entry_compare_apart {
             "cmovz eax, ecx\n",
             "cmovz r8, r9\n",
             "jmp 49f\n",
-            // Two of 32, at the ends.
+            // The first of 32, and the last.
+            "56:\n",
+            "tzcnt ecx, eax\n",
+            "vzeroupper\n",
+            $crate::entry_compare_near!(at),
             "42:\n",
-            "xor r8d, r8d\n",
-            "lea r9, [rdx - 32]\n",
-            "vpmovmskb ecx, ymm1\n",
-            "inc ecx\n",
-            "vpmovmskb eax, ymm0\n",
-            "inc eax\n",
-            "cmovz eax, ecx\n",
-            "cmovz r8, r9\n",
+            "lea r8, [rdx - 32]\n",
             "jmp 49f\n",
             // Four of 32: two from the start, two from r9 on.
             "45:\n",
@@ -276,6 +275,9 @@ macro_rules! entry_compare_near {
         ret
         "
     };
+    (avx2_larger) => {
+        ""
+    };
     ($evex:ident) => {
         concat!(
             "kmovq rax, k2\n",
@@ -328,10 +330,13 @@ macro_rules! entry_equal_apart {
         "24:\n55:\n40:\n41:\nxor eax, eax\nret\n"
     };
     (avx2) => {
+        $crate::entry_equal_apart!(sse2)
+    };
+    (avx2_larger) => {
         concat!(
-            "37:\n38:\n42:\n43:\n44:\n45:\n46:\n54:\n",
+            "37:\n38:\n42:\n43:\n44:\n45:\n46:\n54:\n56:\n",
             "vzeroupper\n",
-            $crate::entry_equal_apart!(sse2),
+            "xor eax, eax\nret\n",
         )
     };
     ($evex:ident) => {
@@ -352,6 +357,9 @@ macro_rules! entry_equal_near {
     };
     (sse2) => {
         "25:\nmov eax, 1\nret\n"
+    };
+    (avx2_larger) => {
+        ""
     };
     ($evex:ident) => {
         concat!("xor eax, eax\nkortestq k2, k2\nsete al\nret\n", $crate::entry_equal_near!(sse2))

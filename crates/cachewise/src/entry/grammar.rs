@@ -220,7 +220,8 @@ macro_rules! entry_through_the_table {
 }
 
 /// The first instructions of a function that is one operation: to the entry that was chosen, unless
-/// that is `avx512vl.masked`, which follows. The first instruction is seven bytes long.
+/// that is `avx512vl.masked`, which follows. `avx2` is reached by one jump in both of its parts. `$n` is the lower half of the register of
+/// the size: a size that seems small by that is looked at again in the first part.
 ///
 /// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may
 /// come before the library is relocated, and costs less than the pointer did
@@ -228,10 +229,14 @@ macro_rules! entry_through_the_table {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_choice {
-    () => {
+    ($n:literal) => {
         concat!(
-            ".hidden {ways}\n",
-            "cmp byte ptr [rip + {ways} + {operation}], {follows}\n",
+            ".hidden {chosen}\n",
+            "cmp ",
+            $n,
+            ", [rip + {chosen} + {operation} * 4]\n",
+            "ja {larger}\n",
+            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {follows}\n",
             "ja {avx2}\n",
             "jb {other}\n",
         )
@@ -248,12 +253,14 @@ macro_rules! entry_text {
             ".hidden {direct}\n.hidden {routines}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {libc} {libc_bytes} {routines} {ways} {operation} {follows} */",
+            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {follows} */",
+            "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
             libc = sym $crate::entry::LIBC,
             libc_bytes = const $crate::entry::LIBC_BYTES,
             routines = sym $crate::entry::ROUTINES,
-            ways = sym $crate::entry::WAYS,
+            chosen = sym $crate::entry::CHOSEN,
+            ways = const $crate::entry::WAYS,
             operation = const $crate::entry::place($operation),
             follows = const $crate::entry::MASKED,
             rows = sym $crate::entry::ROWS,

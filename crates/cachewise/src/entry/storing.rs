@@ -80,16 +80,14 @@ macro_rules! entry_copy_two {
     };
 }
 
-/// A copy of more than two vectors, from label 23 on. What the table or the C library may do is
+/// A copy of more than two vectors. What the table or the C library may do is
 /// asked before anything is loaded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_many {
-    // To four vectors, at label 28: all of them are loaded.
+    // To four vectors: all of them are loaded.
     (four $kind:ident) => {
         concat!(
-            ".p2align 5\n",
-            "28:\n",
             $crate::entry_group!(store $kind "rdi": 0 "+ 0", 1 "+ 1"),
             $crate::entry_group!(store $kind "rdi": 6 "+ rdx - 2", 7 "+ rdx - 1"),
             $crate::entry_vector!(done $kind),
@@ -118,8 +116,6 @@ macro_rules! entry_copy_many {
     // Eight vectors are as many as the entry does whatever the table says; more go to label 33.
     (eight_here $kind:ident) => {
         concat!(
-            ".p2align 6\n",
-            "23:\n",
             "cmp rdx, 8 * ",
             $crate::entry_width!($kind),
             "\n",
@@ -130,6 +126,8 @@ macro_rules! entry_copy_many {
             "\n",
             "jbe 28f\n",
             $crate::entry_copy_many!(eight $kind),
+            ".p2align 5\n",
+            "28:\n",
             $crate::entry_copy_many!(four $kind),
             ".p2align 5\n",
             "33:\n",
@@ -152,6 +150,8 @@ macro_rules! entry_copy_many {
             "\n",
             "ja 35f\n",
             $crate::entry_copy_many!(eight $kind),
+            ".p2align 5\n",
+            "28:\n",
             $crate::entry_copy_many!(four $kind),
         )
     };
@@ -251,6 +251,8 @@ macro_rules! entry_copy_way {
             "jb 22f\n",
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
+            ".p2align 6\n",
+            "23:\n",
             $crate::entry_copy_many!(eight_here sse),
         )
     };
@@ -258,7 +260,7 @@ macro_rules! entry_copy_way {
         concat!(
             "mov rax, rdi\n",
             "cmp rdx, 64\n",
-            "ja 23f\n",
+            "ja {larger} + 3\n",
             "cmp edx, 16\n",
             "jb 22f\n",
             "cmp edx, 32\n",
@@ -268,6 +270,11 @@ macro_rules! entry_copy_way {
             "29:\n", // 16 to 31
             $crate::entry_copy_two!(sse),
             $crate::entry_copy_bytes!(),
+        )
+    };
+    (avx2_larger) => {
+        concat!(
+            "mov rax, rdi\n",
             $crate::entry_copy_many!(eight_here avx),
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
             "ja 39f\n",
@@ -341,7 +348,9 @@ macro_rules! entry_copy_way {
             $crate::entry_mask!(unless_at_the_end 32),
             $crate::entry_mask!(in_page "esi"),
             $crate::entry_mask!(ones),
-            $crate::entry_mask!(unless_at_the_end 32),
+            // As `unless_at_the_end`, with a long jump: so the next one does not lie across 32 bytes.
+            "cmp r9d, 4096 - 32\n",
+            "{{disp32}} ja 21f\n",
             $crate::entry_mask!(32 "edx"),
             "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
             "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
@@ -410,7 +419,7 @@ macro_rules! entry_put {
     };
 }
 
-/// A fill of more than two vectors, from label 23 on; as `entry_copy_many`. `$n` is the register of
+/// A fill of more than two vectors; as `entry_copy_many`. `$n` is the register of
 /// the size, `$splat` what brings the byte into register 0, `$limit` what asks for the table.
 /// Upwards, so that stores to one line follow each other. Eight vectors are as many as the entry
 /// does whatever the table says, or four, as in a copy; more than eight go to label 33, or with
@@ -420,8 +429,6 @@ macro_rules! entry_put {
 macro_rules! entry_fill_many {
     (eight_here $kind:ident, $n:literal, $splat:expr) => {
         concat!(
-            ".p2align 6\n",
-            "23:\n",
             "cmp ",
             $n,
             ", 8 * ",
@@ -435,10 +442,14 @@ macro_rules! entry_fill_many {
             ", 4 * ",
             $crate::entry_width!($kind),
             "\n",
-            "jbe 28f\n",
+            "ja 28f\n",
+            $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
+            $crate::entry_vector!(done $kind),
+            "ret\n",
+            ".p2align 5\n",
+            "28:\n",
             $crate::entry_put!($kind: "+ 2", "+ 3"),
             $crate::entry_put!($kind: concat!("+ ", $n, " - 4"), concat!("+ ", $n, " - 3")),
-            "28:\n",
             $crate::entry_put!($kind: concat!("+ ", $n, " - 2"), concat!("+ ", $n, " - 1")),
             $crate::entry_vector!(done $kind),
             "ret\n",
@@ -599,6 +610,8 @@ macro_rules! entry_fill_way {
             "jb 22f\n",
             $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
+            ".p2align 6\n",
+            "23:\n",
             $crate::entry_fill_many!(eight_here sse, $n, $crate::$byte!(sse)),
         )
     };
@@ -608,7 +621,7 @@ macro_rules! entry_fill_way {
             "cmp ",
             $n,
             ", 64\n",
-            "ja 23f\n",
+            "ja {larger} + 3\n",
             "cmp ",
             $half,
             ", 16\n",
@@ -622,6 +635,11 @@ macro_rules! entry_fill_way {
             "29:\n", // 16 to 31
             $crate::entry_fill_two!(sse, $n, $crate::$byte!(sse)),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
+        )
+    };
+    (avx2_larger, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
+        concat!(
+            "mov rax, rdi\n",
             $crate::entry_fill_many!(eight_here avx, $n, $crate::$byte!(avx)),
             $limit,
             $crate::$byte!(avx),
@@ -795,6 +813,12 @@ macro_rules! entry_fill_beyond_zeros {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_fill_in {
+    ($choice:expr, avx2) => {
+        $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
+            $choice,
+            $crate::entry_fill_way!(avx2, "rdx", "edx", entry_splat_byte, ""),
+        ), larger = sym $crate::entry::ways::fill::avx2_larger)
+    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_text!(FILL, FILL_ROW, $crate::entry::Operation::Fill, (
             $choice,
@@ -816,7 +840,8 @@ macro_rules! entry_fill_in {
             "/* {zero_row} */",
         ),
             zero = sym $crate::raw::zero,
-            zero_row = const $crate::entry::ZERO_ROW
+            zero_row = const $crate::entry::ZERO_ROW,
+            larger = sym $crate::entry::ways::fill::avx2_larger
             $(, $($operand)+)?
         )
     };
@@ -826,6 +851,12 @@ macro_rules! entry_fill_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_zero_in {
+    ($choice:expr, avx2) => {
+        $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
+            $choice,
+            $crate::entry_fill_way!(avx2, "rsi", "esi", entry_splat_zero, ""),
+        ), larger = sym $crate::entry::ways::zero::avx2_larger)
+    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_text!(ZERO, ZERO_ROW, $crate::entry::Operation::Zero, (
             $choice,
@@ -836,6 +867,6 @@ macro_rules! entry_zero_in {
             "39:",
             $crate::entry_libc!("rsi", "row", "mov rdx, rsi\nxor esi, esi\n", $crate::entry_routine!("2")),
             $crate::entry_through_the_table!("rsi"),
-        ) $(, $($operand)+)?)
+        ), larger = sym $crate::entry::ways::zero::avx2_larger $(, $($operand)+)?)
     };
 }

@@ -12,7 +12,7 @@ use core::arch::naked_asm;
 macro_rules! entry_copy {
     () => {
         $crate::entry_copy_in!(
-            $crate::entry_choice!(),
+            $crate::entry_choice!("edx"),
             masked,
             avx2 = sym $crate::entry::ways::copy::avx2,
             other = sym $crate::entry::ways::copy::other,
@@ -26,6 +26,12 @@ macro_rules! entry_copy {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_copy_in {
+    ($choice:expr, avx2) => {
+        $crate::entry_text!(COPY, COPY_ROW, $crate::entry::Operation::Copy, (
+            $choice,
+            $crate::entry_copy_way!(avx2),
+        ), larger = sym $crate::entry::ways::copy::avx2_larger)
+    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_copy_or_move!(
             COPY,
@@ -44,6 +50,7 @@ macro_rules! entry_copy_in {
             "40:\n\
              jmp {elsewhere}\n",
             elsewhere = sym $crate::raw::copy,
+            larger = sym $crate::entry::ways::copy::avx2_larger,
             $($($operand)+)?
         )
     };
@@ -55,7 +62,7 @@ macro_rules! entry_copy_in {
 macro_rules! entry_move {
     () => {
         $crate::entry_move_in!(
-            $crate::entry_choice!(),
+            $crate::entry_choice!("edx"),
             masked,
             avx2 = sym $crate::entry::ways::r#move::avx2,
             other = sym $crate::entry::ways::r#move::other,
@@ -67,6 +74,12 @@ macro_rules! entry_move {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_move_in {
+    ($choice:expr, avx2) => {
+        $crate::entry_text!(MOVE, MOVE_ROW, $crate::entry::Operation::Move, (
+            $choice,
+            $crate::entry_copy_way!(avx2),
+        ), larger = sym $crate::entry::ways::r#move::avx2_larger)
+    };
     ($choice:expr, $way:ident $(, $($operand:tt)+)?) => {
         $crate::entry_copy_or_move!(
             MOVE,
@@ -76,7 +89,8 @@ macro_rules! entry_move_in {
             $crate::entry_copy_way!($way),
             "",
             "1",
-            ""
+            "",
+            larger = sym $crate::entry::ways::r#move::avx2_larger
             $(, $($operand)+)?
         )
     };
@@ -88,7 +102,7 @@ macro_rules! entry_move_in {
 macro_rules! entry_fill {
     () => {
         $crate::entry_fill_in!(
-            $crate::entry_choice!(),
+            $crate::entry_choice!("edx"),
             masked,
             avx2 = sym $crate::entry::ways::fill::avx2,
             other = sym $crate::entry::ways::fill::other,
@@ -102,7 +116,7 @@ macro_rules! entry_fill {
 macro_rules! entry_zero {
     () => {
         $crate::entry_zero_in!(
-            $crate::entry_choice!(),
+            $crate::entry_choice!("esi"),
             masked,
             avx2 = sym $crate::entry::ways::zero::avx2,
             other = sym $crate::entry::ways::zero::other,
@@ -116,7 +130,7 @@ macro_rules! entry_zero {
 macro_rules! entry_compare {
     () => {
         $crate::entry_compare_in!(
-            $crate::entry_choice!(),
+            $crate::entry_choice!("edx"),
             masked,
             avx2 = sym $crate::entry::ways::compare::avx2,
             other = sym $crate::entry::ways::compare::other,
@@ -130,7 +144,7 @@ macro_rules! entry_compare {
 macro_rules! entry_equal {
     () => {
         $crate::entry_equal_in!(
-            $crate::entry_choice!(),
+            $crate::entry_choice!("edx"),
             masked,
             avx2 = sym $crate::entry::ways::equal::avx2,
             other = sym $crate::entry::ways::equal::other,
@@ -162,6 +176,13 @@ macro_rules! operation {
             }
 
             /// # Safety
+            /// As [`avx2`], of more bytes than its first part does.
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn avx2_larger($($argument: $kind),*) -> $result {
+                $crate::$in!("", avx2_larger)
+            }
+
+            /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
@@ -180,10 +201,11 @@ macro_rules! operation {
             #[unsafe(naked)]
             pub unsafe extern "C" fn other($($argument: $kind),*) -> $result {
                 naked_asm!(
-                    "cmp byte ptr [rip + {ways} + {operation}], {number}",
+                    "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {number}",
                     "je {avx512vl}",
                     "jmp {sse2}",
-                    ways = sym crate::entry::WAYS,
+                    chosen = sym crate::entry::CHOSEN,
+                    ways = const crate::entry::WAYS,
                     operation = const place(Operation::$operation),
                     number = const super::super::AVX512VL,
                     avx512vl = sym avx512vl,
