@@ -5,9 +5,9 @@
 //! | 1-32 | 2 x 16, of which the first n count | 32, the same | one masked 32 | one masked 64 |
 //! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | | |
 //! | 33-64 | steps of 2 x 16 | 32, then 32 | 32, then 32 | the same |
-//! | 65-128 | steps of 2 x 16 | 32, then 32 + 2 x 32 | 64 + 64 | 64 + 64 |
-//! | 129-256 | the table's kernel | 32, then 3 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
-//! | more | | 32, then 3 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
+//! | 65-128 | steps of 2 x 16 | 32, then 32, then 2 x 32 | 64 + 64 | 64 + 64 |
+//! | 129-256 | the table's kernel | 32, then 32, then 2 x 32, then the last 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
+//! | more | | 32, then 32, then 2 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same with 64 |
 //! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` | the same |
 //! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
 //!
@@ -440,6 +440,9 @@ macro_rules! entry_compare_way {
             "jbe 28f\n",
             "vmovdqu ymm1, [rdi + 32]\n",
             "vpcmpeqb ymm1, ymm1, [rsi + 32]\n",
+            "vpmovmskb eax, ymm1\n",
+            "inc eax\n",
+            "jnz 41f\n",
             "cmp rdx, 128\n",
             "jbe 29f\n",
             "cmp rdx, [rip + {direct} + {row} * 8]\n",
@@ -448,8 +451,7 @@ macro_rules! entry_compare_way {
             "vpcmpeqb ymm2, ymm2, [rsi + 64]\n",
             "vmovdqu ymm3, [rdi + 96]\n",
             "vpcmpeqb ymm3, ymm3, [rsi + 96]\n",
-            "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm1, ymm5\n",
+            "vpand ymm4, ymm2, ymm3\n",
             "vpmovmskb eax, ymm4\n",
             "inc eax\n",
             "jnz 44f\n",
@@ -490,8 +492,7 @@ macro_rules! entry_compare_way {
             "vpcmpeqb ymm2, ymm2, [rsi + rdx - 64]\n",
             "vmovdqu ymm3, [rdi + rdx - 32]\n",
             "vpcmpeqb ymm3, ymm3, [rsi + rdx - 32]\n",
-            "vpand ymm5, ymm2, ymm3\n",
-            "vpand ymm4, ymm1, ymm5\n",
+            "vpand ymm4, ymm2, ymm3\n",
             "vpmovmskb eax, ymm4\n",
             "inc eax\n",
             "jnz 43f\n",
