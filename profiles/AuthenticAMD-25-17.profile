@@ -8,13 +8,13 @@ decide copy unknown 256 2047 libc copy.avx512
 decide copy unknown 2048 6655 copy.avx
 decide copy unknown 6656 1048575 libc
 decide copy unknown 1048576 11534335 copy.avx
-decide copy unknown 11534336 46137343 copy.rep.movsb.aligned
+decide copy unknown 11534336 46137343 libc copy.avx
 decide copy unknown 46137344 max copy.avx512.nt.ends
 decide copy soon 256 2047 libc copy.avx512
 decide copy soon 2048 6655 copy.avx
 decide copy soon 6656 1048575 libc
 decide copy soon 1048576 11534335 copy.avx
-decide copy soon 11534336 46137343 copy.rep.movsb.aligned
+decide copy soon 11534336 46137343 libc copy.avx
 decide copy soon 46137344 max copy.avx512.nt.ends
 decide move unknown 256 2047 libc move.avx512
 decide move unknown 2048 6655 move.avx
@@ -66,4 +66,4 @@ parallel copy spawned 2 67108864
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 68 fnv1a64:962329ed5a6b195b
+end 68 fnv1a64:17bd2703e8ac7a4d

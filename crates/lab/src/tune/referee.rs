@@ -23,7 +23,7 @@ mod tests;
 const REPAIRS: usize = 3;
 
 /// Rounds of a cell at most.
-const MOST_ROUNDS: usize = 40;
+const MOST_ROUNDS: usize = 12;
 const LEAST_ROUNDS: usize = 3;
 /// Somebody else's burst spans some rounds: what looks lost is looked at again before it is.
 const SURE_ROUNDS: usize = 4;
@@ -164,7 +164,7 @@ impl Trial {
         let guard = self.field.handed_over(point.grid).max(least);
         if mean + 2.5 * error <= guard {
             Some(Ruling::Kept)
-        } else if rounds.len() >= SURE_ROUNDS && mean - 2.5 * error > guard {
+        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
             let default = self.field.is_default(point.arm, point.size);
