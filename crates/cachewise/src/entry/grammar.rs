@@ -250,7 +250,7 @@ macro_rules! entry_choice {
 macro_rules! entry_text {
     ($functions:ident, $row:ident, $operation:expr, ($($text:expr),+ $(,)?) $($operand:tt)*) => {
         core::arch::naked_asm!(
-            ".hidden {direct}\n.hidden {routines}",
+            ".hidden {direct}\n.hidden {routines}\n.hidden {larger}",
             $($text,)+
             // Not every text refers to all of them.
             "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {follows} */",

@@ -123,10 +123,12 @@ fn a_function_is_the_operation_and_no_jump_through_a_table() {
         let symbol = symbols.find(|one| one.name_bytes() == Ok(name.as_bytes())).expect(name);
         let from = (symbol.address() - text.address()) as usize;
         let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
-        let first: Vec<_> = all.into_iter().take(7).collect();
-        let way = [first[0].mnemonic(), first[1].mnemonic(), first[2].mnemonic()];
-        assert_eq!(way, [Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Jb], "{name}");
+        let first: Vec<_> = all.into_iter().take(9).collect();
+        let way: Vec<Mnemonic> = first[..5].iter().map(|one| one.mnemonic()).collect();
+        let choice = [Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Cmp, Mnemonic::Ja, Mnemonic::Jb];
+        assert_eq!(way, choice, "{name}");
         assert!(first[0].is_ip_rel_memory_operand(), "{name}: {}", first[0]);
+        let first = &first[2..];
         let test = first[3..].iter().find(|one| one.mnemonic() == Mnemonic::Cmp).expect(name);
         let is_size = |register| matches!(register, Register::RDX | Register::RSI);
         // Or of the size less one, for which no bytes are far too many.

@@ -42,13 +42,14 @@ fn the_next_definition_is_called_and_never_this_one() {
     assert_eq!(text(&output.stdout), "every byte right\n");
     // Those from 2 KiB on; smaller ones stay where a look-up would cost more than it brings.
     assert_eq!(text(&output.stderr), "next: 8 copies, 8 moves, 16 fills, 16 compares\n");
-    // Without the profile none other arrives there, and some stores do; how many, and of comparisons those of
-    // more than 256 bytes or none, is by the CPU and the profile that is shipped for it.
+    // Without the profile none other arrives there, and some do; how many of each, or none, is by the CPU and the
+    // profile that is shipped for it.
     let output = run(preloaded(&program).env("LD_PRELOAD", &both));
     let told = text(&output.stderr);
     let counts: Vec<u32> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
-    let within = |(found, most): (&u32, u32)| (1..=most).contains(found);
-    assert!(counts.len() == 4 && counts.iter().zip([8, 8, 16]).all(within), "{told}");
+    let within = |(found, most): (&u32, u32)| *found <= most;
+    assert!(counts.len() == 4 && counts.iter().zip([8, 8, 16, 16]).all(within), "{told}");
+    assert!(counts[..3].iter().any(|found| *found > 0), "{told}");
 }
 
 #[test]
