@@ -47,15 +47,11 @@ fn machine(cpu: &str) -> Kind {
 /// to 31 bytes above the source modulo 4096, which no table of costs has.
 fn without_strings(kind: &mut Kind) {
     for costs in kind.table.values_mut() {
-        let strings: Vec<bool> =
-            costs.arms.iter().map(|arm| arm.name.contains("rep.movsb")).collect();
-        let kept = |nth: usize| !strings[nth];
-        let mut nth = (0..).map(kept);
-        costs.arms.retain(|_| nth.next() == Some(true));
-        let mut nth = (0..).map(kept);
-        costs.total.retain(|_| nth.next() == Some(true));
-        let mut nth = (0..).map(kept);
-        costs.reader.retain(|_| nth.next() == Some(true));
+        while let Some(at) = costs.arms.iter().position(|arm| arm.name.contains("rep.movsb")) {
+            costs.arms.remove(at);
+            costs.total.remove(at);
+            costs.reader.remove(at);
+        }
     }
 }
 
