@@ -4,8 +4,10 @@ caches 49152 1048576 33554432
 record 2026-11-22-costs-zen5-guest.csv fnv1a64:d9ba1645b1995228
 written 2026-11-22T16:09:50Z by cachewise 0.1.0
 note decided by the tuner on the simulated machine of that table
-decide copy unknown 256 max libc
-decide copy soon 256 max libc
+decide copy unknown 256 1048575 libc
+decide copy unknown 1048576 max copy.rep.movsb.aligned
+decide copy soon 256 1048575 libc
+decide copy soon 1048576 max copy.rep.movsb.aligned
 decide move unknown 256 6291455 libc
 decide move unknown 6291456 23068671 move.avx
 decide move unknown 23068672 max move.avx512.nt.ends
@@ -38,4 +40,4 @@ parallel copy spawned 2 16777216
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 40 fnv1a64:42db8e8f810208dd
+end 42 fnv1a64:a1ecc54949eac4b4

@@ -132,10 +132,8 @@ impl<'h> Hardware<'h> {
         }
         let features = Features::detect();
         let mut kernels = OPERATIONS.map(|operation| (operation, preferred(operation, features)));
-        if matches!(machine.cpu.vendor.as_str(), "AuthenticAMD" | "HygonGenuine") {
-            kernels
-                .iter_mut()
-                .for_each(|(_, kernels)| kernels.retain(|kernel| !copies_by_string(kernel)));
+        for (_, kernels) in &mut kernels {
+            kernels.retain(|kernel| !calibrate::copies_by_bytes(kernel, &clock, &arena));
         }
         let distribution = setup.distribution.clone().unwrap_or_else(script::plain);
         Ok(Hardware {
@@ -488,13 +486,6 @@ fn preferred(operation: Operation, features: Features) -> Vec<&'static Kernel> {
         )
     });
     kernels
-}
-
-/// Whether a kernel copies by a string instruction. AMD's copies by single bytes where the destination is 1 to
-/// 31 bytes above the source modulo 4096: on Zen 3 copies of 2 MiB then take ten times libc's time, of 16 MiB
-/// three times. libc leaves such sizes to vectors; operands of such sizes are not measured in such places.
-fn copies_by_string(kernel: &Kernel) -> bool {
-    kernel.technique().starts_with("rep.movs")
 }
 
 /// Nanoseconds that this thread ran.
