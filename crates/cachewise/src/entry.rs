@@ -8,8 +8,9 @@
 //! `storing.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
-//! One byte per operation, [`CHOSEN`], says which is in use: `avx512vl.masked` follows the test of it
-//! in the exported function itself, the others are a jump away. `defaults.rs` has the rule, a
+//! One byte per operation says which is in use, and one number the sizes of the second part of `avx2`
+//! ([`CHOSEN`]): `avx512vl.masked` follows the tests of both in the exported function itself, the others are a
+//! jump away. `defaults.rs` has the rule, a
 //! profile's `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU
 //! it is `sse2`.
 //!
