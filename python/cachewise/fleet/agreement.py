@@ -1,10 +1,12 @@
 """How well hosts agree with each other, and with a profile.
 
-- *agreement*: do two hosts make the same choice? Asked of pairs of hosts at every size, as it is asked of two
-  tunings of one machine (`two seeds agree` of the simulated machines, `xtask agree`): the same kernel, or two
-  whose times differ by at most 3 % on one of the two hosts.
+- *agreement*: do two hosts make the same choice? Asked of pairs of hosts at every size: the same kernel, or two
+  of which the figures of one of the two hosts allow that their times differ by at most 3 %.
 - *served*: do a host's own figures allow that the profile's kernel takes at most 3 % more time than the one it
-  chose for itself? Allowed is what their 95 % interval holds.
+  chose for itself?
+
+Allowed is what their 95 % interval holds. One minute leaves libc at many sizes where a kernel is a little faster,
+and finds it at others: two tunings of one machine do that too, so it says nothing about the machines.
 
 The profile knows what all hosts have shown, and a host what a minute has shown it: where the two differ the
 profile's kernel is mostly the faster one. So the second question is not whether the two are equal, but whether
@@ -59,8 +61,9 @@ class Choices:
         lines = np.arange(len(mine))[:, None]
         for host in (lines, other[:, None]):
             with np.errstate(invalid="ignore"):
-                more = self._logs[host, mine] - self._logs[host, theirs]
-                same |= np.abs(np.expm1(more)) <= TOLERANCE
+                more = np.abs(self._logs[host, mine] - self._logs[host, theirs])
+                error = self._error(host, mine, theirs)
+                same |= more - WIDE * error <= np.log1p(TOLERANCE)
         answer: NDArray[np.bool_] = same
         return answer
 
@@ -70,11 +73,18 @@ class Choices:
         lines = np.arange(len(chosen))[:, None]
         more = self._logs[:, ours] - self._logs[lines, chosen]
         seen = np.where(np.isnan(more), self._middle[ours] - self._middle[chosen], more)
-        error = np.hypot(np.nan_to_num(self._errors[:, ours]), np.nan_to_num(self._errors[lines, chosen]))
+        error = self._error(lines, ours, chosen)
         with np.errstate(invalid="ignore"):
             lost_nothing = seen - WIDE * error <= np.log1p(TOLERANCE)
         served: NDArray[np.bool_] = ((chosen == ours) & (ours != UNKNOWN)) | lost_nothing
         return served
+
+    def _error(self, host: NDArray[np.int64], one: Columns, other: Columns) -> Floats:
+        """Standard error of the difference of two kernels' logarithms on a host."""
+        found: Floats = np.hypot(
+            np.nan_to_num(self._errors[host, one]), np.nan_to_num(self._errors[host, other])
+        )
+        return found
 
     def known(self, column: int) -> Floats:
         """Hosts' logarithms of a kernel's time over libc's at a size, of those that have one."""

@@ -237,12 +237,15 @@ def test_hosts_that_lose_by_a_profile_are_not_served():
 
 
 def test_two_hosts_agree_within_three_in_a_hundred_on_one_of_them():
-    def of(*logs):
-        return Choices(measured(logs, [[0], [1]]), 1).agreement()[:, 0].tolist()
+    def of(*logs, error=0.001):
+        return Choices(measured(logs, [[0], [1]], error), 1).agreement()[:, 0].tolist()
 
     assert of([0.0, 0.02], [0.0, 0.5]) == [1, 1]
     assert of([0.0, 0.5], [0.0, 0.02]) == [1, 1]
     assert of([0.0, 0.05], [0.0, 0.5]) == [0, 0]
+    # What is within one of the hosts' intervals is not shown to differ.
+    assert of([0.0, 0.05], [0.0, 0.5], error=0.01) == [1, 1]
+    assert of([0.0, 0.08], [0.0, 0.5], error=0.01) == [0, 0]
     assert of([0.0, np.nan], [np.nan, 0.0]) == [0, 0]
     # Nobody to disagree with; and hosts that decided nothing have not chosen the same.
     assert Choices(measured([[0.0]], [[0]]), 1).agreement().tolist() == [[1]]

@@ -258,7 +258,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         let extends = plan::extends(&facts, field.sizes.last().copied().unwrap_or(0));
         let never = hints::never(&field, &evidence);
         let never = never.and_then(|from| never::again(&field, &evidence, from));
-        let unknown = ranges(&field.sizes, &chosen, extends);
+        let unknown = ranges(&field.sizes, &chosen, &[], extends);
         fields.push((field, unknown, never));
     }
     let fields: Vec<_> =

@@ -87,11 +87,40 @@ pub(super) struct Range {
     pub arm: usize,
 }
 
+/// Where one kernel ends and the next begins, between two sizes of the grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Border {
+    /// In their middle.
+    #[default]
+    Middle,
+    /// Behind the lower size: the lower kernel lost between them.
+    Lower,
+    /// At the upper size: the upper kernel lost between them.
+    Upper,
+}
+
+impl Border {
+    /// The first size of the upper kernel.
+    pub(super) fn start(self, low: usize, high: usize) -> u64 {
+        let class = |size: usize| cachewise::size_class(size as u64);
+        match self {
+            Border::Lower => *class(low).end() + 1,
+            Border::Middle => *class((low as f64 * high as f64).sqrt() as usize).start(),
+            Border::Upper => *class(high).start(),
+        }
+    }
+}
+
 /// The ranges that an arm per size of the grid stands for. Between a kernel and libc is libc: what lies
 /// between a size where it was shown better and one where it was not is not shown. Between two
-/// kernels the middle divides. Above the grid the last arm goes on where that `extends`, else libc.
-pub(super) fn ranges(sizes: &[usize], chosen: &[usize], extends: bool) -> Vec<Range> {
-    let class = |size: usize| cachewise::size_class(size as u64);
+/// kernels is their border, in the order of the sizes; the middle where none is given. Above the grid the last
+/// arm goes on where that `extends`, else libc.
+pub(super) fn ranges(
+    sizes: &[usize],
+    chosen: &[usize],
+    borders: &[Border],
+    extends: bool,
+) -> Vec<Range> {
     let mut ranges = vec![Range { from: sizes[0] as u64, to: u64::MAX, arm: chosen[0] }];
     let mut cut = |from: u64, arm: usize| {
         if let Some(open) = ranges.last_mut().filter(|open| open.arm != arm) {
@@ -99,16 +128,16 @@ pub(super) fn ranges(sizes: &[usize], chosen: &[usize], extends: bool) -> Vec<Ra
             ranges.push(Range { from, to: u64::MAX, arm });
         }
     };
-    for (size, arm) in sizes.windows(2).zip(chosen.windows(2)) {
-        let start = match (arm[0], arm[1]) {
-            (LIBC, _) => *class(size[1]).start(),
-            (_, LIBC) => *class(size[0]).end() + 1,
-            _ => *class(((size[0] as f64) * (size[1] as f64)).sqrt() as usize).start(),
+    for (at, (size, arm)) in sizes.windows(2).zip(chosen.windows(2)).enumerate() {
+        let border = match (arm[0], arm[1]) {
+            (LIBC, _) => Border::Upper,
+            (_, LIBC) => Border::Lower,
+            _ => borders.get(at).copied().unwrap_or_default(),
         };
-        cut(start, arm[1]);
+        cut(border.start(size[0], size[1]), arm[1]);
     }
     if !extends && let Some(last) = sizes.last() {
-        cut(*class(*last).end() + 1, LIBC);
+        cut(*cachewise::size_class(*last as u64).end() + 1, LIBC);
     }
     ranges
 }
@@ -157,7 +186,7 @@ mod tests {
 
     #[test]
     fn between_a_kernel_and_libc_is_libc() {
-        let found = ranges(&SIZES, &[0, 1, 1, 2, 0], true);
+        let found = ranges(&SIZES, &[0, 1, 1, 2, 0], &[], true);
         let range = |from, to, arm| Range { from, to, arm };
         assert_eq!(
             found,
@@ -169,7 +198,19 @@ mod tests {
             ]
         );
         // Above what was measured only where nothing changes any more.
-        assert_eq!(ranges(&SIZES, &[1; 5], true).len(), 1);
-        assert_eq!(ranges(&SIZES, &[1; 5], false)[1], range(18432, u64::MAX, 0));
+        assert_eq!(ranges(&SIZES, &[1; 5], &[], true).len(), 1);
+        assert_eq!(ranges(&SIZES, &[1; 5], &[], false)[1], range(18432, u64::MAX, 0));
+    }
+
+    #[test]
+    fn a_border_between_two_kernels_may_lie_at_either_size() {
+        for (border, second) in
+            [(Border::Lower, 4608), (Border::Middle, 5632), (Border::Upper, 8192)]
+        {
+            let borders = [border; 4];
+            let found = ranges(&SIZES, &[0, 1, 1, 2, 0], &borders, true);
+            let starts: Vec<u64> = found.iter().map(|range| range.from).collect();
+            assert_eq!(starts, [1024, 2048, second, 9216], "beside libc there is no choice");
+        }
     }
 }

@@ -5,7 +5,7 @@
 use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan::{self, View};
 use super::race::scripts;
-use super::ranges::{LIBC, MOST_RANGES, Range, choose, ranges, settle};
+use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
 use super::seam::{Arm, Cell, Facts, Layout, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
@@ -42,6 +42,8 @@ pub(super) struct Trial {
     pub field: Field,
     /// The arm per size of the grid.
     pub chosen: Vec<usize>,
+    /// Where two kernels at neighbouring sizes meet.
+    borders: Vec<Border>,
     /// Where between two sizes of the grid the size that is looked at lies.
     gaps: Vec<f64>,
     /// What the operands' layout at a size is drawn from.
@@ -73,17 +75,52 @@ impl Trial {
     ) -> Trial {
         let gaps = field.sizes.iter().map(|_| 0.25 + 0.5 * random.f64()).collect();
         let extends = plan::extends(facts, field.sizes.last().copied().unwrap_or(0));
-        Trial { field, chosen, gaps, lying: random.u64(..), extends, seen: BTreeMap::new() }
+        let borders = vec![Border::Middle; field.sizes.len()];
+        Trial {
+            field,
+            chosen,
+            borders,
+            gaps,
+            lying: random.u64(..),
+            extends,
+            seen: BTreeMap::new(),
+        }
     }
 
     pub(super) fn ranges(&self) -> Vec<Range> {
-        ranges(&self.field.sizes, &self.chosen, self.extends)
+        ranges(&self.field.sizes, &self.chosen, &self.borders, self.extends)
     }
 
     /// The largest size of a range that ends with a size of the grid. Nothing above it was raced, so that
     /// there it may lose nothing at all.
     fn end(&self, grid: usize) -> usize {
         *cachewise::size_class(self.field.sizes[grid] as u64).end() as usize
+    }
+
+    /// The first size of the kernel above, where two kernels meet above a size of the grid.
+    fn border(&self, grid: usize) -> usize {
+        let sizes = &self.field.sizes;
+        self.borders[grid].start(sizes[grid], sizes[grid + 1]) as usize
+    }
+
+    /// Lets the other kernel have what lies between two sizes of the grid where one lost at their border: a
+    /// cache ends between them as often as at one of them. Once, as what is left is then known.
+    fn move_border(&mut self, lost: &Point) -> bool {
+        let below = lost.grid.checked_sub(1).filter(|below| lost.size == self.border(*below));
+        let (at, border) = match below {
+            Some(below) => (below, Border::Upper),
+            None if lost.grid + 1 < self.chosen.len()
+                && lost.size + 1 == self.border(lost.grid) =>
+            {
+                (lost.grid, Border::Lower)
+            }
+            None => return false,
+        };
+        let moves = self.borders[at] == Border::Middle;
+        if moves {
+            self.borders[at] = border;
+        }
+        moves
     }
 
     /// What there is to look at: a size in every gap between two sizes of the grid that a kernel is
@@ -115,11 +152,13 @@ impl Trial {
                 let size = (low * (high / low).powf(self.gaps[grid])) as usize;
                 add(size, if self.gaps[grid] < 0.5 { grid } else { above });
             } else if chosen[grid] != LIBC && chosen[above] != LIBC {
-                let middle = *cachewise::size_class((low * high).sqrt() as u64).start() as usize;
-                add(middle - 1, grid);
-                add(middle, above);
+                let border = self.border(grid);
+                add(border - 1, grid);
+                add(border, above);
             }
         }
+        // A border at a size of the grid.
+        points.dedup();
         points
     }
 
@@ -197,8 +236,9 @@ impl Trial {
         Estimate { mean: middle, error, rounds: rounds.len() }
     }
 
-    /// Takes back what failed or was never decided; whether there was any.
-    fn take_back(&mut self, round: usize, repairs: &mut Vec<Repair>) -> bool {
+    /// Takes back what failed or was never decided; whether there was any. Borders move where that `may` be
+    /// looked at.
+    fn take_back(&mut self, round: usize, may: bool, repairs: &mut Vec<Repair>) -> bool {
         let mut any = false;
         for point in self.points() {
             let rulings: Vec<_> =
@@ -207,6 +247,9 @@ impl Trial {
                 continue;
             }
             any = true;
+            if may && rulings.contains(&Some(Ruling::Lost)) && self.move_border(&point) {
+                continue;
+            }
             if !std::mem::replace(&mut self.field.refused[point.arm][point.grid], true) {
                 let lost = rulings.contains(&Some(Ruling::Lost));
                 repairs.push(Repair {
@@ -316,8 +359,9 @@ impl Referee<'_, '_> {
             self.look(trials, begun + (stop - begun) * share)?;
             let mut failed = false;
             for trial in trials.iter_mut() {
-                let taken = trial.take_back(round + 1, &mut repairs);
-                if taken && round + 1 < REPAIRS {
+                let again = round + 1 < REPAIRS;
+                let taken = trial.take_back(round + 1, again, &mut repairs);
+                if taken && again {
                     trial.repair();
                 } else if taken {
                     trial.give_up();

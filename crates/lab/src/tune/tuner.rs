@@ -108,7 +108,7 @@ pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
                 }
             }
         }
-        if most == 1 || ranges(&field.sizes, &chosen, extends).len() <= MOST_RANGES {
+        if most == 1 || ranges(&field.sizes, &chosen, &[], extends).len() <= MOST_RANGES {
             return chosen;
         }
         most -= 1;

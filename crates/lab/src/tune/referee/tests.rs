@@ -114,12 +114,12 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
         see(&mut trial, *point, &[-0.02; 4]);
     }
     let mut repairs = Vec::new();
-    assert!(!trial.take_back(2, &mut repairs) && repairs.is_empty());
+    assert!(!trial.take_back(2, false, &mut repairs) && repairs.is_empty());
     see(&mut trial, points[0], &[0.5; 4]);
     let last = points[points.len() - 1];
     see(&mut trial, last, &[0.0; 2]);
     for again in [false, true] {
-        assert!(trial.take_back(2, &mut repairs));
+        assert!(trial.take_back(2, false, &mut repairs));
         let told: Vec<_> = repairs.iter().map(|r| (&*r.kernel, r.size, r.round)).collect();
         assert_eq!(told, [("zero.first", 512, 2), ("zero.first", 1024, 0)], "{again}");
     }
@@ -132,7 +132,7 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
     trial.seen.insert((points[0], cell), vec![0.5; 4]);
     trial.field.refused[FIRST].fill(false);
     repairs.clear();
-    trial.take_back(1, &mut repairs);
+    trial.take_back(1, false, &mut repairs);
     assert_eq!((repairs[0].size, repairs[0].round), (512, 1));
     let told = trial.refereed();
     let of = |verdict| told.iter().filter(|seen| seen.verdict == verdict).count();
@@ -143,6 +143,49 @@ fn what_lost_or_was_never_decided_is_taken_back_once() {
     assert!((lost.ratio - 0.5f64.exp()).abs() < 1e-9 && lost.rounds == 4);
     trial.chosen.fill(LIBC);
     assert!(trial.refereed().iter().all(|seen| !seen.in_use));
+}
+
+/// `FIRST` up to 1 KiB, `SECOND` from 1.5 KiB on; all rounds kept, but those of the kernel that `loses` between.
+fn lost_at_the_border(loses: usize) -> Trial {
+    let mut trial = trial(4096, |size| if size <= 1024 { FIRST } else { SECOND });
+    let middle = *cachewise::size_class(1254).start() as usize;
+    for point in trial.points() {
+        let lost = point.arm == loses && [middle - 1, middle].contains(&point.size);
+        see(&mut trial, point, &[if lost { 0.5 } else { -0.1 }; 4]);
+    }
+    trial
+}
+
+#[test]
+fn a_border_moves_once_away_from_the_kernel_that_lost_there() {
+    let behind = *cachewise::size_class(1024).end() as usize;
+    for (loses, ends, moved) in [(FIRST, behind, Border::Lower), (SECOND, 1535, Border::Upper)] {
+        let mut trial = lost_at_the_border(loses);
+        let mut repairs = Vec::new();
+        assert!(trial.take_back(1, true, &mut repairs) && repairs.is_empty());
+        assert!(trial.field.refused.iter().flatten().all(|refused| !refused));
+        assert_eq!(trial.borders[4], moved);
+        assert_eq!(trial.ranges()[0].to, ends as u64);
+        let points = trial.points();
+        for (arm, size) in [(FIRST, ends), (SECOND, ends + 1)] {
+            let found = points.iter().filter(|point| (point.arm, point.size) == (arm, size));
+            assert_eq!(found.count(), 1, "both sides of the new border, once each");
+        }
+        // The other kernel loses there: what is left is refused.
+        let other = [SECOND, FIRST][usize::from(loses == SECOND)];
+        for point in points.into_iter().filter(|point| [ends, ends + 1].contains(&point.size)) {
+            let lost = point.arm == other;
+            see(&mut trial, point, &[if lost { 0.5 } else { -0.1 }; 4]);
+        }
+        assert!(trial.take_back(2, true, &mut repairs));
+        assert_eq!((repairs.len(), trial.borders[4]), (1, moved));
+        assert!(trial.field.refused[other].contains(&true));
+    }
+    // At the last look there is no time to look at another border.
+    let mut trial = lost_at_the_border(SECOND);
+    let mut repairs = Vec::new();
+    assert!(trial.take_back(3, false, &mut repairs));
+    assert_eq!((repairs.len(), trial.borders[4]), (1, Border::Middle));
 }
 
 #[test]
