@@ -121,6 +121,8 @@ pub(crate) fn find(
 pub struct ShippedProfile {
     /// The CPU model's name.
     pub model: &'static str,
+    /// The profile, as its file has it: for [`ProfileText::parse`].
+    pub text: &'static [u8],
     /// Why the library does not follow it here; `None` where it does unless a user, the machine or
     /// the program has a profile.
     pub unfit: Option<Unfit>,
@@ -183,11 +185,11 @@ fn about(table: &'static [Shipped], identity: &Identity, here: Caches) -> Option
     match find(table, &identity.signature, || here) {
         Ok(found) => {
             let unfit = found.read(identity).err().map(Unfit::Profile);
-            Some(ShippedProfile { model: found.name, unfit })
+            Some(ShippedProfile { model: found.name, text: found.text, unfit })
         }
         Err(Some(other)) => {
             let unfit = Some(Unfit::Caches { profile: other.caches, here });
-            Some(ShippedProfile { model: other.name, unfit })
+            Some(ShippedProfile { model: other.name, text: other.text, unfit })
         }
         Err(None) => None,
     }

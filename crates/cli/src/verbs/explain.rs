@@ -57,7 +57,9 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
     if let Some(row) = find(&kernel) {
         text.push_str(&format!("  {}\n", row.about));
     } else if kernel == LIBC {
-        text.push_str("  the C library's own routine: no kernel was shown to be faster\n");
+        text.push_str(
+            "  the C library's own routine\n",
+        );
     }
     text.push_str(&format!("decided by: {who}\n"));
     if let (None, Some(why)) = (&args.profile, silent(args, &kernel)) {
@@ -129,6 +131,16 @@ fn entry(args: &Explain) -> anyhow::Result<Option<String>> {
     Ok(named.map(|(_, name)| name).or_else(in_use))
 }
 
+/// The reason that the tuning gave for its decision.
+fn why(record: &record::Record, args: &Explain) -> Option<String> {
+    let holds =
+        |from: u64, to: Option<u64>| (from..=to.unwrap_or(MAX_SIZE)).contains(&(args.size as u64));
+    let mut of_it = record.decisions.kernels.iter().filter(|decision| {
+        decision.operation == args.op.name() && decision.reuse == args.reuse.name()
+    });
+    of_it.find(|decision| holds(decision.from, decision.to))?.why.clone()
+}
+
 /// Who was shown to be what at the measured sizes around the one asked for, and what was checked; who won
 /// the race of entries.
 fn evidence(profile_path: &Path, args: &Explain, chosen: Option<&str>) -> anyhow::Result<String> {
@@ -143,12 +155,12 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: Option<&str>) -> anyhow
     let libc = &record.header.machine.libc;
     let libc = format!("{} {}", libc.name, libc.version);
     let tuned = Tuned::of(&record, &libc);
-    let mut text = String::new();
+    let mut text = why(&record, args).map_or_else(String::new, |why| format!("why: {why}\n"));
     let of_size = chosen.map(|chosen| tuned.evidence(args.op.name(), args.size as u64, chosen));
     for table in of_size.into_iter().flatten().chain(tuned.entries(args.op.name())) {
         text.push_str(&table.terminal(output::width()));
     }
-    if text.is_empty() {
+    if text.lines().count() < 2 {
         bail!("{}: no rows of this operation that decisions are made from today", path.display());
     }
     text.push_str(&format!("record: {}\n", path.display()));

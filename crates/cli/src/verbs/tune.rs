@@ -10,7 +10,7 @@ use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
-use cachewise_lab::tune::again::{BELOW_LIBC, below_libc, decide_again, facts};
+use cachewise_lab::tune::again::{self, BELOW_LIBC, PREVIOUS, below_libc, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
 use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::rounds::Evidence;
@@ -106,6 +106,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         ("experiment".to_owned(), "tune".into()),
         ("budget".to_owned(), budget.into()),
         (BELOW_LIBC.to_owned(), below_libc(&hardware.facts())),
+        (PREVIOUS.to_owned(), again::previous_setting(&settings.previous)),
     ]);
     header.figures = recording::figures();
     let keep = |decided: Option<(&Decisions, &str)>| -> Result<End, RecordError> {
@@ -194,7 +195,7 @@ fn nothing_seen() -> u8 {
 /// Decides again from a record, and prints the profile; writes it where `--output` says so.
 fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     let read = redraw::Loaded::read(path)?.record;
-    let previous = previous(&default_path(args.system)?);
+    let previous = again::previous(&read.header);
     let mut tuning = decide_again(&read.rows, facts(&read.header), &previous)
         .with_context(|| path.display().to_string())?;
     name_nearest(&mut tuning);
@@ -217,11 +218,19 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
-/// The decisions in force, which a new tuning prefers among equals.
+/// The decisions that a new tuning prefers among equals: of the profile that it replaces, else of the one in
+/// force, else of the one that comes with the library for this CPU.
 fn previous(path: &Path) -> Vec<profile::Decision> {
     let here = Signature::detect();
-    let read = Profile::read(path).ok().filter(|profile| profile.cpu.signature.same_model(&here));
-    read.map_or_else(Vec::new, |profile| profile.decisions)
+    let read = |path: &Path| {
+        Profile::read(path).ok().filter(|profile| profile.cpu.signature.same_model(&here))
+    };
+    let shipped = || {
+        let shipped = cachewise::shipped_profile().filter(|shipped| shipped.unfit.is_none())?;
+        Profile::parse(shipped.text).ok()
+    };
+    let found = read(path).or_else(|| super::profile_in_force().and_then(read)).or_else(shipped);
+    found.map_or_else(Vec::new, |profile| profile.decisions)
 }
 
 fn libc(machine: &Machine) -> String {

@@ -13,6 +13,7 @@ use super::threads;
 use super::tuner::{all_decisions, chosen, entries, shown};
 use super::tuning::Tuning;
 use crate::LabError;
+use cachewise::Reuse;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::record::{CellKey, State};
@@ -38,6 +39,38 @@ pub fn below_libc(facts: &Facts) -> serde_json::Value {
         Some((operation.name().to_owned(), serde_json::Value::from(name?)))
     });
     serde_json::Value::Object(named.collect())
+}
+
+/// The setting of a record that has the decisions which were in force when it was measured.
+pub const PREVIOUS: &str = "previous";
+
+/// That setting, for a record: decisions without a hint, which are all that a tuning prefers.
+#[must_use]
+pub fn previous_setting(decisions: &[Decision]) -> serde_json::Value {
+    let plain = decisions.iter().filter(|decision| decision.reuse == Reuse::Unknown);
+    plain
+        .map(|decision| {
+            let Decision { operation, from, to, kernel, .. } = decision;
+            serde_json::json!([operation.name(), from, to, kernel])
+        })
+        .collect()
+}
+
+/// The decisions that were in force when a record was measured; none where it does not say.
+#[must_use]
+pub fn previous(header: &Header) -> Vec<Decision> {
+    let of = |line: &serde_json::Value| {
+        Some(Decision {
+            operation: Operation::from_name(line.get(0)?.as_str()?)?,
+            reuse: Reuse::Unknown,
+            from: line.get(1)?.as_u64()?,
+            to: line.get(2)?.as_u64()?,
+            kernel: line.get(3)?.as_str()?.to_owned(),
+            nearest: None,
+        })
+    };
+    let lines = header.settings.get(PREVIOUS).and_then(|lines| lines.as_array());
+    lines.into_iter().flatten().filter_map(of).collect()
 }
 
 /// An axis of a cell's key.

@@ -36,7 +36,7 @@ const LAYOUT_ROUNDS: usize = 2 * LEAST_ROUNDS;
 /// Standard errors by which an arm keeps the guard that no profile names yet; with one it would be
 /// in one tuning and out in the next too often. One that the profile names was refereed already.
 const NEW: f64 = 1.6;
-const KNOWN: f64 = 0.3;
+pub(super) const KNOWN: f64 = 0.3;
 
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.05;

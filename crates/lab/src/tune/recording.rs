@@ -28,7 +28,21 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
         let why = if decision.kernel == LIBC {
             let nearest = decision.nearest.as_ref();
             let nearest = nearest.map(|name| format!("; the nearest is {name}"));
-            Some(format!("no kernel was shown to be faster{}", nearest.unwrap_or_default()))
+            let nearest = nearest.unwrap_or_default();
+            let mut taken: Vec<&str> = Vec::new();
+            for repair in &tuning.repairs {
+                let inside = (decision.from..=decision.to).contains(&(repair.size as u64));
+                if repair.operation == decision.operation && inside {
+                    taken.push(&repair.kernel);
+                }
+            }
+            taken.sort_unstable();
+            taken.dedup();
+            let failed = match &taken[..] {
+                [] => String::new(),
+                some => format!("; not confirmed beside libc: {}", some.join(", ")),
+            };
+            Some(format!("no kernel was shown to be faster and to lose nowhere{failed}{nearest}"))
         } else if cells > 0 {
             Some(format!("checked in {cells} cells"))
         } else {

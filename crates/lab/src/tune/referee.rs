@@ -2,7 +2,7 @@
 //! every range, in every state, on operands on lines and at odd offsets. What fails is taken back and the rest
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
-use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
+use super::field::{Estimate, FLOOR, Field, GUARD, KNOWN, robust_mean, scatter};
 use super::plan::{self, View};
 use super::race::scripts;
 use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, ranges, settle};
@@ -201,15 +201,24 @@ impl Trial {
         let ends = point.size == self.end(point.grid);
         let least = if ends && !self.field.is_default(point.arm, point.size) { 0.0 } else { GUARD };
         let guard = self.field.handed_over(point.grid).max(least);
+        // A previous profile's kernel was refereed before, at other times.
+        let known = self.field.is_previous(point.arm, point.grid);
+        let sure = if known { 3.0 } else { 2.0 };
         if mean + 2.5 * error <= guard {
             Some(Ruling::Kept)
-        } else if rounds.len() >= SURE_ROUNDS && mean - 2.0 * error > guard {
+        } else if rounds.len() >= SURE_ROUNDS && mean - sure * error > guard {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
             let default = self.field.is_default(point.arm, point.size);
             let proven = view.proven && guard <= GUARD && !default;
-            let error = if proven { error } else { -error };
-            Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
+            let times = if !proven {
+                -1.0
+            } else if known {
+                KNOWN
+            } else {
+                1.0
+            };
+            Some(if mean + times * error <= guard { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
         }

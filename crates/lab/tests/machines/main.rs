@@ -547,6 +547,31 @@ fn a_record_can_be_decided_again() {
     assert!(others.into_iter().all(|decision| decision.kernel == "libc"));
 }
 
+/// With the decisions that were in force then, wherever it is decided.
+#[test]
+fn a_record_has_the_decisions_that_were_in_force() {
+    let path = "record/2026-11-25-tune-quick-zen3-guest.jsonl.gz";
+    let record =
+        cachewise_measure::record::read_text(path, &unpacked(&at(path))).expect("a record");
+    let mut header = record.header;
+    assert!(again::previous(&header).is_empty(), "made before records said so");
+    let decision = |reuse, from, to| Decision {
+        operation: Operation::Copy,
+        reuse,
+        from,
+        to,
+        kernel: "copy.avx".to_owned(),
+        nearest: None,
+    };
+    let plain = [decision(Reuse::Unknown, 256, 4095), decision(Reuse::Unknown, 4096, u64::MAX)];
+    let hinted = decision(Reuse::Never, 256, u64::MAX);
+    let setting = again::previous_setting(&[plain[0].clone(), hinted, plain[1].clone()]);
+    let written = serde_json::to_string(&setting).expect("JSON");
+    let read = serde_json::from_str(&written).expect("JSON");
+    header.settings.insert(again::PREVIOUS.to_owned(), read);
+    assert_eq!(again::previous(&header), plain);
+}
+
 /// What the referee ruled on is what the record's rows say: a reader of the rows comes to its figures.
 #[test]
 fn the_rows_of_the_referee_are_what_it_ruled_on() {

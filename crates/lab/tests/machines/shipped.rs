@@ -167,3 +167,30 @@ fn shipped_profiles_lose_nothing_to_libc() {
         assert!(lost.is_empty() && gain > 0.0, "{cpu}: {gain} %, loses up to {worst} %: {lost:#?}");
     }
 }
+
+/// Whoever tunes for the first time has the shipped profile in force, and what a minute does not show to be worse
+/// is kept. A profile that does not suit the machine does no harm either.
+#[test]
+fn a_first_tuning_begins_with_what_is_shipped() {
+    let read = |name| {
+        let path = at("profiles").join(format!("{name}.profile"));
+        Profile::read(&path).expect("a profile").decisions
+    };
+    let (mut from_shipped, mut from_nothing) = (0.0, 0.0);
+    for (nth, (cpu, name, _)) in SHIPPED.into_iter().enumerate() {
+        let kind = Kind { noise: 1.0, ..machine(cpu) };
+        let other = SHIPPED[(nth + 1) % SHIPPED.len()].1;
+        let tuned = [read(name), Vec::new(), read(other)].map(|previous| {
+            let (losses, gain) = lost(&kind, &tune(&kind, 21, previous).0.decisions);
+            assert!(losses.is_empty(), "{cpu}: {losses:#?}");
+            gain
+        });
+        println!(
+            "{cpu}: tuned from its own {:.1} %, from nothing {:.1} %, from {other} {:.1} %",
+            tuned[0], tuned[1], tuned[2]
+        );
+        from_shipped += tuned[0];
+        from_nothing += tuned[1];
+    }
+    assert!(from_shipped > from_nothing, "{from_shipped} {from_nothing}");
+}
