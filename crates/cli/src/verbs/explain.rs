@@ -57,9 +57,7 @@ fn call(args: &Explain) -> anyhow::Result<u8> {
     if let Some(row) = find(&kernel) {
         text.push_str(&format!("  {}\n", row.about));
     } else if kernel == LIBC {
-        text.push_str(
-            "  the C library's own routine\n",
-        );
+        text.push_str("  the C library's own routine\n");
     }
     text.push_str(&format!("decided by: {who}\n"));
     if let (None, Some(why)) = (&args.profile, silent(args, &kernel)) {

@@ -33,10 +33,9 @@ const LEAST_ROUNDS: usize = 3;
 /// three on, the simulated machine of 2 GB/s gained 5.1 % over libc, from six on 7.4 %.
 const LAYOUT_ROUNDS: usize = 2 * LEAST_ROUNDS;
 
-/// Standard errors by which an arm keeps the guard that no profile names yet; with one it would be
-/// in one tuning and out in the next too often. One that the profile names was refereed already.
+/// Standard errors by which an arm keeps the guard, or is shown to break it; with one it would be in one tuning
+/// and out in the next too often. One that is in use is out only where it is shown to break it.
 const NEW: f64 = 1.6;
-pub(super) const KNOWN: f64 = 0.3;
 
 /// An arm of the previous profile counts as this much better than it is shown.
 const LOYALTY: f64 = 0.05;
@@ -506,7 +505,6 @@ impl Field {
         class: &dyn Fn(Class) -> bool,
     ) -> Vec<Vec<Option<f64>>> {
         const PREFERENCE: f64 = 0.001;
-        let margin = |arm, size| if self.is_previous(arm, size) { KNOWN } else { NEW };
         let handed_over: Vec<f64> =
             (0..self.sizes.len()).map(|size| self.handed_over(size)).collect();
         // Of two that are in use neither need be shown to be worse.
@@ -524,9 +522,10 @@ impl Field {
             let (value, worst) = (shows.value[arm][size], shows.worst[arm][size]);
             let libc = handed_over[size];
             let default = self.is_default(arm, self.sizes[size]);
-            let guarded = worst.mean + margin(arm, size) * worst.error <= GUARD
+            let in_use = default || self.is_previous(arm, size);
+            let guarded = worst.mean + NEW * worst.error <= GUARD
                 || libc > 0.0 && worst.mean - worst.error <= libc
-                || default && self.proven_loss(shows, arm, size) <= GUARD.max(libc);
+                || in_use && self.proven_loss(shows, arm, size) <= GUARD.max(libc);
             let admissible = class(self.arms[arm].class)
                 && value.rounds >= LEAST_ROUNDS
                 && guarded

@@ -2,7 +2,7 @@
 //! every range, in every state, on operands on lines and at odd offsets. What fails is taken back and the rest
 //! decided again, three times at most; what is undecided at the end is taken back too.
 
-use super::field::{Estimate, FLOOR, Field, GUARD, KNOWN, robust_mean, scatter};
+use super::field::{Estimate, FLOOR, Field, GUARD, robust_mean, scatter};
 use super::plan::{self, View};
 use super::race::scripts;
 use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, ranges, settle};
@@ -201,7 +201,7 @@ impl Trial {
         let ends = point.size == self.end(point.grid);
         let least = if ends && !self.field.is_default(point.arm, point.size) { 0.0 } else { GUARD };
         let guard = self.field.handed_over(point.grid).max(least);
-        // A previous profile's kernel was refereed before, at other times.
+        // A kernel that is in use was refereed before, at other times: it is out where it is shown to lose.
         let known = self.field.is_previous(point.arm, point.grid);
         let sure = if known { 3.0 } else { 2.0 };
         if mean + 2.5 * error <= guard {
@@ -210,15 +210,9 @@ impl Trial {
             Some(Ruling::Lost)
         } else if last || rounds.len() >= MOST_ROUNDS {
             let default = self.field.is_default(point.arm, point.size);
-            let proven = view.proven && guard <= GUARD && !default;
-            let times = if !proven {
-                -1.0
-            } else if known {
-                KNOWN
-            } else {
-                1.0
-            };
-            Some(if mean + times * error <= guard { Ruling::Kept } else { Ruling::Lost })
+            let proven = view.proven && guard <= GUARD && !default && !known;
+            let error = if proven { error } else { -error };
+            Some(if mean + error <= guard { Ruling::Kept } else { Ruling::Lost })
         } else {
             None
         }

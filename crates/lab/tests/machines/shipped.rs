@@ -5,7 +5,7 @@
 
 use crate::check::{allowed, cells, over_libc, percent, sizes, tune};
 use crate::simulated::{Kind, arm_of};
-use crate::{at, cascade_lake, plain, through_the_library, unpacked, zen3, zen4, zen5};
+use crate::{PROMISE, at, cascade_lake, plain, through_the_library, unpacked, zen3, zen4, zen5};
 use cachewise::Reuse;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::entry;
@@ -169,26 +169,36 @@ fn shipped_profiles_lose_nothing_to_libc() {
 }
 
 /// Whoever tunes for the first time has the shipped profile in force, and what a minute does not show to be worse
-/// is kept. A profile that does not suit the machine does no harm either.
+/// is kept. What is promised of a tuning holds for one that begins with another CPU's profile, too.
 #[test]
 fn a_first_tuning_begins_with_what_is_shipped() {
     let read = |name| {
         let path = at("profiles").join(format!("{name}.profile"));
         Profile::read(&path).expect("a profile").decisions
     };
+    let seeds = std::env::var("SEEDS").map_or(1, |text| text.parse().expect("a number"));
     let (mut from_shipped, mut from_nothing) = (0.0, 0.0);
     for (nth, (cpu, name, _)) in SHIPPED.into_iter().enumerate() {
         let kind = Kind { noise: 1.0, ..machine(cpu) };
+        let of = |operation| sizes().map(|size| cells(operation, size).len()).sum::<usize>();
+        let all: usize = kind.table.keys().map(|operation| of(*operation)).sum();
         let other = SHIPPED[(nth + 1) % SHIPPED.len()].1;
         let tuned = [read(name), Vec::new(), read(other)].map(|previous| {
-            let (losses, gain) = lost(&kind, &tune(&kind, 21, previous).0.decisions);
-            assert!(losses.is_empty(), "{cpu}: {losses:#?}");
-            gain
+            let (mut mean, mut worst, mut many) = (0.0, 0.0, 0);
+            for seed in 0..seeds {
+                let tuning = tune(&kind, 21 + seed, previous.clone()).0;
+                let (losses, gain) = lost(&kind, &tuning.decisions);
+                mean += gain / seeds as f64;
+                many += losses.len();
+                worst = losses.iter().map(|loss| loss.percent).fold(worst, f64::max);
+            }
+            let share = 100.0 * many as f64 / (seeds * all as u64) as f64;
+            println!(
+                "{cpu}: {mean:.1} % gained, up to {worst:.1} % lost, over 3 % in {share:.2} %"
+            );
+            assert!(worst <= PROMISE.worst && share <= PROMISE.lossy, "{cpu} {worst} {share}");
+            mean
         });
-        println!(
-            "{cpu}: tuned from its own {:.1} %, from nothing {:.1} %, from {other} {:.1} %",
-            tuned[0], tuned[1], tuned[2]
-        );
         from_shipped += tuned[0];
         from_nothing += tuned[1];
     }
