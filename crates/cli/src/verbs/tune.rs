@@ -10,7 +10,7 @@ use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
-use cachewise_lab::tune::again::{self, BELOW_LIBC, PREVIOUS, below_libc, decide_again, facts};
+use cachewise_lab::tune::again::{self, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
 use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::rounds::Evidence;
@@ -105,9 +105,8 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     header.settings = BTreeMap::from([
         ("experiment".to_owned(), "tune".into()),
         ("budget".to_owned(), budget.into()),
-        (BELOW_LIBC.to_owned(), below_libc(&hardware.facts())),
-        (PREVIOUS.to_owned(), again::previous_setting(&settings.previous)),
     ]);
+    header.settings.extend(again::settings(&hardware.facts(), &settings.previous));
     header.figures = recording::figures();
     let keep = |decided: Option<(&Decisions, &str)>| -> Result<End, RecordError> {
         let mut writer = Writer::create(&record_path)?;

@@ -29,31 +29,34 @@ const NAMES: [(Purpose, &str); 6] = [
     (Purpose::Never, "tune-referee-never"),
 ];
 
-/// The setting of a record that has [`Facts::below_libc`], by operation.
-pub const BELOW_LIBC: &str = "below_libc";
+/// Settings of a record: [`Facts::below_libc`] and [`Facts::entries`] by operation, and the decisions that were in
+/// force.
+const BELOW_LIBC: &str = "below_libc";
+const ENTRIES: &str = "entries";
+const PREVIOUS: &str = "previous";
 
-/// That setting, for a record.
-#[must_use]
-pub fn below_libc(facts: &Facts) -> serde_json::Value {
-    let named = OPERATIONS.iter().zip(facts.below_libc).filter_map(|(operation, name)| {
-        Some((operation.name().to_owned(), serde_json::Value::from(name?)))
+/// What a record has to say besides its rows, for a decision from it to be the one that was made: settings of its
+/// header. Of the decisions in force those without a hint, which are all that a tuning prefers.
+pub fn settings(
+    facts: &Facts,
+    previous: &[Decision],
+) -> impl Iterator<Item = (String, serde_json::Value)> {
+    let by_operation = |names: [Option<&str>; OPERATIONS.len()]| {
+        let named = OPERATIONS.iter().zip(names);
+        let named = named.filter_map(|(of, name)| Some((of.name().to_owned(), name?.into())));
+        serde_json::Value::Object(named.collect())
+    };
+    let plain = previous.iter().filter(|decision| decision.reuse == Reuse::Unknown);
+    let previous = plain.map(|decision| {
+        let Decision { operation, from, to, kernel, .. } = decision;
+        serde_json::json!([operation.name(), from, to, kernel])
     });
-    serde_json::Value::Object(named.collect())
-}
-
-/// The setting of a record that has the decisions which were in force when it was measured.
-pub const PREVIOUS: &str = "previous";
-
-/// That setting, for a record: decisions without a hint, which are all that a tuning prefers.
-#[must_use]
-pub fn previous_setting(decisions: &[Decision]) -> serde_json::Value {
-    let plain = decisions.iter().filter(|decision| decision.reuse == Reuse::Unknown);
-    plain
-        .map(|decision| {
-            let Decision { operation, from, to, kernel, .. } = decision;
-            serde_json::json!([operation.name(), from, to, kernel])
-        })
-        .collect()
+    let all = [
+        (BELOW_LIBC, by_operation(facts.below_libc)),
+        (ENTRIES, by_operation(facts.entries)),
+        (PREVIOUS, previous.collect()),
+    ];
+    all.map(|(name, value)| (name.to_owned(), value)).into_iter()
 }
 
 /// The decisions that were in force when a record was measured; none where it does not say.
@@ -262,6 +265,11 @@ pub fn facts(header: &Header) -> Facts {
             let name = header.settings.get(BELOW_LIBC)?.get(operation.name())?.as_str()?;
             cachewise_kernels::find(name).map(|kernel| kernel.name)
         }),
+        entries: OPERATIONS.map(|operation| {
+            let name = header.settings.get(ENTRIES)?.get(operation.name())?.as_str()?;
+            let found = cachewise::entry::variants(operation).iter().find(|of| of.name == name);
+            found.map(|entry| entry.name)
+        }),
         hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),
     }
 }
@@ -279,7 +287,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         ));
     }
     let mut fields = Vec::new();
-    let entries = entries(&evidence);
+    let entries = entries(&evidence, &facts);
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous, today);
         if let Some((_, name)) = entries.iter().find(|(of, _)| *of == operation) {

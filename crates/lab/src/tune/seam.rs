@@ -107,6 +107,8 @@ pub struct Facts {
     /// By operation, the kernel that the library calls below [`libc_from`](cachewise::profile::libc_from)
     /// where its decision is `libc`; `None` where that is libc itself.
     pub below_libc: [Option<&'static str>; OPERATIONS.len()],
+    /// By operation, the entry stub in use; `None` where nobody says.
+    pub entries: [Option<&'static str>; OPERATIONS.len()],
     /// Machines of its kind whose figures these are, a round for each; 1 where it tunes itself.
     pub hosts: usize,
 }

@@ -6,7 +6,7 @@ use super::plan;
 use super::race::Race;
 use super::ranges::{LIBC, MOST_RANGES, Range, ranges};
 use super::referee::{Referee, Trial, decisions};
-use super::rounds::{Evidence, Purpose};
+use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
 use super::threads;
 use super::tuning::{Settings, Shown, Tuning};
@@ -53,7 +53,7 @@ pub fn run(
     let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
     race.run(RACE_UNTIL * budget, takes + after)?;
     let mut fields = race.fields;
-    let entries = entries(race.evidence);
+    let entries = entries(race.evidence, &facts);
     for (operation, name) in &entries {
         for field in fields.iter_mut().filter(|field| field.operation == *operation) {
             field.has_entry(name);
@@ -151,8 +151,9 @@ pub(super) fn all_decisions(fields: &[(&Field, Vec<Range>, Option<From>)]) -> Ve
 const LOSSES: f64 = 30.0;
 
 /// The entry stub of each operation that has a choice: the best in the mean of its scripts, of those that are
-/// shown to lose in the fewest.
-pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
+/// shown to lose in the fewest. The one in use stays unless that one is shown to be better: scripts are mostly the
+/// smallest calls, and between two stubs that do those alike noise would choose.
+pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, String)> {
     let mut found = Vec::new();
     for operation in OPERATIONS {
         let logs: Vec<_> = evidence
@@ -178,10 +179,33 @@ pub(super) fn entries(evidence: &Evidence) -> Vec<(Operation, String)> {
             Some(sum)
         };
         let scored = first.others.keys().filter_map(|name| Some((score(name)?, name)));
-        let best = scored.min_by(|a, b| a.0.total_cmp(&b.0));
-        found.extend(best.map(|(_, name)| (operation, name.clone())));
+        let Some((_, best)) = scored.min_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+        let in_use = facts.entries[cachewise::entry::place(operation)].map(str::to_owned);
+        let stays = in_use
+            .filter(|in_use| first.others.contains_key(in_use) && !is_better(&logs, best, in_use));
+        found.push((operation, stays.unwrap_or_else(|| best.clone())));
     }
     found
+}
+
+/// Whether a stub is shown to be better than another in the mean over the scripts, by more than the guard.
+fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
+    let (mut mean, mut variance) = (0.0, 0.0);
+    for log in logs {
+        let [Some(ours), Some(theirs)] = [stub, other].map(|name| log.others.get(name)) else {
+            return false;
+        };
+        let both = ours.iter().zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs));
+        let ratios: Vec<f64> =
+            both.map(|(ours, theirs)| (ours.total() / theirs.total()).ln()).collect();
+        if ratios.len() < 3 {
+            return false;
+        }
+        let of_log = hints::estimate(&ratios);
+        mean += of_log.mean / logs.len() as f64;
+        variance += (of_log.error / logs.len() as f64).powi(2);
+    }
+    mean + 2.0 * variance.sqrt() < -GUARD
 }
 
 /// Who was shown to be what.

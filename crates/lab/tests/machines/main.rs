@@ -80,6 +80,7 @@ fn plain(table: Table) -> Kind {
             cpus: 2,
             largest: 1 << 30,
             below_libc: [None; OPERATIONS.len()],
+            entries: [None; OPERATIONS.len()],
             hosts: 1,
         },
         bandwidth: 10.0,
@@ -507,6 +508,18 @@ fn entry_stubs_are_raced() {
     assert!(tuning.entries.iter().all(|(_, name)| name == "avx2"), "{:?}", tuning.entries);
 }
 
+/// One that is in use stays where no other is shown to be better.
+#[test]
+fn the_entry_stub_in_use_stays_unless_another_is_shown_to_be_better() {
+    for (better, expected) in [(0.99, "sse2"), (0.9, "avx2")] {
+        let entries = vec![("sse2", 1.0, 1.0), ("avx2", better, better)];
+        let mut kind = Kind { entries, ..plain(cascade_lake()) };
+        kind.facts.entries = [Some("sse2"); OPERATIONS.len()];
+        let (tuning, _) = check::tune(&kind, 10, Vec::new());
+        assert!(tuning.entries.iter().all(|(_, name)| name == expected), "{:?}", tuning.entries);
+    }
+}
+
 /// The line of progress is never wrong by more than a fifth of the whole.
 #[test]
 fn the_time_left_is_true() {
@@ -565,10 +578,13 @@ fn a_record_has_the_decisions_that_were_in_force() {
     };
     let plain = [decision(Reuse::Unknown, 256, 4095), decision(Reuse::Unknown, 4096, u64::MAX)];
     let hinted = decision(Reuse::Never, 256, u64::MAX);
-    let setting = again::previous_setting(&[plain[0].clone(), hinted, plain[1].clone()]);
-    let written = serde_json::to_string(&setting).expect("JSON");
-    let read = serde_json::from_str(&written).expect("JSON");
-    header.settings.insert(again::PREVIOUS.to_owned(), read);
+    let in_force = [plain[0].clone(), hinted, plain[1].clone()];
+    let mut facts = again::facts(&header);
+    facts.entries[entry::place(Operation::Copy)] = Some("avx2");
+    let settings: BTreeMap<_, _> = again::settings(&facts, &in_force).collect();
+    let written = serde_json::to_string(&settings).expect("JSON");
+    header.settings = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(again::facts(&header).entries, facts.entries);
     assert_eq!(again::previous(&header), plain);
 }
 

@@ -70,6 +70,7 @@ fn facts(random: &mut Rng) -> Facts {
         cpus: [1, 2, 4, 8, 64][random.usize(..5)],
         largest: 1 << [22, 24, 26, 28, 30, 30, 30, 30][random.usize(..8)],
         below_libc: [None; 6],
+        entries: [None; 6],
         hosts: 1,
     }
 }

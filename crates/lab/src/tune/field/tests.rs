@@ -15,6 +15,7 @@ pub(in crate::tune) fn facts() -> Facts {
         cpus: 4,
         largest: 1 << 30,
         below_libc: [None; 6],
+        entries: [None; 6],
         hosts: 1,
     }
 }

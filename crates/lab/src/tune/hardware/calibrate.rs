@@ -51,6 +51,7 @@ pub(super) fn facts(
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         largest,
         below_libc: OPERATIONS.map(cachewise::below_libc),
+        entries: OPERATIONS.map(|of| cachewise::entry::chosen(of).map(|entry| entry.name)),
         hosts: 1,
     }
 }
