@@ -40,6 +40,13 @@ unsafe fn difference_among_4<V: ComparingVector>(a: *const u8, b: *const u8) -> 
         return None;
     };
     // Which of the four it is follows no pattern, and a mispredicted branch costs more than the rest.
+    if V::BYTES <= 32 {
+        // Two masks in one: one choice instead of three.
+        let (low, high) = (first | second << (V::BYTES & 63), third | fourth << (V::BYTES & 63));
+        let (at, mask) = select_unpredictable(low == 0, (2 * V::BYTES, high), (0, low));
+        // SAFETY: one of the four differs, so that a set bit names a byte of the two vectors at `at`.
+        return Some(unsafe { first_difference(a.add(at), b.add(at), mask) });
+    }
     let (at, mask) = (2 * V::BYTES, third);
     let (at, mask) = select_unpredictable(mask == 0, (3 * V::BYTES, fourth), (at, mask));
     let (at, mask) = select_unpredictable(second == 0, (at, mask), (V::BYTES, second));
@@ -108,6 +115,13 @@ unsafe fn pre_check<const PRE: usize>(a: *const u8, b: *const u8, n: usize) -> R
 /// lines takes two turns of a load port.
 const ALIGN_FROM: usize = 16;
 
+/// So many vectors are tested one by one before groups of four are: where operands differ, they mostly do so
+/// early, and each test finds its difference sooner than a group. From 384 bytes on kernels of 32 bytes took 1.2 to
+/// 1.4 of libc's time for differences at any early place with one (Zen 3). Others are as they were measured.
+const fn one_by_one<V: Vector>() -> usize {
+    if V::BYTES == 32 { 4 } else { 1 }
+}
+
 /// How far the vector of `a` at `at` lies beyond an aligned place; 0 where that is not worth a step.
 #[inline(always)]
 fn misalignment<V: Vector>(a: *const u8, at: usize, n: usize) -> usize {
@@ -129,12 +143,15 @@ pub(super) unsafe fn compare<V: ComparingVector, const PRE: usize>(
             Err(verdict) => return verdict,
         };
         if n - at >= 4 * V::BYTES {
-            // One vector first: buffers out of the cache that differ there cost two lines, not eight.
-            let mask = V::differing(a.add(at), b.add(at));
-            if mask != 0 {
-                return first_difference(a.add(at), b.add(at), mask);
+            // Buffers out of the cache that differ in the first vector cost two lines, not eight.
+            for _ in 0..const { one_by_one::<V>() } {
+                let mask = V::differing(a.add(at), b.add(at));
+                if mask != 0 {
+                    return first_difference(a.add(at), b.add(at), mask);
+                }
+                at += V::BYTES;
             }
-            at += V::BYTES - misalignment::<V>(a, at, n);
+            at -= misalignment::<V>(a, at, n);
         }
         while n - at >= 4 * V::BYTES {
             if let Some(difference) = difference_among_4::<V>(a.add(at), b.add(at)) {
@@ -222,10 +239,13 @@ pub(super) unsafe fn equal<V: ComparingVector, const PRE: usize>(
         let mut at = at & !(V::BYTES - 1);
         if n - at >= 4 * V::BYTES {
             // As in `compare`.
-            if V::differing(a.add(at), b.add(at)) != 0 {
-                return 0;
+            for _ in 0..const { one_by_one::<V>() } {
+                if V::differing(a.add(at), b.add(at)) != 0 {
+                    return 0;
+                }
+                at += V::BYTES;
             }
-            at += V::BYTES - misalignment::<V>(a, at, n);
+            at -= misalignment::<V>(a, at, n);
         }
         while n - at >= 4 * V::BYTES {
             if V::differs_4(a.add(at), b.add(at)) {
