@@ -153,14 +153,14 @@ fn evidence(profile_path: &Path, args: &Explain, chosen: Option<&str>) -> anyhow
     let libc = &record.header.machine.libc;
     let libc = format!("{} {}", libc.name, libc.version);
     let tuned = Tuned::of(&record, &libc);
-    let mut text = why(&record, args).map_or_else(String::new, |why| format!("why: {why}\n"));
+    let mut tables = String::new();
     let of_size = chosen.map(|chosen| tuned.evidence(args.op.name(), args.size as u64, chosen));
     for table in of_size.into_iter().flatten().chain(tuned.entries(args.op.name())) {
-        text.push_str(&table.terminal(output::width()));
+        tables.push_str(&table.terminal(output::width()));
     }
-    if text.lines().count() < 2 {
+    if tables.is_empty() {
         bail!("{}: no rows of this operation that decisions are made from today", path.display());
     }
-    text.push_str(&format!("record: {}\n", path.display()));
-    Ok(text)
+    let why = why(&record, args).map_or_else(String::new, |why| format!("why: {why}\n"));
+    Ok(format!("{why}{tables}record: {}\n", path.display()))
 }

@@ -1,7 +1,9 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
 use crate::support::{has, ok, piped, profile, program, refused, refused_with, stderr, stdout};
-use cachewise::profile::{MAX_SIZE, Profile};
+use cachewise::Reuse;
+use cachewise::profile::{Decision, MAX_SIZE, Profile};
+use cachewise_lab::tune::again;
 use cachewise_measure::record;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -155,6 +157,24 @@ fn a_budget_is_a_duration_and_a_second_is_enough_for_a_profile() {
     let decided = Profile::read(&profile).expect("a profile").decisions;
     let libc = decided.iter().filter(|decision| decision.kernel == "libc").count();
     assert!(2 * libc > decided.len(), "{libc} of {} stay with libc", decided.len());
+    // The record says what was in force: the shipped profile where there is one for this CPU, then the first one.
+    let in_force = || {
+        let read = record::read(&directory.path().join("p.record.jsonl")).expect("a record");
+        again::previous(&read.header)
+    };
+    let unhinted = |profile: Profile| -> Vec<(u64, String)> {
+        let plain = profile.decisions.into_iter().filter(|d| d.reuse == Reuse::Unknown);
+        plain.map(|decision| (decision.from, decision.kernel)).collect()
+    };
+    let told = |decisions: Vec<Decision>| -> Vec<(u64, String)> {
+        decisions.into_iter().map(|decision| (decision.from, decision.kernel)).collect()
+    };
+    let shipped = cachewise::shipped_profile().filter(|shipped| shipped.unfit.is_none());
+    let shipped = shipped.map(|shipped| Profile::parse(shipped.text).expect("a profile"));
+    assert_eq!(told(in_force()), shipped.map(unhinted).unwrap_or_default());
+    let first = unhinted(Profile::read(&profile).expect("a profile"));
+    ok(&format!("tune --budget 1s --memory 48M --output {}", profile.display()));
+    assert_eq!(told(in_force()), first);
 }
 
 #[test]

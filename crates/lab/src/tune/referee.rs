@@ -104,7 +104,7 @@ impl Trial {
     }
 
     /// Lets the other kernel have what lies between two sizes of the grid where one lost at their border: a
-    /// cache ends between them as often as at one of them. Once, as what is left is then known.
+    /// cache ends between them as often as at one of them. Once: then both sides of the gap are known.
     fn move_border(&mut self, lost: &Point) -> bool {
         let below = lost.grid.checked_sub(1).filter(|below| lost.size == self.border(*below));
         let (at, border) = match below {
@@ -116,7 +116,9 @@ impl Trial {
             }
             None => return false,
         };
-        let moves = self.borders[at] == Border::Middle;
+        let arms = [self.chosen[at], self.chosen[at + 1]];
+        let meet = arms[0] != arms[1] && !arms.contains(&LIBC);
+        let moves = meet && self.borders[at] == Border::Middle;
         if moves {
             self.borders[at] = border;
         }
