@@ -190,7 +190,7 @@ impl Referee<'_, '_> {
                 for &size in points.iter().filter(|size| ruling(**size) != Some(Ruling::Kept)) {
                     let (operation, kernel) = (field.operation, field.arms[from.arm].name.clone());
                     let round = usize::from(ruling(size) == Some(Ruling::Lost));
-                    repairs.push(Repair { operation, kernel, size, round });
+                    repairs.push(Repair { operation, reuse: Reuse::Never, kernel, size, round });
                 }
                 upheld(from, points, |size| ruling(size) == Some(Ruling::Kept))
             });

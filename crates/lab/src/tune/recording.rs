@@ -32,7 +32,8 @@ pub fn decisions(tuning: &Tuning) -> Decisions {
             let mut taken: Vec<&str> = Vec::new();
             for repair in &tuning.repairs {
                 let inside = (decision.from..=decision.to).contains(&(repair.size as u64));
-                if repair.operation == decision.operation && inside {
+                let hint = [Reuse::Unknown, decision.reuse].contains(&repair.reuse);
+                if repair.operation == decision.operation && hint && inside {
                     taken.push(&repair.kernel);
                 }
             }

@@ -259,6 +259,7 @@ impl Trial {
                 let lost = rulings.contains(&Some(Ruling::Lost));
                 repairs.push(Repair {
                     operation: self.field.operation,
+                    reuse: Reuse::Unknown,
                     kernel: self.field.arms[point.arm].name.clone(),
                     size: self.field.sizes[point.grid],
                     round: if lost { round } else { 0 },

@@ -2,6 +2,7 @@
 //! referee saw. Plain values; a report or a profile is made from them without asking anybody else.
 
 use super::seam::{Cell, Facts};
+use cachewise::Reuse;
 use cachewise::profile::{Decision, Parallel};
 use cachewise_kernels::Operation;
 
@@ -91,6 +92,8 @@ pub enum Ruling {
 pub struct Repair {
     /// Whose.
     pub operation: Operation,
+    /// Under which hint it was looked at: `Unknown`, whose ranges the others share, or `Never`.
+    pub reuse: Reuse,
     /// Which kernel.
     pub kernel: String,
     /// Around which size of the grid.

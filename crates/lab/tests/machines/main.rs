@@ -17,8 +17,9 @@ use cachewise::profile::{Decision, OPERATIONS, Parallel, Supply};
 use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::tune::again::{self, decide_again};
+use cachewise_lab::tune::recording;
 use cachewise_lab::tune::seam::{After, Cell, Class, Contents, Destination, Facts, Layout};
-use cachewise_lab::tune::tuning::{Ruling, Tuning};
+use cachewise_lab::tune::tuning::{Repair, Ruling, Tuning};
 use cachewise_measure::record::State;
 use cachewise_measure::{Row, stats};
 use check::{Outcome, check};
@@ -558,6 +559,32 @@ fn a_record_can_be_decided_again() {
     let others = copies.decisions.iter().filter(|d| d.operation != Operation::Copy);
     assert!(others.clone().count() > 0);
     assert!(others.into_iter().all(|decision| decision.kernel == "libc"));
+}
+
+/// Where libc was decided for, the record names what the referee took back there, under that hint and no other.
+#[test]
+fn what_was_not_confirmed_is_named() {
+    let (mut tuning, _) = check::tune(&plain(zen5()), 14, Vec::new());
+    let libc = |d: &&Decision| d.operation == Operation::Fill && d.kernel == "libc";
+    let sizes: Vec<u64> = tuning.decisions.iter().filter(libc).map(|d| d.from).collect();
+    let repair = |reuse, kernel: &str| Repair {
+        operation: Operation::Fill,
+        reuse,
+        kernel: kernel.to_owned(),
+        size: sizes[0] as usize,
+        round: 1,
+    };
+    tuning.repairs = vec![repair(Reuse::Unknown, "fill.plain"), repair(Reuse::Never, "fill.nt")];
+    let told = recording::decisions(&tuning).kernels;
+    let mut seen = 0;
+    for decision in told.iter().filter(|d| d.operation == "fill" && d.kernel == "libc") {
+        let why = decision.why.as_deref().expect("a reason");
+        let inside = (decision.from..=decision.to.unwrap_or(u64::MAX)).contains(&sizes[0]);
+        assert_eq!(why.contains("fill.plain"), inside, "{why}");
+        assert_eq!(why.contains("fill.nt"), inside && decision.reuse == "never", "{why}");
+        seen += usize::from(inside);
+    }
+    assert!(seen > 0);
 }
 
 /// With the decisions that were in force then, wherever it is decided.
