@@ -92,45 +92,52 @@ sse2:
     jne elsewhere
     ret
 avx512vl:
-    cmp rdx, 20h
-    ja elsewhere
     mov ecx, 0FFFFFFFFh
+    cmp rdx, 21h
+    jae elsewhere
     bzhi ecx, ecx, edx
-    je 1
     kmovd k1, ecx
     vmovdqu8 ymm20{k1}{z}, [rdi]
     vpcmpneqb k2{k1}, ymm20, [rsi]
-    kmovq rax, k2
-    test rax, rax
-    jne 2
+    kmovd eax, k2
+    test eax, eax
+    jne 1
     ret
 1:
-    xor eax, eax
-    ret
-2:
-    tzcnt rcx, rax
+    tzcnt ecx, eax
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]
     sub eax, ecx
     ret
 avx512vl.masked:
-    mov rcx, 0FFFFFFFFFFFFFFFFh
-    cmp rdx, 40h
-    ja elsewhere
-    bzhi rcx, rcx, rdx
+    mov ecx, 0FFFFFFFFh
+    cmp rdx, 41h
+    jae elsewhere
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
     je 1
-    kmovq k1, rcx
-    vmovdqu8 zmm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, zmm20, [rsi]
-    kmovq rax, k2
-    test rax, rax
+    xor r8d, r8d
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    kortestd k2, k2
+    jne 3
+    sub edx, 20h
+    cmovb edx, r8d
+    vmovdqu8 ymm20{k1}{z}, [rdi+rdx]
+    vpcmpneqb k2{k1}, ymm20, [rsi+rdx]
+    kmovd eax, k2
+    test eax, eax
     jne 2
     ret
 1:
     xor eax, eax
     ret
 2:
-    tzcnt rcx, rax
+    add rdi, rdx
+    add rsi, rdx
+3:
+    kmovd eax, k2
+    tzcnt ecx, eax
     movzx eax, byte ptr [rdi+rcx]
     movzx ecx, byte ptr [rsi+rcx]
     sub eax, ecx

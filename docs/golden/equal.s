@@ -90,36 +90,42 @@ sse2:
     inc eax
     ret
 avx512vl:
-    cmp rdx, 20h
-    ja elsewhere
     mov ecx, 0FFFFFFFFh
+    cmp rdx, 21h
+    jae elsewhere
     bzhi ecx, ecx, edx
-    je 1
     kmovd k1, ecx
     vmovdqu8 ymm20{k1}{z}, [rdi]
     vpcmpneqb k2{k1}, ymm20, [rsi]
     xor eax, eax
-    kortestq k2, k2
+    kortestd k2, k2
     sete al
-    ret
-1:
-    mov eax, 1h
     ret
 avx512vl.masked:
-    mov rcx, 0FFFFFFFFFFFFFFFFh
-    cmp rdx, 40h
-    ja elsewhere
-    bzhi rcx, rcx, rdx
+    mov ecx, 0FFFFFFFFh
+    cmp rdx, 41h
+    jae elsewhere
+    bzhi ecx, ecx, edx
+    kmovd k1, ecx
     je 1
-    kmovq k1, rcx
-    vmovdqu8 zmm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, zmm20, [rsi]
+    xor r8d, r8d
+    vmovdqu8 ymm20{k1}{z}, [rdi]
+    vpcmpneqb k2{k1}, ymm20, [rsi]
+    kortestd k2, k2
+    jne 2
+    sub edx, 20h
+    cmovb edx, r8d
+    vmovdqu8 ymm20{k1}{z}, [rdi+rdx]
+    vpcmpneqb k2{k1}, ymm20, [rsi+rdx]
     xor eax, eax
-    kortestq k2, k2
+    kortestd k2, k2
     sete al
     ret
 1:
     mov eax, 1h
+    ret
+2:
+    xor eax, eax
     ret
 avx2:
     cmp rdx, 20h

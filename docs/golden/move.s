@@ -41,97 +41,46 @@ sse2:
     ret
 avx512vl:
     mov rax, rdi
-    mov r9d, edi
-    and r9d, 0FFFh
-    cmp rdx, 20h
-    ja elsewhere
-    cmp r9d, 0FF0h
-    ja elsewhere
-    mov r9d, esi
-    and r9d, 0FFFh
-    mov ecx, 0FFFFFFFFh
-    cmp r9d, 0FF0h
-    ja elsewhere
-    xor r8d, r8d
+    cmp rdx, 21h
+    jae elsewhere
+    lea ecx, [rdi+1Fh]
+    lea r9d, [rsi+1Fh]
+    xor ecx, edi
+    xor r9d, esi
+    or ecx, r9d
+    test ch, 10h
+    jne elsewhere
+    or ecx, 0FFFFFFFFh
     bzhi ecx, ecx, edx
-    je elsewhere
-    sub edx, 10h
     kmovd k1, ecx
-    cmovb edx, r8d
-    vmovdqu8 xmm20{k1}{z}, [rsi]
-    vmovdqu8 xmm21{k1}{z}, [rsi+rdx]
-    vmovdqu8 [rdi]{k1}, xmm20
-    vmovdqu8 [rdi+rdx]{k1}, xmm21
+    je 1
+    vmovdqu8 ymm20{k1}{z}, [rsi]
+    vmovdqu8 [rdi]{k1}, ymm20
+1:
     ret
 avx512vl.masked:
     mov rax, rdi
-    mov r9d, edi
-    and r9d, 0FFFh
     cmp rdx, 40h
     jae elsewhere
-    cmp r9d, 0FE0h
-    ja 1
-    mov r9d, esi
-    and r9d, 0FFFh
+    lea ecx, [rdi+1Fh]
+    lea r9d, [rsi+1Fh]
+    xor ecx, edi
+    xor r9d, esi
+    or ecx, r9d
+    test ch, 10h
+    jne elsewhere
     mov ecx, 0FFFFFFFFh
-    cmp r9d, 0FE0h
-    ja 1
     xor r8d, r8d
     bzhi ecx, ecx, edx
-    je 5
-    sub edx, 20h
     kmovd k1, ecx
+    je 1
+    sub edx, 20h
     cmovb edx, r8d
     vmovdqu8 ymm20{k1}{z}, [rsi]
     vmovdqu8 ymm21{k1}{z}, [rsi+rdx]
     vmovdqu8 [rdi]{k1}, ymm20
     vmovdqu8 [rdi+rdx]{k1}, ymm21
-    ret
 1:
-    cmp edx, 10h
-    jb 3
-    cmp edx, 20h
-    jbe 2
-    vmovdqu64 ymm20, [rsi]
-    vmovdqu64 ymm21, [rsi+rdx-20h]
-    vmovdqu64 [rdi], ymm20
-    vmovdqu64 [rdi+rdx-20h], ymm21
-    ret
-2:
-    vmovdqu64 xmm20, [rsi]
-    vmovdqu64 xmm21, [rsi+rdx-10h]
-    vmovdqu64 [rdi], xmm20
-    vmovdqu64 [rdi+rdx-10h], xmm21
-    ret
-3:
-    cmp edx, 4h
-    jb 4
-    mov ecx, edx
-    mov r8d, [rsi]
-    shr ecx, 1h
-    mov r9d, [rsi+rdx-4h]
-    and ecx, 4h
-    mov r10, rdx
-    sub r10, rcx
-    mov r11d, [rsi+rcx]
-    mov esi, [rsi+r10-4h]
-    mov [rdi], r8d
-    mov [rdi+rcx], r11d
-    mov [rdi+r10-4h], esi
-    mov [rdi+rdx-4h], r9d
-    ret
-4:
-    test edx, edx
-    je 5
-    mov r9d, edx
-    shr r9d, 1h
-    movzx ecx, byte ptr [rsi]
-    movzx r8d, byte ptr [rsi+r9]
-    movzx esi, byte ptr [rsi+rdx-1h]
-    mov [rdi], cl
-    mov [rdi+r9], r8b
-    mov [rdi+rdx-1h], sil
-5:
     ret
 avx2:
     mov rax, rdi

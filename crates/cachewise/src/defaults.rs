@@ -86,10 +86,10 @@ pub(crate) fn below_libc(operation: Operation, identity: &Identity) -> Slot {
     Ways::in_use(operation, identity).below_libc(operation)
 }
 
-/// The number of the entry that an operation has here: the one with the fewest branches that the
-/// CPU can run (`docs/decisions/entry-stubs.md`).
+/// The number of the entry that an operation has here: the first that the CPU can run
+/// (`docs/decisions/entry-stubs.md`).
 pub(crate) fn way(operation: Operation, identity: &Identity) -> u8 {
-    ["avx512vl.masked", "avx2"]
+    ["avx512vl", "avx2"]
         .iter()
         .find_map(|name| entry::find(operation, name, identity.features))
         .unwrap_or(entry::SSE2)

@@ -3,16 +3,14 @@
 //! compiler rearranges.
 //!
 //! An operation has several, for CPUs that differ: `sse2`, `avx2`, `avx512vl`, which needs no
-//! `vzeroupper` and masks up to 32 bytes, and `avx512vl.masked`, which has no branch on the size up to
-//! 64 bytes. They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
+//! `vzeroupper` and masks up to 32 bytes (a fill up to 64), and `avx512vl.masked`, which has no branch on the size
+//! up to 64 bytes. They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
 //! `storing.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
-//! One byte per operation says which is in use, and one number the sizes of the second part of `avx2`
-//! ([`CHOSEN`]): `avx512vl.masked` follows the tests of both in the exported function itself, the others are a
-//! jump away. `defaults.rs` has the rule, a
-//! profile's `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU
-//! it is `sse2`.
+//! One number per operation says which is in use ([`CHOSEN`]). The exported function compares the size with it
+//! and takes a jump, or none: the small sizes of `avx512vl` follow in it. `defaults.rs` has the rule, a profile's
+//! `entry` lines overrule it when the table is filled. Before a constructor has looked at the CPU it is `sse2`.
 //!
 //! The macros are not for use by programs: `raw.rs` makes its functions of them, and so do the C
 //! library and the preload library, whose exported functions then *are* the operation rather than a
@@ -64,7 +62,7 @@ pub use crate::system::equal as libc_equal;
 pub use boots::EQUAL as libc_equal;
 pub use cachewise_kernels::Operation;
 use cachewise_kernels::{Features, Function};
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// The numbers of the rows for calls without a hint.
 pub const COPY_ROW: usize = profile::row(Operation::Copy, Reuse::Unknown);
@@ -79,7 +77,7 @@ pub const COMPARE_ROW: usize = profile::row(Operation::Compare, Reuse::Unknown);
 /// As [`COPY_ROW`].
 pub const EQUAL_ROW: usize = profile::row(Operation::Equal, Reuse::Unknown);
 
-/// The entries by their numbers, which the exported functions compare with [`MASKED`].
+/// The entries by their numbers.
 pub const SSE2: u8 = 0;
 /// As [`SSE2`].
 pub const AVX512VL: u8 = 1;
@@ -96,27 +94,34 @@ pub(crate) const COUNT: usize = 4;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Chosen {
-    /// The size above which calls jump to the second part of `avx2` at once: where that entry is in use the
-    /// largest size of its first part, else none.
-    above: [AtomicU32; OPERATIONS.len()],
+    /// What the exported functions subtract from the size: the flags of that lead each size to its code
+    /// ([`entry_choice`](crate::entry_choice)). One number, so that every call is led as one entry has it,
+    /// whatever another thread stores.
+    limits: [AtomicUsize; OPERATIONS.len()],
     /// The number of the entry.
     ways: [AtomicU8; OPERATIONS.len()],
 }
 
 /// Which entries are in use.
 pub static CHOSEN: Chosen = Chosen {
-    above: [const { AtomicU32::new(u32::MAX) }; OPERATIONS.len()],
+    limits: [const { AtomicUsize::new(TOP) }; OPERATIONS.len()],
     ways: [const { AtomicU8::new(SSE2) }; OPERATIONS.len()],
 };
 
-/// Where the numbers begin in it.
+/// Where the numbers of the entries begin in it.
 pub const WAYS: usize = core::mem::offset_of!(Chosen, ways);
 
-/// The largest size of the first part of `avx2`.
-const fn avx2_first(operation: Operation) -> u32 {
-    match operation {
-        Operation::Compare | Operation::Equal => 32,
-        _ => 64,
+/// The highest bit: a size less this overflows.
+const TOP: usize = 1 << (usize::BITS - 1);
+
+/// See [`Chosen`].
+const fn limit(operation: Operation, way: u8) -> usize {
+    match (way, operation) {
+        (AVX512VL, Operation::Fill | Operation::Zero) => 64,
+        (AVX512VL, _) => 33,
+        (AVX2, Operation::Compare | Operation::Equal) => TOP + 33,
+        (AVX2, _) => TOP + 65,
+        _ => TOP,
     }
 }
 
@@ -190,9 +195,8 @@ pub(crate) fn way(operation: Operation) -> u8 {
 #[doc(hidden)]
 pub fn choose(operation: Operation, way: u8) {
     let place = place(operation);
-    if let (Some(chosen), Some(above)) = (CHOSEN.ways.get(place), CHOSEN.above.get(place)) {
-        let size = if way == AVX2 { avx2_first(operation) } else { u32::MAX };
-        above.store(size, Ordering::Relaxed);
+    if let (Some(chosen), Some(of_operation)) = (CHOSEN.ways.get(place), CHOSEN.limits.get(place)) {
+        of_operation.store(limit(operation, way), Ordering::Relaxed);
         chosen.store(way, Ordering::Relaxed);
     }
 }

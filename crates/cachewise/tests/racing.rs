@@ -1,13 +1,38 @@
-//! Comparisons while another thread changes a buffer: what they return may be of before or after,
-//! but they read nothing outside and are led by nothing outside. The kernels have the same test.
+//! Comparisons while another thread changes a buffer, by each entry: what they return may be of before or
+//! after, but they read nothing outside and are led by nothing outside. The kernels have the same test. And calls
+//! while another thread changes which entry is in use.
 //!
 //! What stands behind the buffers is an inaccessible page, or bytes that differ with the other
 //! sign.
 #![cfg(target_os = "linux")]
 
-use cachewise::raw;
+use cachewise::profile::OPERATIONS;
+use cachewise::{entry, raw};
+use cachewise_kernels::{Features, Operation};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+/// The entry in use is the process's.
+static CHOICE: Mutex<()> = Mutex::new(());
+
+/// The entries that this CPU can run.
+fn entries() -> Vec<u8> {
+    let all = (0..).zip(entry::variants(Operation::Compare));
+    let here = Features::detect();
+    all.filter(|(_, entry)| entry.runs_on(here)).map(|(number, _)| number).collect()
+}
+
+/// Whatever is done with each entry in use; the last is the one that was.
+fn with_each_entry(mut done: impl FnMut()) {
+    let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
+    cachewise::init();
+    done();
+    for number in entries() {
+        OPERATIONS.into_iter().for_each(|operation| entry::choose(operation, number));
+        done();
+    }
+}
 
 const PAGE: usize = 4096;
 
@@ -83,8 +108,8 @@ fn wrong(ordered: bool, a: *mut u8, b: *mut u8, start: usize, n: usize) -> Optio
 #[test]
 fn a_writer_beside_them_leads_no_comparison_outside() {
     let (a, b) = (fenced(), fenced());
-    for ordered in [true, false] {
-        for n in LENGTHS {
+    with_each_entry(|| {
+        for (ordered, n) in LENGTHS.into_iter().flat_map(|n| [(true, n), (false, n)]) {
             for behind in [0, BEHIND] {
                 let start = PAGE - behind - n;
                 for at in 0..PAGE {
@@ -97,5 +122,54 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
                 assert_eq!(wrong, None, "ordered {ordered}: {n} bytes, {behind} behind");
             }
         }
-    }
+    });
+}
+
+/// The exported functions read a number and then, for some entries, which one it is: both may have changed.
+#[test]
+fn calls_are_right_while_the_entry_changes() {
+    let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
+    cachewise::init();
+    let (entries, done) = (entries(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = fastrand::Rng::with_seed(5);
+            while !done.load(Ordering::Relaxed) {
+                for operation in OPERATIONS {
+                    entry::choose(operation, entries[random.usize(..entries.len())]);
+                }
+            }
+        });
+        let mut random = fastrand::Rng::with_seed(6);
+        let from: Vec<u8> = (0..1024).map(|at| at as u8 | 1).collect();
+        let mut to = vec![0u8; 1024];
+        for call in 0..CALLS {
+            let (n, at) = (random.usize(0..300), random.usize(1..300));
+            let (first, behind) = (to.as_mut_ptr().wrapping_add(at), at + n);
+            to[at - 1] = 0xEE;
+            to[behind] = 0xEE;
+            let wanted = match call % 3 {
+                0 => &from[..n],
+                1 => &[1; 300][..n],
+                _ => &[0; 300][..n],
+            };
+            match call % 3 {
+                // SAFETY: n bytes from `at` on are inside both buffers.
+                0 => unsafe { raw::copy(first, from.as_ptr(), n) },
+                // SAFETY: as above.
+                1 => unsafe { raw::fill(first, 1, n) },
+                // SAFETY: as above.
+                _ => unsafe { raw::zero(first, n) },
+            };
+            assert!(to[at..behind] == *wanted, "call {call}: {n} bytes at {at}");
+            assert!(to[at - 1] == 0xEE && to[behind] == 0xEE, "call {call}: {n} bytes at {at}");
+            // SAFETY: as above.
+            let order = unsafe { raw::compare(first, from.as_ptr(), n) };
+            // SAFETY: as above.
+            let same = unsafe { raw::equal_int(first, from.as_ptr(), n) };
+            let expected = wanted.cmp(&from[..n]);
+            assert_eq!((order.cmp(&0), same == 1), (expected, expected.is_eq()), "{n} bytes");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }

@@ -9,9 +9,9 @@
 macro_rules! entry_compare_evex_apart {
     () => {
         concat!(
-            // The first vector, the last of 32, the last of 64.
+            // The first vector of 32, the last of 32, the first of 64 or the last.
             "42:\n",
-            "tzcnt rcx, rax\n",
+            "tzcnt ecx, eax\n",
             "movzx eax, byte ptr [rdi + rcx]\n",
             "movzx ecx, byte ptr [rsi + rcx]\n",
             "sub eax, ecx\n",
@@ -20,7 +20,15 @@ macro_rules! entry_compare_evex_apart {
             "lea r8, [rdx - 32]\n",
             "jmp 50f\n",
             "44:\n",
-            "lea r8, [rdx - 64]\n",
+            "vptestmb k1, zmm20, zmm20\n",
+            "vptestmb k2, zmm21, zmm21\n",
+            "xor r8d, r8d\n",
+            "lea r9, [rdx - 64]\n",
+            "kmovq rax, k1\n",
+            "kmovq rcx, k2\n",
+            "test rax, rax\n",
+            "cmovz rax, rcx\n",
+            "cmovz r8, r9\n",
             "jmp 50f\n",
             // The last vector of the 256 bytes at rcx, and the last two; rsi is b less a.
             "53:\n",
@@ -63,10 +71,6 @@ macro_rules! entry_compare_evex_apart {
             "66:\n",
             "add rsi, rdi\n",
             "xor r8d, r8d\n",
-            "jmp 50b\n",
-            // The second of 64.
-            "65:\n",
-            "mov r8d, 64\n",
             "jmp 50b\n",
             // Four of 32 at rdi, of which the last two may be equal; rsi is b less a.
             "64:\n",
@@ -304,15 +308,31 @@ macro_rules! entry_compare_near {
     (avx2_larger) => {
         ""
     };
-    ($evex:ident) => {
+    (avx512vl) => {
         concat!(
-            "kmovq rax, k2\n",
-            "test rax, rax\n",
+            "kmovd eax, k2\n",
+            "test eax, eax\n",
             "jnz 57f\n",
             "ret\n",
-            $crate::entry_compare_near!(sse2),
             "57:\n",
-            "tzcnt rcx, rax\n",
+            "tzcnt ecx, eax\n",
+            $crate::entry_compare_near!(at),
+        )
+    };
+    // The second vector begins at rdx.
+    (masked) => {
+        concat!(
+            "kmovd eax, k2\n",
+            "test eax, eax\n",
+            "jnz 58f\n",
+            "ret\n",
+            $crate::entry_compare_near!(sse2),
+            "58:\n",
+            "add rdi, rdx\n",
+            "add rsi, rdx\n",
+            "57:\n",
+            "kmovd eax, k2\n",
+            "tzcnt ecx, eax\n",
             $crate::entry_compare_near!(at),
         )
     };
@@ -367,7 +387,7 @@ macro_rules! entry_equal_apart {
     };
     ($evex:ident) => {
         concat!(
-            "42:\n43:\n44:\n45:\n46:\n47:\n48:\n53:\n64:\n65:\n66:\n",
+            "42:\n43:\n44:\n45:\n46:\n47:\n48:\n53:\n64:\n66:\n",
             $crate::entry_equal_apart!(sse2)
         )
     };
@@ -387,8 +407,15 @@ macro_rules! entry_equal_near {
     (avx2_larger) => {
         ""
     };
-    ($evex:ident) => {
-        concat!("xor eax, eax\nkortestq k2, k2\nsete al\nret\n", $crate::entry_equal_near!(sse2))
+    (avx512vl) => {
+        "xor eax, eax\nkortestd k2, k2\nsete al\nret\n"
+    };
+    (masked) => {
+        concat!(
+            $crate::entry_equal_near!(avx512vl),
+            $crate::entry_equal_near!(sse2),
+            "57:\nxor eax, eax\nret\n"
+        )
     };
 }
 

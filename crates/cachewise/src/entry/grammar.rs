@@ -93,45 +93,64 @@ macro_rules! entry_group {
     };
 }
 
-/// What stores up to two vectors of `$width` bytes without a branch on the size: k1 has the
-/// mask of the first vector of them, and `$half` becomes the place of the last vector, or 0 where there
-/// are no more bytes than one holds. Both blocks then go under the one mask: up to a vector they are the
-/// same block, beyond it the mask is full. So no block reaches further than `$width` bytes, which one
-/// mask of twice as many would, into lines that may not be in cache and pages that may not be there. No
-/// bytes at all, whose pointers are often to nothing, return at label 25.
+/// What stores up to 63 bytes without a branch on the size: k1 has the mask of the first 32 of them, and `$half`,
+/// the register of the size, becomes the place of the last 32, or 0 where there are no more. Both blocks then go under the one
+/// mask: up to 32 bytes they are the same block, beyond it the mask is full. So no block reaches further than 32
+/// bytes, which one mask of twice as many would, into lines that may not be in cache and pages that may not be
+/// there. No bytes at all, whose pointers are often to nothing, return at label 25.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_mask {
+    ($half:literal) => {
+        concat!(
+            "mov ecx, -1\n",
+            "xor r8d, r8d\n",
+            "bzhi ecx, ecx, ",
+            $half,
+            "\n",
+            "kmovd k1, ecx\n",
+            "jz 25f\n",
+            "sub ",
+            $half,
+            ", 32\n",
+            "cmovb ",
+            $half,
+            ", r8d\n",
+        )
+    };
+}
+
+/// To the classes at label 21 where so many bytes from dst on, or from dst or src, leave a page.
 ///
-/// `unless_at_the_end` of a page asks first, of these addresses, and goes to the classes at label 21.
 /// What is masked off faults nowhere, but where its page is absent the CPU takes a fifth of a
 /// microsecond and more to find that out: each time before memory that was never written, or at the end
 /// of a mapping that is read.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_mask {
-    (in_page $at:literal) => {
-        concat!("mov r9d, ", $at, "\n", "and r9d, 4095\n")
-    };
-    (unless_at_the_end $width:literal) => {
-        concat!("cmp r9d, 4096 - ", $width, "\nja 21f\n")
-    };
-    (ones) => {
-        "mov ecx, -1\n"
-    };
-    ($width:literal $half:literal) => {
+macro_rules! entry_in_page {
+    (dst $bytes:literal) => {
         concat!(
-            "xor r8d, r8d\n",
-            "bzhi ecx, ecx, ",
-            $half,
-            "\n",
-            "jz 25f\n",
-            "sub ",
-            $half,
-            ", ",
-            $width,
-            "\n",
-            "kmovd k1, ecx\n",
-            "cmovb ",
-            $half,
-            ", r8d\n",
+            "lea ecx, [rdi + ",
+            $bytes,
+            " - 1]\n",
+            "xor ecx, edi\n",
+            "test ch, 16\n",
+            "jnz 21f\n"
+        )
+    };
+    (both $bytes:literal) => {
+        concat!(
+            "lea ecx, [rdi + ",
+            $bytes,
+            " - 1]\n",
+            "lea r9d, [rsi + ",
+            $bytes,
+            " - 1]\n",
+            "xor ecx, edi\n",
+            "xor r9d, esi\n",
+            "or ecx, r9d\n",
+            "test ch, 16\n",
+            "jnz 21f\n",
         )
     };
 }
@@ -219,27 +238,76 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// The first instructions of a function that is one operation: to the entry that was chosen, unless
-/// that is `avx512vl.masked`, which follows. `avx2` is reached by one jump in both of its parts. `$n` is the lower half of the register of
-/// the size: a size that seems small by that is looked at again in the first part.
+/// The first instructions of a function that is one operation: `$first`, and to the code of the entry that was
+/// chosen. `$n` is the register of the size, `$larger` the label of larger ones.
 ///
-/// One byte is asked rather than a pointer followed: it needs no relocation, so that a call may
-/// come before the library is relocated, and costs less than the pointer did
-/// (`docs/decisions/entry-stubs.md`).
+/// One comparison tells four ways by its flags. Where `avx512vl` was chosen its small sizes fall through, and the
+/// larger ones are not below the number. A number with the highest bit set leads to `avx2`: from a size on the
+/// difference overflows, which is its second part; the smaller ones leave it positive. That bit alone leads all
+/// sizes to the second part, which leads them to the other entries. (A size of 2^63 and more, which no buffer has,
+/// faults by one of these ways.)
+///
+/// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
+/// the library is relocated. And it is one number, because a line of code costs a cycle of a call from
+/// far away (`docs/decisions/entry-stubs.md`).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_choice {
-    ($n:literal) => {
+    ($first:literal, $n:literal, $larger:literal) => {
+        concat!(
+            ".hidden {chosen}\n",
+            $first,
+            "\n",
+            "cmp ",
+            $n,
+            ", [rip + {chosen} + {operation} * 8]\n",
+            "jae ",
+            $larger,
+            "\n",
+            "{{disp32}} jo {larger}\n",
+            "{{disp32}} jns {avx2}\n",
+        )
+    };
+}
+
+/// The same of an entry by itself: sizes from `$limit` on are at `$larger`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_alone {
+    ($first:literal, $n:literal, $limit:literal, $larger:literal) => {
+        concat!($first, "\n", "cmp ", $n, ", ", $limit, "\n", "jae ", $larger, "\n")
+    };
+}
+
+/// What `avx2_larger` begins with, of 23 bytes: not its own are sizes up to `$first`, of which another entry is in
+/// use, or was when the number was read, and all where another is in use.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_larger {
+    ($n:literal, $first:literal) => {
         concat!(
             ".hidden {chosen}\n",
             "cmp ",
             $n,
-            ", [rip + {chosen} + {operation} * 4]\n",
-            "ja {larger}\n",
-            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {follows}\n",
-            "ja {avx2}\n",
-            "jb {other}\n",
+            ", ",
+            $first,
+            "\n",
+            "{{disp32}} jbe {other}\n",
+            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {avx2_number}\n",
+            "{{disp32}} jne {other}\n",
         )
+    };
+}
+
+/// What `other` begins with: it is `avx512vl.masked`, or leads to `sse2`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_other {
+    () => {
+        ".hidden {chosen}
+        cmp byte ptr [rip + {chosen} + {ways} + {operation}], {masked_number}
+        jne {sse2}
+        "
     };
 }
 
@@ -253,7 +321,7 @@ macro_rules! entry_text {
             ".hidden {direct}\n.hidden {routines}\n.hidden {larger}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {follows} */",
+            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {avx2_number} {masked_number} */",
             "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
             libc = sym $crate::entry::LIBC,
@@ -262,7 +330,8 @@ macro_rules! entry_text {
             chosen = sym $crate::entry::CHOSEN,
             ways = const $crate::entry::WAYS,
             operation = const $crate::entry::place($operation),
-            follows = const $crate::entry::MASKED,
+            avx2_number = const $crate::entry::AVX2,
+            masked_number = const $crate::entry::MASKED,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,

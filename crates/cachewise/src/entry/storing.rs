@@ -2,10 +2,10 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
 //! |---|---|---|---|---|
-//! | 0-3 | first, middle and last byte | the same | masked 16 + masked 16 | masked 32 + masked 32 |
+//! | 0-3 | first, middle and last byte | the same | one masked 32 (a fill: 64) | two masked 32, which are the same |
 //! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | the same |
 //! | 16-32 | 16 + 16 | the same | the same | the same |
-//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 | the same; 64: 64 |
+//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 (a fill: one masked 64) | two masked 32; 64: 64 |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
 //! | to 384, 512 | | 6 x 32 + 6 x 32, 8 x 32 + 8 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
@@ -260,7 +260,7 @@ macro_rules! entry_copy_way {
         concat!(
             "mov rax, rdi\n",
             "cmp rdx, 64\n",
-            "ja {larger} + 3\n",
+            "ja {larger} + 26\n", // behind what that begins with
             "cmp edx, 16\n",
             "jb 22f\n",
             "cmp edx, 32\n",
@@ -314,77 +314,54 @@ macro_rules! entry_copy_way {
     };
     (avx512vl) => {
         concat!(
-            "mov rax, rdi\n",
-            $crate::entry_mask!(in_page "edi"),
-            "cmp rdx, 32\n",
-            "ja 27f\n",
-            $crate::entry_mask!(unless_at_the_end 16),
-            $crate::entry_mask!(in_page "esi"),
-            $crate::entry_mask!(ones),
-            $crate::entry_mask!(unless_at_the_end 16),
-            $crate::entry_mask!(16 "edx"),
-            "vmovdqu8 xmm20{{k1}}{{z}}, [rsi]\n",
-            "vmovdqu8 xmm21{{k1}}{{z}}, [rsi + rdx]\n",
-            "vmovdqu8 [rdi]{{k1}}, xmm20\n",
-            "vmovdqu8 [rdi + rdx]{{k1}}, xmm21\n",
+            $crate::entry_in_page!(both 32),
+            "or ecx, -1\n",
+            "bzhi ecx, ecx, edx\n",
+            "kmovd k1, ecx\n",
+            "jz 25f\n",
+            "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
+            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "25:\n",
             "ret\n",
-            ".p2align 5\n",
-            "27:\n", // 33 to 64
+            ".p2align 6\n",
+            "27:\n", // 33 and more
             "cmp rdx, 64\n",
-            "ja 26f\n",
-            $crate::entry_copy_two!(evex32),
-            ".p2align 4\n",
-            "21:\n",
-            $crate::entry_copy_way!(classes),
-            $crate::entry_copy_way!(zmm),
+            "jbe 29f\n",
+            $crate::entry_copy_way!(rest),
         )
     };
     (masked) => {
         concat!(
-            "mov rax, rdi\n",
-            $crate::entry_mask!(in_page "edi"),
-            "cmp rdx, 64\n",
-            "jae 26f\n",
-            $crate::entry_mask!(unless_at_the_end 32),
-            $crate::entry_mask!(in_page "esi"),
-            $crate::entry_mask!(ones),
-            // As `unless_at_the_end`, with a long jump: so the next one does not lie across 32 bytes.
-            "cmp r9d, 4096 - 32\n",
-            "{{disp32}} ja 21f\n",
-            $crate::entry_mask!(32 "edx"),
+            $crate::entry_in_page!(both 32),
+            $crate::entry_mask!("edx"),
             "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
             "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
             "vmovdqu8 [rdi + rdx]{{k1}}, ymm21\n",
+            "25:\n",
             "ret\n",
-            ".p2align 4\n",
-            "21:\n",
-            $crate::entry_copy_way!(classes),
-            $crate::entry_copy_way!(zmm),
+            ".p2align 6\n",
+            $crate::entry_copy_way!(rest),
         )
     };
-    // What both have for 0 to 64 bytes at the end of a page.
-    (classes) => {
+    // What both have for more than 64 bytes, and for up to 64 at the end of a page.
+    (rest) => {
         concat!(
-            "cmp edx, 16\n",
-            "jb 22f\n",
-            "cmp edx, 32\n",
-            "jbe 29f\n",
-            $crate::entry_copy_two!(evex32),
-            ".p2align 6\n",
-            "29:\n", // 16 to 32
-            $crate::entry_copy_two!(evex16),
-            $crate::entry_copy_bytes!(),
-        )
-    };
-    // What both have for 65 bytes and more.
-    (zmm) => {
-        concat!(
-            ".p2align 6\n",
             "26:\n",
             "cmp rdx, 128\n",
             "ja 23f\n",
             $crate::entry_copy_two!(evex64),
+            ".p2align 6\n",
+            "29:\n",
+            $crate::entry_copy_two!(evex32),
+            ".p2align 4\n",
+            "21:\n",
+            "cmp edx, 16\n",
+            "jb 22f\n",
+            "cmp edx, 32\n",
+            "ja 29b\n",
+            $crate::entry_copy_two!(evex16),
+            $crate::entry_copy_bytes!(),
             $crate::entry_copy_many!(four_here evex64),
             $crate::entry_copy_loops!(evex64),
             ".p2align 4\n",
@@ -621,7 +598,7 @@ macro_rules! entry_fill_way {
             "cmp ",
             $n,
             ", 64\n",
-            "ja {larger} + 3\n",
+            "ja {larger} + 26\n", // behind what that begins with
             "cmp ",
             $half,
             ", 16\n",
@@ -648,68 +625,54 @@ macro_rules! entry_fill_way {
             ".p2align 4\n",
         )
     };
+    // One mask of 64 bytes, as in glibc, and in the exported function one line of code up to the first return.
     (avx512vl, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
-            "mov rax, rdi\n",
-            $crate::entry_mask!(in_page "edi"),
-            "cmp ",
+            $crate::$byte!(evex64),
+            $crate::entry_in_page!(dst 64),
+            "or rcx, -1\n",
+            "bzhi rcx, rcx, ",
             $n,
-            ", 32\n",
-            "ja 27f\n",
-            $crate::entry_mask!(unless_at_the_end 16),
-            $crate::$byte!(evex32),
-            $crate::entry_mask!(ones),
-            $crate::entry_mask!(16 $half),
-            "vmovdqu8 [rdi]{{k1}}, xmm20\n",
-            "vmovdqu8 [rdi + ",
-            $n,
-            "]{{k1}}, xmm20\n",
+            "\n",
+            "jz 25f\n",
+            "kmovq k1, rcx\n",
+            "vmovdqu8 [rdi]{{k1}}, zmm20\n",
+            "25:\n",
             "ret\n",
-            ".p2align 5\n",
-            "27:\n", // 33 to 64
-            "cmp ",
-            $n,
-            ", 64\n",
-            "ja 26f\n",
-            $crate::$byte!(evex32),
-            $crate::entry_fill_two!(evex32, $n, ""),
-            ".p2align 4\n",
-            "21:\n",
-            $crate::entry_fill_way!(classes, $n, $half, $byte),
-            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
+            $crate::entry_fill_way!(rest, $n, $half, $byte, $limit),
         )
     };
     (masked, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
-            "mov rax, rdi\n",
-            $crate::entry_mask!(in_page "edi"),
-            "cmp ",
-            $n,
-            ", 64\n",
-            "jae 26f\n",
-            $crate::entry_mask!(unless_at_the_end 32),
             $crate::$byte!(evex32),
-            $crate::entry_mask!(ones),
-            $crate::entry_mask!(32 $half),
+            $crate::entry_in_page!(dst 32),
+            $crate::entry_mask!($half),
             "vmovdqu8 [rdi]{{k1}}, ymm20\n",
             "vmovdqu8 [rdi + ",
             $n,
             "]{{k1}}, ymm20\n",
+            "25:\n",
             "ret\n",
-            ".p2align 4\n",
-            "21:\n",
-            $crate::entry_fill_way!(classes, $n, $half, $byte),
-            $crate::entry_fill_way!(zmm, $n, $byte, $limit),
+            $crate::entry_fill_way!(rest, $n, $half, $byte, $limit),
         )
     };
-    // What both have for 0 to 64 bytes at the end of a page.
-    (classes, $n:literal, $half:literal, $byte:ident) => {
+    // What both have for more than 64 bytes, and for up to 64 at the end of a page.
+    (rest, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
         concat!(
+            ".p2align 5\n",
+            "26:\n",
+            $crate::$byte!(evex64),
+            "cmp ",
+            $n,
+            ", 128\n",
+            "ja 23f\n",
+            $crate::entry_fill_two!(evex64, $n, ""),
+            ".p2align 4\n",
+            "21:\n",
             "cmp ",
             $half,
             ", 16\n",
             "jb 22f\n",
-            $crate::$byte!(evex32),
             "cmp ",
             $half,
             ", 32\n",
@@ -719,19 +682,6 @@ macro_rules! entry_fill_way {
             "29:\n", // 16 to 32
             $crate::entry_fill_two!(evex16, $n, ""),
             $crate::entry_fill_bytes!($n, $half, $crate::$byte!(word)),
-        )
-    };
-    // What both have for 65 bytes and more.
-    (zmm, $n:literal, $byte:ident, $limit:expr) => {
-        concat!(
-            ".p2align 6\n",
-            "26:\n",
-            $crate::$byte!(evex64),
-            "cmp ",
-            $n,
-            ", 128\n",
-            "ja 23f\n",
-            $crate::entry_fill_two!(evex64, $n, ""),
             $crate::entry_fill_many!(four_here evex64, $n, $limit),
             $crate::entry_fill_loop!(evex64, $n),
             ".p2align 4\n",

@@ -1,10 +1,9 @@
 //! The entries, each a function by itself, and what leads to those that do not follow in the
 //! exported functions.
 
-use super::{COUNT, Entry, Operation, place};
+use super::{COUNT, Entry};
 use cachewise_kernels::table::{CompareFn, CopyFn, FillFn, ZeroFn};
 use cachewise_kernels::{Features, Function};
-use core::arch::naked_asm;
 
 /// The body of a naked function with `memcpy`'s contract.
 #[doc(hidden)]
@@ -12,10 +11,9 @@ use core::arch::naked_asm;
 macro_rules! entry_copy {
     () => {
         $crate::entry_copy_in!(
-            $crate::entry_choice!("edx"),
-            masked,
+            $crate::entry_choice!("mov rax, rdi", "rdx", "27f"),
+            avx512vl,
             avx2 = sym $crate::entry::ways::copy::avx2,
-            other = sym $crate::entry::ways::copy::other,
         )
     };
 }
@@ -62,10 +60,9 @@ macro_rules! entry_copy_in {
 macro_rules! entry_move {
     () => {
         $crate::entry_move_in!(
-            $crate::entry_choice!("edx"),
-            masked,
+            $crate::entry_choice!("mov rax, rdi", "rdx", "27f"),
+            avx512vl,
             avx2 = sym $crate::entry::ways::r#move::avx2,
-            other = sym $crate::entry::ways::r#move::other,
         )
     };
 }
@@ -102,10 +99,9 @@ macro_rules! entry_move_in {
 macro_rules! entry_fill {
     () => {
         $crate::entry_fill_in!(
-            $crate::entry_choice!("edx"),
-            masked,
+            $crate::entry_choice!("mov rax, rdi", "rdx", "26f"),
+            avx512vl,
             avx2 = sym $crate::entry::ways::fill::avx2,
-            other = sym $crate::entry::ways::fill::other,
         )
     };
 }
@@ -116,10 +112,9 @@ macro_rules! entry_fill {
 macro_rules! entry_zero {
     () => {
         $crate::entry_zero_in!(
-            $crate::entry_choice!("esi"),
-            masked,
+            $crate::entry_choice!("mov rax, rdi", "rsi", "26f"),
+            avx512vl,
             avx2 = sym $crate::entry::ways::zero::avx2,
-            other = sym $crate::entry::ways::zero::other,
         )
     };
 }
@@ -130,10 +125,9 @@ macro_rules! entry_zero {
 macro_rules! entry_compare {
     () => {
         $crate::entry_compare_in!(
-            $crate::entry_choice!("edx"),
-            masked,
+            $crate::entry_choice!("mov ecx, -1", "rdx", "23f"),
+            avx512vl,
             avx2 = sym $crate::entry::ways::compare::avx2,
-            other = sym $crate::entry::ways::compare::other,
         )
     };
 }
@@ -144,19 +138,18 @@ macro_rules! entry_compare {
 macro_rules! entry_equal {
     () => {
         $crate::entry_equal_in!(
-            $crate::entry_choice!("edx"),
-            masked,
+            $crate::entry_choice!("mov ecx, -1", "rdx", "23f"),
+            avx512vl,
             avx2 = sym $crate::entry::ways::equal::avx2,
-            other = sym $crate::entry::ways::equal::other,
         )
     };
 }
 
-/// An operation's module: its entries, and `other`, which leads to those below
-/// [`MASKED`](super::MASKED).
+/// An operation's module: its entries, and `other`, which leads to those that the exported function does not.
+/// `$larger`, `$avx512vl` and `$masked` are what `avx2_larger` and the entries with AVX-512 begin with.
 macro_rules! operation {
     ($(#[$doc:meta])* $module:ident, $operation:ident, $type:ident, $in:ident,
-        ($($argument:ident: $kind:ty),*) -> $result:ty) => {
+        ($($argument:ident: $kind:ty),*) -> $result:ty, $larger:expr, $avx512vl:expr, $masked:expr) => {
         $(#[$doc])*
         pub mod $module {
             use super::*;
@@ -179,38 +172,28 @@ macro_rules! operation {
             /// As [`avx2`], of more bytes than its first part does.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2_larger($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx2_larger)
+                $crate::$in!($larger, avx2_larger, other = sym other)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
-                $crate::$in!("", avx512vl)
+                $crate::$in!($avx512vl, avx512vl)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW, and BMI2.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx512vl_masked($($argument: $kind),*) -> $result {
-                $crate::$in!("", masked)
+                $crate::$in!($masked, masked)
             }
 
             /// # Safety
             /// As the operation's kernels.
             #[unsafe(naked)]
             pub unsafe extern "C" fn other($($argument: $kind),*) -> $result {
-                naked_asm!(
-                    "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {number}",
-                    "je {avx512vl}",
-                    "jmp {sse2}",
-                    chosen = sym crate::entry::CHOSEN,
-                    ways = const crate::entry::WAYS,
-                    operation = const place(Operation::$operation),
-                    number = const super::super::AVX512VL,
-                    avx512vl = sym avx512vl,
-                    sse2 = sym sse2,
-                )
+                $crate::$in!(concat!($crate::entry_other!(), $masked), masked, sse2 = sym sse2)
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = {
@@ -234,27 +217,45 @@ const AVX512: Features =
 
 operation! {
     /// `memcpy`'s contract, and overlap.
-    copy, Copy, CopyFn, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
+    copy, Copy, CopyFn, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
+    crate::entry_larger!("rdx", 64),
+    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f"),
+    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f")
 }
 operation! {
     /// `memmove`'s contract.
-    r#move, Move, CopyFn, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8
+    r#move, Move, CopyFn, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
+    crate::entry_larger!("rdx", 64),
+    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f"),
+    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f")
 }
 operation! {
     /// `memset`'s contract.
-    fill, Fill, FillFn, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8
+    fill, Fill, FillFn, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
+    crate::entry_larger!("rdx", 64),
+    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f"),
+    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f")
 }
 operation! {
     /// A fill with zeros.
-    zero, Zero, ZeroFn, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8
+    zero, Zero, ZeroFn, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8,
+    crate::entry_larger!("rsi", 64),
+    crate::entry_alone!("mov rax, rdi", "rsi", 64, "26f"),
+    crate::entry_alone!("mov rax, rdi", "rsi", 64, "26f")
 }
 operation! {
     /// `memcmp`'s contract.
-    compare, Compare, CompareFn, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32
+    compare, Compare, CompareFn, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32,
+    crate::entry_larger!("rdx", 32),
+    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f"),
+    crate::entry_alone!("mov ecx, -1", "rdx", 65, "23f")
 }
 operation! {
     /// 1 where all bytes are equal, else 0.
-    equal, Equal, CompareFn, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32
+    equal, Equal, CompareFn, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32,
+    crate::entry_larger!("rdx", 32),
+    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f"),
+    crate::entry_alone!("mov ecx, -1", "rdx", 65, "23f")
 }
 
 /// By operation, as [`place`] has them.
