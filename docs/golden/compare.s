@@ -109,39 +109,6 @@ avx512vl:
     movzx ecx, byte ptr [rsi+rcx]
     sub eax, ecx
     ret
-avx512vl.masked:
-    mov ecx, 0FFFFFFFFh
-    cmp rdx, 41h
-    jae elsewhere
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    je 1
-    xor r8d, r8d
-    vmovdqu8 ymm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, ymm20, [rsi]
-    kortestd k2, k2
-    jne 3
-    sub edx, 20h
-    cmovb edx, r8d
-    vmovdqu8 ymm20{k1}{z}, [rdi+rdx]
-    vpcmpneqb k2{k1}, ymm20, [rsi+rdx]
-    kmovd eax, k2
-    test eax, eax
-    jne 2
-    ret
-1:
-    xor eax, eax
-    ret
-2:
-    add rdi, rdx
-    add rsi, rdx
-3:
-    kmovd eax, k2
-    tzcnt ecx, eax
-    movzx eax, byte ptr [rdi+rcx]
-    movzx ecx, byte ptr [rsi+rcx]
-    sub eax, ecx
-    ret
 avx2:
     cmp rdx, 20h
     ja elsewhere

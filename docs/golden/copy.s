@@ -58,30 +58,6 @@ avx512vl:
     vmovdqu8 [rdi]{k1}, ymm20
 1:
     ret
-avx512vl.masked:
-    mov rax, rdi
-    cmp rdx, 40h
-    jae elsewhere
-    lea ecx, [rdi+1Fh]
-    lea r9d, [rsi+1Fh]
-    xor ecx, edi
-    xor r9d, esi
-    or ecx, r9d
-    test ch, 10h
-    jne elsewhere
-    mov ecx, 0FFFFFFFFh
-    xor r8d, r8d
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    je 1
-    sub edx, 20h
-    cmovb edx, r8d
-    vmovdqu8 ymm20{k1}{z}, [rsi]
-    vmovdqu8 ymm21{k1}{z}, [rsi+rdx]
-    vmovdqu8 [rdi]{k1}, ymm20
-    vmovdqu8 [rdi+rdx]{k1}, ymm21
-1:
-    ret
 avx2:
     mov rax, rdi
     cmp rdx, 40h

@@ -101,32 +101,6 @@ avx512vl:
     kortestd k2, k2
     sete al
     ret
-avx512vl.masked:
-    mov ecx, 0FFFFFFFFh
-    cmp rdx, 41h
-    jae elsewhere
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    je 1
-    xor r8d, r8d
-    vmovdqu8 ymm20{k1}{z}, [rdi]
-    vpcmpneqb k2{k1}, ymm20, [rsi]
-    kortestd k2, k2
-    jne 2
-    sub edx, 20h
-    cmovb edx, r8d
-    vmovdqu8 ymm20{k1}{z}, [rdi+rdx]
-    vpcmpneqb k2{k1}, ymm20, [rsi+rdx]
-    xor eax, eax
-    kortestd k2, k2
-    sete al
-    ret
-1:
-    mov eax, 1h
-    ret
-2:
-    xor eax, eax
-    ret
 avx2:
     cmp rdx, 20h
     ja elsewhere

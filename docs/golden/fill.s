@@ -38,7 +38,7 @@ sse2:
     ret
 avx512vl:
     mov rax, rdi
-    cmp rdx, 40h
+    cmp rdx, 41h
     jae elsewhere
     vpbroadcastb zmm20, esi
     lea ecx, [rdi+3Fh]
@@ -50,26 +50,6 @@ avx512vl:
     je 1
     kmovq k1, rcx
     vmovdqu8 [rdi]{k1}, zmm20
-1:
-    ret
-avx512vl.masked:
-    mov rax, rdi
-    cmp rdx, 40h
-    jae elsewhere
-    vpbroadcastb ymm20, esi
-    lea ecx, [rdi+1Fh]
-    xor ecx, edi
-    test ch, 10h
-    jne elsewhere
-    mov ecx, 0FFFFFFFFh
-    xor r8d, r8d
-    bzhi ecx, ecx, edx
-    kmovd k1, ecx
-    je 1
-    sub edx, 20h
-    cmovb edx, r8d
-    vmovdqu8 [rdi]{k1}, ymm20
-    vmovdqu8 [rdi+rdx]{k1}, ymm20
 1:
     ret
 avx2:

@@ -34,7 +34,7 @@ sse2:
     ret
 avx512vl:
     mov rax, rdi
-    cmp rsi, 40h
+    cmp rsi, 41h
     jae elsewhere
     vpxord xmm20, xmm20, xmm20
     lea ecx, [rdi+3Fh]
@@ -46,26 +46,6 @@ avx512vl:
     je 1
     kmovq k1, rcx
     vmovdqu8 [rdi]{k1}, zmm20
-1:
-    ret
-avx512vl.masked:
-    mov rax, rdi
-    cmp rsi, 40h
-    jae elsewhere
-    vpxord xmm20, xmm20, xmm20
-    lea ecx, [rdi+1Fh]
-    xor ecx, edi
-    test ch, 10h
-    jne elsewhere
-    mov ecx, 0FFFFFFFFh
-    xor r8d, r8d
-    bzhi ecx, ecx, esi
-    kmovd k1, ecx
-    je 1
-    sub esi, 20h
-    cmovb esi, r8d
-    vmovdqu8 [rdi]{k1}, ymm20
-    vmovdqu8 [rdi+rsi]{k1}, ymm20
 1:
     ret
 avx2:

@@ -2,9 +2,8 @@
 //! equality, from the first instruction to the jump into the table, as machine code that no
 //! compiler rearranges.
 //!
-//! An operation has several, for CPUs that differ: `sse2`, `avx2`, `avx512vl`, which needs no
-//! `vzeroupper` and masks up to 32 bytes (a fill up to 64), and `avx512vl.masked`, which has no branch on the size
-//! up to 64 bytes. They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
+//! An operation has several, for CPUs that differ: `sse2`, `avx2`, and `avx512vl`, which needs no
+//! `vzeroupper` and masks up to 32 bytes (a fill up to 64). They are written from one description: vectors and groups of them in `grammar.rs`, size classes in
 //! `storing.rs`, `comparing.rs` and `differing.rs`. [`variants`] names them, so that each can be called, measured
 //! and tested by itself; `ways.rs` holds them.
 //!
@@ -82,13 +81,11 @@ pub const SSE2: u8 = 0;
 /// As [`SSE2`].
 pub const AVX512VL: u8 = 1;
 /// As [`SSE2`].
-pub const MASKED: u8 = 2;
-/// As [`SSE2`].
-pub const AVX2: u8 = 3;
+pub const AVX2: u8 = 2;
 
 /// How many there are.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub(crate) const COUNT: usize = 4;
+pub(crate) const COUNT: usize = 3;
 
 /// Which entry each operation takes; one line of the cache.
 #[derive(Debug)]
@@ -117,7 +114,7 @@ const TOP: usize = 1 << (usize::BITS - 1);
 /// See [`Chosen`].
 const fn limit(operation: Operation, way: u8) -> usize {
     match (way, operation) {
-        (AVX512VL, Operation::Fill | Operation::Zero) => 64,
+        (AVX512VL, Operation::Fill | Operation::Zero) => 65,
         (AVX512VL, _) => 33,
         (AVX2, Operation::Compare | Operation::Equal) => TOP + 33,
         (AVX2, _) => TOP + 65,
@@ -128,7 +125,7 @@ const fn limit(operation: Operation, way: u8) -> usize {
 /// One entry of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// `sse2`, `avx2`, `avx512vl` or `avx512vl.masked`, as in a profile.
+    /// `sse2`, `avx2` or `avx512vl`, as in a profile.
     pub name: &'static str,
     /// What the CPU must offer.
     pub requires: Features,
@@ -205,8 +202,15 @@ pub fn choose(operation: Operation, way: u8) {
 pub(crate) fn find(operation: Operation, name: &str, available: Features) -> Option<u8> {
     let mut numbered = (0u8..).zip(variants(operation));
     numbered
-        .find(|(_, entry)| entry.name == name && entry.runs_on(available))
+        .find(|(_, entry)| entry.name == now_called(name) && entry.runs_on(available))
         .map(|(number, _)| number)
+}
+
+/// What an entry of that name in a profile or a record is called now: until 2026-11-25 there was one more with
+/// AVX-512, with masks up to 64 bytes.
+#[must_use]
+pub fn now_called(name: &str) -> &str {
+    if name == "avx512vl.masked" { "avx512vl" } else { name }
 }
 
 /// The technique of the kernel whose work an entry does by itself above 256 bytes; `None` where it
@@ -216,7 +220,7 @@ const fn continues(operation: Operation, way: u8) -> Option<&'static str> {
     match (way, operation) {
         (AVX2, Operation::Compare | Operation::Equal) => Some("avx2"),
         (AVX2, _) => Some("avx"),
-        (AVX512VL | MASKED, _) => Some("avx512"),
+        (AVX512VL, _) => Some("avx512"),
         _ => None,
     }
 }

@@ -576,7 +576,7 @@ fn uppers(function: *const (), first: *mut u8, second: usize, third: usize) -> [
 /// Whether the plain loop of the entry that is in use here is a vector's.
 fn plain() -> &'static str {
     match entry::chosen(Operation::Copy).map(|entry| entry.name) {
-        Some("avx512vl" | "avx512vl.masked") => "avx512",
+        Some("avx512vl") => "avx512",
         Some("avx2") => "avx",
         _ => "bytes",
     }

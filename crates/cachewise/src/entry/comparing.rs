@@ -1,15 +1,15 @@
 //! `memcmp` and the test for equality; see [`entry`](super) for the rest.
 //!
-//! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
-//! |---|---|---|---|---|
-//! | 1-32 | 2 x 16, of which the first n count | 32, the same | one masked 32 | two masked 32, which are the same |
-//! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | | |
-//! | 33-64 | steps of 2 x 16 | 32, then 32 | 32, then 32 | two masked 32, with no branch on the size |
-//! | 65-128 | steps of 2 x 16 | 32, then 32, then 2 x 32 | 32, then 64 + 64 | the same |
-//! | 129-256 | the table's kernel | 32, then 32, then 2 x 32, then the last 4 x 32 | 32, then 2 x 64 + 2 x 64 | the same |
-//! | more | | 32, then 32, then 2 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 | the same |
-//! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` | the same |
-//! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
+//! | bytes | `sse2` | `avx2` | `avx512vl` |
+//! |---|---|---|---|
+//! | 1-32 | 2 x 16, of which the first n count | 32, the same | one masked 32 |
+//! | classes: 1, 2-3, 4-15, 16-32 | 1; 2 + 1; 2 x 4 + 2 x 4; 16 + 16 | the same | |
+//! | 33-64 | steps of 2 x 16 | 32, then 32 | 32, then 32 |
+//! | 65-128 | steps of 2 x 16 | 32, then 32, then 2 x 32 | 32, then 64 + 64 |
+//! | 129-256 | the table's kernel | 32, then 32, then 2 x 32, then the last 4 x 32 | 32, then 2 x 64 + 2 x 64 |
+//! | more | | 32, then 32, then 2 x 32, loop of 4 x 32 at places aligned in a, the last 1, 2 or 4 x 32 | the same with 64 |
+//! | more than 512, [`NARROW`](super::NARROW) | | | two 64, then as `avx2` |
+//! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
 //! In `sse2` and `avx2` up to 32 bytes are one class because calls of mixed sizes have then nothing
 //! to mispredict, which costs more than all the rest. Its 32 bytes may reach beyond the buffers,
@@ -144,16 +144,15 @@ macro_rules! entry_differences {
 #[macro_export]
 macro_rules! entry_compare_evex {
     // 33 and more, at label 23. No branch on the size comes before the first test, as in glibc: a comparison
-    // that differs early has one less to mispredict. What comes up to 64 bytes is in two lines of code.
+    // that differs early has one less to mispredict. It is in the line of what comes next there, at label 57.
     (larger, $same:expr) => {
         concat!(
-            ".p2align 6\n",
             "23:\n",
             "vmovdqu64 ymm20, [rdi]\n",
             "vpcmpneqb k1, ymm20, [rsi]\n",
             "kmovd eax, k1\n",
             "test eax, eax\n",
-            "{{disp32}} jnz 42f\n",
+            "jnz 57b\n",
             "cmp rdx, 64\n",
             "{{disp32}} jbe 28f\n",
             "cmp rdx, 256\n",
@@ -585,28 +584,6 @@ macro_rules! entry_compare_way {
             "kmovd k1, ecx\n",
             "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
             "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
-            $near,
-            $crate::entry_compare_evex!(larger, $same),
-            $apart,
-            ".p2align 4\n",
-        )
-    };
-    // Two loads of 32 under one mask: of up to 32 bytes both are the same one. One mask of 64 would wait for
-    // the next line, which what it leaves out lies in seven times of ten.
-    (masked, $same:expr, $small:expr, $near:expr, $apart:expr) => {
-        concat!(
-            "bzhi ecx, ecx, edx\n",
-            "kmovd k1, ecx\n",
-            "jz 25f\n",
-            "xor r8d, r8d\n",
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rdi]\n",
-            "vpcmpneqb k2{{k1}}, ymm20, [rsi]\n",
-            "kortestd k2, k2\n",
-            "jnz 57f\n",
-            "sub edx, 32\n",
-            "cmovb edx, r8d\n",
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rdi + rdx]\n",
-            "vpcmpneqb k2{{k1}}, ymm20, [rsi + rdx]\n",
             $near,
             $crate::entry_compare_evex!(larger, $same),
             $apart,

@@ -9,13 +9,7 @@
 macro_rules! entry_compare_evex_apart {
     () => {
         concat!(
-            // The first vector of 32, the last of 32, the first of 64 or the last.
-            "42:\n",
-            "tzcnt ecx, eax\n",
-            "movzx eax, byte ptr [rdi + rcx]\n",
-            "movzx ecx, byte ptr [rsi + rcx]\n",
-            "sub eax, ecx\n",
-            "ret\n",
+            // The last of 32, the first of 64 or the last.
             "43:\n",
             "lea r8, [rdx - 32]\n",
             "jmp 50f\n",
@@ -314,24 +308,8 @@ macro_rules! entry_compare_near {
             "test eax, eax\n",
             "jnz 57f\n",
             "ret\n",
+            ".p2align 6\n",
             "57:\n",
-            "tzcnt ecx, eax\n",
-            $crate::entry_compare_near!(at),
-        )
-    };
-    // The second vector begins at rdx.
-    (masked) => {
-        concat!(
-            "kmovd eax, k2\n",
-            "test eax, eax\n",
-            "jnz 58f\n",
-            "ret\n",
-            $crate::entry_compare_near!(sse2),
-            "58:\n",
-            "add rdi, rdx\n",
-            "add rsi, rdx\n",
-            "57:\n",
-            "kmovd eax, k2\n",
             "tzcnt ecx, eax\n",
             $crate::entry_compare_near!(at),
         )
@@ -386,10 +364,7 @@ macro_rules! entry_equal_apart {
         )
     };
     ($evex:ident) => {
-        concat!(
-            "42:\n43:\n44:\n45:\n46:\n47:\n48:\n53:\n64:\n66:\n",
-            $crate::entry_equal_apart!(sse2)
-        )
+        concat!("43:\n44:\n45:\n46:\n47:\n48:\n53:\n64:\n66:\n", $crate::entry_equal_apart!(sse2))
     };
 }
 
@@ -408,14 +383,7 @@ macro_rules! entry_equal_near {
         ""
     };
     (avx512vl) => {
-        "xor eax, eax\nkortestd k2, k2\nsete al\nret\n"
-    };
-    (masked) => {
-        concat!(
-            $crate::entry_equal_near!(avx512vl),
-            $crate::entry_equal_near!(sse2),
-            "57:\nxor eax, eax\nret\n"
-        )
+        "xor eax, eax\nkortestd k2, k2\nsete al\nret\n.p2align 6\n57:\nxor eax, eax\nret\n"
     };
 }
 

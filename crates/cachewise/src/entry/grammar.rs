@@ -93,33 +93,6 @@ macro_rules! entry_group {
     };
 }
 
-/// What stores up to 63 bytes without a branch on the size: k1 has the mask of the first 32 of them, and `$half`,
-/// the register of the size, becomes the place of the last 32, or 0 where there are no more. Both blocks then go under the one
-/// mask: up to 32 bytes they are the same block, beyond it the mask is full. So no block reaches further than 32
-/// bytes, which one mask of twice as many would, into lines that may not be in cache and pages that may not be
-/// there. No bytes at all, whose pointers are often to nothing, return at label 25.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_mask {
-    ($half:literal) => {
-        concat!(
-            "mov ecx, -1\n",
-            "xor r8d, r8d\n",
-            "bzhi ecx, ecx, ",
-            $half,
-            "\n",
-            "kmovd k1, ecx\n",
-            "jz 25f\n",
-            "sub ",
-            $half,
-            ", 32\n",
-            "cmovb ",
-            $half,
-            ", r8d\n",
-        )
-    };
-}
-
 /// To the classes at label 21 where so many bytes from dst on, or from dst or src, leave a page.
 ///
 /// What is masked off faults nowhere, but where its page is absent the CPU takes a fifth of a
@@ -244,7 +217,7 @@ macro_rules! entry_through_the_table {
 /// One comparison tells four ways by its flags. Where `avx512vl` was chosen its small sizes fall through, and the
 /// larger ones are not below the number. A number with the highest bit set leads to `avx2`: from a size on the
 /// difference overflows, which is its second part; the smaller ones leave it positive. That bit alone leads all
-/// sizes to the second part, which leads them to the other entries. (A size of 2^63 and more, which no buffer has,
+/// sizes to the second part, which leads them to `sse2`. (A size of 2^63 and more, which no buffer has,
 /// faults by one of these ways.)
 ///
 /// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
@@ -279,8 +252,8 @@ macro_rules! entry_alone {
     };
 }
 
-/// What `avx2_larger` begins with, of 23 bytes: not its own are sizes up to `$first`, of which another entry is in
-/// use, or was when the number was read, and all where another is in use.
+/// What `avx2_larger` begins with, of 23 bytes: to `sse2` sizes up to `$first`, which lead here where that was in use
+/// when the number was read, and all where `avx2` is not in use.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_larger {
@@ -292,22 +265,10 @@ macro_rules! entry_larger {
             ", ",
             $first,
             "\n",
-            "{{disp32}} jbe {other}\n",
+            "{{disp32}} jbe {sse2}\n",
             "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {avx2_number}\n",
-            "{{disp32}} jne {other}\n",
+            "{{disp32}} jne {sse2}\n",
         )
-    };
-}
-
-/// What `other` begins with: it is `avx512vl.masked`, or leads to `sse2`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_other {
-    () => {
-        ".hidden {chosen}
-        cmp byte ptr [rip + {chosen} + {ways} + {operation}], {masked_number}
-        jne {sse2}
-        "
     };
 }
 
@@ -321,7 +282,7 @@ macro_rules! entry_text {
             ".hidden {direct}\n.hidden {routines}\n.hidden {larger}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {avx2_number} {masked_number} */",
+            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {avx2_number} */",
             "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
             libc = sym $crate::entry::LIBC,
@@ -331,7 +292,6 @@ macro_rules! entry_text {
             ways = const $crate::entry::WAYS,
             operation = const $crate::entry::place($operation),
             avx2_number = const $crate::entry::AVX2,
-            masked_number = const $crate::entry::MASKED,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,

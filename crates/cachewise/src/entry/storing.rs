@@ -1,16 +1,18 @@
 //! Copies, moves, fills and zeros: the size classes once, and what each entry makes of them.
 //!
-//! | bytes | `sse2` | `avx2` | `avx512vl` | `avx512vl.masked` |
-//! |---|---|---|---|---|
-//! | 0-3 | first, middle and last byte | the same | one masked 32 (a fill: 64) | two masked 32, which are the same |
-//! | 4-15 | 2 x 4 + 2 x 4 | the same | the same | the same |
-//! | 16-32 | 16 + 16 | the same | the same | the same |
-//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 (a fill: one masked 64) | two masked 32; 64: 64 |
-//! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 | 64 + 64 |
-//! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 | 2 x 64 + 2 x 64 |
-//! | to 384, 512 | | 6 x 32 + 6 x 32, 8 x 32 + 8 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 | 4 x 64 + 4 x 64 |
-//! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 | the same with 64 |
-//! | beyond the direct limit | | the table's kernel | the table's kernel | the table's kernel |
+//! | bytes | `sse2` | `avx2` | `avx512vl` |
+//! |---|---|---|---|
+//! | 0-3 | first, middle and last byte | the same | one masked 32 (a fill: 64) |
+//! | 4-15 | 2 x 4 + 2 x 4 | the same | the same |
+//! | 16-32 | 16 + 16 | the same | the same |
+//! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 (a fill: one masked 64) |
+//! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 |
+//! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 |
+//! | to 384, 512 | | 6 x 32 + 6 x 32, 8 x 32 + 8 x 32 (a fill: the loop) | 4 x 64 + 4 x 64 |
+//! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 |
+//! | beyond the direct limit | | the table's kernel | the table's kernel |
+//!
+//! At the end of a page `avx512vl` has the classes of `avx2` for up to 64 bytes.
 //!
 //! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
 //! which overlap where the size is not the class's largest. Nothing branches but on the class; in
@@ -18,7 +20,7 @@
 //! before its first store, and the loop asks for the direction, so that a copy is also a move up to
 //! the table.
 //!
-//! Over 800 lines, because the classes of copies and fills are one text for four entries, instruction by
+//! Over 800 lines, because the classes of copies and fills are one text for three entries, instruction by
 //! instruction.
 //!
 //! In all of them rax holds what is returned from the first instruction on, which is three bytes
@@ -327,26 +329,6 @@ macro_rules! entry_copy_way {
             "27:\n", // 33 and more
             "cmp rdx, 64\n",
             "jbe 29f\n",
-            $crate::entry_copy_way!(rest),
-        )
-    };
-    (masked) => {
-        concat!(
-            $crate::entry_in_page!(both 32),
-            $crate::entry_mask!("edx"),
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
-            "vmovdqu8 ymm21{{k1}}{{z}}, [rsi + rdx]\n",
-            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
-            "vmovdqu8 [rdi + rdx]{{k1}}, ymm21\n",
-            "25:\n",
-            "ret\n",
-            ".p2align 6\n",
-            $crate::entry_copy_way!(rest),
-        )
-    };
-    // What both have for more than 64 bytes, and for up to 64 at the end of a page.
-    (rest) => {
-        concat!(
             "26:\n",
             "cmp rdx, 128\n",
             "ja 23f\n",
@@ -639,26 +621,6 @@ macro_rules! entry_fill_way {
             "vmovdqu8 [rdi]{{k1}}, zmm20\n",
             "25:\n",
             "ret\n",
-            $crate::entry_fill_way!(rest, $n, $half, $byte, $limit),
-        )
-    };
-    (masked, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
-        concat!(
-            $crate::$byte!(evex32),
-            $crate::entry_in_page!(dst 32),
-            $crate::entry_mask!($half),
-            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
-            "vmovdqu8 [rdi + ",
-            $n,
-            "]{{k1}}, ymm20\n",
-            "25:\n",
-            "ret\n",
-            $crate::entry_fill_way!(rest, $n, $half, $byte, $limit),
-        )
-    };
-    // What both have for more than 64 bytes, and for up to 64 at the end of a page.
-    (rest, $n:literal, $half:literal, $byte:ident, $limit:expr) => {
-        concat!(
             ".p2align 5\n",
             "26:\n",
             $crate::$byte!(evex64),

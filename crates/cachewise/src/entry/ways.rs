@@ -145,11 +145,10 @@ macro_rules! entry_equal {
     };
 }
 
-/// An operation's module: its entries, and `other`, which leads to those that the exported function does not.
-/// `$larger`, `$avx512vl` and `$masked` are what `avx2_larger` and the entries with AVX-512 begin with.
+/// An operation's module: its entries. `$larger` and `$avx512vl` are what these begin with.
 macro_rules! operation {
     ($(#[$doc:meta])* $module:ident, $operation:ident, $type:ident, $in:ident,
-        ($($argument:ident: $kind:ty),*) -> $result:ty, $larger:expr, $avx512vl:expr, $masked:expr) => {
+        ($($argument:ident: $kind:ty),*) -> $result:ty, $larger:expr, $avx512vl:expr) => {
         $(#[$doc])*
         pub mod $module {
             use super::*;
@@ -172,28 +171,14 @@ macro_rules! operation {
             /// As [`avx2`], of more bytes than its first part does.
             #[unsafe(naked)]
             pub unsafe extern "C" fn avx2_larger($($argument: $kind),*) -> $result {
-                $crate::$in!($larger, avx2_larger, other = sym other)
-            }
-
-            /// # Safety
-            /// As the operation's kernels; AVX-512 with VL and BW.
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
-                $crate::$in!($avx512vl, avx512vl)
+                $crate::$in!($larger, avx2_larger, sse2 = sym sse2)
             }
 
             /// # Safety
             /// As the operation's kernels; AVX-512 with VL and BW, and BMI2.
             #[unsafe(naked)]
-            pub unsafe extern "C" fn avx512vl_masked($($argument: $kind),*) -> $result {
-                $crate::$in!($masked, masked)
-            }
-
-            /// # Safety
-            /// As the operation's kernels.
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn other($($argument: $kind),*) -> $result {
-                $crate::$in!(concat!($crate::entry_other!(), $masked), masked, sse2 = sym sse2)
+            pub unsafe extern "C" fn avx512vl($($argument: $kind),*) -> $result {
+                $crate::$in!($avx512vl, avx512vl)
             }
 
             pub(super) static ENTRIES: [Entry; COUNT] = {
@@ -203,7 +188,6 @@ macro_rules! operation {
                 [
                     entry("sse2", Features::SSE2, sse2),
                     entry("avx512vl", AVX512, avx512vl),
-                    entry("avx512vl.masked", AVX512, avx512vl_masked),
                     entry("avx2", AVX2, avx2),
                 ]
             };
@@ -219,43 +203,37 @@ operation! {
     /// `memcpy`'s contract, and overlap.
     copy, Copy, CopyFn, entry_copy_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
     crate::entry_larger!("rdx", 64),
-    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f"),
-    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f")
+    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f")
 }
 operation! {
     /// `memmove`'s contract.
     r#move, Move, CopyFn, entry_move_in, (dst: *mut u8, src: *const u8, n: usize) -> *mut u8,
     crate::entry_larger!("rdx", 64),
-    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f"),
-    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f")
+    crate::entry_alone!("mov rax, rdi", "rdx", 33, "27f")
 }
 operation! {
     /// `memset`'s contract.
     fill, Fill, FillFn, entry_fill_in, (dst: *mut u8, byte: i32, n: usize) -> *mut u8,
     crate::entry_larger!("rdx", 64),
-    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f"),
-    crate::entry_alone!("mov rax, rdi", "rdx", 64, "26f")
+    crate::entry_alone!("mov rax, rdi", "rdx", 65, "26f")
 }
 operation! {
     /// A fill with zeros.
     zero, Zero, ZeroFn, entry_zero_in, (dst: *mut u8, n: usize) -> *mut u8,
     crate::entry_larger!("rsi", 64),
-    crate::entry_alone!("mov rax, rdi", "rsi", 64, "26f"),
-    crate::entry_alone!("mov rax, rdi", "rsi", 64, "26f")
+    crate::entry_alone!("mov rax, rdi", "rsi", 65, "26f")
 }
 operation! {
     /// `memcmp`'s contract.
     compare, Compare, CompareFn, entry_compare_in, (a: *const u8, b: *const u8, n: usize) -> i32,
     crate::entry_larger!("rdx", 32),
-    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f"),
-    crate::entry_alone!("mov ecx, -1", "rdx", 65, "23f")
+    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f")
 }
 operation! {
     /// 1 where all bytes are equal, else 0.
     equal, Equal, CompareFn, entry_equal_in, (a: *const u8, b: *const u8, n: usize) -> i32,
     crate::entry_larger!("rdx", 32),
-    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f"),
-    crate::entry_alone!("mov ecx, -1", "rdx", 65, "23f")
+    crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f")
 }
 
 /// By operation, as [`place`] has them.

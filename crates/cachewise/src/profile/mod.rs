@@ -236,8 +236,9 @@ impl EntryLine<'_> {
     pub fn check(&self, available: Features) -> Result<(), ProfileError> {
         let line = self.line;
         let entries = crate::entry::variants(self.operation);
-        let Some(entry) = entries.iter().find(|entry| entry.name == self.name) else {
-            let accepted = "sse2, avx2, avx512vl or avx512vl.masked, on x86-64";
+        let name = crate::entry::now_called(self.name);
+        let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+            let accepted = "sse2, avx2 or avx512vl, on x86-64";
             let found = Text::new(self.name);
             return Err(ProfileError::Field { line, field: "entry", found, accepted });
         };

@@ -13,8 +13,8 @@ use super::threads;
 use super::tuner::{all_decisions, chosen, entries, shown};
 use super::tuning::Tuning;
 use crate::LabError;
-use cachewise::Reuse;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
+use cachewise::{Reuse, entry};
 use cachewise_kernels::{Operation, TABLE};
 use cachewise_measure::record::{CellKey, State};
 use cachewise_measure::{Header, PairedRatio, Row};
@@ -267,7 +267,8 @@ pub fn facts(header: &Header) -> Facts {
         }),
         entries: OPERATIONS.map(|operation| {
             let name = header.settings.get(ENTRIES)?.get(operation.name())?.as_str()?;
-            let found = cachewise::entry::variants(operation).iter().find(|of| of.name == name);
+            let name = entry::now_called(name);
+            let found = entry::variants(operation).iter().find(|of| of.name == name);
             found.map(|entry| entry.name)
         }),
         hosts: header.settings.get("hosts").and_then(|n| n.as_u64()).map_or(1, |n| n as usize),

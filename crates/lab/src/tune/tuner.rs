@@ -12,8 +12,8 @@ use super::threads;
 use super::tuning::{Settings, Shown, Tuning};
 use super::visits::Visits;
 use crate::LabError;
-use cachewise::Reuse;
 use cachewise::profile::{Decision, OPERATIONS};
+use cachewise::{Reuse, entry};
 use cachewise_kernels::Operation;
 
 /// Shares of the budget at whose end a stage stops. The last part is for what no visit can promise: a
@@ -180,10 +180,11 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
         };
         let scored = first.others.keys().filter_map(|name| Some((score(name)?, name)));
         let Some((_, best)) = scored.min_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
-        let in_use = facts.entries[cachewise::entry::place(operation)].map(str::to_owned);
+        let in_use = facts.entries[entry::place(operation)].map(str::to_owned);
         let stays = in_use
             .filter(|in_use| first.others.contains_key(in_use) && !is_better(&logs, best, in_use));
-        found.push((operation, stays.unwrap_or_else(|| best.clone())));
+        let name = stays.unwrap_or_else(|| best.clone());
+        found.push((operation, entry::now_called(&name).to_owned()));
     }
     found
 }
