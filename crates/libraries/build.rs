@@ -1,4 +1,4 @@
-//! Builds the preload libraries, each by itself, for a release build of whoever carries them.
+//! Builds the shared libraries, each by itself, for a release build of whoever carries them.
 //!
 //! A debug build carries none: its command finds those of `target/release`. Nor does a build whose
 //! target has no `LD_PRELOAD`, one that is linked statically (no shared library can be made with its
@@ -10,13 +10,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LIBRARIES: [(&str, &str); 2] = [
+const LIBRARIES: [(&str, &str); 3] = [
+    ("cachewise-capi", "libcachewise_c.so"),
     ("cachewise-preload", "libcachewise_preload.so"),
     ("cachewise-pool-preload", "libcachewise_pool_preload.so"),
 ];
 
 /// The folders of `crates/` that the libraries are made of.
-const SOURCES: [&str; 6] = ["cachewise", "kernels", "learn", "pages", "pool-preload", "preload"];
+const SOURCES: [&str; 7] =
+    ["capi", "cachewise", "kernels", "learn", "pages", "pool-preload", "preload"];
 
 fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! nothing is returned, a few moves stand in between; that is said in the table's notes.
 
 use crate::LabError;
-use crate::routines::Routine;
+use crate::routines::{Routine, SHARED};
 use cachewise_kernels::table::{CompareFn, CopyFn, CopyPagesFn, FillFn, ZeroFn, ZeroPagesFn};
 use cachewise_kernels::{Function, Operation};
 use std::ffi::CString;
@@ -248,6 +248,27 @@ impl Peer {
         };
         Ok(Routine { name: self.name.clone(), function })
     }
+}
+
+/// The C library's function for an operation; it has none for pages.
+///
+/// # Errors
+/// As [`Peer::load`].
+pub fn shared(
+    library: &std::path::Path,
+    operation: Operation,
+) -> Result<Option<Routine>, LabError> {
+    let symbol = match operation {
+        Operation::Copy => "cw_copy",
+        Operation::Move => "cw_move",
+        Operation::Fill => "cw_fill",
+        Operation::Zero => "cw_zero",
+        Operation::Compare => "cw_compare",
+        Operation::Equal => "cw_equal",
+        Operation::CopyPages | Operation::ZeroPages => return Ok(None),
+    };
+    let (path, symbol) = (library.to_owned(), symbol.to_owned());
+    Peer { name: SHARED.to_owned(), path, symbol, operation }.load().map(Some)
 }
 
 fn loader_error() -> String {

@@ -5,7 +5,7 @@ use cachewise_kernels::table::{CompareFn, CopyFn, FillFn};
 use cachewise_kernels::{Function, Kernel, Operation, PAGE_SIZE};
 use std::ffi::c_void;
 
-pub use cachewise_measure::record::names::{LIBC, LIBRARY};
+pub use cachewise_measure::record::names::{LIBC, LIBRARY, SHARED};
 
 /// A named routine.
 #[derive(Clone, Debug)]

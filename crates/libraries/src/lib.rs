@@ -1,6 +1,6 @@
-//! The preload libraries as bytes. `cargo install` installs programs only: so the command carries
-//! the libraries, and puts one where the dynamic linker can read it when a program is to run on it
-//! (`docs/decisions/installation.md`).
+//! The shared libraries as bytes. `cargo install` installs programs only: so the command carries
+//! the preload libraries, and puts one where the dynamic linker can read it when a program is to run on it
+//! (`docs/decisions/installation.md`), and the C library, which `run peers` measures.
 #![warn(missing_docs)]
 
 const EMBEDDED: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));

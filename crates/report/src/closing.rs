@@ -4,6 +4,7 @@
 use crate::cost;
 use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
+use cachewise_measure::record::names::{LIBRARY, SHARED};
 use cachewise_measure::{DriftVerdict, ProofVerdict, Row, Verdict, Warning};
 use std::fmt;
 
@@ -105,9 +106,10 @@ impl fmt::Display for Trust {
 }
 
 /// Whether anything is faster than the reference in these rows, and what that rests on. Where the
-/// library itself was measured, the answer is about the library alone.
+/// library itself was measured, the answer is about the library alone: as a shared library, if it was called as one.
 pub fn gain_of(rows: &[Row]) -> (Answer, String) {
-    let is_library = |row: &Row| row.candidate.starts_with("cachewise");
+    let own = if rows.iter().any(|row| row.candidate == SHARED) { SHARED } else { LIBRARY };
+    let is_library = |row: &Row| row.candidate.starts_with(own);
     let about_library = rows.iter().any(is_library);
     let who = if about_library { "the library" } else { "some kernel" };
     let compared =

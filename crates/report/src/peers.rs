@@ -3,7 +3,7 @@
 use crate::Table;
 use crate::units::{bytes, significant};
 use cachewise_measure::Row;
-use cachewise_measure::record::names::LIBRARY;
+use cachewise_measure::record::names::{LIBRARY, SHARED};
 use cachewise_measure::record::{distinct, groups};
 
 /// One table per operation; a row per cell.
@@ -15,11 +15,12 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 }
 
 fn table(operation: &str, rows: &[&Row]) -> Table {
-    let others =
-        rows.iter().filter(|row| row.candidate != LIBRARY && row.candidate != row.reference);
+    let others = rows.iter().filter(|row| is_peer(row) && row.candidate != row.reference);
     let peers = distinct(others.map(|row| row.candidate.as_str()));
+    let shared = rows.iter().any(|row| row.candidate == SHARED);
     let mut columns = vec!["cell".to_owned(), ">libc ns".to_owned()];
     columns.extend(peers.iter().map(|peer| format!(">{peer}")));
+    columns.extend(shared.then(|| ">shared".to_owned()));
     columns.extend([">library", ">95 % interval", ">of envelope", "best peer"].map(str::to_owned));
     let mut table = Table::new(format!("{operation}: speed as a multiple of libc's"), &columns);
     for own in rows.iter().filter(|row| row.candidate == LIBRARY) {
@@ -34,10 +35,11 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
         let libc_ns = reference.map_or(f64::NAN, Row::median_ns);
         let best = rows
             .iter()
-            .filter(|row| row.cell == own.cell && row.candidate != LIBRARY && !row.dropped)
+            .filter(|row| row.cell == own.cell && is_peer(row) && !row.dropped)
             .min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()));
         let mut cells = vec![label(own), significant(libc_ns)];
         cells.extend(peers.iter().map(|peer| number(of_cell(peer).map_or(f64::NAN, speed))));
+        cells.extend(shared.then(|| number(of_cell(SHARED).map_or(f64::NAN, speed))));
         cells.push(number(speed(own)));
         cells.push(own.ratio.map_or("-".to_owned(), |ratio| {
             format!("{:.2} .. {:.2}", 1.0 / ratio.high, 1.0 / ratio.low)
@@ -47,6 +49,11 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
         table.push(cells);
     }
     table
+}
+
+/// Whether a row is another library's.
+pub(crate) fn is_peer(row: &Row) -> bool {
+    ![LIBRARY, SHARED].contains(&row.candidate.as_str())
 }
 
 /// A cell by its size and state.
@@ -74,11 +81,17 @@ mod tests {
 
     #[test]
     fn a_cell_names_the_best_peer_and_how_the_library_stands_to_it() {
-        let tables = tables(&[row("libc", 40.0), row("cachewise", 20.0), row("memx", 32.0)]);
+        let mut rows = vec![row("libc", 40.0), row("cachewise", 20.0), row("memx", 32.0)];
         assert_eq!(
-            tables[0].csv(),
+            tables(&rows)[0].csv(),
             "cell,libc ns,memx,library,95 % interval,of envelope,best peer\n\
              4 KiB misaligned,40.0,1.25,2.00,1.95 .. 2.05,1.60,memx\n"
+        );
+        rows.push(row("cachewise.shared", 25.0));
+        assert_eq!(
+            tables(&rows)[0].csv(),
+            "cell,libc ns,memx,shared,library,95 % interval,of envelope,best peer\n\
+             4 KiB misaligned,40.0,1.25,1.60,2.00,1.95 .. 2.05,1.60,memx\n"
         );
     }
 }

@@ -211,8 +211,9 @@ macro_rules! entry_through_the_table {
     };
 }
 
-/// The first instructions of a function that is one operation: `$first`, and to the code of the entry that was
-/// chosen. `$n` is the register of the size, `$larger` the label of larger ones.
+/// The first instructions of a function that is one operation: to the code of the entry that was chosen, with
+/// `$first`, which changes no flags, done. `$n` is the register of the size, `$larger` the label of larger ones. The
+/// comparison comes first, since the preload library may replace five bytes, which are one instruction's.
 ///
 /// One comparison tells four ways by its flags. Where `avx512vl` was chosen its small sizes fall through, and the
 /// larger ones are not below the number. A number with the highest bit set leads to `avx2`: from a size on the
@@ -229,11 +230,11 @@ macro_rules! entry_choice {
     ($first:literal, $n:literal, $larger:literal) => {
         concat!(
             ".hidden {chosen}\n",
-            $first,
-            "\n",
             "cmp ",
             $n,
             ", [rip + {chosen} + {operation} * 8]\n",
+            $first,
+            "\n",
             "jae ",
             $larger,
             "\n",

@@ -124,9 +124,9 @@ fn a_function_is_the_operation_and_no_jump_through_a_table() {
         let from = (symbol.address() - text.address()) as usize;
         let all = Decoder::with_ip(64, &code[from..], 0, DecoderOptions::NONE);
         let first: Vec<_> = all.into_iter().take(5).collect();
-        let choice = [Mnemonic::Mov, Mnemonic::Cmp, Mnemonic::Jae, Mnemonic::Jo, Mnemonic::Jns];
+        let choice = [Mnemonic::Cmp, Mnemonic::Mov, Mnemonic::Jae, Mnemonic::Jo, Mnemonic::Jns];
         assert!(first.iter().map(|one| one.mnemonic()).eq(choice), "{name}");
-        let test = &first[1];
+        let test = &first[0];
         assert!(test.is_ip_rel_memory_operand(), "{name}: {test}");
         let size = if name == "cw_zero" { Register::RSI } else { Register::RDX };
         assert_eq!(test.op0_register(), size, "{name}: {test}");

@@ -12,7 +12,7 @@ use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
 use cachewise_lab::experiments::{self, Options, Setting};
 use cachewise_lab::recorder::Recorder;
-use cachewise_measure::record::names::TUNED_LIBC;
+use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
 use cachewise_measure::{Note, Record, Writer};
 use cachewise_report::sentences;
 use std::collections::BTreeMap;
@@ -45,6 +45,14 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
             "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
         ));
     }
+    // Not what lies beside the program, which may be of another build.
+    let shared = match experiment.name {
+        "peers" => crate::libraries::written_out("libcachewise_c.so")?,
+        _ => None,
+    };
+    if experiment.name == "peers" && shared.is_none() && matches!(args.launch, None | Some(1)) {
+        output::tell(&format!("note: {SHARED} left out: a debug build carries no library"));
+    }
     let options = Options {
         tunables,
         kernels: args.kernels.clone(),
@@ -57,6 +65,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         peers: args.peer.clone(),
         distribution: args.distribution.clone(),
         helper: std::env::current_exe().ok(),
+        shared,
     };
     let mut settings = BTreeMap::from([
         ("experiment".to_owned(), experiment.name.into()),

@@ -33,7 +33,7 @@ use crate::bench::{
 };
 use crate::callee::Callee;
 use crate::recorder::Recorder;
-use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, libc_reference, library};
+use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, SHARED, libc_reference, library};
 use crate::{LabError, select};
 use cachewise::Reuse;
 use cachewise_kernels::table::{CompareFn, CopyFn};
@@ -117,6 +117,8 @@ pub struct Options {
     /// Tunables under which libc is a further peer, in a process of the `helper`'s
     /// ([`crate::tuned_libc`]); without them that row is left out.
     pub tunables: Option<String>,
+    /// The C library of this build: `peers` calls it too, as far away from the caller as libc is.
+    pub shared: Option<std::path::PathBuf>,
     /// The program that serves [`crate::helper`]'s requests; without one, experiments leave out what
     /// takes a process of its own, and say so.
     pub helper: Option<std::path::PathBuf>,

@@ -1,6 +1,9 @@
 //! `peers`: the library against other libraries, as a program sees them: C calls through a function
 //! pointer, at fixed sizes and with the sizes and alignments that programs call with.
 //!
+//! The library is there twice: linked into this program, as a Rust program has it, and as a shared library. A call into another library's code takes longer on some CPUs, as one into libc does; to compare a library that is near
+//! with one that is far is to compare distances (`docs/decisions/entry-stubs.md`).
+//!
 //! The *envelope* is the best of the peers in each cell, libc among them. No library leads
 //! everywhere; the envelope is what the best choice per size would give. Even rounds are compared with
 //! the peer that was best in the odd ones, and the other way round.
@@ -8,6 +11,7 @@
 use super::*;
 use crate::distributions::Distribution;
 use crate::tuned_libc::TunedLibc;
+use std::path::Path;
 
 /// The experiment's name.
 pub(super) const NAME: &str = "peers";
@@ -108,7 +112,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     setting.out.begin(experiment.name, work.sum::<usize>() as f64);
 
     for operation in operations {
-        let routines = candidates(operation, &peers);
+        let routines = candidates(operation, &peers, setting.options.shared.as_deref())?;
         let mut tuned = tuned_libc(operation, setting)?;
         for (size, cell) in fixed_cells(operation) {
             let text = format!("{operation} {} {}", bytes(size), cell.label);
@@ -166,12 +170,19 @@ fn peers(
     Ok(loaded)
 }
 
-fn candidates(operation: Operation, peers: &[(Operation, Routine)]) -> Vec<Routine> {
+fn candidates(
+    operation: Operation,
+    peers: &[(Operation, Routine)],
+    shared: Option<&Path>,
+) -> Result<Vec<Routine>, LabError> {
     let mut routines = vec![libc_reference(operation), library(operation)];
+    if let Some(library) = shared {
+        routines.extend(crate::peers::shared(library, operation)?);
+    }
     routines.extend(crate::peers::built_in(operation));
     let those = peers.iter().filter(|(of, _)| *of == operation);
     routines.extend(those.map(|(_, routine)| routine.clone()));
-    routines
+    Ok(routines)
 }
 
 /// libc under the tunables of the options, where there are any. It has fixed sizes alone: scripts
@@ -227,7 +238,7 @@ pub fn of_envelope(rows: &mut [Row], seed: u64) {
 fn relate(rows: &mut [Row], seed: u64) {
     let peers: Vec<Vec<f64>> = rows
         .iter()
-        .filter(|row| row.candidate != LIBRARY && !row.dropped)
+        .filter(|row| ![LIBRARY, SHARED].contains(&row.candidate.as_str()) && !row.dropped)
         .map(|row| row.operation_ns.clone())
         .collect();
     let Some(envelope) = envelope(&peers) else { return };

@@ -14,32 +14,46 @@ struct Compared<'r> {
     of_libc: f64,
 }
 
-fn compared(rows: &[Row]) -> Vec<Compared<'_>> {
-    fn compare<'r>((_, of_cell): (&CellKey, Vec<&'r Row>)) -> Option<Compared<'r>> {
-        let row = named(&of_cell, LIBRARY)?;
-        let peers = of_cell.iter().copied().filter(|row| row.candidate != LIBRARY && !row.dropped);
+fn compared<'r>(rows: &'r [Row], library: &str) -> Vec<Compared<'r>> {
+    let compare = |(_, of_cell): (&CellKey, Vec<&'r Row>)| -> Option<Compared<'r>> {
+        let row = named(&of_cell, library)?;
+        let peers =
+            of_cell.iter().copied().filter(|row| crate::peers::is_peer(row) && !row.dropped);
         Some(Compared {
             row,
             best_peer: fastest(peers)?.candidate.as_str(),
             of_envelope: 1.0 / row.extra.get(OF_ENVELOPE)?,
             of_libc: row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median),
         })
-    }
+    };
     by_cell(rows).into_iter().filter_map(compare).collect()
 }
 
-/// One sentence over all, then one per operation with its worst cell.
+/// One sentence over all, linked into the program and in a shared library, then one per operation with its worst
+/// cell where it is linked into the program.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let all = compared(rows);
+    let all = compared(rows, LIBRARY);
     if all.is_empty() {
         return Vec::new();
     }
     let enough =
         |cells: &[&Compared<'_>]| cells.iter().filter(|at| at.of_envelope >= LEAST).count();
-    let (many, every) = (enough(&all.iter().collect::<Vec<_>>()), all.len());
+    let of_all = |all: &[Compared<'_>]| enough(&all.iter().collect::<Vec<_>>());
+    let (many, every) = (of_all(&all), all.len());
     let mut sentences = vec![format!(
         "The library has at least {LEAST} of the best peer's speed in {many} of {every} cells."
     )];
+    let shared = compared(rows, SHARED);
+    let worst = shared.iter().min_by(|a, b| a.of_envelope.total_cmp(&b.of_envelope));
+    if let Some(worst) = worst {
+        let (many, every, least) = (of_all(&shared), shared.len(), worst.of_envelope);
+        let (operation, at) = (&worst.row.cell.operation, crate::peers::label(worst.row));
+        sentences.push(format!(
+            "As a shared library, which libc is too, in {many} of {every}; worst {least:.2} of {} at {operation} \
+             {at}.",
+            worst.best_peer
+        ));
+    }
     for (operation, cells) in groups(&all, |at: &Compared<'_>| at.row.cell.operation.clone()) {
         let mean = |of: fn(&Compared<'_>) -> f64| {
             let known = cells.iter().map(|at| of(at)).filter(|ratio| ratio.is_finite());
@@ -72,6 +86,23 @@ mod tests {
         library.ratio = Some(PairedRatio { median, low, high, rounds: 15 });
         let libc = steady::row(&key, LIBC, 100.0 / of_libc);
         vec![libc, library, steady::row(&key, "memx", 10.0)]
+    }
+
+    #[test]
+    fn a_shared_library_is_told_beside() {
+        let mut rows = cell("copy", 64, 1.0, 1.0);
+        let mut shared = Row { candidate: SHARED.to_owned(), ..rows[1].clone() };
+        shared.extra.insert(OF_ENVELOPE.to_owned(), 1.25);
+        rows.push(shared);
+        let told = verdicts(&rows);
+        assert_eq!(
+            told[0],
+            "The library has at least 0.97 of the best peer's speed in 1 of 1 cells."
+        );
+        assert_eq!(
+            told[1],
+            "As a shared library, which libc is too, in 0 of 1; worst 0.80 of memx at copy 64 B."
+        );
     }
 
     #[test]
