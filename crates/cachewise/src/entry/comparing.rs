@@ -159,10 +159,10 @@ macro_rules! entry_compare_evex {
             "ja 33f\n",
             "cmp rdx, 128\n",
             "jbe 29f\n",
-            $crate::entry_differences!("rdi", "rsi", "", 0),
+            $crate::entry_compare_evex!(second),
             $crate::entry_differences!("rdi", "rsi", " + rdx - 128", 2),
             "lea r9, [rdx - 128]\n",
-            "jnz 48f\n",
+            "jnz 49f\n",
             "xor eax, eax\n",
             $same,
             "\n",
@@ -179,8 +179,8 @@ macro_rules! entry_compare_evex {
             "ret\n",
             ".p2align 5\n",
             "29:\n", // 65 to 128
-            "vmovdqu64 zmm20, [rdi]\n",
-            "vpxorq zmm20, zmm20, [rsi]\n",
+            "vmovdqu64 ymm20, [rdi + 32]\n",
+            "vpxorq ymm20, ymm20, [rsi + 32]\n",
             "vmovdqu64 zmm21, [rdi + rdx - 64]\n",
             "vpxorq zmm21, zmm21, [rsi + rdx - 64]\n",
             "vporq zmm22, zmm20, zmm21\n",
@@ -202,10 +202,10 @@ macro_rules! entry_compare_evex {
             $crate::entry_compare_evex!(narrow, $same),
             ".p2align 5\n",
             "32:\n",
-            $crate::entry_differences!("rdi", "rsi", "", 0),
+            $crate::entry_compare_evex!(second),
             $crate::entry_differences!("rdi", "rsi", " + 128", 2),
             "mov r9d, 128\n",
-            "jnz 48f\n",
+            "jnz 49f\n",
             // The last 256 bytes begin at rcx; rsi is b less a. What is known to be equal ends at
             // rdi, beyond 512 bytes at an aligned place.
             "lea rcx, [rdi + rdx - 256]\n",
@@ -264,14 +264,22 @@ macro_rules! entry_compare_evex {
             "ret\n",
         )
     };
-    // The same by 32, the first two by 64.
+    // What bytes 32 to 63 and 64 to 127 differ in.
+    (second) => {
+        "vmovdqu64 ymm20, [rdi + 32]
+        vpxorq ymm20, ymm20, [rsi + 32]
+        vmovdqu64 zmm21, [rdi + 64]
+        vpxorq zmm21, zmm21, [rsi + 64]
+        "
+    };
+    // The same by 32 behind the first 128 bytes.
     (narrow, $same:expr) => {
         concat!(
-            $crate::entry_differences!("rdi", "rsi", "", 0),
+            $crate::entry_compare_evex!(second),
             "vporq zmm22, zmm20, zmm21\n",
             "vptestmb k1, zmm22, zmm22\n",
             "kortestq k1, k1\n",
-            "jnz 48f\n",
+            "jnz 49f\n",
             "lea rcx, [rdi + rdx - 128]\n",
             "sub rsi, rdi\n",
             "and rdi, -32\n",

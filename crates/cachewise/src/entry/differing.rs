@@ -9,14 +9,14 @@
 macro_rules! entry_compare_evex_apart {
     () => {
         concat!(
-            // The last of 32, the first of 64 or the last.
+            // The last of 32, that at 32 or the last of 64.
             "43:\n",
             "lea r8, [rdx - 32]\n",
             "jmp 50f\n",
             "44:\n",
             "vptestmb k1, zmm20, zmm20\n",
             "vptestmb k2, zmm21, zmm21\n",
-            "xor r8d, r8d\n",
+            "mov r8d, 32\n",
             "lea r9, [rdx - 64]\n",
             "kmovq rax, k1\n",
             "kmovq rcx, k2\n",
@@ -24,6 +24,11 @@ macro_rules! entry_compare_evex_apart {
             "cmovz rax, rcx\n",
             "cmovz r8, r9\n",
             "jmp 50f\n",
+            // Register 20 is that of the bytes from 32 on: it becomes that of those from 0 on.
+            "49:\n",
+            "vpxord xmm24, xmm24, xmm24\n",
+            "valignq zmm20, zmm20, zmm24, 4\n",
+            "jmp 48f\n",
             // The last vector of the 256 bytes at rcx, and the last two; rsi is b less a.
             "53:\n",
             "lea rdi, [rcx + 192]\n",
@@ -364,7 +369,10 @@ macro_rules! entry_equal_apart {
         )
     };
     ($evex:ident) => {
-        concat!("43:\n44:\n45:\n46:\n47:\n48:\n53:\n64:\n66:\n", $crate::entry_equal_apart!(sse2))
+        concat!(
+            "43:\n44:\n45:\n46:\n47:\n48:\n49:\n53:\n64:\n66:\n",
+            $crate::entry_equal_apart!(sse2)
+        )
     };
 }
 
