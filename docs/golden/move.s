@@ -43,8 +43,16 @@ avx512vl:
     mov rax, rdi
     cmp rdx, 21h
     jae elsewhere
-    lea ecx, [rdi+1Fh]
-    lea r9d, [rsi+1Fh]
+    cmp edx, 10h
+    jb 1
+    vmovdqu64 xmm20, [rsi]
+    vmovdqu64 xmm21, [rsi+rdx-10h]
+    vmovdqu64 [rdi], xmm20
+    vmovdqu64 [rdi+rdx-10h], xmm21
+    ret
+1:
+    lea ecx, [rdi+0Fh]
+    lea r9d, [rsi+0Fh]
     xor ecx, edi
     xor r9d, esi
     or ecx, r9d
@@ -53,10 +61,10 @@ avx512vl:
     or ecx, 0FFFFFFFFh
     bzhi ecx, ecx, edx
     kmovd k1, ecx
-    je 1
-    vmovdqu8 ymm20{k1}{z}, [rsi]
-    vmovdqu8 [rdi]{k1}, ymm20
-1:
+    je 2
+    vmovdqu8 xmm20{k1}{z}, [rsi]
+    vmovdqu8 [rdi]{k1}, xmm20
+2:
     ret
 avx2:
     mov rax, rdi

@@ -2,9 +2,9 @@
 //!
 //! | bytes | `sse2` | `avx2` | `avx512vl` |
 //! |---|---|---|---|
-//! | 0-3 | first, middle and last byte | the same | one masked 32 (a fill: 64) |
+//! | 0-3 | first, middle and last byte | the same | one masked 16 (a fill: 64) |
 //! | 4-15 | 2 x 4 + 2 x 4 | the same | the same |
-//! | 16-32 | 16 + 16 | the same | the same |
+//! | 16-32 | 16 + 16 | the same | 16 + 16 (a fill: one masked 64) |
 //! | to 64 | 2 x 16 + 2 x 16 | 32 + 32 | 32 + 32 (a fill: one masked 64) |
 //! | to 128 | 4 x 16 + 4 x 16 | 2 x 32 + 2 x 32 | 64 + 64 |
 //! | to 256 | the table's kernel | 4 x 32 + 4 x 32 | 2 x 64 + 2 x 64 |
@@ -12,7 +12,7 @@
 //! | more | | 32, loop of 4 x 32 at aligned places, 4 x 32 | the same with 64 |
 //! | beyond the direct limit | | the table's kernel | the table's kernel |
 //!
-//! At the end of a page `avx512vl` has the classes of `avx2` for up to 64 bytes.
+//! At the end of a page `avx512vl` has the classes of `avx2`.
 //!
 //! The grammar is llvm-libc's: a class is served by blocks from its head and as many from its tail,
 //! which overlap where the size is not the class's largest. Nothing branches but on the class; in
@@ -33,6 +33,7 @@ macro_rules! entry_copy_bytes {
     () => {
         concat!(
             ".p2align 6\n",
+            "21:\n", // at the end of a page
             "22:\n",
             "cmp edx, 4\n",
             "jb 24f\n",
@@ -316,33 +317,30 @@ macro_rules! entry_copy_way {
     };
     (avx512vl) => {
         concat!(
-            $crate::entry_in_page!(both 32),
+            "cmp edx, 16\n",
+            "jb 20f\n",
+            $crate::entry_copy_two!(evex16),
+            ".p2align 6\n",
+            "20:\n", // 0 to 15
+            $crate::entry_in_page!(both 16),
             "or ecx, -1\n",
             "bzhi ecx, ecx, edx\n",
             "kmovd k1, ecx\n",
             "jz 25f\n",
-            "vmovdqu8 ymm20{{k1}}{{z}}, [rsi]\n",
-            "vmovdqu8 [rdi]{{k1}}, ymm20\n",
+            "vmovdqu8 xmm20{{k1}}{{z}}, [rsi]\n",
+            "vmovdqu8 [rdi]{{k1}}, xmm20\n",
             "25:\n",
             "ret\n",
             ".p2align 6\n",
             "27:\n", // 33 and more
             "cmp rdx, 64\n",
             "jbe 29f\n",
-            "26:\n",
             "cmp rdx, 128\n",
             "ja 23f\n",
             $crate::entry_copy_two!(evex64),
             ".p2align 6\n",
             "29:\n",
             $crate::entry_copy_two!(evex32),
-            ".p2align 4\n",
-            "21:\n",
-            "cmp edx, 16\n",
-            "jb 22f\n",
-            "cmp edx, 32\n",
-            "ja 29b\n",
-            $crate::entry_copy_two!(evex16),
             $crate::entry_copy_bytes!(),
             $crate::entry_copy_many!(four_here evex64),
             $crate::entry_copy_loops!(evex64),
