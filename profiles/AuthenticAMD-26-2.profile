@@ -30,14 +30,14 @@ decide compare unknown 1703936 3145727 libc compare.avx512
 decide compare unknown 3145728 max compare.avx512
 decide equal unknown 256 2047 libc equal.avx512
 decide equal unknown 2048 max equal.avx512
-entry copy avx512vl.masked
-entry move avx512vl.masked
-entry fill avx512vl.masked
-entry zero avx512vl.masked
-entry compare avx512vl.masked
-entry equal avx512vl.masked
+entry copy avx512vl
+entry move avx512vl
+entry fill avx512vl
+entry zero avx512vl
+entry compare avx512vl
+entry equal avx512vl
 parallel copy spawned 2 16777216
 parallel copy pooled 2 16777216
 parallel zero spawned 2 never
 parallel zero pooled 2 never
-end 42 fnv1a64:a1ecc54949eac4b4
+end 42 fnv1a64:8be72e9fad727270
