@@ -30,6 +30,7 @@ fn main() {
     let shared = !variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
     let mut table = String::from("&[");
     if variable("PROFILE") == "release" && glibc && shared && root.join("crates/preload").is_dir() {
+        println!("cargo:rerun-if-changed={}", root.join("profiles").display());
         for crate_of in SOURCES {
             for part in ["src", "Cargo.toml"] {
                 let part = root.join("crates").join(crate_of).join(part);
