@@ -46,12 +46,19 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         ));
     }
     // Not what lies beside the program, which may be of another build.
-    let shared = match experiment.name {
-        "peers" => crate::libraries::written_out("libcachewise_c.so")?,
-        _ => None,
-    };
-    if experiment.name == "peers" && shared.is_none() && matches!(args.launch, None | Some(1)) {
-        output::tell(&format!("note: {SHARED} left out: a debug build carries no library"));
+    let mut shared = None;
+    if experiment.name == "peers" {
+        let why = match crate::libraries::written_out("libcachewise_c.so") {
+            Ok(Some(library)) => {
+                shared = Some(library);
+                None
+            }
+            Ok(None) => Some("this build carries no library".to_owned()),
+            Err(error) => Some(format!("{error:#}")),
+        };
+        if let Some(why) = why.filter(|_| matches!(args.launch, None | Some(1))) {
+            output::tell(&format!("note: {SHARED} left out: {why}"));
+        }
     }
     let options = Options {
         tunables,
