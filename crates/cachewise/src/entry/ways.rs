@@ -236,7 +236,7 @@ operation! {
     crate::entry_alone!("mov ecx, -1", "rdx", 33, "23f")
 }
 
-/// By operation, as [`place`] has them.
+/// By operation, as [`place`](super::place) has them.
 pub(crate) static ENTRIES: [&[Entry]; 6] = [
     &copy::ENTRIES,
     &r#move::ENTRIES,
