@@ -126,6 +126,7 @@ fn a_writer_beside_them_leads_no_comparison_outside() {
 }
 
 /// The exported functions read a number and then, for some entries, which one it is: both may have changed.
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn calls_are_right_while_the_entry_changes() {
     let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
