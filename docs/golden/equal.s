@@ -92,7 +92,7 @@ sse2:
 avx512vl:
     mov ecx, 0FFFFFFFFh
     cmp rdx, 21h
-    jae elsewhere
+    jae 5
     bzhi ecx, ecx, edx
     kmovd k1, ecx
     vmovdqu8 ymm20{k1}{z}, [rdi]
@@ -101,6 +101,249 @@ avx512vl:
     kortestd k2, k2
     sete al
     ret
+4:
+    xor eax, eax
+    ret
+5:
+    test rdx, rdx
+    js elsewhere
+    vmovdqu64 ymm20, [rdi]
+    vpcmpneqb k1, ymm20, [rsi]
+    kmovd eax, k1
+    test eax, eax
+    jne 4
+    cmp rdx, 40h
+    jbe 6
+    cmp rdx, 100h
+    ja 8
+    cmp rdx, 80h
+    jbe 7
+    vmovdqu64 ymm20, [rdi+20h]
+    vpxorq ymm20, ymm20, [rsi+20h]
+    vmovdqu64 zmm21, [rdi+40h]
+    vpxorq zmm21, zmm21, [rsi+40h]
+    vmovdqu64 zmm22, [rdi+rdx-80h]
+    vpternlogq zmm22, zmm20, [rsi+rdx-80h], 0DEh
+    vmovdqu64 zmm23, [rdi+rdx-40h]
+    vpternlogq zmm23, zmm21, [rsi+rdx-40h], 0DEh
+    vporq zmm24, zmm22, zmm23
+    vptestmb k1, zmm24, zmm24
+    kortestq k1, k1
+    lea r9, [rdx-80h]
+    jne 17
+    xor eax, eax
+    inc eax
+    ret
+6:
+    vmovdqu64 ymm21, [rdi+rdx-20h]
+    vpcmpneqb k1, ymm21, [rsi+rdx-20h]
+    kmovd eax, k1
+    test eax, eax
+    jne 17
+    inc eax
+    ret
+7:
+    vmovdqu64 ymm20, [rdi+20h]
+    vpxorq ymm20, ymm20, [rsi+20h]
+    vmovdqu64 zmm21, [rdi+rdx-40h]
+    vpxorq zmm21, zmm21, [rsi+rdx-40h]
+    vporq zmm22, zmm20, zmm21
+    vptestmb k1, zmm22, zmm22
+    kortestq k1, k1
+    jne 17
+    xor eax, eax
+    inc eax
+    ret
+8:
+    cmp rdx, [rip+data]
+    ja 18
+    cmp rdx, 200h
+    jbe 12
+    cmp byte ptr [rip+data], 0h
+    je 12
+    vmovdqu64 ymm20, [rdi+20h]
+    vpxorq ymm20, ymm20, [rsi+20h]
+    vmovdqu64 zmm21, [rdi+40h]
+    vpxorq zmm21, zmm21, [rsi+40h]
+    vporq zmm22, zmm20, zmm21
+    vptestmb k1, zmm22, zmm22
+    kortestq k1, k1
+    jne 17
+    lea rcx, [rdi+rdx-80h]
+    sub rsi, rdi
+    and rdi, 0FFFFFFFFFFFFFFE0h
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    nop word ptr cs:[rax+rax]
+    nop word ptr cs:[rax+rax]
+    nop
+9:
+    vmovdqu64 ymm20, [rdi+rsi]
+    vpxorq ymm20, ymm20, [rdi]
+    vmovdqu64 ymm21, [rdi+rsi+20h]
+    vpxorq ymm21, ymm21, [rdi+20h]
+    vmovdqu64 ymm22, [rdi+rsi+40h]
+    vpternlogq ymm22, ymm20, [rdi+40h], 0DEh
+    vmovdqu64 ymm23, [rdi+rsi+60h]
+    vpternlogq ymm23, ymm21, [rdi+60h], 0DEh
+    vporq ymm24, ymm22, ymm23
+    vptestmb k1, ymm24, ymm24
+    kortestd k1, k1
+    jne 17
+    sub rdi, 0FFFFFFFFFFFFFF80h
+    cmp rdi, rcx
+    jb 9
+    sub rdi, rcx
+    cmp edi, 60h
+    jae 11
+    cmp edi, 40h
+    mov rdi, rcx
+    jae 10
+    vmovdqu64 ymm20, [rdi+rsi]
+    vpxorq ymm20, ymm20, [rdi]
+    vmovdqu64 ymm21, [rdi+rsi+20h]
+    vpxorq ymm21, ymm21, [rdi+20h]
+    vmovdqu64 ymm22, [rdi+rsi+40h]
+    vpternlogq ymm22, ymm20, [rdi+40h], 0DEh
+    vmovdqu64 ymm23, [rdi+rsi+60h]
+    vpternlogq ymm23, ymm21, [rdi+60h], 0DEh
+    vporq ymm24, ymm22, ymm23
+    vptestmb k1, ymm24, ymm24
+    kortestd k1, k1
+    jne 17
+    xor eax, eax
+    inc eax
+    ret
+10:
+    add rdi, 40h
+    vmovdqu64 ymm20, [rdi+rsi]
+    vpxorq ymm20, ymm20, [rdi]
+    vmovdqu64 ymm21, [rdi+rsi+20h]
+    vpxorq ymm21, ymm21, [rdi+20h]
+    vporq ymm24, ymm20, ymm21
+    vptestmb k1, ymm24, ymm24
+    kortestd k1, k1
+    jne 17
+    xor eax, eax
+    inc eax
+    ret
+11:
+    lea rdi, [rcx+60h]
+    vmovdqu64 ymm20, [rdi+rsi]
+    vpcmpneqb k1, ymm20, [rdi]
+    kmovd eax, k1
+    test eax, eax
+    jne 17
+    inc eax
+    ret
+12:
+    vmovdqu64 ymm20, [rdi+20h]
+    vpxorq ymm20, ymm20, [rsi+20h]
+    vmovdqu64 zmm21, [rdi+40h]
+    vpxorq zmm21, zmm21, [rsi+40h]
+    vmovdqu64 zmm22, [rdi+80h]
+    vpternlogq zmm22, zmm20, [rsi+80h], 0DEh
+    vmovdqu64 zmm23, [rdi+0C0h]
+    vpternlogq zmm23, zmm21, [rsi+0C0h], 0DEh
+    vporq zmm24, zmm22, zmm23
+    vptestmb k1, zmm24, zmm24
+    kortestq k1, k1
+    mov r9d, 80h
+    jne 17
+    lea rcx, [rdi+rdx-100h]
+    sub rsi, rdi
+    add rdi, 100h
+    cmp rdx, 200h
+    jbe 14
+    and rdi, 0FFFFFFFFFFFFFFC0h
+    nop word ptr cs:[rax+rax]
+13:
+    vmovdqu64 zmm20, [rdi+rsi]
+    vpxorq zmm20, zmm20, [rdi]
+    vmovdqu64 zmm21, [rdi+rsi+40h]
+    vpxorq zmm21, zmm21, [rdi+40h]
+    vmovdqu64 zmm22, [rdi+rsi+80h]
+    vpternlogq zmm22, zmm20, [rdi+80h], 0DEh
+    vmovdqu64 zmm23, [rdi+rsi+0C0h]
+    vpternlogq zmm23, zmm21, [rdi+0C0h], 0DEh
+    vporq zmm24, zmm22, zmm23
+    vptestmb k1, zmm24, zmm24
+    kortestq k1, k1
+    jne 17
+    add rdi, 100h
+    cmp rdi, rcx
+    jb 13
+14:
+    sub rdi, rcx
+    cmp edi, 80h
+    jae 15
+    mov r9d, 80h
+    sub r9, rdi
+    add rdi, rcx
+    vmovdqu64 zmm20, [rdi+rsi]
+    vpxorq zmm20, zmm20, [rdi]
+    vmovdqu64 zmm21, [rdi+rsi+40h]
+    vpxorq zmm21, zmm21, [rdi+40h]
+    vmovdqu64 zmm22, [rcx+rsi+80h]
+    vpternlogq zmm22, zmm20, [rcx+80h], 0DEh
+    vmovdqu64 zmm23, [rcx+rsi+0C0h]
+    vpternlogq zmm23, zmm21, [rcx+0C0h], 0DEh
+    vporq zmm24, zmm22, zmm23
+    vptestmb k1, zmm24, zmm24
+    kortestq k1, k1
+    jne 17
+    xor eax, eax
+    inc eax
+    ret
+15:
+    cmp edi, 0C0h
+    jae 16
+    vmovdqu64 zmm20, [rcx+rsi+80h]
+    vpxorq zmm20, zmm20, [rcx+80h]
+    vmovdqu64 zmm21, [rcx+rsi+0C0h]
+    vpxorq zmm21, zmm21, [rcx+0C0h]
+    vporq zmm24, zmm20, zmm21
+    vptestmb k1, zmm24, zmm24
+    kortestq k1, k1
+    jne 17
+    xor eax, eax
+    inc eax
+    ret
+16:
+    vmovdqu64 zmm20, [rcx+0C0h]
+    vpcmpneqb k1, zmm20, [rcx+rsi+0C0h]
+    kmovq rax, k1
+    test rax, rax
+    jne 17
+    inc eax
+    ret
+17:
+    xor eax, eax
+    ret
+18:
+    mov rcx, rdx
+    sub rcx, [rip+data]
+    cmp rcx, [rip+data]
+    jae 19
+    jmp elsewhere
+19:
+    cmp rdx, 1000h
+    jae 21
+    mov rcx, rdx
+    shr rcx, 5h
+20:
+    lea r8, [rip+data]
+    movzx ecx, byte ptr [r8+rcx]
+    test ecx, ecx
+    je elsewhere
+    lea r8, [rip+data]
+    jmp qword ptr [r8+rcx*8]
+21:
+    bsr r9, rdx
+    lea ecx, [r9-3h]
+    mov r8, rdx
+    shr r8, cl
+    lea rcx, [r8+r9*8+18h]
+    jmp 20
 avx2:
     cmp rdx, 20h
     ja elsewhere

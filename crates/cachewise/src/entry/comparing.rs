@@ -148,6 +148,7 @@ macro_rules! entry_compare_evex {
     (larger, $same:expr) => {
         concat!(
             "23:\n",
+            $crate::entry_huge!("rdx"),
             "vmovdqu64 ymm20, [rdi]\n",
             "vpcmpneqb k1, ymm20, [rsi]\n",
             "kmovd eax, k1\n",

@@ -218,8 +218,9 @@ macro_rules! entry_through_the_table {
 /// One comparison tells four ways by its flags. Where `avx512vl` was chosen its small sizes fall through, and the
 /// larger ones are not below the number. A number with the highest bit set leads to `avx2`: from a size on the
 /// difference overflows, which is its second part; the smaller ones leave it positive. That bit alone leads all
-/// sizes to the second part, which leads them to `sse2`. (A size of 2^63 and more, which no buffer has,
-/// faults by one of these ways.)
+/// sizes to the second part, which leads them to `sse2`. A size with that bit, which no buffer has, is not below any of
+/// these but a few, and goes from the larger sizes of `avx512vl` to the second part of `avx2` (`entry_huge`): a
+/// comparison of "all there is" may end at its first bytes, on every CPU.
 ///
 /// A number is compared rather than a pointer followed: it needs no relocation, so that a call may come before
 /// the library is relocated. And it is one number, because a line of code costs a cycle of a call from
@@ -244,6 +245,15 @@ macro_rules! entry_choice {
     };
 }
 
+/// What the larger sizes of `avx512vl` begin with; see `entry_choice`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_huge {
+    ($n:literal) => {
+        concat!("test ", $n, ", ", $n, "\n", "{{disp32}} js {larger}\n")
+    };
+}
+
 /// The same of an entry by itself: sizes from `$limit` on are at `$larger`.
 #[doc(hidden)]
 #[macro_export]
@@ -254,7 +264,7 @@ macro_rules! entry_alone {
 }
 
 /// What `avx2_larger` begins with, of 23 bytes: to `sse2` sizes up to `$first`, which lead here where that was in use
-/// when the number was read, and all where `avx2` is not in use.
+/// when the number was read, and all where it is.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_larger {
@@ -267,8 +277,8 @@ macro_rules! entry_larger {
             $first,
             "\n",
             "{{disp32}} jbe {sse2}\n",
-            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {avx2_number}\n",
-            "{{disp32}} jne {sse2}\n",
+            "cmp byte ptr [rip + {chosen} + {ways} + {operation}], {sse2_number}\n",
+            "{{disp32}} je {sse2}\n",
         )
     };
 }
@@ -283,7 +293,7 @@ macro_rules! entry_text {
             ".hidden {direct}\n.hidden {routines}\n.hidden {larger}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {avx2_number} */",
+            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {sse2_number} */",
             "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
             libc = sym $crate::entry::LIBC,
@@ -292,7 +302,7 @@ macro_rules! entry_text {
             chosen = sym $crate::entry::CHOSEN,
             ways = const $crate::entry::WAYS,
             operation = const $crate::entry::place($operation),
-            avx2_number = const $crate::entry::AVX2,
+            sse2_number = const $crate::entry::SSE2,
             rows = sym $crate::entry::ROWS,
             row = const $crate::entry::$row,
             row_bytes = const $crate::entry::ROW_BYTES,

@@ -333,6 +333,7 @@ macro_rules! entry_copy_way {
             "ret\n",
             ".p2align 6\n",
             "27:\n", // 33 and more
+            $crate::entry_huge!("rdx"),
             "cmp rdx, 64\n",
             "jbe 29f\n",
             "cmp rdx, 128\n",
@@ -621,6 +622,7 @@ macro_rules! entry_fill_way {
             "ret\n",
             ".p2align 5\n",
             "26:\n",
+            $crate::entry_huge!($n),
             $crate::$byte!(evex64),
             "cmp ",
             $n,
