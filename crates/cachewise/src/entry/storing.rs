@@ -20,9 +20,6 @@
 //! before its first store, and the loop asks for the direction, so that a copy is also a move up to
 //! the table.
 //!
-//! Over 800 lines, because the classes of copies and fills are one text for three entries, instruction by
-//! instruction.
-//!
 //! In all of them rax holds what is returned from the first instruction on, which is three bytes
 //! long (who wants another value enters behind it), and nothing touches the stack.
 
