@@ -23,7 +23,7 @@ fn entries() -> Vec<u8> {
     all.filter(|(_, entry)| entry.runs_on(here)).map(|(number, _)| number).collect()
 }
 
-/// Whatever is done with each entry in use; the last is the one that was.
+/// Does this with the entry that the CPU has by the rule, then with each one that it can run.
 fn with_each_entry(mut done: impl FnMut()) {
     let _alone = CHOICE.lock().unwrap_or_else(PoisonError::into_inner);
     cachewise::init();

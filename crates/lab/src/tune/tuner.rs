@@ -183,8 +183,7 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
         let in_use = facts.entries[entry::place(operation)].map(str::to_owned);
         let stays = in_use
             .filter(|in_use| first.others.contains_key(in_use) && !is_better(&logs, best, in_use));
-        let name = stays.unwrap_or_else(|| best.clone());
-        found.push((operation, entry::now_called(&name).to_owned()));
+        found.push((operation, stays.unwrap_or_else(|| best.clone())));
     }
     found
 }
