@@ -288,7 +288,9 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         ));
     }
     let mut fields = Vec::new();
-    let entries = entries(&evidence, &facts);
+    let mut entries = entries(&evidence, &facts);
+    // A record may have raced one that is called otherwise now.
+    entries.iter_mut().for_each(|(_, name)| *name = entry::now_called(name).to_owned());
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous, today);
         if let Some((_, name)) = entries.iter().find(|(of, _)| *of == operation) {
