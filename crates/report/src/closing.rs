@@ -196,6 +196,9 @@ mod tests {
         // About the library where it was measured, whatever its competitors do.
         let rows = [compared(4096, "cachewise", loses), compared(4096, "memx", wins)];
         assert_eq!(gain_of(&rows).0, Answer::No);
+        // And as a shared library where it was called as one, however fast it is linked in.
+        let rows = [compared(4096, LIBRARY, wins), compared(4096, SHARED, loses)];
+        assert_eq!(gain_of(&rows).0, Answer::No);
         assert_eq!(gain_of(&[compared(4096, "a", equal)]).0, Answer::CannotTell);
         let mixed = [4096, 8192, 16384].map(|size| compared(size, "a", equal));
         let (_, because) = gain_of(&[&mixed[..], &[compared(32768, "a", loses)]].concat());
