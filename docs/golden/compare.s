@@ -390,30 +390,32 @@ avx512vl:
     cmovne r8, r9
     jmp 24
 27:
-    mov rcx, rdx
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 28
+    cmp rdx, [rip+data]
+    ja 28
     jmp qword ptr [rip+data]
 28:
+    cmp rdx, [rip+data]
+    ja 29
+    jmp qword ptr [rip+data]
+29:
     cmp rdx, 1000h
-    jae 30
+    jae 31
     mov rcx, rdx
     shr rcx, 5h
-29:
+30:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     test ecx, ecx
     je elsewhere
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-30:
+31:
     bsr r9, rdx
     lea ecx, [r9-3h]
     mov r8, rdx
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 29
+    jmp 30
 avx2:
     cmp rdx, 20h
     ja elsewhere

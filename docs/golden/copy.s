@@ -42,51 +42,51 @@ sse2:
 avx512vl:
     mov rax, rdi
     cmp rdx, 21h
-    jae 6
+    jae 5
     cmp edx, 10h
-    jb 4
+    jb 3
     vmovdqu64 xmm20, [rsi]
     vmovdqu64 xmm21, [rsi+rdx-10h]
     vmovdqu64 [rdi], xmm20
     vmovdqu64 [rdi+rdx-10h], xmm21
     ret
-4:
+3:
     lea ecx, [rdi+0Fh]
     lea r9d, [rsi+0Fh]
     xor ecx, edi
     xor r9d, esi
     or ecx, r9d
     test ch, 10h
-    jne 8
+    jne 7
     or ecx, 0FFFFFFFFh
     bzhi ecx, ecx, edx
     kmovd k1, ecx
-    je 5
+    je 4
     vmovdqu8 xmm20{k1}{z}, [rsi]
     vmovdqu8 [rdi]{k1}, xmm20
-5:
+4:
     ret
-6:
+5:
     test rdx, rdx
     js elsewhere
     cmp rdx, 40h
-    jbe 7
+    jbe 6
     cmp rdx, 80h
-    ja 11
+    ja 10
     vmovdqu64 zmm20, [rsi]
     vmovdqu64 zmm21, [rsi+rdx-40h]
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+rdx-40h], zmm21
     ret
-7:
+6:
     vmovdqu64 ymm20, [rsi]
     vmovdqu64 ymm21, [rsi+rdx-20h]
     vmovdqu64 [rdi], ymm20
     vmovdqu64 [rdi+rdx-20h], ymm21
     ret
-8:
+7:
     cmp edx, 4h
-    jb 9
+    jb 8
     mov ecx, edx
     mov r8d, [rsi]
     shr ecx, 1h
@@ -101,9 +101,9 @@ avx512vl:
     mov [rdi+r10-4h], esi
     mov [rdi+rdx-4h], r9d
     ret
-9:
+8:
     test edx, edx
-    je 10
+    je 9
     mov r9d, edx
     shr r9d, 1h
     movzx ecx, byte ptr [rsi]
@@ -112,19 +112,19 @@ avx512vl:
     mov [rdi], cl
     mov [rdi+r9], r8b
     mov [rdi+rdx-1h], sil
-10:
+9:
     ret
-11:
+10:
     cmp rdx, [rip+data]
-    ja 17
+    ja 16
     vmovdqu64 zmm20, [rsi]
     vmovdqu64 zmm21, [rsi+40h]
     vmovdqu64 zmm26, [rsi+rdx-80h]
     vmovdqu64 zmm27, [rsi+rdx-40h]
     cmp rdx, 100h
-    jbe 12
+    jbe 11
     cmp rdx, 200h
-    ja 13
+    ja 12
     vmovdqu64 zmm22, [rsi+80h]
     vmovdqu64 zmm23, [rsi+0C0h]
     vmovdqu64 zmm24, [rsi+rdx-100h]
@@ -138,23 +138,23 @@ avx512vl:
     vmovdqu64 [rdi+rdx-80h], zmm26
     vmovdqu64 [rdi+rdx-40h], zmm27
     ret
-12:
+11:
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+40h], zmm21
     vmovdqu64 [rdi+rdx-80h], zmm26
     vmovdqu64 [rdi+rdx-40h], zmm27
     ret
-13:
+12:
     mov rcx, rdi
     sub rcx, rsi
     cmp rcx, rdx
-    jb 15
+    jb 14
     lea r8, [rcx+rdx]
     xor r8, rcx
     shr r8, 3Fh
     and ecx, 0F00h
     add ecx, r8d
-    je 15
+    je 14
     vmovdqu64 zmm24, [rsi+rdx-100h]
     vmovdqu64 zmm25, [rsi+rdx-0C0h]
     lea rcx, [rdi+rdx-100h]
@@ -167,7 +167,7 @@ avx512vl:
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
-14:
+13:
     vmovdqu64 zmm21, [rdi+rsi]
     vmovdqu64 zmm22, [rdi+rsi+40h]
     vmovdqu64 zmm23, [rdi+rsi+80h]
@@ -178,14 +178,14 @@ avx512vl:
     vmovdqa64 [rdi+0C0h], zmm28
     sub rdi, 0FFFFFFFFFFFFFF00h
     cmp rdi, rcx
-    jb 14
+    jb 13
     vmovdqu64 [rcx], zmm24
     vmovdqu64 [rcx+40h], zmm25
     vmovdqu64 [rcx+80h], zmm26
     vmovdqu64 [rcx+0C0h], zmm27
     vmovdqu64 [r10], zmm20
     ret
-15:
+14:
     vmovdqu64 zmm22, [rsi+80h]
     vmovdqu64 zmm23, [rsi+0C0h]
     lea rcx, [rdi+100h]
@@ -196,7 +196,7 @@ avx512vl:
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
     nop dword ptr [rax+rax]
-16:
+15:
     vmovdqu64 zmm24, [r8+rsi-40h]
     vmovdqu64 zmm25, [r8+rsi-80h]
     vmovdqu64 zmm26, [r8+rsi-0C0h]
@@ -207,18 +207,20 @@ avx512vl:
     vmovdqa64 [r8-100h], zmm28
     add r8, 0FFFFFFFFFFFFFF00h
     cmp r8, rcx
-    ja 16
+    ja 15
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+40h], zmm21
     vmovdqu64 [rdi+80h], zmm22
     vmovdqu64 [rdi+0C0h], zmm23
     vmovdqu64 [r9], zmm27
     ret
+16:
+    cmp rdx, [rip+data]
+    ja 17
+    jmp qword ptr [rip+data]
 17:
-    mov rcx, rdx
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 18
+    cmp rdx, [rip+data]
+    ja 18
     jmp qword ptr [rip+data]
 18:
     mov rcx, rdi

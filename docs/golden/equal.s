@@ -92,7 +92,7 @@ sse2:
 avx512vl:
     mov ecx, 0FFFFFFFFh
     cmp rdx, 21h
-    jae 5
+    jae 4
     bzhi ecx, ecx, edx
     kmovd k1, ecx
     vmovdqu8 ymm20{k1}{z}, [rdi]
@@ -101,23 +101,23 @@ avx512vl:
     kortestd k2, k2
     sete al
     ret
-4:
+3:
     xor eax, eax
     ret
-5:
+4:
     test rdx, rdx
     js elsewhere
     vmovdqu64 ymm20, [rdi]
     vpcmpneqb k1, ymm20, [rsi]
     kmovd eax, k1
     test eax, eax
-    jne 4
+    jne 3
     cmp rdx, 40h
-    jbe 6
+    jbe 5
     cmp rdx, 100h
-    ja 8
+    ja 7
     cmp rdx, 80h
-    jbe 7
+    jbe 6
     vmovdqu64 ymm20, [rdi+20h]
     vpxorq ymm20, ymm20, [rsi+20h]
     vmovdqu64 zmm21, [rdi+40h]
@@ -130,19 +130,19 @@ avx512vl:
     vptestmb k1, zmm24, zmm24
     kortestq k1, k1
     lea r9, [rdx-80h]
-    jne 17
+    jne 16
     xor eax, eax
     inc eax
     ret
-6:
+5:
     vmovdqu64 ymm21, [rdi+rdx-20h]
     vpcmpneqb k1, ymm21, [rsi+rdx-20h]
     kmovd eax, k1
     test eax, eax
-    jne 17
+    jne 16
     inc eax
     ret
-7:
+6:
     vmovdqu64 ymm20, [rdi+20h]
     vpxorq ymm20, ymm20, [rsi+20h]
     vmovdqu64 zmm21, [rdi+rdx-40h]
@@ -150,17 +150,17 @@ avx512vl:
     vporq zmm22, zmm20, zmm21
     vptestmb k1, zmm22, zmm22
     kortestq k1, k1
-    jne 17
+    jne 16
     xor eax, eax
     inc eax
     ret
-8:
+7:
     cmp rdx, [rip+data]
-    ja 18
+    ja 17
     cmp rdx, 200h
-    jbe 12
+    jbe 11
     cmp byte ptr [rip+data], 0h
-    je 12
+    je 11
     vmovdqu64 ymm20, [rdi+20h]
     vpxorq ymm20, ymm20, [rsi+20h]
     vmovdqu64 zmm21, [rdi+40h]
@@ -168,7 +168,7 @@ avx512vl:
     vporq zmm22, zmm20, zmm21
     vptestmb k1, zmm22, zmm22
     kortestq k1, k1
-    jne 17
+    jne 16
     lea rcx, [rdi+rdx-80h]
     sub rsi, rdi
     and rdi, 0FFFFFFFFFFFFFFE0h
@@ -176,7 +176,7 @@ avx512vl:
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
     nop
-9:
+8:
     vmovdqu64 ymm20, [rdi+rsi]
     vpxorq ymm20, ymm20, [rdi]
     vmovdqu64 ymm21, [rdi+rsi+20h]
@@ -188,16 +188,16 @@ avx512vl:
     vporq ymm24, ymm22, ymm23
     vptestmb k1, ymm24, ymm24
     kortestd k1, k1
-    jne 17
+    jne 16
     sub rdi, 0FFFFFFFFFFFFFF80h
     cmp rdi, rcx
-    jb 9
+    jb 8
     sub rdi, rcx
     cmp edi, 60h
-    jae 11
+    jae 10
     cmp edi, 40h
     mov rdi, rcx
-    jae 10
+    jae 9
     vmovdqu64 ymm20, [rdi+rsi]
     vpxorq ymm20, ymm20, [rdi]
     vmovdqu64 ymm21, [rdi+rsi+20h]
@@ -209,11 +209,11 @@ avx512vl:
     vporq ymm24, ymm22, ymm23
     vptestmb k1, ymm24, ymm24
     kortestd k1, k1
-    jne 17
+    jne 16
     xor eax, eax
     inc eax
     ret
-10:
+9:
     add rdi, 40h
     vmovdqu64 ymm20, [rdi+rsi]
     vpxorq ymm20, ymm20, [rdi]
@@ -222,20 +222,20 @@ avx512vl:
     vporq ymm24, ymm20, ymm21
     vptestmb k1, ymm24, ymm24
     kortestd k1, k1
-    jne 17
+    jne 16
     xor eax, eax
     inc eax
     ret
-11:
+10:
     lea rdi, [rcx+60h]
     vmovdqu64 ymm20, [rdi+rsi]
     vpcmpneqb k1, ymm20, [rdi]
     kmovd eax, k1
     test eax, eax
-    jne 17
+    jne 16
     inc eax
     ret
-12:
+11:
     vmovdqu64 ymm20, [rdi+20h]
     vpxorq ymm20, ymm20, [rsi+20h]
     vmovdqu64 zmm21, [rdi+40h]
@@ -248,15 +248,15 @@ avx512vl:
     vptestmb k1, zmm24, zmm24
     kortestq k1, k1
     mov r9d, 80h
-    jne 17
+    jne 16
     lea rcx, [rdi+rdx-100h]
     sub rsi, rdi
     add rdi, 100h
     cmp rdx, 200h
-    jbe 14
+    jbe 13
     and rdi, 0FFFFFFFFFFFFFFC0h
     nop word ptr cs:[rax+rax]
-13:
+12:
     vmovdqu64 zmm20, [rdi+rsi]
     vpxorq zmm20, zmm20, [rdi]
     vmovdqu64 zmm21, [rdi+rsi+40h]
@@ -268,14 +268,14 @@ avx512vl:
     vporq zmm24, zmm22, zmm23
     vptestmb k1, zmm24, zmm24
     kortestq k1, k1
-    jne 17
+    jne 16
     add rdi, 100h
     cmp rdi, rcx
-    jb 13
-14:
+    jb 12
+13:
     sub rdi, rcx
     cmp edi, 80h
-    jae 15
+    jae 14
     mov r9d, 80h
     sub r9, rdi
     add rdi, rcx
@@ -290,13 +290,13 @@ avx512vl:
     vporq zmm24, zmm22, zmm23
     vptestmb k1, zmm24, zmm24
     kortestq k1, k1
-    jne 17
+    jne 16
     xor eax, eax
     inc eax
     ret
-15:
+14:
     cmp edi, 0C0h
-    jae 16
+    jae 15
     vmovdqu64 zmm20, [rcx+rsi+80h]
     vpxorq zmm20, zmm20, [rcx+80h]
     vmovdqu64 zmm21, [rcx+rsi+0C0h]
@@ -304,27 +304,29 @@ avx512vl:
     vporq zmm24, zmm20, zmm21
     vptestmb k1, zmm24, zmm24
     kortestq k1, k1
-    jne 17
+    jne 16
     xor eax, eax
     inc eax
     ret
-16:
+15:
     vmovdqu64 zmm20, [rcx+0C0h]
     vpcmpneqb k1, zmm20, [rcx+rsi+0C0h]
     kmovq rax, k1
     test rax, rax
-    jne 17
+    jne 16
     inc eax
     ret
-17:
+16:
     xor eax, eax
     ret
+17:
+    cmp rdx, [rip+data]
+    ja 18
+    jmp qword ptr [rip+data]
 18:
-    mov rcx, rdx
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 19
-    jmp elsewhere
+    cmp rdx, [rip+data]
+    ja 19
+    jmp qword ptr [rip+data]
 19:
     cmp rdx, 1000h
     jae 21

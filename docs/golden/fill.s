@@ -39,45 +39,45 @@ sse2:
 avx512vl:
     mov rax, rdi
     cmp rdx, 41h
-    jae 4
+    jae 5
     vpbroadcastb zmm20, esi
     lea ecx, [rdi+3Fh]
     xor ecx, edi
     test ch, 10h
-    jne 5
+    jne 6
     or rcx, 0FFFFFFFFFFFFFFFFh
     bzhi rcx, rcx, rdx
-    je 3
+    je 4
     kmovq k1, rcx
     vmovdqu8 [rdi]{k1}, zmm20
-3:
-    ret
 4:
+    ret
+5:
     test rdx, rdx
     js elsewhere
     vpbroadcastb zmm20, esi
     cmp rdx, 80h
-    ja 10
+    ja 11
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+rdx-40h], zmm20
     ret
-5:
+6:
     cmp edx, 10h
-    jb 7
+    jb 8
     cmp edx, 20h
-    jbe 6
+    jbe 7
     vmovdqu64 [rdi], ymm20
     vmovdqu64 [rdi+rdx-20h], ymm20
     ret
-6:
+7:
     vmovdqu64 [rdi], xmm20
     vmovdqu64 [rdi+rdx-10h], xmm20
     ret
-7:
+8:
     movzx ecx, sil
     imul ecx, ecx, 1010101h
     cmp edx, 4h
-    jb 8
+    jb 9
     mov r8d, edx
     mov r10, rdx
     shr r8d, 1h
@@ -88,99 +88,116 @@ avx512vl:
     mov [rdi+rdx-4h], ecx
     mov [rdi+r10-4h], ecx
     ret
-8:
+9:
     test edx, edx
-    je 9
+    je 10
     mov r8d, edx
     shr r8d, 1h
     mov [rdi], cl
     mov [rdi+r8], cl
     mov [rdi+rdx-1h], cl
-9:
-    ret
 10:
-    cmp rdx, 100h
-    jbe 12
-    cmp rdx, [rip+data]
-    ja 18
-    cmp rdx, [rip+data]
-    ja 15
+    ret
 11:
+    cmp rdx, 100h
+    jbe 13
+    cmp rdx, [rip+data]
+    ja 20
+    cmp rdx, [rip+data]
+    ja 16
+12:
+    cmp rdx, 200h
+    ja 14
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+40h], zmm20
     vmovdqu64 [rdi+80h], zmm20
     vmovdqu64 [rdi+0C0h], zmm20
-    cmp rdx, 200h
-    ja 13
     vmovdqu64 [rdi+rdx-100h], zmm20
     vmovdqu64 [rdi+rdx-0C0h], zmm20
     vmovdqu64 [rdi+rdx-80h], zmm20
     vmovdqu64 [rdi+rdx-40h], zmm20
     ret
-12:
+13:
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+40h], zmm20
     vmovdqu64 [rdi+rdx-80h], zmm20
     vmovdqu64 [rdi+rdx-40h], zmm20
     ret
-13:
-    lea rcx, [rdi+rdx-100h]
-    sub rdi, 0FFFFFFFFFFFFFF00h
-    and rdi, 0FFFFFFFFFFFFFFC0h
-    nop word ptr cs:[rax+rax]
-    nop dword ptr [rax]
 14:
+    lea rcx, [rdi+rdx-1h]
+    or r8, 0FFFFFFFFFFFFFFFFh
+    shlx r9, r8, rdi
+    and rdi, 0FFFFFFFFFFFFFFC0h
+    kmovq k1, r9
+    mov r9, rcx
+    not r9
+    and rcx, 0FFFFFFFFFFFFFFC0h
+    shrx r9, r8, r9
+    kmovq k2, r9
+    vmovdqu8 [rdi]{k1}, zmm20
+    vmovdqa64 [rdi+40h], zmm20
+    vmovdqa64 [rdi+80h], zmm20
+    vmovdqa64 [rdi+0C0h], zmm20
+    sub rdi, 0FFFFFFFFFFFFFF00h
+    sub rcx, 0C0h
+    nop word ptr cs:[rax+rax]
+    nop
+15:
     vmovdqa64 [rdi], zmm20
     vmovdqa64 [rdi+40h], zmm20
     vmovdqa64 [rdi+80h], zmm20
     vmovdqa64 [rdi+0C0h], zmm20
     sub rdi, 0FFFFFFFFFFFFFF00h
     cmp rdi, rcx
-    jb 14
-    vmovdqu64 [rcx], zmm20
-    vmovdqu64 [rcx+40h], zmm20
-    vmovdqu64 [rcx+80h], zmm20
-    vmovdqu64 [rcx+0C0h], zmm20
+    jb 15
+    vmovdqa64 [rcx], zmm20
+    vmovdqa64 [rcx+40h], zmm20
+    vmovdqa64 [rcx+80h], zmm20
+    vmovdqu8 [rcx+0C0h]{k2}, zmm20
     ret
-15:
-    test sil, sil
-    jne 11
 16:
-    mov rcx, rdx
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 17
-    jmp qword ptr [rip+data]
-17:
-    mov rsi, rdx
-    jmp elsewhere
-18:
     test sil, sil
-    je 16
-    mov rcx, rdx
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 19
+    jne 12
+17:
+    cmp rdx, [rip+data]
+    ja 18
+    jmp qword ptr [rip+data]
+18:
+    cmp rdx, [rip+data]
+    ja 19
     jmp qword ptr [rip+data]
 19:
+    mov rsi, rdx
+    jmp elsewhere
+20:
+    test sil, sil
+    je 17
+    cmp rdx, [rip+data]
+    ja 21
+    jmp qword ptr [rip+data]
+21:
+    cmp rdx, [rip+data]
+    ja 22
+    jmp qword ptr [rip+data]
+22:
     cmp rdx, 1000h
-    jae 21
+    jae 24
     mov rcx, rdx
     shr rcx, 5h
-20:
+23:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     test ecx, ecx
     je elsewhere
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-21:
+24:
     bsr r9, rdx
     lea ecx, [r9-3h]
     mov r8, rdx
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 20
+    jmp 23
 avx2:
     mov rax, rdi
     cmp rdx, 40h

@@ -215,30 +215,32 @@ avx512vl:
     vmovdqu64 [r9], zmm27
     ret
 16:
-    mov rcx, rdx
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 17
+    cmp rdx, [rip+data]
+    ja 17
     jmp qword ptr [rip+data]
 17:
+    cmp rdx, [rip+data]
+    ja 18
+    jmp qword ptr [rip+data]
+18:
     cmp rdx, 1000h
-    jae 19
+    jae 20
     mov rcx, rdx
     shr rcx, 5h
-18:
+19:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     test ecx, ecx
     je elsewhere
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-19:
+20:
     bsr r9, rdx
     lea ecx, [r9-3h]
     mov r8, rdx
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 18
+    jmp 19
 avx2:
     mov rax, rdi
     cmp rdx, 40h

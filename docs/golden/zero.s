@@ -98,12 +98,12 @@ avx512vl:
     jbe 11
     cmp rsi, [rip+data]
     ja 14
+    cmp rsi, 200h
+    ja 12
     vmovdqu64 [rdi], zmm20
     vmovdqu64 [rdi+40h], zmm20
     vmovdqu64 [rdi+80h], zmm20
     vmovdqu64 [rdi+0C0h], zmm20
-    cmp rsi, 200h
-    ja 12
     vmovdqu64 [rdi+rsi-100h], zmm20
     vmovdqu64 [rdi+rsi-0C0h], zmm20
     vmovdqu64 [rdi+rsi-80h], zmm20
@@ -116,14 +116,27 @@ avx512vl:
     vmovdqu64 [rdi+rsi-40h], zmm20
     ret
 12:
-    lea rcx, [rdi+rsi-100h]
-    sub rdi, 0FFFFFFFFFFFFFF00h
+    lea rcx, [rdi+rsi-1h]
+    or r8, 0FFFFFFFFFFFFFFFFh
+    shlx r9, r8, rdi
     and rdi, 0FFFFFFFFFFFFFFC0h
+    kmovq k1, r9
+    mov r9, rcx
+    not r9
+    and rcx, 0FFFFFFFFFFFFFFC0h
+    shrx r9, r8, r9
+    kmovq k2, r9
+    vmovdqu8 [rdi]{k1}, zmm20
+    vmovdqa64 [rdi+40h], zmm20
+    vmovdqa64 [rdi+80h], zmm20
+    vmovdqa64 [rdi+0C0h], zmm20
+    sub rdi, 0FFFFFFFFFFFFFF00h
+    sub rcx, 0C0h
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
     nop word ptr cs:[rax+rax]
-    nop dword ptr [rax+rax]
+    nop dword ptr [rax]
 13:
     vmovdqa64 [rdi], zmm20
     vmovdqa64 [rdi+40h], zmm20
@@ -132,38 +145,42 @@ avx512vl:
     sub rdi, 0FFFFFFFFFFFFFF00h
     cmp rdi, rcx
     jb 13
-    vmovdqu64 [rcx], zmm20
-    vmovdqu64 [rcx+40h], zmm20
-    vmovdqu64 [rcx+80h], zmm20
-    vmovdqu64 [rcx+0C0h], zmm20
+    vmovdqa64 [rcx], zmm20
+    vmovdqa64 [rcx+40h], zmm20
+    vmovdqa64 [rcx+80h], zmm20
+    vmovdqu8 [rcx+0C0h]{k2}, zmm20
     ret
 14:
-    mov rcx, rsi
-    sub rcx, [rip+data]
-    cmp rcx, [rip+data]
-    jae 15
+    cmp rsi, [rip+data]
+    ja 15
     mov rdx, rsi
     xor esi, esi
     jmp qword ptr [rip+data]
 15:
+    cmp rsi, [rip+data]
+    ja 16
+    mov rdx, rsi
+    xor esi, esi
+    jmp qword ptr [rip+data]
+16:
     cmp rsi, 1000h
-    jae 17
+    jae 18
     mov rcx, rsi
     shr rcx, 5h
-16:
+17:
     lea r8, [rip+data]
     movzx ecx, byte ptr [r8+rcx]
     test ecx, ecx
     je elsewhere
     lea r8, [rip+data]
     jmp qword ptr [r8+rcx*8]
-17:
+18:
     bsr r9, rsi
     lea ecx, [r9-3h]
     mov r8, rsi
     shr r8, cl
     lea rcx, [r8+r9*8+18h]
-    jmp 16
+    jmp 17
 avx2:
     mov rax, rdi
     cmp rsi, 40h

@@ -38,8 +38,12 @@ use core::ops::RangeInclusive;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+mod next;
 mod only;
 
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+pub use next::{NEXT, NEXT_BYTES};
 pub use only::{below_libc, use_libc, use_only};
 
 /// Width of a class below [`LINEAR_END`], as a power of two.
@@ -156,43 +160,6 @@ pub static ROWS: [Row; ROW_COUNT] = [const { Row::new() }; ROW_COUNT];
 /// Largest size of each row that is done without the table; 0 until the table is filled.
 pub static DIRECT: [AtomicUsize; ROW_COUNT] = [const { AtomicUsize::new(0) }; ROW_COUNT];
 
-/// The sizes of each row that are the C library's, as far as they follow each other from the first
-/// such size on: calls of these jump to its routine at once, without the table.
-pub static LIBC: [LibcSizes; ROW_COUNT] = [const { LibcSizes::none() }; ROW_COUNT];
-
-/// Sizes from `first` on, `count` of them. The two are read one after the other: a call that comes
-/// while they change may take the C library's routine for another size, which is as right.
-#[repr(C)]
-pub struct LibcSizes {
-    first: AtomicUsize,
-    count: AtomicUsize,
-}
-
-/// Bytes of a row's `LibcSizes`.
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-pub const LIBC_BYTES: usize = size_of::<LibcSizes>();
-
-impl LibcSizes {
-    const fn none() -> LibcSizes {
-        LibcSizes { first: AtomicUsize::new(0), count: AtomicUsize::new(0) }
-    }
-
-    /// The sizes of a row for which the table has the slot `libc`. So they are none until the
-    /// routines were found: no row has the slot before.
-    fn note(&self, row: &Row, libc: Slot) {
-        let is_libc = |class: &usize| row.at(*class) == usize::from(libc.0);
-        let Some(first) = (0..CLASSES).find(is_libc) else {
-            return self.count.store(0, Ordering::Relaxed);
-        };
-        let last = (first..CLASSES).take_while(is_libc).last().unwrap_or(first);
-        let (first, last) = (class_start(first), *class_sizes(last).end());
-        let usable = |size| usize::try_from(size).unwrap_or(usize::MAX);
-        self.count.store(0, Ordering::Relaxed);
-        self.first.store(usable(first), Ordering::Relaxed);
-        self.count.store(usable(last - first).saturating_add(1), Ordering::Relaxed);
-    }
-}
-
 /// The bit by which two addresses on different pages differ, for comparisons that may read on to
 /// the end of a page: no page is smaller. All bits where none may read on: until the table is
 /// filled, and all but the lowest under a checker of memory.
@@ -234,7 +201,7 @@ pub(crate) fn note_features(identity: &Identity) {
 }
 
 /// Sets the limits up to which no call looks a kernel up: as far as the table says, without a gap,
-/// the kernel whose work the entry does by itself. And notes which sizes are the C library's.
+/// the kernel whose work the entry does by itself. And notes which ranges follow.
 pub(crate) fn note_direct() {
     for operation in profile::OPERATIONS {
         for reuse in profile::hints(operation) {
@@ -254,15 +221,8 @@ fn note_row(operation: Operation, row: usize) {
         let theirs = stores && direct == first - 1 && libc == usize::from(libc_slot(operation).0);
         limit.store(direct + usize::from(theirs), Ordering::Relaxed);
     }
-    if let (Some(libc), Some(row)) = (LIBC.get(row), ROWS.get(row)) {
-        // Buffers that overlap are moved: a copy asks for that first, unless the routine moves them
-        // itself.
-        if operation == Operation::Copy && !system::copy_is_move() {
-            libc.count.store(0, Ordering::Relaxed);
-        } else {
-            libc.note(row, libc_slot(operation));
-        }
-    }
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    next::note(operation, row);
 }
 
 /// Whether Valgrind runs this program: its client request `RUNNING_ON_VALGRIND`, 0x1001, made by
@@ -753,24 +713,6 @@ mod tests {
             assert!(start < 256 || (end - start) / 8 <= start / 8 / 8, "{start}..={end}");
         }
         assert_eq!(class(u64::MAX), CLASSES - 1);
-    }
-
-    #[test]
-    fn the_first_sizes_that_are_the_c_librarys_are_noted() {
-        let noted = |put: &[(u64, u64, usize)]| {
-            let (row, libc) = (Row::new(), LibcSizes::none());
-            for (from, to, slot) in put {
-                (class(*from)..=class(*to)).for_each(|class| row.put(class, *slot));
-            }
-            libc.note(&row, Slot(9));
-            (libc.first.into_inner(), libc.count.into_inner())
-        };
-        assert_eq!(noted(&[(0, u64::MAX, 1)]).1, 0, "none");
-        let (kernel, own) = ((65_536, u64::MAX, 2), (0, 2047, 1));
-        assert_eq!(noted(&[own, (2048, 65_535, 9), kernel]), (2048, 63_488));
-        assert_eq!(noted(&[own, (2048, 65_535, 9), kernel, (4096, 6143, 3)]), (2048, 2048));
-        assert_eq!(noted(&[own, (2048, u64::MAX, 9)]), (2048, usize::MAX - 2047));
-        assert_eq!(noted(&[(0, u64::MAX, 9)]), (0, usize::MAX));
     }
 
     #[test]

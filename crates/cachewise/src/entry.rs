@@ -15,8 +15,8 @@
 //! library and the preload library, whose exported functions then *are* the operation rather than a
 //! jump to it.
 //!
-//! What the decisions leave to the C library jumps to its routine, for the first sizes in a row
-//! that are so decided ([`LIBC`]); what is left finds its kernel in the table.
+//! The first two decisions beyond what an entry does by itself are one jump each, to a kernel or to the C
+//! library's routine ([`NEXT`]); larger sizes find theirs in the table.
 //!
 //! *Direct* is what is done without the table, up to the row's limit ([`DIRECT`]): for as long as
 //! the decisions say the plain loop of the vectors that the entry has.
@@ -38,27 +38,13 @@ use crate::dispatch::Slot;
 pub use crate::dispatch::boots;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 pub use crate::dispatch::{
-    COMPARE, COPY, EQUAL, FILL, LIBC_BYTES, MOVE, NARROW, PAGE, ROW_BYTES, ZERO,
+    COMPARE, COPY, EQUAL, FILL, MOVE, NARROW, NEXT, NEXT_BYTES, PAGE, ROW_BYTES, ZERO,
 };
-pub use crate::dispatch::{DIRECT, LIBC, ROWS};
+pub use crate::dispatch::{DIRECT, ROWS};
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 use crate::names;
 use crate::profile::{self, OPERATIONS};
 use crate::reuse::Reuse;
-pub use crate::system::ROUTINES;
-#[cfg(all(
-    target_arch = "x86_64",
-    target_feature = "sse2",
-    feature = "os",
-    target_os = "linux"
-))]
-pub use crate::system::equal as libc_equal;
-#[cfg(all(
-    target_arch = "x86_64",
-    target_feature = "sse2",
-    not(all(feature = "os", target_os = "linux"))
-))]
-pub use boots::EQUAL as libc_equal;
 pub use cachewise_kernels::Operation;
 use cachewise_kernels::{Features, Function};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};

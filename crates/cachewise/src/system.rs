@@ -15,16 +15,14 @@
 //! such table; nothing is found there, and the profile's next best stands.
 
 #[cfg(all(feature = "os", target_os = "linux"))]
-pub use routines::equal;
-#[cfg(all(feature = "os", target_os = "linux"))]
-pub(crate) use routines::{compare, copy, fill, found, r#move, zero};
+pub(crate) use routines::{compare, copy, equal, fill, found, r#move, zero};
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// `memcpy`, `memmove`, `memset` and `memcmp`, all null or all found; nothing but `found` writes
 /// them.
-pub static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+pub(crate) static ROUTINES: [AtomicPtr<()>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
 /// Whether the C library's `memcpy` is its `memmove`, as glibc's is on x86-64.
 pub(crate) fn copy_is_move() -> bool {
@@ -137,7 +135,7 @@ mod routines {
     ///
     /// # Safety
     /// `memcmp`'s contract, after `found` said yes.
-    pub unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
+    pub(crate) unsafe extern "C" fn equal(a: *const u8, b: *const u8, n: usize) -> i32 {
         // SAFETY: the caller's promise.
         i32::from(unsafe { compare(a, b, n) } == 0)
     }

@@ -31,7 +31,7 @@ fn boots() -> [u64; 6] {
 }
 
 /// Every instruction that can be reached from an entry without leaving through it, and through no
-/// jump to one of the `others`, or to the C library's test for equality.
+/// jump to one of the `others`.
 fn reachable(from: u64, others: &[u64]) -> Vec<Instruction> {
     let (mut todo, mut seen, mut found) = (vec![from], BTreeSet::new(), Vec::new());
     while let Some(start) = todo.pop() {
@@ -56,8 +56,7 @@ fn reachable(from: u64, others: &[u64]) -> Vec<Instruction> {
                 FlowControl::ConditionalBranch => todo.push(instruction.near_branch_target()),
                 FlowControl::UnconditionalBranch => {
                     let target = instruction.near_branch_target();
-                    if !others.contains(&target) && target != entry::libc_equal as *const () as u64
-                    {
+                    if !others.contains(&target) {
                         todo.push(target);
                     }
                     break;

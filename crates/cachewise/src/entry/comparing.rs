@@ -633,7 +633,6 @@ macro_rules! entry_compare_in {
                 $crate::entry_compare_near!($way),
                 $crate::entry_compare_apart!($way)
             ),
-            $crate::entry_libc!("rdx", "row", "", $crate::entry_routine!("3")),
             larger = sym $crate::entry::ways::compare::avx2_larger
             $(, $($operand)+)?
         )
@@ -672,8 +671,6 @@ macro_rules! entry_equal_in {
                 $crate::entry_equal_near!($way),
                 $crate::entry_equal_apart!($way)
             ),
-            // What `memcmp` returns is not 1 or 0: a function makes it so.
-            $crate::entry_libc!("rdx", "row", "", "{libc_equal}"),
             larger = sym $crate::entry::ways::equal::avx2_larger
             $(, $($operand)+)?
         )
@@ -684,20 +681,19 @@ macro_rules! entry_equal_in {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! entry_comparison {
-    ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr, $libc:expr
+    ($functions:ident, $row:ident, $operation:ident, $choice:expr, $way:expr
         $(, $($operand:tt)+)?) => {
         $crate::entry_text!($functions, $row, $crate::entry::Operation::$operation, (
             $choice,
             ".hidden {page}\n.hidden {narrow}",
             $way,
             "39:",
-            $libc,
+            $crate::entry_next!("rdx", "row", ""),
             $crate::entry_through_the_table!("rdx"),
-            "/* {page} {narrow} {libc_equal} */",
+            "/* {page} {narrow} */",
         ),
             page = sym $crate::entry::PAGE,
-            narrow = sym $crate::entry::NARROW,
-            libc_equal = sym $crate::entry::libc_equal
+            narrow = sym $crate::entry::NARROW
             $(, $($operand)+)?
         )
     };

@@ -128,42 +128,39 @@ macro_rules! entry_in_page {
     };
 }
 
-/// The sizes that are the C library's: a jump to its routine, `$routine`. `$n` is the register of the
-/// size, `$row` the operand with the row's number, `$arguments` what makes the routine's arguments of the
-/// operation's.
+/// The next two ranges of the row: a jump to the function of each. `$n` is the register of the size, `$row` the
+/// operand with the row's number, `$arguments` what makes the routine's arguments of the operation's.
 ///
-/// Handing over by the table costs a look-up and a jump more: 6 to 9 % of a call of 2 KiB.
+/// By the table it would be a look-up more: 6 to 9 % of a call of 2 KiB.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! entry_libc {
-    ($n:literal, $row:literal, $arguments:literal, $routine:expr) => {
+macro_rules! entry_next {
+    ($n:literal, $row:literal, $arguments:literal) => {
         concat!(
-            ".hidden {libc}\n",
-            "mov rcx, ",
+            ".hidden {next}\n",
+            "cmp ",
             $n,
-            "\n",
-            "sub rcx, [rip + {libc} + {",
+            ", [rip + {next} + {",
             $row,
-            "} * {libc_bytes}]\n",
-            "cmp rcx, [rip + {libc} + {",
-            $row,
-            "} * {libc_bytes} + 8]\n",
-            "jae 42f\n",
+            "} * {next_bytes}]\n",
+            "ja 42f\n",
             $arguments,
-            "jmp ",
-            $routine,
-            "\n",
+            "jmp [rip + {next} + {",
+            $row,
+            "} * {next_bytes} + 8]\n",
             "42:\n",
+            "cmp ",
+            $n,
+            ", [rip + {next} + {",
+            $row,
+            "} * {next_bytes} + 16]\n",
+            "ja 45f\n",
+            $arguments,
+            "jmp [rip + {next} + {",
+            $row,
+            "} * {next_bytes} + 24]\n",
+            "45:\n",
         )
-    };
-}
-
-/// The place of the routine of that number in [`ROUTINES`](crate::entry::ROUTINES).
-#[doc(hidden)]
-#[macro_export]
-macro_rules! entry_routine {
-    ($number:literal) => {
-        concat!("qword ptr [rip + {routines} + ", $number, " * 8]")
     };
 }
 
@@ -290,15 +287,14 @@ macro_rules! entry_larger {
 macro_rules! entry_text {
     ($functions:ident, $row:ident, $operation:expr, ($($text:expr),+ $(,)?) $($operand:tt)*) => {
         core::arch::naked_asm!(
-            ".hidden {direct}\n.hidden {routines}\n.hidden {larger}",
+            ".hidden {direct}\n.hidden {larger}",
             $($text,)+
             // Not every text refers to all of them.
-            "/* {direct} {libc} {libc_bytes} {routines} {chosen} {ways} {larger} {operation} {sse2_number} */",
+            "/* {direct} {next} {next_bytes} {chosen} {ways} {larger} {operation} {sse2_number} */",
             "/* {rows} {row} {row_bytes} {functions} {boot} */",
             direct = sym $crate::entry::DIRECT,
-            libc = sym $crate::entry::LIBC,
-            libc_bytes = const $crate::entry::LIBC_BYTES,
-            routines = sym $crate::entry::ROUTINES,
+            next = sym $crate::entry::NEXT,
+            next_bytes = const $crate::entry::NEXT_BYTES,
             chosen = sym $crate::entry::CHOSEN,
             ways = const $crate::entry::WAYS,
             operation = const $crate::entry::place($operation),

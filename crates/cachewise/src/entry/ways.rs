@@ -44,7 +44,6 @@ macro_rules! entry_copy_in {
              neg rcx\n\
              cmp rcx, rdx\n\
              jb 40f\n",
-            "0",
             "40:\n\
              jmp {elsewhere}\n",
             elsewhere = sym $crate::raw::copy,
@@ -85,7 +84,6 @@ macro_rules! entry_move_in {
             $choice,
             $crate::entry_copy_way!($way),
             "",
-            "1",
             "",
             larger = sym $crate::entry::ways::r#move::avx2_larger
             $(, $($operand)+)?

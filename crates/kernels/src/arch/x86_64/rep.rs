@@ -5,9 +5,9 @@
 //! microcode's slow path, so the moves descend by vectors instead, or by integer registers on a
 //! target that keeps off the vectors.
 
+use super::edge::{copy as copy_edge, to_alignment};
 #[cfg(feature = "lab")]
-use super::edge::fill as fill_edge;
-use super::edge::{copy as copy_edge, pattern, to_alignment};
+use super::edge::{fill as fill_edge, pattern};
 #[cfg(target_feature = "sse2")]
 use super::family::{self, Shape, Shaped};
 #[cfg(not(target_feature = "sse2"))]
@@ -126,7 +126,7 @@ move_by!(move_movsb_aligned, copy_movsb_aligned);
 
 unsafe extern "C" fn fill_stosb(dst: *mut u8, byte: i32, n: usize) -> *mut u8 {
     // SAFETY: the caller's promise is the callee's.
-    unsafe { stosb(dst, pattern(byte), n) };
+    unsafe { stosb(dst, u64::from(byte as u8), n) };
     dst
 }
 

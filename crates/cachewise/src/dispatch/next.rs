@@ -1,0 +1,185 @@
+//! What follows the sizes that an entry does by itself: the next two ranges of each row, to which a call
+//! jumps without the table.
+//!
+//! An entry compares the size with the end of each range and jumps to its function, which has the contract
+//! of the C library's routine. So a decision for libc costs one comparison and one jump, and so does one
+//! for a kernel (`docs/decisions/entry-stubs.md`).
+
+use super::{
+    CLASSES, COMPARE, COPY, DIRECT, EQUAL, FILL, MOVE, ROW_COUNT, Row, Slot, ZERO, class,
+    class_sizes, libc_slot,
+};
+use crate::names;
+use crate::system;
+use cachewise_kernels::{Operation, TABLE};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// By row, the two ranges behind its limit in [`DIRECT`].
+pub static NEXT: [[Range; 2]; ROW_COUNT] = [const { [const { Range::none() }; 2] }; ROW_COUNT];
+
+/// Bytes of a row's ranges.
+pub const NEXT_BYTES: usize = size_of::<[Range; 2]>();
+
+/// Sizes up to `last`, from the end of what is before on; 0 for none. The two are read one after the other: a
+/// call that comes while they change may take the function of another range, which is as right.
+#[repr(C, align(16))]
+pub struct Range {
+    last: AtomicUsize,
+    function: AtomicPtr<()>,
+}
+
+impl Range {
+    const fn none() -> Range {
+        Range { last: AtomicUsize::new(0), function: AtomicPtr::new(null_mut()) }
+    }
+}
+
+/// Notes the ranges of a row as its table has them.
+pub(super) fn note(operation: Operation, row: usize) {
+    let (Some(ranges), Some(entries), Some(direct)) =
+        (NEXT.get(row), super::ROWS.get(row), DIRECT.get(row))
+    else {
+        return;
+    };
+    for range in ranges {
+        range.last.store(0, Ordering::Relaxed);
+    }
+    let mut from = class((direct.load(Ordering::Relaxed).max(LEAST) as u64).saturating_add(1));
+    for range in ranges {
+        let Some(function) = function(operation, entries.at(from)) else { return };
+        let last = last_of_range(entries, from);
+        range.function.store(function, Ordering::Relaxed);
+        let end = usize::try_from(*class_sizes(last).end()).unwrap_or(usize::MAX);
+        // Behind its function: whoever sees the one sees the other.
+        range.last.store(end, Ordering::Release);
+        from = last + 1;
+    }
+}
+
+/// What every entry does by itself.
+const LEAST: usize = 128;
+
+/// The last class that has the slot of `from`, without a gap.
+fn last_of_range(row: &Row, from: usize) -> usize {
+    let slot = row.at(from);
+    (from..CLASSES).take_while(|class| row.at(*class) == slot).last().unwrap_or(from)
+}
+
+/// What has the contract of the C library's routine of that operation (of a zero, `memset` with a byte of
+/// zero; of a copy, overlap as well) and does the work of a slot; `None` where nothing does.
+fn function(operation: Operation, slot: usize) -> Option<*mut ()> {
+    let [memcpy, memmove, memset, memcmp] = &system::ROUTINES;
+    let is_libc = slot == usize::from(libc_slot(operation).0);
+    let routine = match operation {
+        Operation::Copy | Operation::CopyPages => memcpy,
+        Operation::Move => memmove,
+        Operation::Fill | Operation::Zero | Operation::ZeroPages => memset,
+        Operation::Compare | Operation::Equal => memcmp,
+    };
+    let twin = |twins: &[Slot]| twins.get(slot).map_or(0, |slot| usize::from(slot.0));
+    match operation {
+        // What `memcmp` returns is not 1 or 0: a function makes it so.
+        _ if is_libc && operation != Operation::Equal => {
+            let moves = operation != Operation::Copy || system::copy_is_move();
+            moves.then(|| routine.load(Ordering::Acquire))
+        }
+        _ if slot == 0 => None,
+        Operation::Copy | Operation::CopyPages => {
+            at(&MOVE, twin(&MOVES)).map(|function| function as *mut ())
+        }
+        Operation::Move => at(&MOVE, slot).map(|function| function as *mut ()),
+        Operation::Fill => at(&FILL, slot).map(|function| function as *mut ()),
+        Operation::Zero | Operation::ZeroPages => {
+            at(&FILL, twin(&FILLS)).map(|function| function as *mut ())
+        }
+        Operation::Compare => at(&COMPARE, slot).map(|function| function as *mut ()),
+        Operation::Equal => at(&EQUAL, slot).map(|function| function as *mut ()),
+    }
+}
+
+/// The function of a slot; the first fills the table and is none.
+fn at<F: Copy>(functions: &[F], slot: usize) -> Option<F> {
+    functions.get(slot).filter(|_| slot != 0).copied()
+}
+
+/// The moves of the techniques of the copies, by slot.
+static MOVES: [Slot; COPY.len()] = twins(Operation::Copy, Operation::Move);
+/// The fills of the techniques of the zeros.
+static FILLS: [Slot; ZERO.len()] = twins(Operation::Zero, Operation::Fill);
+
+/// For each slot of an operation the slot of another's kernel of the same technique, or the first.
+const fn twins<const SLOTS: usize>(of: Operation, to: Operation) -> [Slot; SLOTS] {
+    let mut slots = [Slot::BOOT; SLOTS];
+    let (mut at, mut slot) = (0, 1);
+    while at < TABLE.len() {
+        if TABLE[at].deploy && TABLE[at].operation() as u8 == of as u8 {
+            if let Some((_, technique)) = names::split(TABLE[at].name.as_bytes(), b'.') {
+                slots[slot] = names::slot(to, technique);
+            }
+            slot += 1;
+        }
+        at += 1;
+    }
+    slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile;
+    use cachewise_kernels::Features;
+
+    /// The ranges of the row of moves without a hint, with slots put from each of these sizes on.
+    fn noted(direct: usize, put: &[(u64, usize)]) -> [(usize, usize); 2] {
+        let row = profile::row(Operation::Move, crate::Reuse::Unknown);
+        for (from, slot) in put {
+            (class(*from)..CLASSES).for_each(|class| super::super::ROWS[row].put(class, *slot));
+        }
+        DIRECT[row].store(direct, Ordering::Relaxed);
+        note(Operation::Move, row);
+        NEXT[row].each_ref().map(|range| {
+            let function = range.function.load(Ordering::Relaxed);
+            let slot = MOVE.iter().position(|known| *known as *mut () == function);
+            (range.last.load(Ordering::Relaxed), slot.unwrap_or(0))
+        })
+    }
+
+    #[test]
+    fn the_two_ranges_behind_what_an_entry_does_are_noted() {
+        // The table is not filled by another test meanwhile.
+        crate::source::init();
+        let all = usize::MAX;
+        assert_eq!(noted(256, &[(0, 1)])[0], (all, 1));
+        assert_eq!(noted(256, &[(0, 1), (4096, 2)]), [(4095, 1), (all, 2)]);
+        assert_eq!(
+            noted(4095, &[(0, 1), (4096, 2), (8192, 3), (65_536, 1)]),
+            [(8191, 2), (65_535, 3)]
+        );
+        // The first slot fills the table.
+        assert_eq!(noted(256, &[(0, 1), (4096, 0)])[0], (4095, 1));
+        assert_eq!(noted(256, &[(0, 1), (4096, 0)])[1].0, 0);
+        assert_eq!(noted(8191, &[(0, 1), (4096, 0)])[0].0, 0);
+    }
+
+    #[test]
+    fn twins_need_nothing_that_the_kernels_do_not() {
+        for (of, to, twins) in [
+            (Operation::Copy, Operation::Move, &MOVES[..]),
+            (Operation::Zero, Operation::Fill, &FILLS[..]),
+        ] {
+            let mut some = 0;
+            for (slot, kernel) in super::super::kernels(of) {
+                let Some(twin) = super::super::kernel(to, twins[usize::from(slot.0)]) else {
+                    continue;
+                };
+                assert_eq!(twin.technique(), kernel.technique());
+                // SSE2 is there wherever this is compiled.
+                let has = kernel.requires.and(Features::SSE2);
+                assert!(has.contains(twin.requires), "{}", twin.name);
+                some += usize::from(twin.runs_on(Features::detect()));
+            }
+            assert!(some > 1, "{of}");
+        }
+    }
+}
