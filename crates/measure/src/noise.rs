@@ -65,39 +65,25 @@ struct CpuTicks {
 impl NoiseSnapshot {
     /// The system now. A few file reads, about a millisecond.
     pub fn take() -> NoiseSnapshot {
-        NoiseSnapshot::take_at(Path::new("/"), Some(rustix::thread::sched_getcpu()))
+        NoiseSnapshot::take_at(Path::new("/"), rustix::thread::sched_getcpu())
     }
 
     /// The system whose files are below `root`, with this process on CPU `cpu`.
-    pub fn take_at(root: &Path, cpu: Option<usize>) -> NoiseSnapshot {
+    fn take_at(root: &Path, cpu: usize) -> NoiseSnapshot {
         let tree = Tree::at(root);
-        let stat = tree.text("proc/stat").unwrap_or_default();
-        let vmstat = tree.text("proc/vmstat").unwrap_or_default();
-        let counter = |text: &str, name: &str| {
-            text.lines().find_map(|line| {
-                let (key, value) = line.split_once(char::is_whitespace)?;
-                (key == name).then(|| value.trim().parse::<u64>().ok())?
-            })
-        };
+        let vmstat = |name: &str| tree.line("proc/vmstat", name).unwrap_or(0);
         let meminfo = |name: &str| tree.kib_line("proc/meminfo", name);
         let groups = Groups::read(&tree);
-        let switches = tree.text("proc/self/status").and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("nonvoluntary_ctxt_switches"))?;
-            line.split_once(':')?.1.trim().parse().ok()
-        });
+        let load = tree.text("proc/loadavg");
+        let swap_free = meminfo("SwapFree").unwrap_or(0);
         NoiseSnapshot {
-            cpus: cpu_ticks(&stat),
+            cpus: cpu_ticks(&tree.text("proc/stat").unwrap_or_default()),
             own_ticks: own_ticks(&tree.text("proc/self/stat").unwrap_or_default()),
-            runnable: counter(&stat, "procs_running"),
-            load: tree
-                .text("proc/loadavg")
-                .and_then(|text| text.split_whitespace().next()?.parse().ok()),
-            preempted: switches,
-            swapped_pages: counter(&vmstat, "pswpin").unwrap_or(0)
-                + counter(&vmstat, "pswpout").unwrap_or(0),
-            swap_used: meminfo("SwapTotal")
-                .unwrap_or(0)
-                .saturating_sub(meminfo("SwapFree").unwrap_or(0)),
+            runnable: tree.line("proc/stat", "procs_running"),
+            load: load.and_then(|text| text.split_whitespace().next()?.parse().ok()),
+            preempted: tree.line("proc/self/status", "nonvoluntary_ctxt_switches"),
+            swapped_pages: vmstat("pswpin") + vmstat("pswpout"),
+            swap_used: meminfo("SwapTotal").unwrap_or(0).saturating_sub(swap_free),
             memory: meminfo("MemAvailable").zip(meminfo("MemTotal")),
             quota: groups.cpu_quota(&tree),
             throttled: groups.throttled(&tree),
@@ -107,7 +93,7 @@ impl NoiseSnapshot {
                 Some(off) => Some(off == 0),
                 None => tree.number("sys/devices/system/cpu/cpufreq/boost").map(|on| on == 1),
             },
-            smt_siblings: cpu.map_or_else(Vec::new, |cpu| smt_siblings(&tree, cpu)),
+            smt_siblings: smt_siblings(&tree, cpu),
             clocksource: tree
                 .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         }
@@ -125,20 +111,17 @@ impl NoiseSnapshot {
 /// `cpuN user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)); guest time is
 /// in user already.
 fn cpu_ticks(stat: &str) -> Vec<CpuTicks> {
-    let numbered = |line: &&str| {
-        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
     let ticks = |line: &str| {
-        let fields: Vec<u64> =
-            line.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0)).collect();
-        let field = |at: usize| fields.get(at).copied().unwrap_or(0);
-        CpuTicks {
-            busy: field(0) + field(1) + field(2) + field(5) + field(6),
-            idle: field(3) + field(4),
-            stolen: field(7),
+        let numbered = line.strip_prefix("cpu")?.split_once(|c: char| !c.is_ascii_digit());
+        let (_, rest) = numbered.filter(|(number, _)| !number.is_empty())?;
+        let mut fields = [0; 8];
+        for (field, text) in fields.iter_mut().zip(rest.split_whitespace()) {
+            *field = text.parse().unwrap_or(0);
         }
+        let [user, nice, system, idle, waiting, irq, softirq, stolen] = fields;
+        Some(CpuTicks { busy: user + nice + system + irq + softirq, idle: idle + waiting, stolen })
     };
-    stat.lines().filter(numbered).map(ticks).collect()
+    stat.lines().filter_map(ticks).collect()
 }
 
 /// Fields 14 to 17 of `/proc/self/stat` (proc_pid_stat(5): utime, stime, cutime, cstime), counted
@@ -150,9 +133,8 @@ fn own_ticks(stat: &str) -> u64 {
 
 /// Other hardware threads of the core that `cpu` belongs to.
 fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
-    let list = tree
-        .text(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
-        .unwrap_or_default();
+    let file = format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    let list = tree.text(&file).unwrap_or_default();
     if cpus_in_list(&list).is_none_or(|count| count > 64) {
         return Vec::new();
     }
@@ -161,7 +143,7 @@ fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
 
 /// Bytes of memory this process may use: the machine's, or its control group's limit if that is
 /// less. `None` when `/proc/meminfo` cannot be read.
-pub fn memory_limit(root: &Path) -> Option<u64> {
+pub(crate) fn memory_limit(root: &Path) -> Option<u64> {
     let tree = Tree::at(root);
     let total = tree.kib_line("proc/meminfo", "MemTotal")?;
     Some(Groups::read(&tree).memory_limit(&tree).map_or(total, |limit| limit.min(total)))
