@@ -163,13 +163,11 @@ impl Arena {
 
     fn write_first(&self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
-        let words = self.start.cast::<u64>();
-        for index in 0..self.bytes / 8 {
-            // SAFETY: index is below the number of words of the mapping.
-            let word = unsafe { words.add(index) };
-            // SAFETY: inside the mapping and aligned, since the start is.
-            unsafe { word.write(non_zero_bytes(random.u64(..))) };
-        }
+        let (words, count) = (self.start.cast::<u64>(), self.bytes / 8);
+        // SAFETY: inside the mapping, which holds zeros, and aligned, since the start is; nobody else
+        // has a pointer to it yet.
+        let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
+        words.fill_with(|| non_zero_bytes(random.u64(..)));
     }
 
     /// Its first byte, aligned to [`HUGE_PAGE`]. Valid for [`len`](Arena::len) bytes for as long

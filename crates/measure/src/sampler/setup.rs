@@ -66,11 +66,8 @@ pub(super) fn equalise(cell: &mut Cell<'_>) {
         // SAFETY: slots of two operands that do not overlap, of at least that size.
         unsafe { std::ptr::copy_nonoverlapping(from, to, size) };
         if let Some(offset) = differing {
-            let place = to.wrapping_add(offset);
             // SAFETY: the offset is below the size, as was checked.
-            let byte = unsafe { place.read() };
-            // SAFETY: as above.
-            unsafe { place.write(byte ^ 0x10) };
+            unsafe { *to.wrapping_add(offset) ^= 0x10 };
         }
     }
 }
