@@ -96,8 +96,8 @@ impl Caches {
         }
     }
 
-    /// Takes note of how much of the LLC answers like one, as [`Latencies::calibrate`] found, so that
-    /// operands meant for it are made no larger.
+    /// Takes note of how much of the LLC answers like one, as its [latency](Latencies::llc_bytes)
+    /// shows, so that operands meant for it are made no larger.
     pub fn note_usable(&mut self, latencies: &Latencies) {
         let usable = latencies.llc_bytes;
         if self.has_l3() && usable > 0 && usable < self.llc.bytes / 2 {

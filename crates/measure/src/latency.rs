@@ -32,8 +32,6 @@ pub struct Latencies {
     pub llc_bytes: usize,
 }
 
-static SHARED: OnceLock<Latencies> = OnceLock::new();
-
 /// Lines timed per level at most; more would only cost time.
 const MOST_LINES: usize = 16_384;
 
@@ -44,16 +42,24 @@ const MOST_BYTES: usize = 512 << 20;
 pub(crate) const BLURRED: f64 = 1.2;
 
 impl Latencies {
-    /// Chases through 3/4 of L1, half of L2, half of the LLC (or less of it, see
-    /// [`llc_bytes`](Latencies::llc_bytes)) and a buffer of
-    /// [`Caches::dram_bytes`] (at most 512 MiB and what the process's memory budget leaves).
-    /// Takes well under a second. The first result of a process also becomes
-    /// [`shared`](Latencies::shared).
+    /// The latencies of this process. The first call calibrates them, in well under a second: it chases
+    /// through 3/4 of L1, half of L2, half of the LLC (or less of it, see
+    /// [`llc_bytes`](Latencies::llc_bytes)) and a buffer of [`Caches::dram_bytes`] (at most 512 MiB and
+    /// what the process's memory budget leaves).
     ///
     /// # Errors
     /// [`MeasureError::OverBudget`] when not even the caches' buffers fit, and
     /// [`MeasureError::Map`].
-    pub fn calibrate(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
+    pub fn shared(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
+        static SHARED: OnceLock<Latencies> = OnceLock::new();
+        if let Some(latencies) = SHARED.get() {
+            return Ok(*latencies);
+        }
+        let latencies = Latencies::calibrate(clock, caches)?;
+        Ok(*SHARED.get_or_init(|| latencies))
+    }
+
+    fn calibrate(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
         let budget = MemoryBudget::process();
         let wanted = caches.dram_bytes().min(MOST_BYTES);
         let bytes =
@@ -73,17 +79,7 @@ impl Latencies {
                 (llc, llc_bytes) = (found, bytes);
             }
         }
-        let latencies = Latencies { l1, l2, llc, dram, llc_bytes };
-        let _ = SHARED.set(latencies);
-        Ok(latencies)
-    }
-
-    /// The latencies of this process: those calibrated first, calibrated now if none were.
-    pub fn shared(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
-        match SHARED.get() {
-            Some(latencies) => Ok(*latencies),
-            None => Latencies::calibrate(clock, caches),
-        }
+        Ok(Latencies { l1, l2, llc, dram, llc_bytes })
     }
 
     /// Nanoseconds at that level.
@@ -254,6 +250,5 @@ mod tests {
             assert!(ns.is_finite() && ns > 0.0, "{level}: {ns}");
         }
         assert!(latencies.dram > latencies.l1, "{latencies:?}");
-        assert!(Latencies::shared(&clock, &caches).is_ok());
     }
 }
