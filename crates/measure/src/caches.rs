@@ -203,7 +203,7 @@ pub(crate) fn from_sysfs(tree: &Tree) -> Option<Answer> {
     let mut answer = Answer::default();
     for index in 0..10 {
         let file = |name: &str| {
-            tree.text(&format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
+            tree.text(format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
         };
         let (Some(level), Some(kind)) = (file("level"), file("type")) else { continue };
         let Some(Ok(bytes)) = file("size").map(|text| parse_bytes(&text)) else { continue };

@@ -196,27 +196,25 @@ impl Table<'_, '_> {
     /// one disturbs the nearer.
     fn prepare(&mut self) {
         let calls = self.places.len();
-        let access = match self.cell.contents {
+        let Cell { source, destination, contents, .. } = &mut *self.cell;
+        let access = match contents {
             Contents::Overwritten => Access::Write,
             _ => Access::Read,
         };
-        let farther =
-            self.cell.source.as_ref().map(Operand::level) >= Some(self.cell.destination.level());
-        if farther && let Some(source) = &mut self.cell.source {
+        let Some(source) = source else { return destination.prepare(calls, access) };
+        if source.level() >= destination.level() {
             source.prepare(calls, Access::Read);
-        }
-        self.cell.destination.prepare(calls, access);
-        if !farther && let Some(source) = &mut self.cell.source {
+            destination.prepare(calls, access);
+        } else {
+            destination.prepare(calls, access);
             source.prepare(calls, Access::Read);
         }
         // Where both are in L1, what comes second may displace a line of what came first until the
         // lines have found ways to stay in.
-        if self.operands().all(|operand| operand.level() == Level::L1)
-            && let Some(source) = &mut self.cell.source
-        {
+        if (source.level(), destination.level()) == (Level::L1, Level::L1) {
             for _ in 0..6 {
                 source.prepare(calls, Access::Read);
-                self.cell.destination.prepare(calls, Access::Read);
+                destination.prepare(calls, Access::Read);
             }
         }
     }
