@@ -458,9 +458,9 @@ pub struct Forget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Where the source's lines are.
-    pub source: cachewise_measure::residency::Level,
+    pub source: cachewise_measure::Level,
     /// Where the destination's lines are.
-    pub destination: cachewise_measure::residency::Level,
+    pub destination: cachewise_measure::Level,
 }
 
 fn placement(text: &str) -> Result<Placement, String> {

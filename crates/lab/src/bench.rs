@@ -9,7 +9,7 @@ use cachewise_kernels::{Features, Operation, PAGE_SIZE};
 use cachewise_measure::{
     Arena, Bystander, Candidate, CellKey, CellResult, Clock, Contents, Header, Latencies, Machine,
     MemoryBudget, NoiseSnapshot, Operand, PagePolicy, PairedRatio, Place, Plan, Proof,
-    ProofVerdict, Row, Warning, sampler,
+    ProofVerdict, Row, Slots, Warning, sampler,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -333,16 +333,13 @@ impl Bench {
         }
         // Two operands at one level share it.
         let share = if two && source.level == destination.level { 0.5 } else { 1.0 };
-        let room = |at: Placement| match at.level {
-            Some(level) => Operand::footprint(level, size, at.offset, share, &caches),
-            None => Ok((size + at.offset % PAGE_SIZE).next_multiple_of(PAGE_SIZE)),
+        let slots = |at: Placement| match at.level {
+            Some(level) => Slots::placed(level, size, at.offset, share, &caches),
+            None => Slots::reused(size, at.offset, &caches),
         };
-        let place = |arena: &Arc<Arena>, from, at: Placement| match at.level {
-            None => Operand::reused(arena, from, size, at.offset, &caches, seed),
-            Some(level) => {
-                Operand::in_arena(arena, from, level, size, at.offset, share, &caches, seed)
-            }
-        };
+        let room = |at: Placement| slots(at).map(|slots| slots.bytes());
+        let place =
+            |arena: &Arc<Arena>, from, at: Placement| Operand::new(arena, from, slots(at)?, seed);
         let first = room(destination)?;
         if cell.layout == Layout::Fresh {
             // In an arena of its own, on the pages that a program gets which says nothing: giving back

@@ -9,7 +9,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of a huge page on x86-64 and on aarch64 with 4 KiB pages; arenas are aligned to it.
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -39,22 +39,17 @@ struct Account {
 impl MemoryBudget {
     /// A budget of that many bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        MemoryBudget(Arc::new(Account {
-            limit: AtomicUsize::new(limit),
-            used: AtomicUsize::new(0),
-        }))
+        MemoryBudget(Arc::new(Account { limit: limit.into(), used: 0.into() }))
     }
 
     /// The budget of everything that names no other: a quarter of the memory this process may
     /// use (the machine's, or its control group's if that is less).
     pub fn process() -> MemoryBudget {
-        static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
-        PROCESS
-            .get_or_init(|| {
-                let memory = crate::noise::memory_limit(Path::new("/")).unwrap_or(1 << 30);
-                MemoryBudget::new(usize::try_from(memory / 4).unwrap_or(usize::MAX))
-            })
-            .clone()
+        static PROCESS: LazyLock<MemoryBudget> = LazyLock::new(|| {
+            let memory = crate::noise::memory_limit(Path::new("/")).unwrap_or(1 << 30);
+            MemoryBudget::new(usize::try_from(memory / 4).unwrap_or(usize::MAX))
+        });
+        PROCESS.clone()
     }
 
     /// The limit in bytes.
@@ -135,24 +130,15 @@ impl Arena {
         pages: PagePolicy,
         seed: u64,
     ) -> Result<Arena, MeasureError> {
-        let too_large = || MeasureError::OverBudget {
-            wanted: bytes,
-            used: budget.used(),
-            limit: budget.limit(),
-        };
+        let (used, limit) = (budget.used(), budget.limit());
+        let too_large = || MeasureError::OverBudget { wanted: bytes, used, limit };
         let bytes = bytes.max(1).checked_next_multiple_of(HUGE_PAGE).ok_or_else(too_large)?;
         let mapped = bytes.checked_add(HUGE_PAGE).ok_or_else(too_large)?;
         let reservation = budget.reserve(bytes)?;
+        let (access, anywhere) = (ProtFlags::READ | ProtFlags::WRITE, std::ptr::null_mut());
         // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
-        let mapping = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                mapped,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }
-        .map_err(|error| MeasureError::Map { bytes, source: error.into() })?;
+        let mapping = unsafe { mmap_anonymous(anywhere, mapped, access, MapFlags::PRIVATE) };
+        let mapping = mapping.map_err(|error| MeasureError::Map { bytes, source: error.into() })?;
         let start = mapping.cast::<u8>();
         // The mapping is one huge page longer than asked, so the aligned part fits.
         let start = start.wrapping_add(start.align_offset(HUGE_PAGE));
@@ -177,13 +163,11 @@ impl Arena {
 
     fn write_first(&self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
-        let words = self.start.cast::<u64>();
-        for index in 0..self.bytes / 8 {
-            // SAFETY: index is below the number of words of the mapping.
-            let word = unsafe { words.add(index) };
-            // SAFETY: inside the mapping and aligned, since the start is.
-            unsafe { word.write(non_zero_bytes(random.u64(..))) };
-        }
+        let (words, count) = (self.start.cast::<u64>(), self.bytes / 8);
+        // SAFETY: inside the mapping, which holds zeros, and aligned, since the start is; nobody else
+        // has a pointer to it yet.
+        let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
+        words.fill_with(|| non_zero_bytes(random.u64(..)));
     }
 
     /// Its first byte, aligned to [`HUGE_PAGE`]. Valid for [`len`](Arena::len) bytes for as long
@@ -192,14 +176,10 @@ impl Arena {
         self.start
     }
 
-    /// Its size in bytes, a multiple of [`HUGE_PAGE`].
+    /// Its size in bytes, a multiple of [`HUGE_PAGE`] and never 0.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.bytes
-    }
-
-    /// Never: an arena has at least one huge page.
-    pub fn is_empty(&self) -> bool {
-        self.bytes == 0
     }
 
     /// The policy it was made with.

@@ -1,7 +1,7 @@
 //! Who comes after the operation: the [`Reader`] of its destination, and the [`Bystander`] whose
 //! working set it may have evicted.
 
-use crate::{Arena, LINE, MeasureError, MemoryBudget, PagePolicy};
+use crate::{Arena, LINE, MeasureError, PagePolicy};
 use std::hint::black_box;
 
 /// Someone else's working set.
@@ -23,18 +23,9 @@ impl Bystander {
     /// A working set of `bytes` bytes (rounded to a multiple of four lines, four at least) within
     /// the process's memory budget.
     pub fn new(bytes: usize, seed: u64) -> Result<Bystander, MeasureError> {
-        Bystander::within(&MemoryBudget::process(), bytes, seed)
-    }
-
-    /// As [`new`](Bystander::new), within the given budget.
-    pub fn within(
-        budget: &MemoryBudget,
-        bytes: usize,
-        seed: u64,
-    ) -> Result<Bystander, MeasureError> {
         let lines_per_chain = (bytes / LINE / CHAINS).max(1);
         let lines = lines_per_chain * CHAINS;
-        let arena = Arena::within(budget, lines * LINE, PagePolicy::Huge, seed)?;
+        let arena = Arena::new(lines * LINE, PagePolicy::Huge, seed)?;
         let mut order: Vec<usize> = (0..lines).collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut order);
         let line = |index: usize| arena.as_mut_ptr().wrapping_add(index * LINE);
@@ -163,8 +154,7 @@ mod tests {
 
     #[test]
     fn chains_visit_every_line_once() {
-        let budget = MemoryBudget::new(64 << 20);
-        let bystander = Bystander::within(&budget, 100 * LINE + 1, 3).expect("a bystander");
+        let bystander = Bystander::new(100 * LINE + 1, 3).expect("a bystander");
         assert_eq!(bystander.bytes(), 100 * LINE);
         let mut seen = std::collections::BTreeSet::new();
         for start in bystander.starts {
@@ -186,22 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn the_reader_reads_one_word_of_each_line() {
-        for lines in [1, 2, 3, 4, 5, 31] {
+    fn the_reader_reads_one_word_of_each_line_it_touches() {
+        let whole = [1, 2, 3, 4, 5, 31].map(|lines| (lines, 1.0, lines as u64));
+        let parts = [(0.25, 25), (0.5, 50), (0.001, 1), (0.0, 0), (-1.0, 0)];
+        let parts = parts.map(|(fraction, expected)| (100, fraction, expected));
+        for (lines, fraction, expected) in whole.into_iter().chain(parts) {
             let words = marked(lines);
             // SAFETY: the vector is that long.
-            let sum = unsafe { Reader::touch(words.as_ptr().cast(), lines * LINE, 1.0) };
-            assert_eq!(sum, (lines as u64) << 40);
-        }
-    }
-
-    #[test]
-    fn fractions_are_spread_evenly() {
-        let words = marked(100);
-        for (fraction, expected) in [(0.25, 25_u64), (0.5, 50), (0.001, 1), (0.0, 0), (-1.0, 0)] {
-            // SAFETY: the vector is that long.
-            let sum = unsafe { Reader::touch(words.as_ptr().cast(), 100 * LINE, fraction) };
-            assert_eq!(sum, expected << 40, "{fraction}");
+            let sum = unsafe { Reader::touch(words.as_ptr().cast(), lines * LINE, fraction) };
+            assert_eq!(sum, expected << 40, "{fraction} of {lines}");
         }
     }
 
@@ -209,12 +192,11 @@ mod tests {
     fn every_nth_byte_is_read_once() {
         let mut bytes = [0_u8; 100];
         bytes.iter_mut().step_by(32).for_each(|byte| *byte = 1);
-        // SAFETY: the vector is that long.
-        assert_eq!(unsafe { Reader::every(bytes.as_ptr(), bytes.len(), 32) }, 4);
-        // SAFETY: as above.
-        assert_eq!(unsafe { Reader::every(bytes.as_ptr(), bytes.len(), 0) }, 4, "0 is every byte");
-        // SAFETY: nothing is read.
-        assert_eq!(unsafe { Reader::every(bytes.as_ptr(), 0, 32) }, 0);
+        // A step of 0 is every byte.
+        for (n, step, expected) in [(100, 32, 4), (100, 0, 4), (0, 32, 0)] {
+            // SAFETY: the array is that long.
+            assert_eq!(unsafe { Reader::every(bytes.as_ptr(), n, step) }, expected, "{n} {step}");
+        }
     }
 
     #[test]

@@ -7,10 +7,11 @@
 //! step that was not plain agreement leaves a note, and the residency proofs check the outcome
 //! against measured latencies.
 
+use crate::machine::Cpu;
 use crate::tree::{Tree, cpus_in_list};
 use crate::units::{bytes as human, parse_bytes};
+use crate::{Latencies, Level};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// The caches that one core can use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,25 +42,15 @@ pub struct CacheLevel {
     pub source: String,
 }
 
-/// What one witness says of one level.
+/// What one witness says of one level, as claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelAnswer {
-    /// Capacity in bytes, as claimed.
-    pub bytes: u64,
-    /// Logical CPUs that share it, as claimed.
-    pub shared_by: usize,
+pub(crate) struct LevelAnswer {
+    pub(crate) bytes: u64,
+    pub(crate) shared_by: usize,
 }
 
-/// What one witness says; `None` for a level it does not mention.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// Level 1 data.
-    pub l1d: Option<LevelAnswer>,
-    /// Level 2.
-    pub l2: Option<LevelAnswer>,
-    /// Level 3.
-    pub l3: Option<LevelAnswer>,
-}
+/// What one witness says of L1 data, L2 and L3; `None` for a level it does not mention.
+pub(crate) type Answer = [Option<LevelAnswer>; 3];
 
 /// Plausible sizes and the size assumed when nobody gives one, in bytes.
 struct Bounds {
@@ -86,17 +77,6 @@ const fn assumed_amd_complex(family: u32) -> u64 {
     if family <= 0x17 { 16 << 20 } else { 32 << 20 }
 }
 
-/// What is needed besides the answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Context {
-    /// CPU vendor as CPUID spells it; empty when unknown.
-    pub vendor: String,
-    /// CPU family.
-    pub family: u32,
-    /// Logical CPUs online; a cache cannot be shared by more.
-    pub logical_cpus: usize,
-}
-
 impl Caches {
     /// Bytes that operands in DRAM must cover, so that a line visited in turn has left the cache
     /// before it is met again: four times the LLC, and 256 MiB where the LLC is only assumed.
@@ -105,21 +85,20 @@ impl Caches {
         if self.llc.source == "assumed" { four_times.max(256 << 20) } else { four_times }
     }
 
-    /// The level's capacity in bytes; for [`Level::Dram`](crate::Level::Dram)
+    /// The level's capacity in bytes; for [`Level::Dram`]
     /// [`dram_bytes`](Caches::dram_bytes).
-    pub fn bytes(&self, level: crate::Level) -> usize {
+    pub fn bytes(&self, level: Level) -> usize {
         match level {
-            crate::Level::L1 => self.l1d.bytes,
-            crate::Level::L2 => self.l2.bytes,
-            crate::Level::Llc => self.llc.bytes,
-            crate::Level::Dram => self.dram_bytes(),
+            Level::L1 => self.l1d.bytes,
+            Level::L2 => self.l2.bytes,
+            Level::Llc => self.llc.bytes,
+            Level::Dram => self.dram_bytes(),
         }
     }
 
-    /// Takes note of how much of the LLC answers like one, as
-    /// [`Latencies::calibrate`](crate::Latencies::calibrate) found, so that operands meant for it
-    /// are made no larger.
-    pub fn note_usable(&mut self, latencies: &crate::Latencies) {
+    /// Takes note of how much of the LLC answers like one, as its [latency](Latencies::llc_bytes)
+    /// shows, so that operands meant for it are made no larger.
+    pub fn note_usable(&mut self, latencies: &Latencies) {
         let usable = latencies.llc_bytes;
         if self.has_l3() && usable > 0 && usable < self.llc.bytes / 2 {
             self.llc_usable = Some(usable);
@@ -144,38 +123,45 @@ impl Caches {
 /// still inside the cache). Sharing comes from sysfs where it has it, because CPUID counts APIC
 /// identifiers, not CPUs. Without a plausible answer a default is assumed. A machine on which no
 /// witness mentions an L3 has its L2 as last level.
-pub fn reconcile(cpuid: Option<&Answer>, sysfs: Option<&Answer>, context: &Context) -> Caches {
+pub(crate) fn reconcile(
+    cpuid: Option<Answer>,
+    sysfs: Option<Answer>,
+    cpu: &Cpu,
+    logical_cpus: usize,
+) -> Caches {
     let mut notes = Vec::new();
-    let both = |level: fn(&Answer) -> Option<LevelAnswer>| {
-        [("cpuid", cpuid.and_then(level)), ("sysfs", sysfs.and_then(level))]
+    let mut choose = |bounds: &Bounds, level: usize, below: usize| {
+        let answers = [("cpuid", cpuid), ("sysfs", sysfs)];
+        let answers = answers.map(|(source, answer)| (source, answer.and_then(|all| all[level])));
+        choose(bounds, &answers, below as u64, cpu, logical_cpus, &mut notes)
     };
-    let l1d = choose(&L1D, both(|answer| answer.l1d), 0, context, &mut notes);
-    let l2 = choose(&L2, both(|answer| answer.l2), l1d.bytes as u64, context, &mut notes);
-    let l3_answers = both(|answer| answer.l3);
-    let l2_known = l2.source != "assumed";
-    let llc = if l3_answers.iter().all(|(_, answer)| answer.is_none()) && l2_known {
+    let l1d = choose(&L1D, 0, 0);
+    let l2 = choose(&L2, 1, l1d.bytes);
+    let l3_is_mentioned = [cpuid, sysfs].iter().flatten().any(|answer| answer[2].is_some());
+    let llc = if !l3_is_mentioned && l2.source != "assumed" {
         notes.push("no L3 is mentioned: the last level is the L2".to_owned());
         l2.clone()
     } else {
-        choose(&LLC, l3_answers, l2.bytes as u64, context, &mut notes)
+        choose(&LLC, 2, l2.bytes)
     };
     Caches { l1d, l2, llc, llc_usable: None, notes }
 }
 
 fn choose(
     bounds: &Bounds,
-    answers: [(&'static str, Option<LevelAnswer>); 2],
+    answers: &[(&'static str, Option<LevelAnswer>)],
     below: u64,
-    context: &Context,
+    cpu: &Cpu,
+    logical_cpus: usize,
     notes: &mut Vec<String>,
 ) -> CacheLevel {
     let name = bounds.name;
-    let is_amd = matches!(context.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
+    let is_amd = matches!(cpu.vendor.as_str(), "AuthenticAMD" | "HygonGenuine");
     let per_complex = name == LLC.name && is_amd;
     let mut plausible: Vec<(&'static str, LevelAnswer)> = Vec::new();
     let mut sum_of_complexes = false;
     for (source, answer) in answers {
-        let Some(answer) = answer else { continue };
+        let Some(answer) = *answer else { continue };
         let why = if answer.bytes < bounds.least || answer.bytes > bounds.most {
             format!("plausible is {} to {}", human(bounds.least), human(bounds.most))
         } else if answer.bytes <= below {
@@ -184,7 +170,7 @@ fn choose(
             sum_of_complexes = true;
             "a sum over several core complexes".to_owned()
         } else {
-            plausible.push((source, answer));
+            plausible.push((*source, answer));
             continue;
         };
         notes.push(format!("{source} says {name} is {}, {why}: ignored", human(answer.bytes)));
@@ -195,102 +181,72 @@ fn choose(
         let (a, b) = (human(a.bytes), human(b.bytes));
         notes.push(format!("{name}: {first} says {a}, {second} says {b}: the smaller counts"));
     }
-    let most_sharing = context.logical_cpus.max(1);
     let Some((source, answer)) = plausible.iter().min_by_key(|(_, answer)| answer.bytes) else {
         let typical =
-            if sum_of_complexes { assumed_amd_complex(context.family) } else { bounds.assumed };
+            if sum_of_complexes { assumed_amd_complex(cpu.family) } else { bounds.assumed };
         let bytes = typical.max(below.saturating_mul(2));
         notes.push(format!("{name} is assumed to be {}", human(bytes)));
         return CacheLevel { bytes: bytes as usize, shared_by: 1, source: "assumed".to_owned() };
     };
-    let sharing = plausible
-        .iter()
-        .find(|(source, _)| *source == "sysfs")
-        .map_or(answer.shared_by, |(_, answer)| answer.shared_by);
+    let by_sysfs = plausible.iter().find(|(source, _)| *source == "sysfs");
+    let sharing = by_sysfs.map_or(answer.shared_by, |(_, answer)| answer.shared_by);
     CacheLevel {
         bytes: answer.bytes as usize,
-        shared_by: sharing.clamp(1, most_sharing),
+        shared_by: sharing.clamp(1, logical_cpus.max(1)),
         source: (*source).to_owned(),
     }
 }
 
-/// Reads `sys/devices/system/cpu/cpuN/cache/index*` below `root`, for the first CPU that has it.
-/// `None` when nothing is there (containers, many aarch64 guests).
-pub fn from_sysfs(root: &Path) -> Option<Answer> {
-    let tree = Tree::at(root);
+/// Reads `sys/devices/system/cpu/cpu0/cache/index*`. `None` when nothing is there (containers, many
+/// aarch64 guests).
+pub(crate) fn from_sysfs(tree: &Tree) -> Option<Answer> {
     let mut answer = Answer::default();
     for index in 0..10 {
         let file = |name: &str| {
-            tree.text(&format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
+            tree.text(format!("sys/devices/system/cpu/cpu0/cache/index{index}/{name}"))
         };
         let (Some(level), Some(kind)) = (file("level"), file("type")) else { continue };
-        let size = file("size").and_then(|text| parse_bytes(&text).ok());
-        let Some(bytes) = size.map(|bytes| bytes as u64) else { continue };
-        let shared_by =
-            file("shared_cpu_list").as_deref().and_then(cpus_in_list).unwrap_or(1).max(1);
-        let found = Some(LevelAnswer { bytes, shared_by });
-        match (level.as_str(), kind.as_str()) {
-            ("1", "Data" | "Unified") => answer.l1d = found,
-            ("2", "Data" | "Unified") => answer.l2 = found,
-            ("3", "Data" | "Unified") => answer.l3 = found,
-            _ => {}
+        let Some(Ok(bytes)) = file("size").map(|text| parse_bytes(&text)) else { continue };
+        if let (Ok(level @ 1..=3), "Data" | "Unified") = (level.parse::<usize>(), kind.as_str()) {
+            let shared_by = file("shared_cpu_list").as_deref().and_then(cpus_in_list).unwrap_or(1);
+            answer[level - 1] = Some(LevelAnswer { bytes: bytes as u64, shared_by });
         }
     }
     (answer != Answer::default()).then_some(answer)
 }
 
 /// Asks CPUID leaf 4 (Intel SDM volume 2A) or 8000_001D (AMD APM volume 3, E.4.15), and the older
-/// AMD leaves 8000_0005 and 8000_0006 where those are empty. `None` on other architectures.
-pub fn from_cpuid() -> Option<Answer> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        x86::answer()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        None
-    }
-}
-
+/// AMD leaves 8000_0005 and 8000_0006 where those are empty.
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::{Answer, LevelAnswer};
+pub(crate) fn from_cpuid() -> Option<Answer> {
     use raw_cpuid::{CacheType, CpuId};
-
-    pub(super) fn answer() -> Option<Answer> {
-        let cpuid = CpuId::new();
-        let mut answer = Answer::default();
-        for cache in cpuid.get_cache_parameters().into_iter().flatten() {
-            if !matches!(cache.cache_type(), CacheType::Data | CacheType::Unified) {
-                continue;
-            }
-            // Products of four fields of up to 2^12 x 2^12 x 2^10 x 2^32: saturate, then judge.
-            let bytes = (cache.associativity() as u64)
-                .saturating_mul(cache.physical_line_partitions() as u64)
-                .saturating_mul(cache.coherency_line_size() as u64)
-                .saturating_mul(cache.sets() as u64);
-            let found = Some(LevelAnswer { bytes, shared_by: cache.max_cores_for_cache() });
-            match cache.level() {
-                1 => answer.l1d = found,
-                2 => answer.l2 = found,
-                3 => answer.l3 = found,
-                _ => {}
-            }
+    let cpuid = CpuId::new();
+    let mut answer = Answer::default();
+    for cache in cpuid.get_cache_parameters().into_iter().flatten() {
+        if !matches!(cache.cache_type(), CacheType::Data | CacheType::Unified) {
+            continue;
         }
-        if answer == Answer::default() {
-            if let Some(l1) = cpuid.get_l1_cache_and_tlb_info() {
-                let bytes = u64::from(l1.dcache_size()) << 10;
-                answer.l1d = (bytes > 0).then_some(LevelAnswer { bytes, shared_by: 1 });
-            }
-            if let Some(rest) = cpuid.get_l2_l3_cache_and_tlb_info() {
-                let l2 = u64::from(rest.l2cache_size()) << 10;
-                let l3 = u64::from(rest.l3cache_size()) << 19;
-                answer.l2 = (l2 > 0).then_some(LevelAnswer { bytes: l2, shared_by: 1 });
-                answer.l3 = (l3 > 0).then_some(LevelAnswer { bytes: l3, shared_by: usize::MAX });
-            }
+        // Products of four fields of up to 2^12 x 2^12 x 2^10 x 2^32: saturate, then judge.
+        let bytes = (cache.associativity() as u64)
+            .saturating_mul(cache.physical_line_partitions() as u64)
+            .saturating_mul(cache.coherency_line_size() as u64)
+            .saturating_mul(cache.sets() as u64);
+        if let level @ 1..=3 = cache.level() {
+            let shared_by = cache.max_cores_for_cache();
+            answer[usize::from(level) - 1] = Some(LevelAnswer { bytes, shared_by });
         }
-        (answer != Answer::default()).then_some(answer)
     }
+    if answer == Answer::default() {
+        let level = |bytes, shared_by| (bytes > 0).then_some(LevelAnswer { bytes, shared_by });
+        if let Some(l1) = cpuid.get_l1_cache_and_tlb_info() {
+            answer[0] = level(u64::from(l1.dcache_size()) << 10, 1);
+        }
+        if let Some(rest) = cpuid.get_l2_l3_cache_and_tlb_info() {
+            answer[1] = level(u64::from(rest.l2cache_size()) << 10, 1);
+            answer[2] = level(u64::from(rest.l3cache_size()) << 19, usize::MAX);
+        }
+    }
+    (answer != Answer::default()).then_some(answer)
 }
 
 #[cfg(test)]

@@ -1,135 +1,82 @@
-//! One test per implausible answer seen in the field, and the plain cases.
+//! One case per implausible answer seen in the field, and the plain ones.
 
 use super::*;
 use crate::tree::tests::{plant, planted};
 
-fn level(bytes: u64, shared_by: usize) -> Option<LevelAnswer> {
-    Some(LevelAnswer { bytes, shared_by })
+fn level(kib: u64, shared_by: usize) -> Option<LevelAnswer> {
+    Some(LevelAnswer { bytes: kib << 10, shared_by })
 }
 
-fn answer(l1d: u64, l2: u64, l3: u64) -> Answer {
-    Answer { l1d: level(l1d, 1), l2: level(l2, 1), l3: level(l3, 16) }
+/// Of so many KiB each.
+fn answer(l1d: u64, l2: u64, l3: u64) -> Option<Answer> {
+    Some([level(l1d, 1), level(l2, 1), level(l3, 16)])
 }
 
-fn amd(logical_cpus: usize) -> Context {
-    Context { vendor: "AuthenticAMD".to_owned(), family: 0x1A, logical_cpus }
-}
-
-fn intel(logical_cpus: usize) -> Context {
-    Context { vendor: "GenuineIntel".to_owned(), family: 6, logical_cpus }
-}
-
-const K: u64 = 1 << 10;
-const M: u64 = 1 << 20;
-
-#[test]
-fn agreement_needs_no_note_and_takes_sharing_from_sysfs() {
-    let cpuid = answer(48 * K, M, 32 * M);
-    let sysfs = Answer { l3: level(32 * M, 2), ..cpuid };
-    let caches = reconcile(Some(&cpuid), Some(&sysfs), &amd(2));
-    assert_eq!(caches.notes, Vec::<String>::new());
-    assert_eq!((caches.l1d.bytes, caches.l2.bytes), (48 << 10, 1 << 20));
-    let expected = CacheLevel { bytes: 32 << 20, shared_by: 2, source: "cpuid".to_owned() };
-    assert_eq!(caches.llc, expected);
-    assert!(caches.has_l3());
-    assert_eq!(caches.dram_bytes(), 128 << 20);
+fn amd(family: u32) -> Cpu {
+    Cpu { vendor: "AuthenticAMD".to_owned(), family, ..Cpu::default() }
 }
 
 #[test]
-fn a_cache_of_zero_bytes_is_replaced() {
-    let caches = reconcile(Some(&answer(32 * K, 512 * K, 0)), None, &intel(4));
-    assert_eq!(caches.llc.bytes, 8 << 20);
-    assert_eq!(caches.llc.source, "assumed");
-    assert!(caches.notes[0].contains("LLC is 0 B"), "{:?}", caches.notes);
-    assert_eq!(caches.dram_bytes(), 256 << 20, "an assumed LLC asks for a wider margin");
-}
-
-#[test]
-fn zero_from_one_witness_leaves_the_other() {
-    let cpuid = answer(0, 512 * K, 16 * M);
-    let sysfs = answer(32 * K, 512 * K, 16 * M);
-    let caches = reconcile(Some(&cpuid), Some(&sysfs), &intel(4));
-    assert_eq!((caches.l1d.bytes, caches.l1d.source.as_str()), (32 << 10, "sysfs"));
-    assert_eq!(caches.notes.len(), 1);
-}
-
-#[test]
-fn a_terabyte_is_replaced() {
-    let caches = reconcile(Some(&answer(32 * K, M, 1 << 40)), None, &intel(4));
-    assert_eq!((caches.llc.bytes, caches.llc.source.as_str()), (8 << 20, "assumed"));
-    assert!(caches.notes[0].contains("1 TiB"), "{:?}", caches.notes);
-}
-
-#[test]
-fn a_socket_sum_on_amd_becomes_one_complex() {
-    let told = answer(48 * K, M, 384 * M);
-    let caches = reconcile(Some(&told), Some(&told), &amd(2));
-    assert_eq!((caches.llc.bytes, caches.llc.source.as_str()), (32 << 20, "assumed"));
-    assert!(caches.notes.iter().any(|note| note.contains("sum over several core complexes")));
-    let zen2 = Context { family: 0x17, ..amd(2) };
-    assert_eq!(reconcile(Some(&told), None, &zen2).llc.bytes, 16 << 20);
-}
-
-#[test]
-fn a_large_mesh_cache_on_intel_is_believed() {
-    let caches = reconcile(Some(&answer(48 * K, 2 * M, 504 * M)), None, &intel(256));
-    assert_eq!((caches.llc.bytes, caches.llc.source.as_str()), (504 << 20, "cpuid"));
-}
-
-#[test]
-fn a_level_not_larger_than_the_one_below_is_ignored() {
-    let caches = reconcile(Some(&answer(64 * K, 64 * K, 8 * M)), None, &intel(4));
-    assert_eq!((caches.l2.bytes, caches.l2.source.as_str()), (512 << 10, "assumed"));
-    let caches = reconcile(Some(&answer(32 * K, 16 * M, 16 * M)), None, &intel(4));
-    assert_eq!(caches.llc.bytes, 32 << 20, "assumed, but still larger than the L2");
-}
-
-#[test]
-fn a_machine_without_l3_ends_in_its_l2() {
-    let told = Answer { l3: None, ..answer(32 * K, M, 0) };
-    let caches = reconcile(None, Some(&told), &Context::default());
-    assert_eq!(caches.llc, caches.l2);
-    assert!(!caches.has_l3());
-}
-
-#[test]
-fn disagreement_takes_the_smaller_and_says_so() {
-    let caches = reconcile(
-        Some(&answer(32 * K, 512 * K, 32 * M)),
-        Some(&answer(32 * K, 512 * K, 16 * M)),
-        &intel(8),
-    );
-    assert_eq!((caches.llc.bytes, caches.llc.source.as_str()), (16 << 20, "sysfs"));
-    assert!(caches.notes[0].contains("the smaller counts"));
-}
-
-#[test]
-fn no_witness_means_defaults() {
-    let caches = reconcile(None, None, &Context::default());
-    assert_eq!(
-        (caches.l1d.bytes, caches.l2.bytes, caches.llc.bytes),
-        (32 << 10, 512 << 10, 8 << 20)
-    );
-    assert_eq!(caches.notes.len(), 3);
-}
-
-#[test]
-fn sharing_is_never_more_than_the_cpus_there_are() {
-    let caches = reconcile(Some(&answer(32 * K, 512 * K, 32 * M)), None, &amd(2));
-    assert_eq!(caches.llc.shared_by, 2);
+fn answers_are_weighed() {
+    let zen = &amd(0x1A);
+    let intel = &Cpu { vendor: "GenuineIntel".to_owned(), family: 6, ..Cpu::default() };
+    let without_l3 = Some([level(32, 1), level(1 << 10, 1), None]);
+    let usual = answer(32, 512, 32 << 10);
+    let shared = Some([level(32, 1), level(512, 1), level(32 << 10, 2)]);
+    let half = answer(32, 512, 16 << 10);
+    let socket = answer(48, 1 << 10, 384 << 10);
+    let sum = "LLC is 384 MiB, a sum over several core complexes: ignored";
+    // What both witnesses say, what comes of it (whose word it is, unless CPUID's), and the notes.
+    for (cpuid, sysfs, cpu, weighed, notes, told) in [
+        (usual, shared, zen, "32 KiB, 512 KiB, 32 MiB", 0, ""),
+        (answer(32, 512, 0), None, intel, "32 KiB, 512 KiB, 8 MiB assumed", 2, "LLC is 0 B"),
+        (answer(0, 512, 16 << 10), half, intel, "32 KiB sysfs, 512 KiB, 16 MiB", 1, "L1d is 0 B"),
+        (answer(32, 1 << 10, 1 << 30), None, intel, "32 KiB, 1 MiB, 8 MiB assumed", 2, "1 TiB"),
+        (socket, socket, zen, "48 KiB, 1 MiB, 32 MiB assumed", 3, sum),
+        (socket, None, &amd(0x17), "48 KiB, 1 MiB, 16 MiB assumed", 2, sum),
+        // A large mesh cache.
+        (answer(48, 2 << 10, 504 << 10), None, intel, "48 KiB, 2 MiB, 504 MiB", 0, ""),
+        (answer(64, 64, 8 << 10), None, intel, "64 KiB, 512 KiB assumed, 8 MiB", 2, "not larger"),
+        // Still larger than the L2.
+        (
+            answer(32, 16 << 10, 16 << 10),
+            None,
+            intel,
+            "32 KiB, 16 MiB, 32 MiB assumed",
+            2,
+            "not larger",
+        ),
+        (None, without_l3, intel, "32 KiB sysfs, 1 MiB sysfs, 1 MiB sysfs", 1, "no L3"),
+        (usual, half, intel, "32 KiB, 512 KiB, 16 MiB sysfs", 1, "the smaller counts"),
+        (None, None, intel, "32 KiB assumed, 512 KiB assumed, 8 MiB assumed", 3, "LLC is assumed"),
+    ] {
+        let caches = reconcile(cpuid, sysfs, cpu, 8);
+        let found = [&caches.l1d, &caches.l2, &caches.llc].map(|level| {
+            format!("{} {}", human(level.bytes as u64), level.source).replace(" cpuid", "")
+        });
+        assert_eq!(found.join(", "), weighed, "{:?}", caches.notes);
+        assert_eq!(caches.notes.len(), notes, "{:?}", caches.notes);
+        assert!(caches.notes.join("\n").contains(told), "{told}: {:?}", caches.notes);
+        assert_eq!(caches.has_l3(), sysfs != without_l3);
+        // An assumed LLC asks for a wider margin.
+        let least = if weighed.ends_with("assumed") { 256 << 20 } else { 64 << 20 };
+        assert_eq!(caches.dram_bytes(), (4 * caches.llc.bytes).max(least));
+    }
+    // Sharing is sysfs's word, and never more than the CPUs there are.
+    assert_eq!(reconcile(usual, shared, zen, 8).llc.shared_by, 2);
+    assert_eq!(reconcile(usual, None, zen, 4).llc.shared_by, 4);
 }
 
 #[test]
 fn a_measured_share_of_the_llc_is_noted() {
-    let mut caches = reconcile(Some(&answer(32 * K, 512 * K, 32 * M)), None, &amd(2));
-    let mut latencies =
-        crate::Latencies { l1: 1.0, l2: 4.0, llc: 20.0, dram: 100.0, llc_bytes: 16 << 20 };
+    let mut caches = reconcile(answer(32, 512, 32 << 10), None, &amd(0x1A), 2);
+    let mut latencies = Latencies { l1: 1.0, l2: 4.0, llc: 20.0, dram: 100.0, llc_bytes: 16 << 20 };
     caches.note_usable(&latencies);
     assert_eq!((caches.llc_usable, caches.notes.len()), (None, 0));
     latencies.llc_bytes = 8 << 20;
     caches.note_usable(&latencies);
     assert_eq!((caches.llc_usable, caches.notes.len()), (Some(8 << 20), 1));
-    assert_eq!(crate::Level::Llc.capacity(&caches), 8 << 20);
+    assert_eq!(Level::Llc.capacity(&caches), 8 << 20);
     assert_eq!(caches.dram_bytes(), 128 << 20, "cold is cold for the whole cache");
 }
 
@@ -148,9 +95,7 @@ fn sysfs_is_read_below_a_root() {
             plant(&below, &[(name, text)]);
         }
     }
-    let found = from_sysfs(root.path()).expect("an answer");
-    assert_eq!(found.l1d, level(32 * K, 2));
-    assert_eq!(found.l2, level(512 * K, 1));
-    assert_eq!(found.l3, level(32 * M, 16));
-    assert_eq!(from_sysfs(&root.path().join("nothing")), None);
+    let expected = [level(32, 2), level(512, 1), level(32 << 10, 16)];
+    assert_eq!(from_sysfs(&Tree::at(root.path())), Some(expected));
+    assert_eq!(from_sysfs(&Tree::at(&root.path().join("nothing"))), None);
 }

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 /// What this thread, this process or its children used so far: getrusage(2) of `RUSAGE_THREAD`,
 /// `RUSAGE_SELF` or `RUSAGE_CHILDREN`.
 pub fn usage(of: i32) -> libc::rusage {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: zeroes are a valid rusage.
+    let mut usage = unsafe { std::mem::zeroed() };
     // SAFETY: a place for one rusage.
-    unsafe { libc::getrusage(of, usage.as_mut_ptr()) };
-    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
-    unsafe { usage.assume_init() }
+    unsafe { libc::getrusage(of, &raw mut usage) };
+    usage
 }
 
 /// Seconds of CPU, user's and system's, of all children waited for so far and of theirs.
@@ -36,20 +36,15 @@ pub fn cpu_seconds() -> f64 {
 pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, u64)> {
     let number = i32::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    loop {
-        // SAFETY: places for a status and one rusage.
-        let ended = unsafe { libc::wait4(number, &raw mut status, 0, usage.as_mut_ptr()) };
-        if ended == number {
-            break;
-        }
+    // SAFETY: zeroes are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: places for a status and one rusage.
+    while unsafe { libc::wait4(number, &raw mut status, 0, &raw mut usage) } != number {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
     }
-    // SAFETY: zeroes are a valid rusage, and the call can only have filled it in.
-    let usage = unsafe { usage.assume_init() };
     // In kibibytes on Linux.
     let resident = u64::try_from(usage.ru_maxrss).unwrap_or(0) << 10;
     Ok((ExitStatus::from_raw(status), resident))

@@ -5,12 +5,13 @@
 //! as dispatch-serialising, which Linux enables). Stores may still wait in the store buffer; a
 //! kernel with non-temporal stores fences itself, and the reader pays for the rest.
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// A point in time, in the clock's own units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticks(pub u64);
+pub struct Ticks(u64);
 
 /// A calibrated clock. Copying it is cheap; calibrating takes about 25 ms.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,8 @@ enum Source {
 pub struct ClockFacts {
     /// `tsc` or `monotonic-raw`.
     pub source: String,
-    /// Ticks per nanosecond; `None` for the operating system's clock.
+    /// Ticks per nanosecond of the TSC, which is not the core's frequency; `None` for the operating
+    /// system's clock.
     pub frequency_ghz: Option<f64>,
     /// Median cost of one reading in nanoseconds.
     #[serde(with = "crate::rounded")]
@@ -66,17 +68,11 @@ impl Clock {
     }
 
     fn with_source(source: Source, nanoseconds_per_tick: f64) -> Clock {
-        let mut clock = Clock {
-            source,
-            nanoseconds_per_tick,
-            cost_ns: 0.0,
-            resolution_ns: nanoseconds_per_tick,
-        };
-        let mut steps: Vec<u64> = Vec::with_capacity(4096);
-        for _ in 0..4096 {
+        let mut clock = Clock { source, nanoseconds_per_tick, cost_ns: 0.0, resolution_ns: 0.0 };
+        let mut steps = [0_u64; 4096];
+        for step in &mut steps {
             let from = clock.now();
-            let to = clock.now();
-            steps.push(to.0.saturating_sub(from.0));
+            *step = clock.now().0.saturating_sub(from.0);
         }
         steps.sort_unstable();
         clock.cost_ns = steps[steps.len() / 2] as f64 * nanoseconds_per_tick;
@@ -108,6 +104,14 @@ impl Clock {
         to.0.saturating_sub(from.0) as f64 * self.nanoseconds_per_tick
     }
 
+    /// Nanoseconds that a call takes, less the cost of one reading.
+    #[inline]
+    pub fn time(&self, call: impl FnOnce()) -> f64 {
+        let from = self.now();
+        call();
+        self.nanoseconds(from, self.now())
+    }
+
     /// Median nanoseconds that one reading costs.
     pub fn cost_ns(&self) -> f64 {
         self.cost_ns
@@ -127,29 +131,16 @@ impl Clock {
         }
     }
 
-    /// Ticks per nanosecond of the TSC, which is not the core's frequency.
-    pub fn frequency_ghz(&self) -> Option<f64> {
-        (self.source != Source::MonotonicRaw).then(|| 1.0 / self.nanoseconds_per_tick)
-    }
-
-    /// Core cycles per nanosecond right now, from a chain of dependent additions: the best of
-    /// twenty runs of about 50 microseconds, since whatever disturbs a run only slows it.
-    ///
-    /// The chain takes one cycle per addition on x86-64 and aarch64. Elsewhere it is compiled
-    /// code of assumed length, good to a factor.
+    /// Core cycles per nanosecond right now, from a chain of dependent additions, which take a cycle
+    /// each: the best of twenty runs of about 50 microseconds, since whatever disturbs a run only slows
+    /// it.
     pub fn core_ghz(&self) -> f64 {
-        const BLOCKS: u64 = 10_000;
-        let mut best = 0.0_f64;
-        for _ in 0..20 {
+        let run = |_| {
             let from = self.now();
-            let cycles = dependent_additions(BLOCKS);
-            let to = self.now();
-            let elapsed = self.nanoseconds(from, to);
-            if elapsed > 0.0 {
-                best = best.max(cycles as f64 / elapsed);
-            }
-        }
-        best
+            let cycles = dependent_additions(10_000);
+            cycles as f64 / self.nanoseconds(from, self.now())
+        };
+        (0..20).map(run).filter(|ghz| ghz.is_finite()).fold(0.0, f64::max)
     }
 
     /// Lets that many nanoseconds pass without giving up the CPU.
@@ -164,7 +155,8 @@ impl Clock {
     pub fn facts(&self) -> ClockFacts {
         ClockFacts {
             source: self.source().to_owned(),
-            frequency_ghz: self.frequency_ghz().map(crate::rounded::round),
+            frequency_ghz: (self.source != Source::MonotonicRaw)
+                .then(|| crate::rounded::round(1.0 / self.nanoseconds_per_tick)),
             cost_ns: self.cost_ns,
             resolution_ns: self.resolution_ns,
             core_ghz: self.core_ghz(),
@@ -175,75 +167,33 @@ impl Clock {
 /// Nanoseconds of CPU that the calling thread has had, in user and in kernel mode: what waiting
 /// does not lengthen. A system call, some hundred nanoseconds.
 pub fn thread_cpu_ns() -> f64 {
-    use rustix::time::{ClockId, clock_gettime};
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds: unlike `CLOCK_MONOTONIC`, no daemon slews it.
 fn monotonic_raw_ns() -> u64 {
-    use rustix::time::{ClockId, clock_gettime};
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+    compiler_fence(Ordering::SeqCst);
     let time = clock_gettime(ClockId::MonotonicRaw);
-    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-    let elapsed = Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32);
-    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+    compiler_fence(Ordering::SeqCst);
+    time.tv_sec.unsigned_abs().saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
-/// Runs `blocks` times 16 dependent additions and returns the cycles they should take.
-/// Register plus register: additions of constants are free on some cores (folded at rename).
-#[cfg(target_arch = "x86_64")]
-fn dependent_additions(blocks: u64) -> u64 {
-    // SAFETY: only registers are touched, all of them declared.
-    unsafe {
-        core::arch::asm!(
-            "2:",
-            ".rept 16",
-            "add {sum}, {step}",
-            ".endr",
-            "dec {left}",
-            "jnz 2b",
-            sum = inout(reg) 1_u64 => _,
-            step = in(reg) 3_u64,
-            left = inout(reg) blocks.max(1) => _,
-            options(nomem, nostack)
-        );
+/// Makes `blocks` times 16 dependent additions, and says how many. Register plus register: additions of
+/// constants are free on some cores (folded at rename).
+fn dependent_additions(blocks: usize) -> usize {
+    let (mut sum, step) = (1_usize, std::hint::black_box(3));
+    for _ in 0..blocks {
+        for _ in 0..16 {
+            sum = sum.wrapping_add(step);
+            // SAFETY: no instruction: the compiler only takes the sum for changed, so that it makes every
+            // addition.
+            unsafe {
+                core::arch::asm!("/* {0} */", inout(reg) sum, options(nomem, nostack, preserves_flags))
+            };
+        }
     }
-    blocks.max(1) * 16
-}
-
-/// As on x86-64.
-#[cfg(target_arch = "aarch64")]
-fn dependent_additions(blocks: u64) -> u64 {
-    // SAFETY: only registers are touched, all of them declared.
-    unsafe {
-        core::arch::asm!(
-            "2:",
-            ".rept 16",
-            "add {sum}, {sum}, {step}",
-            ".endr",
-            "subs {left}, {left}, #1",
-            "b.ne 2b",
-            sum = inout(reg) 1_u64 => _,
-            step = in(reg) 3_u64,
-            left = inout(reg) blocks.max(1) => _,
-            options(nomem, nostack)
-        );
-    }
-    blocks.max(1) * 16
-}
-
-/// A chain the compiler cannot shorten: a rotation, an exclusive or and an addition, four cycles
-/// where each takes one and the counter hides beside them.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn dependent_additions(blocks: u64) -> u64 {
-    let step = std::hint::black_box(3_u64);
-    let mut sum = 1_u64;
-    for _ in 0..blocks.max(1) * 4 {
-        sum = (sum.rotate_left(7) ^ step).wrapping_add(step);
-    }
-    std::hint::black_box(sum);
-    blocks.max(1) * 4 * 4
+    blocks * 16
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -261,35 +211,25 @@ mod x86 {
 
     #[inline]
     pub(super) fn ordered_tsc() -> u64 {
-        let (low, high): (u32, u32);
-        // SAFETY: RDTSC exists (the constructor asked) and only the named registers change. Memory
-        // counts as touched, so that the compiler moves no access across.
+        let (low, high): (u64, u64);
+        // SAFETY: RDTSC exists (the constructor asked) and only the named registers change, their upper
+        // halves to zero. Memory counts as touched, so that the compiler moves no access across.
         unsafe {
-            core::arch::asm!(
-                "lfence",
-                "rdtsc",
-                "lfence",
-                out("eax") low,
-                out("edx") high,
-                options(nostack, preserves_flags)
-            );
+            core::arch::asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high,
+                options(nostack, preserves_flags));
         }
-        u64::from(high) << 32 | u64::from(low)
+        high << 32 | low
     }
 
     /// One simultaneous reading of both clocks: the tightest of 32, in (nanoseconds, ticks).
     fn both() -> (u64, u64) {
-        let mut best = (u64::MAX, 0, 0);
-        for _ in 0..32 {
-            let before = monotonic_raw_ns();
-            let ticks = ordered_tsc();
-            let after = monotonic_raw_ns();
+        let reading = |_| {
+            let (before, ticks, after) = (monotonic_raw_ns(), ordered_tsc(), monotonic_raw_ns());
             let width = after.saturating_sub(before);
-            if width < best.0 {
-                best = (width, before + width / 2, ticks);
-            }
-        }
-        (best.1, best.2)
+            (width, before + width / 2, ticks)
+        };
+        let (_, at, ticks) = (0..32).map(reading).min().unwrap_or_default();
+        (at, ticks)
     }
 
     /// Over 20 ms, an uncertainty of 50 ns at either end is 5 ppm.
@@ -313,7 +253,7 @@ mod tests {
             // Between two looks at the other clock, however long this thread waited for a CPU there.
             let read = || (monotonic_raw_ns(), clock.now(), monotonic_raw_ns());
             let (before_from, from, after_from) = read();
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(std::time::Duration::from_millis(20));
             let (before_to, to, after_to) = read();
             let passed = clock.nanoseconds(from, to);
             let (least, most) = (before_to - after_from, after_to - before_from);
@@ -331,7 +271,7 @@ mod tests {
         assert_eq!(clock.nanoseconds(Ticks(100), Ticks(110)), 0.0);
         assert_eq!(clock.nanoseconds(Ticks(150), Ticks(100)), 0.0);
         assert_eq!(clock.elapsed_ns(Ticks(100), Ticks(150)), 50.0);
-        assert_eq!(clock.frequency_ghz(), None);
+        assert_eq!(clock.facts().frequency_ghz, None);
     }
 
     #[test]

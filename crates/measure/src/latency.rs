@@ -32,8 +32,6 @@ pub struct Latencies {
     pub llc_bytes: usize,
 }
 
-static SHARED: OnceLock<Latencies> = OnceLock::new();
-
 /// Lines timed per level at most; more would only cost time.
 const MOST_LINES: usize = 16_384;
 
@@ -44,16 +42,24 @@ const MOST_BYTES: usize = 512 << 20;
 pub(crate) const BLURRED: f64 = 1.2;
 
 impl Latencies {
-    /// Chases through 3/4 of L1, half of L2, half of the LLC (or less of it, see
-    /// [`llc_bytes`](Latencies::llc_bytes)) and a buffer of
-    /// [`Caches::dram_bytes`] (at most 512 MiB and what the process's memory budget leaves).
-    /// Takes well under a second. The first result of a process also becomes
-    /// [`shared`](Latencies::shared).
+    /// The latencies of this process. The first call calibrates them, in well under a second: it chases
+    /// through 3/4 of L1, half of L2, half of the LLC (or less of it, see
+    /// [`llc_bytes`](Latencies::llc_bytes)) and a buffer of [`Caches::dram_bytes`] (at most 512 MiB and
+    /// what the process's memory budget leaves).
     ///
     /// # Errors
     /// [`MeasureError::OverBudget`] when not even the caches' buffers fit, and
     /// [`MeasureError::Map`].
-    pub fn calibrate(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
+    pub fn shared(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
+        static SHARED: OnceLock<Latencies> = OnceLock::new();
+        if let Some(latencies) = SHARED.get() {
+            return Ok(*latencies);
+        }
+        let latencies = Latencies::calibrate(clock, caches)?;
+        Ok(*SHARED.get_or_init(|| latencies))
+    }
+
+    fn calibrate(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
         let budget = MemoryBudget::process();
         let wanted = caches.dram_bytes().min(MOST_BYTES);
         let bytes =
@@ -73,17 +79,7 @@ impl Latencies {
                 (llc, llc_bytes) = (found, bytes);
             }
         }
-        let latencies = Latencies { l1, l2, llc, dram, llc_bytes };
-        let _ = SHARED.set(latencies);
-        Ok(latencies)
-    }
-
-    /// The latencies of this process: those calibrated first, calibrated now if none were.
-    pub fn shared(clock: &Clock, caches: &Caches) -> Result<Latencies, MeasureError> {
-        match SHARED.get() {
-            Some(latencies) => Ok(*latencies),
-            None => Latencies::calibrate(clock, caches),
-        }
+        Ok(Latencies { l1, l2, llc, dram, llc_bytes })
     }
 
     /// Nanoseconds at that level.
@@ -96,38 +92,31 @@ impl Latencies {
         }
     }
 
+    /// The levels before and behind `level`, and that itself. `has_l3` is false where the last level
+    /// is the L2 itself.
+    fn around(level: Level, has_l3: bool) -> (Option<Level>, Level, Option<Level>) {
+        let levels = Level::ALL.into_iter().filter(|level| has_l3 || *level != Level::Llc);
+        let level = if !has_l3 && level == Level::Llc { Level::L2 } else { level };
+        (levels.clone().rfind(|near| *near < level), level, levels.clone().find(|far| *far > level))
+    }
+
     /// The range in which a probe counts as having found its lines at `level`: bounded by the
     /// geometric means with the neighbouring levels, by 0 below L1 and by ten times the latency
-    /// above memory. `has_l3` is false where the last level is the L2 itself.
-    pub fn expected(&self, level: Level, has_l3: bool) -> (f64, f64) {
-        let between = |a: f64, b: f64| (a * b).sqrt();
-        let below_dram = if has_l3 { self.llc } else { self.l2 };
-        match level {
-            Level::L1 => (0.0, between(self.l1, self.l2)),
-            Level::L2 | Level::Llc if !has_l3 => {
-                (between(self.l1, self.l2), between(self.l2, self.dram))
-            }
-            Level::L2 => (between(self.l1, self.l2), between(self.l2, self.llc)),
-            Level::Llc => (between(self.l2, self.llc), between(self.llc, self.dram)),
-            Level::Dram => (between(below_dram, self.dram), self.dram * 10.0),
-        }
+    /// above memory.
+    pub(crate) fn expected(&self, level: Level, has_l3: bool) -> (f64, f64) {
+        let (near, level, far) = Latencies::around(level, has_l3);
+        let own = self.at(level);
+        let between = |other| (own * self.at(other)).sqrt();
+        (near.map_or(0.0, between), far.map_or(own * 10.0, between))
     }
 
     /// The neighbour whose latency is within 20 % of `level`'s (or even on its wrong side), if
     /// there is one: the two cannot be told apart, and no probe proves anything.
-    pub fn blurred_with(&self, level: Level, has_l3: bool) -> Option<Level> {
-        let ladder: &[Level] = if has_l3 {
-            &[Level::L1, Level::L2, Level::Llc, Level::Dram]
-        } else {
-            &[Level::L1, Level::L2, Level::Dram]
-        };
-        let wanted = if !has_l3 && level == Level::Llc { Level::L2 } else { level };
-        let at = ladder.iter().position(|step| *step == wanted)?;
+    pub(crate) fn blurred_with(&self, level: Level, has_l3: bool) -> Option<Level> {
+        let (near, level, far) = Latencies::around(level, has_l3);
         let apart = |near: Level, far: Level| self.at(far) >= self.at(near) * BLURRED;
-        if at > 0 && !apart(ladder[at - 1], wanted) {
-            return Some(ladder[at - 1]);
-        }
-        ladder.get(at + 1).copied().filter(|next| !apart(wanted, *next))
+        let too_near = near.filter(|near| !apart(*near, level));
+        too_near.or(far.filter(|far| !apart(level, *far)))
     }
 }
 
@@ -261,6 +250,5 @@ mod tests {
             assert!(ns.is_finite() && ns > 0.0, "{level}: {ns}");
         }
         assert!(latencies.dram > latencies.l1, "{latencies:?}");
-        assert!(Latencies::shared(&clock, &caches).is_ok());
     }
 }

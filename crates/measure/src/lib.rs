@@ -2,40 +2,38 @@
 //! place in the cache hierarchy is made and proved, candidates that take turns, paired statistics,
 //! named noise, and records that outlive the run.
 //!
-//! | module | question it answers |
+//! | open | question it answers |
 //! |---|---|
-//! | [`machine`], [`caches`] | what is this computer? |
+//! | [`Machine`], [`Caches`] | what is this computer? |
 //! | [`clock`] | how long did that take? |
-//! | [`arena`], [`residency`], [`latency`] | where were the lines when the operation started? |
-//! | [`bystander`] | what did the operation cost those who ran after it? |
+//! | [`arena`], [`Operand`], [`Latencies`] | where were the lines when the operation started? |
+//! | [`Bystander`] | what did the operation cost those who ran after it? |
 //! | [`calls`] | how are single calls distributed? |
 //! | [`sampler`] | which candidate spent how long, round by round? |
 //! | [`verify`] | did it move the right bytes? |
 //! | [`turns`], [`children`] | which whole program runs when, and what CPU did it use? |
 //! | [`stats`], [`unpaired`] | is the difference real? |
-//! | [`noise`] | what disturbed the measurement, and how is it removed? |
+//! | [`warnings`] | what disturbed the measurement, and how is it removed? |
 //! | [`record`] | how is it written down? |
 //! | [`units`] | how are sizes and times written, and sizes read? |
-//! | [`peak`] | how much memory did measuring take? |
 //!
 //! Nothing here prints, and nothing here decides what to measure: experiments belong to the
 //! laboratory crate, tables and plots to the report crate.
 #![warn(missing_docs)]
 
 pub mod arena;
-pub mod bystander;
-pub mod caches;
+mod bystander;
+mod caches;
 pub mod calls;
 pub mod children;
 pub mod clock;
 mod error;
-pub mod latency;
-pub mod machine;
-pub mod noise;
+mod latency;
+mod machine;
+mod noise;
 mod order;
-pub mod peak;
 pub mod record;
-pub mod residency;
+mod residency;
 mod rounded;
 pub mod sampler;
 pub mod stats;
@@ -51,16 +49,16 @@ pub use arena::{Arena, MemoryBudget, PagePolicy};
 pub use bystander::{Bystander, Reader};
 pub use caches::{CacheLevel, Caches};
 pub use calls::CallTimes;
-pub use clock::{Clock, ClockFacts, Ticks};
+pub use clock::{Clock, ClockFacts};
 pub use error::MeasureError;
 pub use latency::Latencies;
 pub use machine::{Cpu, Libc, Machine};
 pub use noise::{NoiseSnapshot, Warning, warnings};
 pub use record::{
-    CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Line, Note, Record,
+    CellKey, Decision, Decisions, End, Figure, FigureKind, Header, Histogram, Note, Record,
     RecordError, Row, SCHEMA_VERSION, State, ThreadDecision, Writer,
 };
-pub use residency::{Level, Operand, Proof, ProofVerdict, Restore};
+pub use residency::{Level, Operand, Proof, ProofVerdict, Restore, Slots};
 pub use sampler::{Candidate, Cell, CellResult, Contents, Delay, Place, Plan, ReaderSpec, Samples};
 pub use stats::{DriftVerdict, MARGIN, PairedRatio, Verdict};
 pub use verify::WrongBytes;

@@ -3,15 +3,13 @@
 //! Text comes from `/proc` and `/sys` below a root, so that tests can describe machines nobody
 //! has; on x86-64 CPUID overrules it, because user-mode emulators show the host's `/proc/cpuinfo`.
 
-use crate::caches::{self, Answer, Caches, Context};
+use crate::caches::{self, Answer, Caches};
 use crate::tree::{Tree, cpus_in_list};
 use crate::units::bytes;
 use cachewise_kernels::Features;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-pub use crate::caches::CacheLevel;
 
 /// A machine, as records carry it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,43 +72,29 @@ pub struct Libc {
 }
 
 /// What CPUID says; absent on other architectures and in tests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CpuidFacts {
-    /// Vendor string.
-    pub vendor: String,
-    /// Brand string, trimmed.
-    pub brand: String,
-    /// Family, extended part included.
-    pub family: u32,
-    /// Model, extended part included.
-    pub model: u32,
-    /// Stepping.
-    pub stepping: u32,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CpuidFacts {
+    vendor: String,
+    /// Trimmed.
+    brand: String,
+    /// Extended parts included.
+    family: u32,
+    model: u32,
+    stepping: u32,
     /// Signature of the hypervisor leaf 4000_0000, trimmed.
-    pub hypervisor: Option<String>,
-    /// The cache leaves.
-    pub caches: Option<Answer>,
-}
-
-impl CpuidFacts {
-    /// Asks this CPU.
-    pub fn ask() -> Option<CpuidFacts> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            Some(x86::ask())
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            None
-        }
-    }
+    hypervisor: Option<String>,
+    caches: Option<Answer>,
 }
 
 impl Machine {
     /// Describes the machine this runs on. Takes a few milliseconds: it asks the dynamic loader
     /// for its tunables.
     pub fn describe() -> Machine {
-        let mut machine = Machine::from_sources(Path::new("/"), CpuidFacts::ask().as_ref());
+        #[cfg(target_arch = "x86_64")]
+        let cpuid = Some(ask_cpuid());
+        #[cfg(not(target_arch = "x86_64"))]
+        let cpuid = None::<CpuidFacts>;
+        let mut machine = Machine::from_sources(Path::new("/"), cpuid.as_ref());
         machine.cpu.features = Features::detect().to_string();
         machine.libc = libc_here();
         machine.page_size = rustix::param::page_size();
@@ -119,7 +103,7 @@ impl Machine {
 
     /// Describes a machine from its files below `root` and its CPUID answers. What can only be
     /// asked of the running machine (features, C library) stays empty.
-    pub fn from_sources(root: &Path, cpuid: Option<&CpuidFacts>) -> Machine {
+    pub(crate) fn from_sources(root: &Path, cpuid: Option<&CpuidFacts>) -> Machine {
         let tree = Tree::at(root);
         let info = CpuInfo::read(&tree);
         let emulated = emulator(&tree, &info, cpuid);
@@ -129,17 +113,11 @@ impl Machine {
             let model_name = format!("emulated {}", std::env::consts::ARCH);
             cpu = Cpu { vendor: "unknown".to_owned(), model_name, ..Cpu::default() };
         }
-        let logical_cpus = tree
-            .text("sys/devices/system/cpu/online")
-            .as_deref()
-            .and_then(cpus_in_list)
-            .unwrap_or_else(|| info.processors.max(1));
-        let context = Context { vendor: cpu.vendor.clone(), family: cpu.family, logical_cpus };
-        let caches = caches::reconcile(
-            cpuid.and_then(|facts| facts.caches.as_ref()),
-            caches::from_sysfs(root).as_ref(),
-            &context,
-        );
+        let online = tree.text("sys/devices/system/cpu/online");
+        let logical_cpus = online.as_deref().and_then(cpus_in_list);
+        let logical_cpus = logical_cpus.unwrap_or_else(|| info.processors.max(1));
+        let by_cpuid = cpuid.and_then(|facts| facts.caches);
+        let caches = caches::reconcile(by_cpuid, caches::from_sysfs(&tree), &cpu, logical_cpus);
         Machine {
             emulated,
             hypervisor: hypervisor(&tree, &info, cpuid),
@@ -163,14 +141,12 @@ impl Machine {
             0 => "unknown".to_owned(),
             known => bytes(known),
         };
+        let [l1d, l2, llc] = [l1d, l2, llc].map(|level| bytes(level.bytes as u64));
         let mut line = format!(
-            "{} ({} CPU{}; L1d {}, L2 {}, LLC {} per complex; {memory} memory; THP {}; {}; {} {})",
+            "{} ({} CPU{}; L1d {l1d}, L2 {l2}, LLC {llc} per complex; {memory} memory; THP {}; {}; {} {})",
             self.cpu.model_name,
             self.logical_cpus,
             if self.logical_cpus == 1 { "" } else { "s" },
-            bytes(l1d.bytes as u64),
-            bytes(l2.bytes as u64),
-            bytes(llc.bytes as u64),
             self.thp.as_deref().unwrap_or("unknown"),
             self.kernel,
             self.libc.name,
@@ -187,16 +163,13 @@ impl Machine {
 }
 
 fn kernel(tree: &Tree) -> String {
-    let release = tree.text("proc/sys/kernel/osrelease");
-    let kind = tree.text("proc/sys/kernel/ostype");
-    match (kind, release) {
-        (Some(kind), Some(release)) => format!("{kind} {release} {}", std::env::consts::ARCH),
-        _ => {
-            let name = rustix::system::uname();
-            let (kind, release) = (name.sysname().to_string_lossy(), name.release());
-            format!("{kind} {} {}", release.to_string_lossy(), std::env::consts::ARCH)
-        }
-    }
+    let named = tree.text("proc/sys/kernel/ostype").zip(tree.text("proc/sys/kernel/osrelease"));
+    let (kind, release) = named.unwrap_or_else(|| {
+        let name = rustix::system::uname();
+        let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+        (text(name.sysname()), text(name.release()))
+    });
+    format!("{kind} {release} {}", std::env::consts::ARCH)
 }
 
 /// `/proc/cpuinfo` of the first processor.
@@ -234,8 +207,7 @@ impl CpuInfo {
     }
 
     fn cpu(&self, cpuid: Option<&CpuidFacts>) -> Cpu {
-        let is_power = self.get("cpu").is_some_and(|name| name.starts_with("POWER"));
-        let pvr = self.get("revision").filter(|_| is_power).and_then(pvr_in);
+        let pvr = self.get("revision").filter(|_| self.is_of_power()).and_then(pvr_in);
         let (vendor, model_name, [family, model, stepping]) = match (cpuid, pvr) {
             (Some(facts), _) => {
                 let numbers = [facts.family, facts.model, facts.stepping];
@@ -255,7 +227,7 @@ impl CpuInfo {
                     number("stepping", "CPU revision"),
                 ];
                 let model_name = first(&["model name", "cpu", "CPU part"]);
-                (vendor.or(is_power.then_some("IBM")), model_name, numbers)
+                (vendor.or(self.is_of_power().then_some("IBM")), model_name, numbers)
             }
         };
         Cpu {
@@ -269,24 +241,20 @@ impl CpuInfo {
         }
     }
 
-    fn is_of_x86(&self) -> bool {
-        self.fields.contains_key("vendor_id") && self.fields.contains_key("cpu family")
+    fn is_of_power(&self) -> bool {
+        self.get("cpu").is_some_and(|name| name.starts_with("POWER"))
     }
 
     /// Whether it describes a CPU that could not run this program.
     fn is_of_another_architecture(&self) -> bool {
-        let is_of_arm = self.fields.contains_key("CPU implementer");
-        let is_of_power = self.get("cpu").is_some_and(|name| name.starts_with("POWER"));
-        if cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
-            // CPUID is asked instead.
-            false
-        } else if cfg!(target_arch = "aarch64") {
-            self.is_of_x86() || is_of_power
-        } else if cfg!(target_arch = "powerpc64") {
-            self.is_of_x86() || is_of_arm
-        } else {
-            self.is_of_x86() || is_of_arm || is_of_power
-        }
+        let is_of_x86 =
+            self.fields.contains_key("vendor_id") && self.fields.contains_key("cpu family");
+        // On x86 CPUID is asked instead.
+        !cfg!(any(target_arch = "x86_64", target_arch = "x86"))
+            && (is_of_x86
+                || (self.fields.contains_key("CPU implementer")
+                    && cfg!(not(target_arch = "aarch64")))
+                || (self.is_of_power() && cfg!(not(target_arch = "powerpc64"))))
     }
 }
 
@@ -339,22 +307,15 @@ fn emulator(tree: &Tree, info: &CpuInfo, cpuid: Option<&CpuidFacts>) -> Option<S
     let product = tree.text("sys/class/dmi/id/product_name").unwrap_or_default();
     // Implementer 0 is reserved for software (Arm ARM, MIDR_EL1); QEMU's `max` CPU has it.
     let invented = info.get("CPU implementer") == Some("0x00");
-    let name = if signature.starts_with("TCGTCG") || brand.contains("QEMU TCG") {
-        "QEMU TCG"
-    } else if vendor == "VirtualApple" || brand.contains("VirtualApple") {
-        "Rosetta"
-    } else if brand.to_ascii_lowercase().contains("bochs") || product.contains("Bochs") {
-        "Bochs"
-    } else if info.is_of_another_architecture() || invented {
-        // A user-mode emulator passes the host's files on.
-        EMULATOR
-    } else {
-        return None;
-    };
-    Some(name.to_owned())
+    let known = [
+        ("QEMU TCG", signature.starts_with("TCGTCG") || brand.contains("QEMU TCG")),
+        ("Rosetta", vendor == "VirtualApple" || brand.contains("VirtualApple")),
+        ("Bochs", brand.to_ascii_lowercase().contains("bochs") || product.contains("Bochs")),
+        // It passes the host's files on.
+        ("a user-mode emulator (QEMU)", info.is_of_another_architecture() || invented),
+    ];
+    known.iter().find(|(_, shows)| *shows).map(|(name, _)| (*name).to_owned())
 }
-
-const EMULATOR: &str = "a user-mode emulator (QEMU)";
 
 /// Rows like `glibc.cpu.x86_rep_movsb_threshold: 0x840 (min: 0x100, max: 0xff)`.
 fn tunables_of(listing: &str) -> BTreeMap<String, String> {
@@ -368,72 +329,58 @@ fn tunables_of(listing: &str) -> BTreeMap<String, String> {
 }
 
 fn libc_here() -> Libc {
-    let mut libc = Libc { name: "unknown".to_owned(), ..Libc::default() };
+    let mut here = Libc { name: "unknown".to_owned(), ..Libc::default() };
     #[cfg(target_env = "gnu")]
     {
-        use std::ffi::{CStr, c_char};
-        unsafe extern "C" {
-            safe fn gnu_get_libc_version() -> *const c_char;
-        }
+        // SAFETY: it takes nothing.
+        let version = unsafe { libc::gnu_get_libc_version() };
         // SAFETY: glibc documents that this is a static, NUL-terminated string.
-        let version = unsafe { CStr::from_ptr(gnu_get_libc_version()) };
-        libc.name = "glibc".to_owned();
-        libc.version = version.to_string_lossy().into_owned();
-        if let Some(loader) = loader_path() {
-            let listing = std::process::Command::new(loader).arg("--list-tunables").output();
-            if let Ok(output) = listing {
-                libc.tunables = tunables_of(&String::from_utf8_lossy(&output.stdout));
-            }
+        let version = unsafe { std::ffi::CStr::from_ptr(version) };
+        here.name = "glibc".to_owned();
+        here.version = version.to_string_lossy().into_owned();
+        let list = |loader| std::process::Command::new(loader).arg("--list-tunables").output();
+        if let Some(Ok(output)) = loader_path().map(list) {
+            here.tunables = tunables_of(&String::from_utf8_lossy(&output.stdout));
         }
     }
     #[cfg(target_env = "musl")]
     {
-        libc.name = "musl".to_owned();
+        here.name = "musl".to_owned();
     }
-    libc
+    here
 }
 
 /// The dynamic loader mapped into this process; `None` in a static program.
 #[cfg(target_env = "gnu")]
 fn loader_path() -> Option<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let path =
-        maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..])).find(|path| {
-            let file = path.rsplit('/').next().unwrap_or_default();
-            file.starts_with("ld-linux") || file.starts_with("ld64.so") || file.starts_with("ld-2.")
-        })?;
+    let mut paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let path = paths.find(|path| {
+        let file = path.rsplit('/').next().unwrap_or_default();
+        ["ld-linux", "ld64.so", "ld-2."].iter().any(|start| file.starts_with(start))
+    })?;
     Some(path.to_owned())
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::CpuidFacts;
-    use core::arch::x86_64::__cpuid;
-    use raw_cpuid::CpuId;
-
-    pub(super) fn ask() -> CpuidFacts {
-        let cpuid = CpuId::new();
-        let feature = cpuid.get_feature_info();
-        let virtualised = feature.as_ref().is_some_and(|info| info.has_hypervisor());
-        CpuidFacts {
-            vendor: cpuid.get_vendor_info().map_or_else(String::new, |v| v.as_str().to_owned()),
-            brand: cpuid.get_processor_brand_string().map_or_else(
-                || "unnamed x86-64".to_owned(),
-                |brand| brand.as_str().trim().to_owned(),
-            ),
-            family: feature.as_ref().map_or(0, |info| u32::from(info.family_id())),
-            model: feature.as_ref().map_or(0, |info| u32::from(info.model_id())),
-            stepping: feature.as_ref().map_or(0, |info| u32::from(info.stepping_id())),
-            hypervisor: virtualised.then(hypervisor_signature),
-            caches: crate::caches::from_cpuid(),
-        }
-    }
-
-    fn hypervisor_signature() -> String {
-        let leaf = __cpuid(0x4000_0000);
-        let bytes: Vec<u8> =
-            [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|word| word.to_le_bytes()).collect();
+fn ask_cpuid() -> CpuidFacts {
+    let cpuid = raw_cpuid::CpuId::new();
+    let feature = cpuid.get_feature_info();
+    let number = |of: fn(&raw_cpuid::FeatureInfo) -> u8| feature.as_ref().map_or(0, of).into();
+    let brand = cpuid.get_processor_brand_string();
+    let signature = || {
+        let leaf = core::arch::x86_64::__cpuid(0x4000_0000);
+        let bytes = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
         String::from_utf8_lossy(&bytes).trim_matches(['\0', ' ']).to_owned()
+    };
+    CpuidFacts {
+        vendor: cpuid.get_vendor_info().map_or_else(String::new, |v| v.as_str().to_owned()),
+        brand: brand.map_or("unnamed x86-64".to_owned(), |brand| brand.as_str().trim().to_owned()),
+        family: number(|info| info.family_id()),
+        model: number(|info| info.model_id()),
+        stepping: number(|info| info.stepping_id()),
+        hypervisor: feature.as_ref().is_some_and(|info| info.has_hypervisor()).then(signature),
+        caches: caches::from_cpuid(),
     }
 }
 

@@ -65,39 +65,25 @@ struct CpuTicks {
 impl NoiseSnapshot {
     /// The system now. A few file reads, about a millisecond.
     pub fn take() -> NoiseSnapshot {
-        NoiseSnapshot::take_at(Path::new("/"), Some(rustix::thread::sched_getcpu()))
+        NoiseSnapshot::take_at(Path::new("/"), rustix::thread::sched_getcpu())
     }
 
     /// The system whose files are below `root`, with this process on CPU `cpu`.
-    pub fn take_at(root: &Path, cpu: Option<usize>) -> NoiseSnapshot {
+    fn take_at(root: &Path, cpu: usize) -> NoiseSnapshot {
         let tree = Tree::at(root);
-        let stat = tree.text("proc/stat").unwrap_or_default();
-        let vmstat = tree.text("proc/vmstat").unwrap_or_default();
-        let counter = |text: &str, name: &str| {
-            text.lines().find_map(|line| {
-                let (key, value) = line.split_once(char::is_whitespace)?;
-                (key == name).then(|| value.trim().parse::<u64>().ok())?
-            })
-        };
+        let vmstat = |name: &str| tree.line("proc/vmstat", name).unwrap_or(0);
         let meminfo = |name: &str| tree.kib_line("proc/meminfo", name);
         let groups = Groups::read(&tree);
-        let switches = tree.text("proc/self/status").and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("nonvoluntary_ctxt_switches"))?;
-            line.split_once(':')?.1.trim().parse().ok()
-        });
+        let load = tree.text("proc/loadavg");
+        let swap_free = meminfo("SwapFree").unwrap_or(0);
         NoiseSnapshot {
-            cpus: cpu_ticks(&stat),
+            cpus: cpu_ticks(&tree.text("proc/stat").unwrap_or_default()),
             own_ticks: own_ticks(&tree.text("proc/self/stat").unwrap_or_default()),
-            runnable: counter(&stat, "procs_running"),
-            load: tree
-                .text("proc/loadavg")
-                .and_then(|text| text.split_whitespace().next()?.parse().ok()),
-            preempted: switches,
-            swapped_pages: counter(&vmstat, "pswpin").unwrap_or(0)
-                + counter(&vmstat, "pswpout").unwrap_or(0),
-            swap_used: meminfo("SwapTotal")
-                .unwrap_or(0)
-                .saturating_sub(meminfo("SwapFree").unwrap_or(0)),
+            runnable: tree.line("proc/stat", "procs_running"),
+            load: load.and_then(|text| text.split_whitespace().next()?.parse().ok()),
+            preempted: tree.line("proc/self/status", "nonvoluntary_ctxt_switches"),
+            swapped_pages: vmstat("pswpin") + vmstat("pswpout"),
+            swap_used: meminfo("SwapTotal").unwrap_or(0).saturating_sub(swap_free),
             memory: meminfo("MemAvailable").zip(meminfo("MemTotal")),
             quota: groups.cpu_quota(&tree),
             throttled: groups.throttled(&tree),
@@ -107,7 +93,7 @@ impl NoiseSnapshot {
                 Some(off) => Some(off == 0),
                 None => tree.number("sys/devices/system/cpu/cpufreq/boost").map(|on| on == 1),
             },
-            smt_siblings: cpu.map_or_else(Vec::new, |cpu| smt_siblings(&tree, cpu)),
+            smt_siblings: smt_siblings(&tree, cpu),
             clocksource: tree
                 .text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         }
@@ -125,20 +111,17 @@ impl NoiseSnapshot {
 /// `cpuN user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)); guest time is
 /// in user already.
 fn cpu_ticks(stat: &str) -> Vec<CpuTicks> {
-    let numbered = |line: &&str| {
-        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    };
     let ticks = |line: &str| {
-        let fields: Vec<u64> =
-            line.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0)).collect();
-        let field = |at: usize| fields.get(at).copied().unwrap_or(0);
-        CpuTicks {
-            busy: field(0) + field(1) + field(2) + field(5) + field(6),
-            idle: field(3) + field(4),
-            stolen: field(7),
+        let numbered = line.strip_prefix("cpu")?.split_once(|c: char| !c.is_ascii_digit());
+        let (_, rest) = numbered.filter(|(number, _)| !number.is_empty())?;
+        let mut fields = [0; 8];
+        for (field, text) in fields.iter_mut().zip(rest.split_whitespace()) {
+            *field = text.parse().unwrap_or(0);
         }
+        let [user, nice, system, idle, waiting, irq, softirq, stolen] = fields;
+        Some(CpuTicks { busy: user + nice + system + irq + softirq, idle: idle + waiting, stolen })
     };
-    stat.lines().filter(numbered).map(ticks).collect()
+    stat.lines().filter_map(ticks).collect()
 }
 
 /// Fields 14 to 17 of `/proc/self/stat` (proc_pid_stat(5): utime, stime, cutime, cstime), counted
@@ -150,9 +133,8 @@ fn own_ticks(stat: &str) -> u64 {
 
 /// Other hardware threads of the core that `cpu` belongs to.
 fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
-    let list = tree
-        .text(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
-        .unwrap_or_default();
+    let file = format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    let list = tree.text(&file).unwrap_or_default();
     if cpus_in_list(&list).is_none_or(|count| count > 64) {
         return Vec::new();
     }
@@ -161,7 +143,7 @@ fn smt_siblings(tree: &Tree, cpu: usize) -> Vec<usize> {
 
 /// Bytes of memory this process may use: the machine's, or its control group's limit if that is
 /// less. `None` when `/proc/meminfo` cannot be read.
-pub fn memory_limit(root: &Path) -> Option<u64> {
+pub(crate) fn memory_limit(root: &Path) -> Option<u64> {
     let tree = Tree::at(root);
     let total = tree.kib_line("proc/meminfo", "MemTotal")?;
     Some(Groups::read(&tree).memory_limit(&tree).map_or(total, |limit| limit.min(total)))
@@ -170,27 +152,21 @@ pub fn memory_limit(root: &Path) -> Option<u64> {
 /// What disturbed, or will disturb, measurements on this machine between two snapshots, gravest
 /// first as far as that can be said. With the same snapshot twice only what is so all along.
 pub fn warnings(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine) -> Vec<Warning> {
-    let mut all = Found::default();
+    let mut all = Vec::new();
     if let Some(emulator) = &machine.emulated {
-        all.warn("emulation", emulator)
+        warn(&mut all, "emulation", emulator)
             .cause("this CPU is software: times say nothing about any hardware")
             .remedy("run on the hardware itself; use emulation for correctness only");
     }
     during(before, after, &mut all);
     standing(after, machine, &mut all);
-    all.0
+    all
 }
 
-/// The warnings so far.
-#[derive(Default)]
-struct Found(Vec<Warning>);
-
-impl Found {
-    /// One more, by its name and the figure it rests on.
-    fn warn(&mut self, id: &str, figure: impl Into<String>) -> &mut Warning {
-        let (id, figure) = (id.to_owned(), figure.into());
-        self.0.push_mut(Warning { id, cause: String::new(), remedy: String::new(), figure })
-    }
+/// One more, by its name and the figure it rests on.
+fn warn<'w>(all: &'w mut Vec<Warning>, id: &str, figure: impl Into<String>) -> &'w mut Warning {
+    let (id, figure) = (id.to_owned(), figure.into());
+    all.push_mut(Warning { id, cause: String::new(), remedy: String::new(), figure })
 }
 
 impl Warning {
@@ -205,7 +181,7 @@ impl Warning {
 }
 
 /// What happened between the snapshots.
-fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Found) {
+fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Vec<Warning>) {
     let (from, to) = (before.total(), after.total());
     let difference = |a: u64, b: u64| b.saturating_sub(a) as f64;
     let stolen = difference(from.stolen, to.stolen);
@@ -215,7 +191,7 @@ fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Found) {
     if elapsed >= 50.0 {
         let share = stolen / elapsed;
         if share > 0.002 {
-            all.warn("steal", format!("{:.1} % of CPU time", share * 100.0))
+            warn(all, "steal", format!("{:.1} % of CPU time", share * 100.0))
                 .cause("the hypervisor ran someone else on this CPU while it was wanted here")
                 .remedy(
                     "use a dedicated host or dedicated vCPUs; meanwhile measure again and compare",
@@ -224,13 +200,13 @@ fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Found) {
         let others = busy - difference(before.own_ticks, after.own_ticks);
         let cpus_used = others / (elapsed / after.cpus.len().max(1) as f64);
         if cpus_used > 0.1 {
-            all.warn("others", format!("{cpus_used:.2} CPUs used by others"))
+            warn(all, "others", format!("{cpus_used:.2} CPUs used by others"))
                 .cause("other processes ran meanwhile: they share the last-level cache and the memory bus")
                 .remedy("top -d 1 -o %CPU   # then stop what it shows");
         }
         let siblings = sibling_share(before, after);
         if siblings > 0.05 {
-            all.warn("sibling", format!("{:.0} % busy", siblings * 100.0))
+            warn(all, "sibling", format!("{:.0} % busy", siblings * 100.0))
                 .cause("another hardware thread of the same core was busy: it shares L1, L2 and the core")
                 .remedy("echo off | sudo tee /sys/devices/system/cpu/smt/control");
         }
@@ -238,19 +214,19 @@ fn during(before: &NoiseSnapshot, after: &NoiseSnapshot, all: &mut Found) {
     if let (Some(first), Some(last)) = (before.preempted, after.preempted)
         && last.saturating_sub(first) > 100
     {
-        all.warn("preempted", format!("{} times", last - first))
+        warn(all, "preempted", format!("{} times", last - first))
             .cause("this process was interrupted for others on its own CPU")
             .remedy("nice -n -10 or chrt -f 10 before the command, and taskset -c to an idle CPU");
     }
     if after.swapped_pages > before.swapped_pages {
-        all.warn("swapping", format!("{} pages", after.swapped_pages - before.swapped_pages))
+        warn(all, "swapping", format!("{} pages", after.swapped_pages - before.swapped_pages))
             .cause(
                 "memory was swapped meanwhile: pages may be read from disk inside a timed interval",
             )
             .remedy("sudo swapoff -a");
     }
     if after.throttled > before.throttled {
-        all.warn("throttled", format!("{} times", after.throttled - before.throttled))
+        warn(all, "throttled", format!("{} times", after.throttled - before.throttled))
             .cause("the control group's CPU quota stopped this process")
             .remedy("raise or remove the quota: systemctl set-property UNIT CPUQuota=");
     }
@@ -268,16 +244,14 @@ fn sibling_share(before: &NoiseSnapshot, after: &NoiseSnapshot) -> f64 {
 }
 
 /// What is so all along.
-fn standing(now: &NoiseSnapshot, machine: &Machine, all: &mut Found) {
+fn standing(now: &NoiseSnapshot, machine: &Machine, all: &mut Vec<Warning>) {
     let cpus = machine.logical_cpus.max(1) as f64;
     let others = now.runnable.unwrap_or(1).saturating_sub(1);
-    if now.load.is_some_and(|load| load > 0.5 * cpus) || others > 0 {
-        all.warn(
-            "load",
-            format!("load {:.2}, {others} others runnable, {cpus} CPUs", now.load.unwrap_or(0.0)),
-        )
-        .cause("other work is running or was within the last minute")
-        .remedy("uptime; top -d 1   # wait for it, or stop it");
+    let load = now.load.unwrap_or(0.0);
+    if load > 0.5 * cpus || others > 0 {
+        warn(all, "load", format!("load {load:.2}, {others} others runnable, {cpus} CPUs"))
+            .cause("other work is running or was within the last minute")
+            .remedy("uptime; top -d 1   # wait for it, or stop it");
     }
     if let Some(mode @ ("never" | "always")) = now.thp.as_deref() {
         let cause = match mode {
@@ -291,51 +265,51 @@ fn standing(now: &NoiseSnapshot, machine: &Machine, all: &mut Found) {
             }
         };
         let remedy = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
-        all.warn("thp", mode).cause(cause).remedy(remedy);
+        warn(all, "thp", mode).cause(cause).remedy(remedy);
     }
     if let Some(governor) = now.governor.as_deref().filter(|name| *name != "performance") {
-        all.warn("governor", governor)
+        warn(all, "governor", governor)
             .cause("the core's frequency follows the load, so early samples run slower")
             .remedy("sudo cpupower frequency-set -g performance");
     }
     if now.turbo == Some(true) {
-        all.warn("turbo", "on")
+        warn(all, "turbo", "on")
             .cause("the core's frequency follows temperature and neighbours")
             .remedy("echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost   # intel_pstate: echo 1 into no_turbo");
     }
     if let Some(quota) = now.quota.filter(|quota| *quota < cpus) {
-        all.warn("quota", format!("{quota:.2} of {cpus} CPUs"))
+        warn(all, "quota", format!("{quota:.2} of {cpus} CPUs"))
             .cause(
                 "a control group limits CPU time: the process is stopped when it has used its part",
             )
             .remedy("run outside the container, or raise its quota (docker: --cpus)");
     }
     if now.swap_used > 0 {
-        all.warn("swap", format!("{} MiB in use", now.swap_used >> 20))
+        warn(all, "swap", format!("{} MiB in use", now.swap_used >> 20))
             .cause("part of somebody's memory is on disk and will come back at its own time")
             .remedy("sudo swapoff -a && sudo swapon -a");
     }
     if let Some((available, total)) = now.memory
         && available < (total / 4).min(1 << 30)
     {
-        all.warn("memory", format!("{} of {} MiB available", available >> 20, total >> 20))
+        warn(all, "memory", format!("{} of {} MiB available", available >> 20, total >> 20))
             .cause("little memory is free: large buffers will be refused or push others out")
             .remedy("free -m; ps aux --sort=-rss | head   # then stop what is large");
     }
     if let Some(source) = now.clocksource.as_deref().filter(|name| *name != "tsc")
         && cfg!(target_arch = "x86_64")
     {
-        all.warn("clocksource", source)
+        warn(all, "clocksource", source)
             .cause("the kernel does not trust this machine's TSC")
             .remedy("cat /sys/devices/system/clocksource/clocksource0/available_clocksource; dmesg | grep -i tsc");
     }
     if let Some(hypervisor) = &machine.hypervisor {
-        all.warn("virtual", hypervisor)
+        warn(all, "virtual", hypervisor)
             .cause("a guest shares caches, memory bus and cores with guests it cannot see")
             .remedy("repeat at other times of day, or use a dedicated or bare-metal instance");
     }
     if !machine.caches.notes.is_empty() {
-        all.warn("caches", machine.caches.notes.join("; "))
+        warn(all, "caches", machine.caches.notes.join("; "))
             .cause("the machine's own account of its caches was corrected")
             .remedy("lscpu -C   # compare with the CPU's data sheet; proofs of residency tell which is right");
     }

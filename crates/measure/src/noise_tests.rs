@@ -24,19 +24,17 @@ const QUIET: &[(&str, &str)] = &[
         "proc/meminfo",
         "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\nSwapTotal: 100 kB\nSwapFree: 100 kB\n",
     ),
-    ("proc/sys/kernel/perf_event_paranoid", "2\n"),
     ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
     ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n"),
     ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0-1\n"),
     ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
-    ("sys/bus/event_source/devices/cpu/type", "4\n"),
 ];
 
 /// The quiet system with some files replaced.
 fn snapshot(changes: &[(&str, &str)]) -> NoiseSnapshot {
     let root = planted(QUIET);
     plant(root.path(), changes);
-    NoiseSnapshot::take_at(root.path(), Some(0))
+    NoiseSnapshot::take_at(root.path(), 0)
 }
 
 fn ids(before: &NoiseSnapshot, after: &NoiseSnapshot, machine: &Machine) -> Vec<String> {
@@ -127,7 +125,4 @@ fn the_machine_itself_may_be_the_noise() {
 fn this_system_can_be_read() {
     let now = NoiseSnapshot::take();
     assert!(!now.cpus.is_empty() && now.memory.is_some());
-    for warning in warnings(&now, &NoiseSnapshot::take(), &Machine::describe()) {
-        assert!(!warning.id.is_empty());
-    }
 }

@@ -19,7 +19,7 @@ mod threads;
 mod writing;
 
 pub use figure::{Figure, FigureKind, Histogram};
-pub use reading::{MOST_BYTES, RecordError, bytes, read, read_partial, read_text};
+pub use reading::{MOST_BYTES, RecordError, bytes, read, read_text};
 pub use row::{CellKey, PART_NOISE, Row, State, by_cell, distinct, groups, made_up, total_ns};
 pub use threads::paying;
 pub use writing::Writer;
@@ -150,24 +150,6 @@ pub struct End {
     pub verdicts: Vec<String>,
 }
 
-/// Any line.
-// Lines live one at a time, so that the largest being large costs nothing.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum Line {
-    /// The first line.
-    Header(Header),
-    /// A result.
-    Row(Row),
-    /// A remark.
-    Note(Note),
-    /// What was decided.
-    Decisions(Decisions),
-    /// The last line.
-    End(End),
-}
-
 /// A record as read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -179,7 +161,7 @@ pub struct Record {
     pub notes: Vec<Note>,
     /// What was decided from the rows; nothing in records of schema 1.
     pub decisions: Decisions,
-    /// The end; absent only from [`read_partial`].
+    /// The end; there is one in every record that was read.
     pub end: Option<End>,
 }
 

@@ -80,31 +80,19 @@ pub(crate) fn deserialize<'de, T: Rounded, D: Deserializer<'de>>(from: D) -> Res
     T::Written::deserialize(from).map(T::read)
 }
 
-/// Coordinates by name, which are compared and so written down exactly. Until November 2026 records
+/// Reads coordinates by name, which are compared and so written down exactly. Until November 2026 records
 /// rounded them too: what a power of two was rounded to is that power again.
-pub(crate) mod coordinates {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(
-        values: &BTreeMap<String, f64>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let finite = |(name, value): (_, &f64)| (name, value.is_finite().then_some(*value));
-        serializer.collect_map(values.iter().map(finite))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<String, f64>, D::Error> {
-        let mut values: BTreeMap<String, f64> = super::deserialize(deserializer)?;
-        values.values_mut().for_each(|value| *value = restored(*value));
-        Ok(values)
-    }
-
-    fn restored(value: f64) -> f64 {
+pub(crate) fn coordinates<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<BTreeMap<String, f64>, D::Error> {
+    let mut values: BTreeMap<String, f64> = deserialize(from)?;
+    for value in values.values_mut() {
         let power = value.log2().round().exp2();
-        if value > 0.0 && round(power) == value { power } else { value }
+        if *value > 0.0 && round(power) == *value {
+            *value = power;
+        }
     }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -123,7 +111,7 @@ mod tests {
     #[test]
     fn coordinates_are_exact_and_rounded_powers_are_powers_again() {
         #[derive(Serialize, Deserialize)]
-        struct Cell(#[serde(with = "coordinates")] BTreeMap<String, f64>);
+        struct Cell(#[serde(deserialize_with = "coordinates")] BTreeMap<String, f64>);
         let of = |text: &str| serde_json::from_str::<Cell>(text).expect("coordinates").0;
         for (stored, meant) in [(134_220_000.0, 134_217_728.0), (2_097_200.0, 2_097_152.0)] {
             assert_eq!(of(&format!(r#"{{"chunk":{stored}}}"#))["chunk"], meant);
@@ -133,6 +121,7 @@ mod tests {
             let text = serde_json::to_string(&cell).expect("text");
             assert_eq!(of(&text)["x"], kept, "{text}");
         }
-        assert!(of(r#"{"x":null}"#)["x"].is_nan());
+        let text = serde_json::to_string(&Cell([("x".to_owned(), f64::NAN)].into())).expect("text");
+        assert!(of(&text)["x"].is_nan(), "{text}");
     }
 }

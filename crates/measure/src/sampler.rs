@@ -2,13 +2,12 @@
 //!
 //! A *round* is one sample of every candidate, in an order shuffled anew from the recorded seed,
 //! all on the same buffers. A *sample* is a number of calls, the same for all, chosen so that the
-//! fastest candidate's operation takes at least [`Plan::min_sample_timer_costs`] times what one
-//! reading of the clock costs. Before each sample the operands are put back in their state, so
+//! fastest candidate's operation takes at least a thousand times what one reading of the clock
+//! costs. Before each sample the operands are put back in their state, so
 //! that each candidate meets the same one whatever the one before it left. Operands that are
-//! [reused](Operand::reused) are restored as they [say](crate::residency::Restore); there each short
-//! sample begins with untimed calls
-//! of the candidate itself: one, or where the operands are
-//! larger than the L2 keeps, as many as go through the last level once (see [`Plan::warm_up`]).
+//! [reused](crate::Slots::reused) are restored as they [say](crate::Restore); there each short sample
+//! begins with untimed calls of the candidate itself: one, or where the operands are larger than the
+//! L2 keeps, as many as go through the last level once (see [`Plan::warm_up`]).
 //!
 //! Without reader and bystander the calls of a sample run back to back in one interval. With
 //! either, each call is followed by its reader and its bystander, and each part is an interval of
@@ -19,12 +18,8 @@
 //! then the same number of trial samples, which size the rest and are not kept.
 
 use crate::record::total_ns;
-use crate::residency::{Access, Restore};
-use crate::stats::{DriftVerdict, median};
-use crate::verify::{WrongBytes, verify};
-use crate::{
-    Arena, Bystander, Clock, LINE, Level, MeasureError, Operand, PagePolicy, Proof, Reader,
-};
+use crate::stats::DriftVerdict;
+use crate::{Bystander, Operand, Proof};
 use cachewise_kernels::Function;
 
 mod rounds;
@@ -50,9 +45,7 @@ pub trait Candidate {
 
     /// Puts in place what this candidate needs beyond the operands' state: called untimed before
     /// each of its samples, after the operands were prepared, with the places of the calls to come.
-    fn set_up(&mut self, places: &[Place]) {
-        let _ = places;
-    }
+    fn set_up(&mut self, _places: &[Place]) {}
 
     /// The kernel behind it. Where given, its bytes are checked on the buffers it is timed on,
     /// before it is timed; a candidate that is no such function has to be checked by its owner.
@@ -69,22 +62,18 @@ pub trait Candidate {
     /// start again. Nothing here is timed, and the bystander is warmed and placed operands are put
     /// in their state afterwards, so that it disturbs neither. A workload whose input somebody else
     /// produces has it produced here.
-    fn before(&mut self, places: &[Place], calls: usize) {
-        let _ = (places, calls);
-    }
+    fn before(&mut self, _places: &[Place], _calls: usize) {}
 
     /// Makes `calls` calls on these places, over and over, where this process cannot, and says how
     /// many nanoseconds they took by the clock there, so that the way there is not billed. The
     /// default has them made and timed here. Not asked where a reader or bystander follows.
-    fn timed_elsewhere(&mut self, places: &[Place], calls: usize) -> Option<f64> {
-        let _ = (places, calls);
+    fn timed_elsewhere(&mut self, _places: &[Place], _calls: usize) -> Option<f64> {
         None
     }
 
     /// Uses the destination in a way of its own, where the cell has a reader; `false` leaves it to
     /// that reader.
-    fn read(&mut self, place: &Place) -> bool {
-        let _ = place;
+    fn read(&mut self, _place: &Place) -> bool {
         false
     }
 
@@ -107,8 +96,7 @@ pub trait Candidate {
     ///
     /// # Errors
     /// A sentence that says what was found and what was expected.
-    fn check(&self, place: &Place) -> Result<(), String> {
-        let _ = place;
+    fn check(&self, _place: &Place) -> Result<(), String> {
         Ok(())
     }
 }
@@ -177,27 +165,6 @@ pub struct Cell<'a> {
     pub bystander: Option<&'a mut Bystander>,
 }
 
-impl<'a> Cell<'a> {
-    /// A cell with a destination only, to be written; of its slots' size.
-    pub fn new(destination: Operand) -> Cell<'a> {
-        Cell {
-            size: destination.size(),
-            destination,
-            source: None,
-            contents: Contents::Overwritten,
-            reader: None,
-            bystander: None,
-        }
-    }
-
-    /// With a source.
-    #[must_use]
-    pub fn with_source(mut self, source: Operand) -> Cell<'a> {
-        self.source = Some(source);
-        self
-    }
-}
-
 /// How a cell is sampled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -210,9 +177,8 @@ pub struct Plan {
     pub drop_ratio: f64,
     /// Decides the order of every round.
     pub seed: u64,
-    /// Least length of a sample's operation part, in costs of one clock reading.
-    pub min_sample_timer_costs: f64,
-    /// Longest sample in nanoseconds; it goes before the least length, and one call is always made.
+    /// Longest sample in nanoseconds; it goes before the least length of a thousand clock readings, and
+    /// one call is always made.
     pub max_sample_ns: f64,
     /// Calls per sample instead of as many as the lengths above ask for: the loops of a source
     /// document.
@@ -228,15 +194,14 @@ pub struct Plan {
 pub const MIN_ROUNDS: usize = 15;
 
 impl Default for Plan {
-    /// 15 rounds, three of them screening at ratio 4; samples of 1000 clock readings, under half a
-    /// second, with a warm-up of the last level.
+    /// 15 rounds, three of them screening at ratio 4; samples under half a second, with a warm-up of the
+    /// last level.
     fn default() -> Plan {
         Plan {
             rounds: MIN_ROUNDS,
             screening_rounds: 3,
             drop_ratio: 4.0,
             seed: 0,
-            min_sample_timer_costs: 1000.0,
             max_sample_ns: 5e8,
             calls: None,
             warm_up: true,
@@ -251,9 +216,6 @@ pub struct CellResult {
     pub candidates: Vec<Samples>,
     /// Calls per sample, the same for all.
     pub calls_per_sample: u32,
-    /// The shortest median sample's operation part over the cost of one clock reading: what
-    /// [`Plan::min_sample_timer_costs`] asks for, as reached.
-    pub timer_costs: f64,
     /// How often a sample meets the same slot: above 1, later calls meet what earlier ones of the
     /// same candidate left behind.
     pub visits_per_slot: f64,
@@ -285,10 +247,6 @@ pub struct Samples {
 }
 
 impl Samples {
-    fn new(name: &str) -> Samples {
-        Samples { name: name.to_owned(), ..Samples::default() }
-    }
-
     /// Operation, reader and bystander together, by round.
     pub fn total_ns(&self) -> Vec<f64> {
         total_ns(&self.operation_ns, &self.reader_ns, &self.bystander_ns)

@@ -90,10 +90,10 @@ pub const RESAMPLES: usize = 2000;
 pub const LEAST_ROUNDS: usize = 6;
 
 impl PairedRatio {
-    /// Compares round by round, over the rounds both have; one that only one had a turn in is NaN. A round in which either took no time, or
-    /// less, gives no ratio, and where these are more than a quarter nothing does: such times cannot
-    /// be compared. The interval is a percentile bootstrap (Efron 1979) of [`RESAMPLES`]
-    /// resamples, drawn from `seed`.
+    /// Compares round by round, over the rounds both have; one that only one had a turn in is NaN. A
+    /// round in which either took no time, or less, gives no ratio, and where these are more than a
+    /// quarter nothing does: such times cannot be compared. The interval is a percentile bootstrap
+    /// (Efron 1979) of [`RESAMPLES`] resamples, drawn from `seed`.
     pub fn new(candidate: &[f64], reference: &[f64], seed: u64) -> PairedRatio {
         let ratios = ratios(candidate, reference);
         PairedRatio::around(&ratios, bootstrap_interval(&ratios, seed, median))
@@ -119,24 +119,18 @@ impl PairedRatio {
     /// 95 % (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.2 and 3.3). Of times
     /// with usual noise it is a fifth narrower than that of the median alone.
     pub fn in_turns(candidate: &[f64], reference: &[f64]) -> PairedRatio {
-        let logs: Vec<f64> = ratios(candidate, reference)
-            .into_iter()
-            .map(f64::ln)
-            .filter(|log| log.is_finite())
-            .collect();
-        let mut means = Vec::with_capacity(logs.len() * (logs.len() + 1) / 2);
-        for (at, one) in logs.iter().enumerate() {
-            means.extend(logs[at..].iter().map(|other| (one + other) / 2.0));
+        let logs = ratios(candidate, reference).into_iter().map(f64::ln);
+        let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+        let of_pairs = pairs(&logs).map(|(_, one, other)| (one + other) / 2.0);
+        let means = sorted(&logs.iter().copied().chain(of_pairs).collect::<Vec<f64>>());
+        let outside = signed_ranks_outside(logs.len()).min(means.len() / 2);
+        let end = |at: Option<&f64>| at.map_or(f64::NAN, |mean| mean.exp());
+        PairedRatio {
+            median: quantile_of_sorted(&means, 0.5).exp(),
+            low: end(means.get(outside)),
+            high: end(means.iter().nth_back(outside)),
+            rounds: logs.len(),
         }
-        means.sort_unstable_by(f64::total_cmp);
-        let median = quantile_of_sorted(&means, 0.5).exp();
-        let rounds = logs.len();
-        if means.is_empty() {
-            return PairedRatio { median, low: f64::NAN, high: f64::NAN, rounds };
-        }
-        let outside = signed_ranks_outside(rounds).min(means.len() / 2);
-        let (low, high) = (means[outside].exp(), means[means.len() - 1 - outside].exp());
-        PairedRatio { median, low, high, rounds }
     }
 
     /// Whether it is a ratio of times with an interval around it: records of schema 1 have others.
@@ -234,23 +228,17 @@ fn bootstrap_interval(values: &[f64], seed: u64, statistic: fn(&[f64]) -> f64) -
         return (f64::NAN, f64::NAN);
     }
     let mut random = fastrand::Rng::with_seed(seed);
-    let draws =
-        (0..RESAMPLES).map(|_| (0..values.len()).map(|_| random.usize(..values.len())).collect());
-    interval_of_draws(values, draws, statistic)
+    middle((0..RESAMPLES).map(|_| statistic(&resample(values, &mut random))))
 }
 
-fn interval_of_draws(
-    values: &[f64],
-    draws: impl Iterator<Item = Vec<usize>>,
-    statistic: fn(&[f64]) -> f64,
-) -> (f64, f64) {
-    let outcomes: Vec<f64> = draws
-        .map(|draw| {
-            let resample: Vec<f64> = draw.into_iter().map(|index| values[index]).collect();
-            statistic(&resample)
-        })
-        .collect();
-    let outcomes = sorted(&outcomes);
+/// As many of these values as they are, drawn at random.
+pub(crate) fn resample(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
+    (0..values.len()).map(|_| values[random.usize(..values.len())]).collect()
+}
+
+/// Where the middle 95 % of the outcomes begin and end.
+pub(crate) fn middle(outcomes: impl Iterator<Item = f64>) -> (f64, f64) {
+    let outcomes = sorted(&outcomes.collect::<Vec<f64>>());
     (quantile_of_sorted(&outcomes, 0.025), quantile_of_sorted(&outcomes, 0.975))
 }
 
@@ -287,53 +275,47 @@ pub fn geometric_mean(values: &[f64]) -> f64 {
     (sum / values.len() as f64).exp()
 }
 
-/// A two-sided test's outcome.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Test {
-    /// The test's statistic: S for Mann-Kendall, U for Mann-Whitney.
-    pub statistic: f64,
-    /// Probability of one as extreme under the null hypothesis, by normal approximation.
-    pub p: f64,
+/// The two-sided p of a statistic that is further from its expected value by so much than its
+/// continuity correction, by the normal approximation: twice the upper tail of the standard normal
+/// distribution; 1 where nothing varies.
+pub(crate) fn two_sided(distance: f64, variance: f64) -> f64 {
+    if variance > 0.0 && variance.is_finite() {
+        libm::erfc(distance.max(0.0) / variance.sqrt() / std::f64::consts::SQRT_2).min(1.0)
+    } else {
+        1.0
+    }
 }
 
-/// Mann-Kendall test for a trend over time, with ties and continuity correction (Mann 1945,
-/// Kendall 1975). `p` is 1 for fewer than four values or all equal.
-pub fn mann_kendall(values: &[f64]) -> Test {
-    let mut s = 0.0_f64;
-    for (index, earlier) in values.iter().enumerate() {
-        for later in &values[index + 1..] {
-            s += match later.partial_cmp(earlier) {
-                Some(std::cmp::Ordering::Greater) => 1.0,
-                Some(std::cmp::Ordering::Less) => -1.0,
-                _ => 0.0,
-            };
-        }
-    }
+/// The p of the Mann-Kendall test for a trend over time, two-sided, with ties and continuity
+/// correction (Mann 1945, Kendall 1975); 1 for fewer than four values or all equal.
+fn mann_kendall(values: &[f64]) -> f64 {
+    let signs = pairs(values).map(|(_, earlier, later)| {
+        f64::from(i8::from(later > earlier) - i8::from(later < earlier))
+    });
+    let s: f64 = signs.sum();
     let n = values.len() as f64;
     let sorted = sorted(values);
     let ties = sorted.chunk_by(|a, b| a == b).map(|group| group.len() as f64);
     let ties: f64 = ties.map(|t| t * (t - 1.0) * (2.0 * t + 5.0)).sum();
     let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties) / 18.0;
-    let p = if values.len() < 4 || variance <= 0.0 || s == 0.0 {
-        1.0
-    } else {
-        // Twice the upper tail of the standard normal distribution.
-        let z = (s.abs() - 1.0) / variance.sqrt();
-        libm::erfc(z.abs() / std::f64::consts::SQRT_2).min(1.0)
-    };
-    Test { statistic: s, p }
+    if values.len() < 4 { 1.0 } else { two_sided(s.abs() - 1.0, variance) }
 }
 
 /// Median of the slopes between all pairs, per step of the index (Sen 1968); NaN for under two
 /// values.
-pub fn sen_slope(values: &[f64]) -> f64 {
-    let mut slopes = Vec::new();
-    for (i, earlier) in values.iter().enumerate() {
-        for (j, later) in values.iter().enumerate().skip(i + 1) {
-            slopes.push((later - earlier) / (j - i) as f64);
-        }
-    }
-    median(&slopes)
+fn sen_slope(values: &[f64]) -> f64 {
+    let slopes = pairs(values).map(|(steps, earlier, later)| (later - earlier) / steps as f64);
+    median(&slopes.collect::<Vec<f64>>())
+}
+
+/// How far apart two values stand, the earlier one and the later one, for each pair.
+fn pairs(values: &[f64]) -> impl Iterator<Item = (usize, f64, f64)> {
+    let from = move |(at, earlier): (usize, &f64)| {
+        let earlier = *earlier;
+        let later = values[at + 1..].iter().enumerate();
+        later.map(move |(between, later)| (between + 1, earlier, *later))
+    };
+    values.iter().enumerate().flat_map(from)
 }
 
 /// Whether a run changed while it was measured.
@@ -372,23 +354,21 @@ impl DriftVerdict {
         if rounds < 8 {
             return DriftVerdict::TooFewRounds;
         }
+        let is_member =
+            |times: &&&[f64]| times.len() == rounds && times.iter().all(|time| *time > 0.0);
+        let members: Vec<_> = candidates.iter().filter(is_member).collect();
+        if members.is_empty() {
+            return DriftVerdict::TooFewRounds;
+        }
         let mut levels = vec![0.0; rounds];
-        let mut members = 0.0;
-        for times in candidates.iter().filter(|times| times.len() == rounds) {
+        for times in &members {
             let centre = median(times);
-            if !(centre > 0.0 && times.iter().all(|time| *time > 0.0)) {
-                continue;
-            }
-            members += 1.0;
-            for (level, time) in levels.iter_mut().zip(*times) {
+            for (level, time) in levels.iter_mut().zip(**times) {
                 *level += (time / centre).ln();
             }
         }
-        if members == 0.0 {
-            return DriftVerdict::TooFewRounds;
-        }
-        levels.iter_mut().for_each(|level| *level /= members);
-        let p = mann_kendall(&levels).p;
+        levels.iter_mut().for_each(|level| *level /= members.len() as f64);
+        let p = mann_kendall(&levels);
         let change = (sen_slope(&levels) * (rounds - 1) as f64).exp() - 1.0;
         if p < 0.01 && change.abs() > 0.02 {
             DriftVerdict::Drifting { p, change }

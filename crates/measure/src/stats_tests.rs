@@ -34,9 +34,7 @@ fn order_statistics_are_numpys() {
 fn trend_tests_are_scipys() {
     for case in fixtures()["trends"].as_array().expect("cases") {
         let values = numbers(&case["values"]);
-        let test = mann_kendall(&values);
-        near(test.statistic, &case["s"]);
-        near(test.p, &case["p"]);
+        near(mann_kendall(&values), &case["p"]);
         near(sen_slope(&values), &case["sen_slope"]);
     }
 }
@@ -46,9 +44,9 @@ fn bootstrap_intervals_are_numpys_for_the_same_draws() {
     for case in fixtures()["pairs"].as_array().expect("cases") {
         let (a, b) = (numbers(&case["a"]), numbers(&case["b"]));
         let ratios: Vec<f64> = a.iter().zip(&b).map(|(x, y)| x / y).collect();
-        let draws = case["draws"].as_array().expect("draws").iter();
-        let draws = draws.map(|draw| numbers(draw).into_iter().map(|x| x as usize).collect());
-        let (low, high) = interval_of_draws(&ratios, draws, median);
+        let draws = case["draws"].as_array().expect("draws").iter().map(numbers);
+        let drawn = draws.map(|draw| draw.into_iter().map(|at| ratios[at as usize]).collect());
+        let (low, high) = middle(drawn.map(|values: Vec<f64>| median(&values)));
         near(low, &case["drawn_low"]);
         near(high, &case["drawn_high"]);
         // With draws of its own, within what 2000 draws can differ from SciPy's 100 000.

@@ -12,13 +12,9 @@ impl Tree {
         Tree(root.to_path_buf())
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name.trim_start_matches('/'))
-    }
-
     /// The trimmed text of a file; `None` when absent, unreadable or empty.
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
-        let bytes = std::fs::read(self.path(name)).ok()?;
+    pub(crate) fn text(&self, name: impl AsRef<Path>) -> Option<String> {
+        let bytes = std::fs::read(self.0.join(name)).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
         (!text.is_empty()).then(|| text.to_owned())
@@ -32,20 +28,21 @@ impl Tree {
     /// The word between brackets, as in `always [madvise] never`.
     pub(crate) fn chosen(&self, name: &str) -> Option<String> {
         let text = self.text(name)?;
-        match text.split_once('[').and_then(|(_, rest)| rest.split_once(']')) {
-            Some((word, _)) => Some(word.to_owned()),
-            None => Some(text),
-        }
+        let word = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        Some(word.map_or(&*text, |(word, _)| word).to_owned())
+    }
+
+    /// The number of a `name 123` or `Name:   123` line.
+    pub(crate) fn line(&self, file: &str, name: &str) -> Option<u64> {
+        let text = self.text(file)?;
+        let of_name = |line: &&str| line.split([':', ' ', '\t']).next() == Some(name);
+        let line = text.lines().find(of_name)?;
+        line[name.len()..].trim_start_matches(':').split_whitespace().next()?.parse().ok()
     }
 
     /// Value of a `Name:   123 kB` line, in bytes.
     pub(crate) fn kib_line(&self, file: &str, name: &str) -> Option<u64> {
-        let text = self.text(file)?;
-        let value = text.lines().find_map(|line| {
-            let (key, value) = line.split_once(':')?;
-            (key.trim() == name).then(|| value.trim().to_owned())
-        })?;
-        value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+        self.line(file, name)?.checked_mul(1024)
     }
 }
 
@@ -90,20 +87,17 @@ pub(crate) mod tests {
 
     #[test]
     fn lists_are_parsed() {
-        assert_eq!(cpus_in_list("0-1"), Some(2));
-        assert_eq!(cpus_in_list("0-3,8,10-11\n"), Some(7));
-        assert_eq!(cpus_in_list(""), None);
-        assert_eq!(cpus_in_list("3-1"), None);
-        assert_eq!(cpus_in_list("x"), None);
+        let counts = ["0-1", "0-3,8,10-11\n", "", "3-1", "x"].map(cpus_in_list);
+        assert_eq!(counts, [Some(2), Some(7), None, None, None]);
     }
 
     #[test]
     fn files_are_read_below_the_root() {
-        let root = planted(&[("a/mode", "always [madvise] never\n"), ("m", "X:  12 kB\n")]);
+        let root = planted(&[("a/mode", "always [madvise] never\n"), ("m", "X:  12 kB\nz 3\n")]);
         let tree = Tree::at(root.path());
-        assert_eq!(tree.chosen("/a/mode").as_deref(), Some("madvise"));
+        assert_eq!(tree.chosen("a/mode").as_deref(), Some("madvise"));
         assert_eq!(tree.kib_line("m", "X"), Some(12 << 10));
-        assert_eq!(tree.kib_line("m", "Y"), None);
+        assert_eq!([tree.line("m", "z"), tree.line("m", "Y")], [Some(3), None]);
         assert_eq!(tree.text("absent"), None);
     }
 }

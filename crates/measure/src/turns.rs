@@ -46,6 +46,7 @@ pub fn share(left: Duration, contenders: usize) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn each_is_at_each_place_equally_often() {
@@ -53,9 +54,8 @@ mod tests {
             let orders = orders(candidates, 4 * candidates, 7);
             for run in orders.chunks(candidates) {
                 for place in 0..candidates {
-                    let mut there: Vec<_> = run.iter().map(|order| order[place]).collect();
-                    there.sort_unstable();
-                    assert_eq!(there, (0..candidates).collect::<Vec<_>>());
+                    let there: BTreeSet<_> = run.iter().map(|order| order[place]).collect();
+                    assert_eq!(there, (0..candidates).collect());
                 }
             }
         }
@@ -63,8 +63,7 @@ mod tests {
 
     #[test]
     fn any_order_may_come_and_a_seed_fixes_them() {
-        let seen: std::collections::BTreeSet<_> =
-            (0..200).flat_map(|seed| orders(3, 1, seed)).collect();
+        let seen: BTreeSet<_> = (0..200).flat_map(|seed| orders(3, 1, seed)).collect();
         assert_eq!(seen.len(), 6);
         assert_eq!(orders(5, 12, 3), orders(5, 12, 3));
         assert_ne!(orders(5, 12, 3), orders(5, 12, 4));
@@ -73,20 +72,20 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_what_fits_within_bounds() {
+    fn rounds_and_shares_are_what_fits_within_bounds() {
         let second = Duration::from_secs(1);
-        assert_eq!(rounds(60 * second, 2 * second, 6, 100), 30);
-        assert_eq!(rounds(60 * second, 2 * second, 6, 20), 20);
-        assert_eq!(rounds(5 * second, 2 * second, 6, 20), 6);
-        assert_eq!(rounds(Duration::ZERO, Duration::ZERO, 6, 20), 6);
-    }
-
-    #[test]
-    fn what_one_saves_is_the_others() {
-        let minute = Duration::from_secs(60);
-        assert_eq!(share(20 * minute, 10), 2 * minute);
-        assert_eq!(share(19 * minute, 1), 19 * minute);
-        assert_eq!(share(Duration::ZERO, 3), Duration::ZERO);
-        assert_eq!(share(minute, 0), minute);
+        for (left, round, most, fit) in
+            [(60, 2, 100, 30), (60, 2, 20, 20), (5, 2, 20, 6), (0, 0, 20, 6)]
+        {
+            assert_eq!(
+                rounds(left * second, round * second, 6, most),
+                fit,
+                "{left} {round} {most}"
+            );
+        }
+        // What one saves is the others'.
+        for (left, contenders, part) in [(20, 10, 2), (19, 1, 19), (0, 3, 0), (1, 0, 1)] {
+            assert_eq!(share(left * second, contenders), part * second);
+        }
     }
 }

@@ -51,53 +51,48 @@ pub unsafe fn verify(
     n: usize,
     calls: &Cell<u64>,
 ) -> Result<(), WrongBytes> {
-    let check = Check { operation: function.operation(), dst, src, n, calls };
+    let mut check = Check { operation: function.operation(), dst, src, n, calls };
     match *function {
-        Function::Copy(copy) => {
-            check.copies("disjoint", &|| {
-                // SAFETY: the caller's promise: n bytes each, disjoint.
-                unsafe { copy(dst, src, n) }
-            })
-        }
+        Function::Copy(copy) => check.copies(|| {
+            // SAFETY: the caller's promise: n bytes each, disjoint.
+            unsafe { copy(dst, src, n) }
+        }),
         Function::Move(r#move) => {
-            check.copies("disjoint", &|| {
+            check.copies(|| {
                 // SAFETY: the caller's promise: n bytes each.
                 unsafe { r#move(dst, src, n) }
             })?;
-            for distance in [1, 64, n / 2] {
-                check.moves_within(distance, &|to, from, length| {
+            [1, 64, n / 2].into_iter().try_for_each(|distance| {
+                check.moves_within(distance, |to, from, length| {
                     // SAFETY: both ranges lie in the n bytes at dst.
                     unsafe { r#move(to, from, length) }
-                })?;
-            }
-            Ok(())
+                })
+            })
         }
-        Function::Fill(fill) => {
-            for byte in [0xA5_u8, 0x00, 0xFF] {
-                // The upper bits of the argument must not matter, as with memset.
-                let argument = i32::from(byte) | 0x1_5A00;
-                check.fills(byte, &|| {
-                    // SAFETY: the caller's promise: n writable bytes.
-                    unsafe { fill(dst, argument, n) }
-                })?;
-            }
-            Ok(())
-        }
-        Function::Zero(zero) => check.fills(0, &|| {
+        Function::Fill(fill) => [0xA5_u8, 0x00, 0xFF].into_iter().try_for_each(|byte| {
+            // The upper bits of the argument must not matter, as with memset.
+            let argument = i32::from(byte) | 0x1_5A00;
+            check.fills(byte, || {
+                // SAFETY: the caller's promise: n writable bytes.
+                unsafe { fill(dst, argument, n) }
+            })
+        }),
+        Function::Zero(zero) => check.fills(0, || {
             // SAFETY: the caller's promise: n writable bytes.
             unsafe { zero(dst, n) }
         }),
-        Function::Compare(compare) => check.compares(false, &|a, b| {
+        Function::Compare(compare) => check.compares(false, |a, b| {
             // SAFETY: the caller's promise: n readable bytes each.
             unsafe { compare(a, b, n) }
         }),
-        Function::Equal(equal) => check.compares(true, &|a, b| {
+        Function::Equal(equal) => check.compares(true, |a, b| {
             // SAFETY: the caller's promise: n readable bytes each.
             unsafe { equal(a, b, n) }
         }),
         Function::CopyPages(copy_pages) => {
             let Some(order) = largest_block(n) else { return Ok(()) };
-            Check { n: PAGE_SIZE << order, ..check }.copies("disjoint", &|| {
+            check.n = PAGE_SIZE << order;
+            check.copies(|| {
                 // SAFETY: the block fits n bytes, and the caller vouches for alignment.
                 unsafe { copy_pages(dst, src, order) };
                 dst
@@ -105,7 +100,8 @@ pub unsafe fn verify(
         }
         Function::ZeroPages(zero_pages) => {
             let Some(order) = largest_block(n) else { return Ok(()) };
-            Check { n: PAGE_SIZE << order, ..check }.fills(0, &|| {
+            check.n = PAGE_SIZE << order;
+            check.fills(0, || {
                 // SAFETY: the block fits n bytes, and the caller vouches for alignment.
                 unsafe { zero_pages(dst, order) };
                 dst
@@ -119,7 +115,6 @@ fn largest_block(n: usize) -> Option<u32> {
     (n / PAGE_SIZE).checked_ilog2()
 }
 
-#[derive(Clone, Copy)]
 struct Check<'c> {
     operation: Operation,
     dst: *mut u8,
@@ -144,13 +139,8 @@ impl Check<'_> {
     }
 
     fn source(&self) -> &[u8] {
-        // SAFETY: as above, and nobody writes the source.
+        // SAFETY: as for the destination, and nobody writes the source.
         unsafe { std::slice::from_raw_parts(self.src, self.n) }
-    }
-
-    fn set(&self, index: usize, byte: u8) {
-        // SAFETY: callers stay below n.
-        unsafe { self.dst.wrapping_add(index).write(byte) };
     }
 
     /// Puts in every byte of the destination the value of its place.
@@ -180,89 +170,82 @@ impl Check<'_> {
         })
     }
 
-    fn returns_destination(
+    /// Runs on a destination of the values of `before`: whether it returns `start`.
+    fn returns(
         &self,
         case: &'static str,
-        found: *mut u8,
-        expected: *mut u8,
+        before: impl Fn(usize) -> u8,
+        start: *mut u8,
+        run: impl FnOnce() -> *mut u8,
     ) -> Result<(), WrongBytes> {
-        if found == expected {
+        self.put(before);
+        self.count();
+        let from_start = (run() as i64).wrapping_sub(start as i64);
+        if from_start == 0 {
             return Ok(());
         }
         let what = "the returned pointer, from the destination,".to_owned();
-        Err(self.wrong(case, what, (found as i64).wrapping_sub(expected as i64), 0))
+        Err(self.wrong(case, what, from_start, 0))
     }
 
-    fn copies(&self, case: &'static str, run: &dyn Fn() -> *mut u8) -> Result<(), WrongBytes> {
-        let source = self.source();
-        self.put(|index| !source[index]);
-        let before = checksum(self.source());
-        self.count();
-        let returned = run();
-        self.returns_destination(case, returned, self.dst)?;
-        if let Some(at) = self.first_unlike(0..self.n, |index| source[index]) {
-            let (found, expected) = (self.destination()[at], self.source()[at]);
-            return Err(self.wrong(case, format!("byte {at}"), found.into(), expected.into()));
+    /// Whether these bytes of the destination are the values of their places; `told` goes behind the
+    /// number of one that is not.
+    fn holds(
+        &self,
+        case: &'static str,
+        told: &str,
+        places: Range<usize>,
+        value: impl Fn(usize) -> u8,
+    ) -> Result<(), WrongBytes> {
+        let Some(at) = self.first_unlike(places, &value) else { return Ok(()) };
+        let (found, expected) = (self.destination()[at].into(), value(at).into());
+        Err(self.wrong(case, format!("byte {at}{told}"), found, expected))
+    }
+
+    fn copies(&self, run: impl FnOnce() -> *mut u8) -> Result<(), WrongBytes> {
+        let (case, source) = ("disjoint", self.source());
+        let before = checksum(source);
+        self.returns(case, |index| !source[index], self.dst, run)?;
+        self.holds(case, "", 0..self.n, |index| source[index])?;
+        match checksum(self.source()) {
+            after if after == before => Ok(()),
+            after => {
+                let what = "a checksum of the source".to_owned();
+                Err(self.wrong(case, what, after as i64, before as i64))
+            }
         }
-        let after = checksum(self.source());
-        if after != before {
-            let what = "a checksum of the source".to_owned();
-            return Err(self.wrong(case, what, after as i64, before as i64));
-        }
-        Ok(())
     }
 
     fn moves_within(
         &self,
         distance: usize,
-        run: &dyn Fn(*mut u8, *const u8, usize) -> *mut u8,
+        run: impl Fn(*mut u8, *const u8, usize) -> *mut u8,
     ) -> Result<(), WrongBytes> {
         if distance == 0 || distance >= self.n {
             return Ok(());
         }
-        let length = self.n - distance;
+        let (length, told) = (self.n - distance, format!(" at distance {distance}"));
         for (case, to, from) in [("overlap upward", distance, 0), ("overlap downward", 0, distance)]
         {
-            self.put(pattern);
             let target = self.dst.wrapping_add(to);
-            self.count();
-            let returned = run(target, self.dst.wrapping_add(from), length);
-            self.returns_destination(case, returned, target)?;
-            let before = self.first_unlike(0..to, pattern);
-            let moved = || {
-                let origin = |index: usize| pattern(index - to + from);
-                self.first_unlike(to..to + length, origin).map(|at| (at, origin(at)))
-            };
-            let after = || self.first_unlike(to + length..self.n, pattern);
-            let unmoved = |at: usize| (at, pattern(at));
-            let wrong = before.map(unmoved).or_else(moved).or_else(|| after().map(unmoved));
-            if let Some((at, expected)) = wrong {
-                let (found, what) =
-                    (self.destination()[at], format!("byte {at} at distance {distance}"));
-                return Err(self.wrong(case, what, found.into(), expected.into()));
-            }
+            let moved = || run(target, self.dst.wrapping_add(from), length);
+            self.returns(case, pattern, target, moved)?;
+            self.holds(case, &told, 0..to, pattern)?;
+            self.holds(case, &told, to..to + length, |index| pattern(index - to + from))?;
+            self.holds(case, &told, to + length..self.n, pattern)?;
         }
         Ok(())
     }
 
-    fn fills(&self, byte: u8, run: &dyn Fn() -> *mut u8) -> Result<(), WrongBytes> {
-        self.put(|_| !byte);
-        self.count();
-        let returned = run();
-        self.returns_destination("fill", returned, self.dst)?;
-        match self.first_unlike(0..self.n, |_| byte) {
-            None => Ok(()),
-            Some(at) => {
-                let found = self.destination()[at];
-                Err(self.wrong("fill", format!("byte {at}"), found.into(), byte.into()))
-            }
-        }
+    fn fills(&self, byte: u8, run: impl FnOnce() -> *mut u8) -> Result<(), WrongBytes> {
+        self.returns("fill", |_| !byte, self.dst, run)?;
+        self.holds("fill", "", 0..self.n, |_| byte)
     }
 
     fn compares(
         &self,
         equality: bool,
-        run: &dyn Fn(*const u8, *const u8) -> i32,
+        run: impl Fn(*const u8, *const u8) -> i32,
     ) -> Result<(), WrongBytes> {
         let source = self.source();
         self.put(|index| source[index]);
@@ -282,10 +265,12 @@ impl Check<'_> {
             // Differ in the highest bit: bytes are compared unsigned.
             let other = byte ^ 0x80;
             let sign = i32::from(other > byte) - i32::from(other < byte);
-            self.set(index, other);
+            // SAFETY: the index is below n.
+            let set = |byte| unsafe { self.dst.wrapping_add(index).write(byte) };
+            set(other);
             let outcome = expect("one byte differs", self.dst, self.src, sign)
                 .and_then(|()| expect("one byte differs", self.src, self.dst, -sign));
-            self.set(index, byte);
+            set(byte);
             outcome?;
         }
         Ok(())
@@ -311,7 +296,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use cachewise_kernels::{Features, TABLE, scalar};
 
@@ -319,30 +304,31 @@ mod tests {
     struct Pages([u8; 3 * 4096]);
 
     fn run(function: &Function, n: usize) -> Result<(), WrongBytes> {
+        count(function, n, &Cell::new(0))
+    }
+
+    fn count(function: &Function, n: usize, calls: &Cell<u64>) -> Result<(), WrongBytes> {
         let mut dst = Box::new(Pages([0; 3 * 4096]));
         let mut src = Box::new(Pages([0; 3 * 4096]));
         for (index, byte) in src.0.iter_mut().enumerate() {
             *byte = (index * 7 + index / 256) as u8;
         }
         // SAFETY: both blocks hold three pages, n is at most that, and they are distinct.
-        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n, &Cell::new(0)) }
+        unsafe { verify(function, dst.0.as_mut_ptr(), src.0.as_ptr(), n, calls) }
     }
 
-    #[test]
-    fn the_oracle_passes_at_any_length() {
-        for kernel in TABLE.iter().filter(|kernel| kernel.name.ends_with(".bytes")) {
-            for n in [0, 1, 2, 3, 63, 64, 65, 255, 4096, 8191, 8192, 12_288] {
-                run(&kernel.function, n).unwrap_or_else(|wrong| panic!("{}: {wrong}", kernel.name));
-            }
-        }
-    }
-
+    /// The oracle at more lengths.
     #[test]
     fn every_kernel_that_this_cpu_runs_passes() {
         let available = Features::detect();
         for kernel in TABLE.iter().filter(|kernel| kernel.runs_on(available)) {
-            for n in [1, 100, 4096, 9000] {
-                run(&kernel.function, n).unwrap_or_else(|wrong| panic!("{}: {wrong}", kernel.name));
+            let lengths: &[usize] = match kernel.name.ends_with(".bytes") {
+                true => &[0, 1, 2, 3, 63, 64, 65, 100, 255, 4096, 8191, 8192, 9000, 12_288],
+                false => &[1, 100, 4096, 9000],
+            };
+            for n in lengths {
+                run(&kernel.function, *n)
+                    .unwrap_or_else(|wrong| panic!("{}: {wrong}", kernel.name));
             }
         }
     }
@@ -352,7 +338,7 @@ mod tests {
         unsafe { scalar::copy(dst, src, n.saturating_sub(1)) }
     }
 
-    unsafe extern "C" fn lost_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    pub(crate) unsafe extern "C" fn lost_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
         // SAFETY: the caller's promise.
         unsafe { scalar::copy(dst, src, n) };
         std::ptr::null_mut()
@@ -396,19 +382,14 @@ mod tests {
 
     #[test]
     fn calls_are_counted() {
-        let mut dst = Box::new(Pages([0; 3 * 4096]));
-        let src = Box::new(Pages([3; 3 * 4096]));
-        let calls = Cell::new(0);
         for (function, expected) in [
             (Function::Copy(scalar::copy), 1),
             (Function::Move(scalar::r#move), 7), // disjoint, and three distances both ways
             (Function::Fill(scalar::fill), 3),
             (Function::Compare(scalar::compare), 7), // equal, and three places both ways
         ] {
-            calls.set(0);
-            // SAFETY: both blocks hold three pages and are distinct.
-            unsafe { verify(&function, dst.0.as_mut_ptr(), src.0.as_ptr(), 4096, &calls) }
-                .expect("the reference is right");
+            let calls = Cell::new(0);
+            count(&function, 4096, &calls).expect("the reference is right");
             assert_eq!(calls.get(), expected, "{:?}", function.operation());
         }
     }
@@ -416,12 +397,8 @@ mod tests {
     #[test]
     fn wrong_functions_are_caught_and_described() {
         let wrong = run(&Function::Copy(lazy_copy), 100).expect_err("the last byte is missing");
-        assert_eq!(wrong.what, "byte 99");
-        assert!(
-            wrong
-                .to_string()
-                .starts_with("wrong bytes from copy of 100 bytes, disjoint: byte 99 is ")
-        );
+        let told = "wrong bytes from copy of 100 bytes, disjoint: byte 99 is ";
+        assert!(wrong.to_string().starts_with(told), "{wrong}");
         for function in [
             Function::Copy(lost_copy),
             Function::Copy(swap),
@@ -442,17 +419,14 @@ mod tests {
     fn a_pattern_differs_from_itself_moved() {
         // The difference of two places' products is the product of their distance, give or take a
         // carry into the last bit.
-        let unlike = |distance: usize| !matches!(pattern(distance), 0 | 0xFF);
-        let alike = (1..=250).find(|distance| !unlike(*distance));
+        let mut distances = (1..=250).chain((0..32).map(|bit| 1 << bit));
+        let alike = distances.find(|distance| matches!(pattern(*distance), 0 | 0xFF));
         assert_eq!(alike, None, "a distance at which bytes may agree");
-        assert!((0..32).all(|bit| unlike(1 << bit)));
     }
 
     #[test]
     fn page_operations_take_the_largest_block() {
-        assert_eq!(largest_block(4095), None);
-        assert_eq!(largest_block(4096), Some(0));
-        assert_eq!(largest_block(3 * 4096), Some(1));
-        assert_eq!(largest_block(1 << 20), Some(8));
+        let orders = [4095, 4096, 3 * 4096, 1 << 20].map(largest_block);
+        assert_eq!(orders, [None, Some(0), Some(1), Some(8)]);
     }
 }

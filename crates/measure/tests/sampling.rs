@@ -4,10 +4,11 @@
 
 use cachewise_kernels::{Function, find};
 use cachewise_measure::{
-    Bystander, Candidate, Cell, CellKey, Clock, Delay, Header, Level, Machine, NoiseSnapshot,
-    Operand, PairedRatio, Place, Plan, Proof, ReaderSpec, Row, Verdict, Writer, record, sampler,
-    warnings,
+    Arena, Bystander, Candidate, Cell, CellKey, Clock, Contents, Delay, Header, Level, Machine,
+    NoiseSnapshot, Operand, PagePolicy, PairedRatio, Place, Plan, Proof, ReaderSpec, Row, Samples,
+    Slots, Verdict, Writer, record, sampler, warnings,
 };
+use std::sync::Arc;
 
 /// A copy kernel, called so many times per call.
 struct Copy {
@@ -42,13 +43,19 @@ fn from_the_machine_to_a_record() {
     let before = NoiseSnapshot::take();
     let machine = Machine::describe();
     let clock = Clock::calibrate();
-    let operand =
-        |level, seed| Operand::new(level, 256, 0, 0.5, &machine.caches, seed).expect("an operand");
+    let operand = |level, seed| {
+        let slots = Slots::placed(level, 256, 0, 0.5, &machine.caches).expect("slots");
+        let arena = Arena::new(slots.bytes(), PagePolicy::Huge, seed).expect("an arena");
+        Operand::new(&Arc::new(arena), 0, slots, seed).expect("an operand")
+    };
     let mut bystander = Bystander::new(32 << 10, 5).expect("a bystander");
     let mut cell = Cell {
+        size: 256,
+        destination: operand(Level::L2, 1),
+        source: Some(operand(Level::L1, 2)),
+        contents: Contents::Overwritten,
         reader: Some(ReaderSpec { touched_fraction: 0.5, delay: Delay::Nanoseconds(50.0) }),
         bystander: Some(&mut bystander),
-        ..Cell::new(operand(Level::L2, 1)).with_source(operand(Level::L1, 2))
     };
     let mut once = Copy { name: "once", times: 1 };
     let mut twice = Copy { name: "twice", times: 2 };
@@ -67,9 +74,8 @@ fn from_the_machine_to_a_record() {
     );
     let reference = &result.candidates[0];
     for samples in &result.candidates {
-        assert_eq!(samples.operation_ns.len(), 15);
-        assert_eq!(samples.reader_ns.len(), 15);
-        assert_eq!(samples.bystander_ns.len(), 15);
+        let Samples { operation_ns, reader_ns, bystander_ns, .. } = samples;
+        assert_eq!([operation_ns, reader_ns, bystander_ns].map(Vec::len), [15; 3]);
         assert!(samples.operation_ns.iter().all(|time| time.is_finite() && *time >= 0.0));
     }
     let ratio = |index: usize| {
@@ -102,7 +108,7 @@ fn from_the_machine_to_a_record() {
             dropped: samples.dropped_after.is_some(),
             ..Row::new("test", cell, &samples.name, &reference.name, times)
         };
-        let row = row.with_ratio(ratio(index)).with(&[("timer_costs", result.timer_costs)]);
+        let row = row.with_ratio(ratio(index)).with(&[("visits", result.visits_per_slot)]);
         writer.row(&row).expect("a row");
     }
     writer.finish(false).expect("the end");
@@ -111,22 +117,4 @@ fn from_the_machine_to_a_record() {
     assert_eq!(read.header.machine, machine);
     let close = |a: f64, b: f64| (a - b).abs() <= 5e-5 * b.abs();
     assert!(close(read.rows[2].operation_ns[7], result.candidates[2].operation_ns[7]));
-}
-
-#[test]
-fn reused_buffers_are_measured_without_proofs() {
-    let machine = Machine::describe();
-    let clock = Clock::calibrate();
-    let arena = std::sync::Arc::new(
-        cachewise_measure::Arena::new(1 << 20, cachewise_measure::PagePolicy::Default, 1)
-            .expect("an arena"),
-    );
-    let at = |from| Operand::reused(&arena, from, 100, 24, &machine.caches, 1).expect("fits");
-    let mut cell = Cell::new(at(0)).with_source(at(4096));
-    let mut once = Copy { name: "once", times: 1 };
-    let mut candidates: [&mut dyn Candidate; 1] = [&mut once];
-    let result = sampler::run(&mut cell, &mut candidates, &Plan::default(), &clock, &|| false)
-        .expect("a result");
-    assert_eq!(result.proofs, (None, None));
-    assert_eq!(result.visits_per_slot, f64::from(result.calls_per_sample));
 }

@@ -198,7 +198,7 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
         } else {
             (
                 unpaired::ratio_of_medians(&now.ratios, &then.ratios, 0),
-                unpaired::mann_whitney(&now.ratios, &then.ratios).p,
+                unpaired::mann_whitney(&now.ratios, &then.ratios),
             )
         };
         let row = then.row;

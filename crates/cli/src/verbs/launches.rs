@@ -7,7 +7,7 @@ use crate::{output, status};
 use anyhow::Context;
 use cachewise_lab::experiments::Experiment;
 use cachewise_lab::launches::merge;
-use cachewise_measure::{Line, NoiseSnapshot, Record, record, warnings};
+use cachewise_measure::{NoiseSnapshot, Record, record, warnings};
 use cachewise_report::sentences;
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::CommandExt as _;
@@ -104,7 +104,7 @@ fn write(
         writer.note(&note.text)?;
     }
     if !all.decisions.kernels.is_empty() {
-        writer.line(&Line::Decisions(all.decisions.clone()))?;
+        writer.decisions(&all.decisions)?;
     }
     for text in sentences::of(experiment.name, &all.rows, &all.decisions.kernels) {
         writer.verdict(&text);

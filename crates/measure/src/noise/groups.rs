@@ -1,6 +1,7 @@
 //! Limits that control groups of either version set.
 
 use crate::tree::Tree;
+use std::path::Path;
 
 /// The control groups of this process: the unified one, and those of version 1 by controller.
 pub(super) struct Groups {
@@ -14,8 +15,7 @@ impl Groups {
         let text = tree.text("proc/self/cgroup").unwrap_or_default();
         let path_of = |wanted: &str| {
             text.lines().find_map(|line| {
-                let mut parts = line.splitn(3, ':');
-                let (_, names, path) = (parts.next()?, parts.next()?, parts.next()?);
+                let (names, path) = line.split_once(':')?.1.split_once(':')?;
                 let is_it = names.split(',').any(|name| name == wanted);
                 is_it.then(|| path.trim_matches('/').to_owned())
             })
@@ -25,18 +25,8 @@ impl Groups {
 
     /// The file in the group's directory and in every one above it: each limits.
     fn texts(tree: &Tree, base: &str, path: Option<&String>, file: &str) -> Vec<String> {
-        let Some(path) = path else { return Vec::new() };
-        let mut texts = Vec::new();
-        let mut path = path.as_str();
-        loop {
-            let separator = if path.is_empty() { "" } else { "/" };
-            texts.extend(tree.text(&format!("{base}{separator}{path}/{file}")));
-            match path.rsplit_once('/') {
-                Some((above, _)) => path = above,
-                None if !path.is_empty() => path = "",
-                None => return texts,
-            }
-        }
+        let above = path.into_iter().flat_map(|path| Path::new(path).ancestors());
+        above.filter_map(|at| tree.text(Path::new(base).join(at).join(file))).collect()
     }
 
     pub(super) fn cpu_quota(&self, tree: &Tree) -> Option<f64> {

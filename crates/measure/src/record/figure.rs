@@ -7,7 +7,7 @@ use super::State;
 use serde::{Deserialize, Serialize};
 
 /// One picture of an experiment's rows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
     /// What it shows, as a caption.
     pub title: String,
@@ -37,16 +37,8 @@ pub struct Figure {
 impl Figure {
     /// A figure of all candidates in all states, without panels.
     pub fn new(title: &str, kind: FigureKind, x: &str, value: &str) -> Figure {
-        Figure {
-            title: title.to_owned(),
-            kind,
-            x: x.to_owned(),
-            y: None,
-            value: value.to_owned(),
-            panels: Vec::new(),
-            candidates: Vec::new(),
-            states: String::new(),
-        }
+        let (title, x, value) = (title.to_owned(), x.to_owned(), value.to_owned());
+        Figure { title, kind, x, value, ..Figure::default() }
     }
 
     /// Bars of a quantity, one for each candidate.
@@ -97,10 +89,11 @@ impl Figure {
 }
 
 /// How a [`Figure`] is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
     /// A line with its interval band per candidate.
+    #[default]
     Curve,
     /// A bar per candidate, stacked where the value is `cost`.
     Bars,

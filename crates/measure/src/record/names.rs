@@ -150,8 +150,6 @@ pub const CEILING: &str = "ceiling";
 
 /// Figure: the candidate's time over the best peer's.
 pub const OF_ENVELOPE: &str = "of_envelope";
-/// Axis: bytes over which a script's calls are spread.
-pub const SPAN: &str = "span";
 
 /// Axis: bytes read before the first of them is written.
 pub const READ_BYTES: &str = "read_bytes";

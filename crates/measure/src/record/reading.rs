@@ -21,31 +21,13 @@ pub enum RecordError {
         /// The operating system's answer.
         source: std::io::Error,
     },
-    /// There is nothing in it.
-    #[error("{file}: empty; accepted: a record, beginning with a header line")]
-    Empty {
-        /// The file.
-        file: String,
-    },
-    /// A line cannot be what it is, or cannot stand where it does.
-    #[error("{file}:{line}: {what}")]
-    Line {
-        /// The file.
-        file: String,
-        /// The line.
-        line: usize,
+    /// What it holds cannot be a record's, or cannot stand where it does.
+    #[error("{at}: {what}")]
+    Refused {
+        /// The file, and the line where it is one's.
+        at: String,
         /// What was found, and what would be accepted.
         what: String,
-    },
-    /// The end is missing, or counts more rows than there are.
-    #[error("{file}:{line}: truncated: {found}; accepted: a record that closes with its end line")]
-    Truncated {
-        /// The file.
-        file: String,
-        /// The last line.
-        line: usize,
-        /// What shows it.
-        found: String,
     },
 }
 
@@ -77,53 +59,20 @@ pub fn read(path: &Path) -> Result<Record, RecordError> {
 
 /// Reads a record from text; errors call it `file`.
 pub fn read_text(file: &str, text: &str) -> Result<Record, RecordError> {
-    let (record, last) = parse(file, text, false)?;
-    let truncated =
-        |found: String| Err(RecordError::Truncated { file: file.to_owned(), line: last, found });
-    match &record.end {
-        None => truncated("no end line".to_owned()),
-        Some(end) if end.rows != record.rows.len() as u64 => {
-            truncated(format!("{} rows where the end counts {}", record.rows.len(), end.rows))
-        }
-        Some(_) => Ok(record),
-    }
-}
-
-/// Reads what there is of a record that was never finished: its end may be missing and its last
-/// line may be cut off.
-///
-/// # Errors
-/// As [`read`], but for [`RecordError::Truncated`].
-pub fn read_partial(path: &Path) -> Result<Record, RecordError> {
-    let file = path.display().to_string();
-    let bytes = bytes(path).map_err(|source| RecordError::Io { file: file.clone(), source })?;
-    Ok(parse(&file, &String::from_utf8_lossy(&bytes), true)?.0)
-}
-
-/// The record, and the number of its last line.
-fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), RecordError> {
-    let lines: Vec<(usize, &str)> = text
-        .lines()
-        .enumerate()
-        .map(|(at, line)| (at + 1, line))
-        .filter(|(_, line)| !line.trim().is_empty())
-        .collect();
-    let last = lines.last().map_or(0, |(number, _)| *number);
-    let mut lines = lines.into_iter();
-    let Some((number, first)) = lines.next() else {
-        return Err(RecordError::Empty { file: file.to_owned() });
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let mut lines = lines.map(|(at, text)| (Position { file, line: at + 1 }, text));
+    let Some((mut at, first)) = lines.next() else {
+        let what = "empty; accepted: a record, beginning with a header line".to_owned();
+        return Err(RecordError::Refused { at: file.to_owned(), what });
     };
-    let at = Position { file, line: number };
     let (kind, object) = at.object(first)?;
     if kind != "header" {
         return Err(at.misplaced(&kind, "header"));
     }
     match object.get("schema").and_then(Value::as_u64) {
         Some(found) if found > u64::from(SCHEMA_VERSION) => {
-            let found = format!("{found}; accepted: up to {SCHEMA_VERSION}");
-            return Err(
-                at.wrong(format!("field \"schema\": {found}; a newer cachewise wrote this"))
-            );
+            let accepted = format!("up to {SCHEMA_VERSION}; a newer cachewise wrote this");
+            return Err(at.field("schema", &found.to_string(), &accepted));
         }
         Some(1..) => {}
         _ => {
@@ -135,11 +84,8 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
     header.figures.iter_mut().for_each(Figure::rename);
     let decisions = Decisions::default();
     let mut record = Record { header, rows: Vec::new(), notes: Vec::new(), decisions, end: None };
-    for (number, text) in lines {
-        let at = Position { file, line: number };
-        if partial && number == last && serde_json::from_str::<Map>(text).is_err() {
-            break;
-        }
+    for (place, text) in lines {
+        at = place;
         let (kind, object) = at.object(text)?;
         if record.end.is_some() && KINDS.contains(&kind.as_str()) {
             return Err(at.misplaced(&kind, "nothing, the record has ended"));
@@ -165,13 +111,19 @@ fn parse(file: &str, text: &str, partial: bool) -> Result<(Record, usize), Recor
             }
             "note" => record.notes.push(at.typed(object)?),
             "end" => record.end = Some(at.typed(object)?),
-            _ => return Err(at.misplaced(&kind, "header, row, note, decisions, end")),
+            _ => return Err(at.misplaced(&kind, &KINDS.join(", "))),
         }
     }
-    Ok((record, last))
+    let found = match &record.end {
+        None => "no end line".to_owned(),
+        Some(end) if end.rows != record.rows.len() as u64 => {
+            format!("{} rows where the end counts {}", record.rows.len(), end.rows)
+        }
+        Some(_) => return Ok(record),
+    };
+    let accepted = "a record that closes with its end line";
+    Err(at.wrong(format!("truncated: {found}; accepted: {accepted}")))
 }
-
-type Map = serde_json::Map<String, Value>;
 
 /// Types of lines.
 const KINDS: [&str; 5] = ["header", "row", "note", "decisions", "end"];
@@ -228,7 +180,7 @@ impl Position<'_> {
     /// What a file says is quoted as it is, but for what would end the line.
     fn wrong(&self, what: String) -> RecordError {
         let what = what.replace(char::is_control, "\u{fffd}");
-        RecordError::Line { file: self.file.to_owned(), line: self.line, what }
+        RecordError::Refused { at: format!("{}:{}", self.file, self.line), what }
     }
 }
 
@@ -245,10 +197,9 @@ fn describe(value: Option<&Value>) -> String {
         Some(Value::Array(_)) => "an array".to_owned(),
         Some(other) => {
             let text = other.to_string();
-            if text.chars().count() > 40 {
-                format!("{}...", text.chars().take(40).collect::<String>())
-            } else {
-                text
+            match text.char_indices().nth(40) {
+                Some((end, _)) => format!("{}...", &text[..end]),
+                None => text,
             }
         }
     }

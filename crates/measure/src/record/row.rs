@@ -167,7 +167,7 @@ pub struct CellKey {
     pub bystander: Option<u64>,
     /// Further coordinates by name: `threads`, `delay_ns`, `offset`, `first_difference`.
     #[serde(
-        with = "crate::rounded::coordinates",
+        deserialize_with = "crate::rounded::coordinates",
         default,
         skip_serializing_if = "BTreeMap::is_empty"
     )]
@@ -238,39 +238,38 @@ pub enum State {
     Named(String),
 }
 
-/// Every state that is not an experiment's own, by name.
-const STATES: [(State, &str); 10] = [
-    (State::Warm, "warm"),
-    (State::Evicted, "evicted"),
-    (State::Misaligned, "misaligned"),
-    (State::AbovePower, "above 2^n"),
-    (State::Aliased, "4K-aliased"),
-    (State::Fresh, "fresh"),
-    (State::Overlap, "overlap"),
-    (State::Read, "read"),
-    (State::Beside, "beside"),
-    (State::Placed, "placed"),
+/// Every state that is not an experiment's own, by name; then those that records of schema 1 called
+/// otherwise.
+const STATES: [(&str, State); 13] = [
+    ("warm", State::Warm),
+    ("evicted", State::Evicted),
+    ("misaligned", State::Misaligned),
+    ("above 2^n", State::AbovePower),
+    ("4K-aliased", State::Aliased),
+    ("fresh", State::Fresh),
+    ("overlap", State::Overlap),
+    ("read", State::Read),
+    ("beside", State::Beside),
+    ("placed", State::Placed),
+    ("askew", State::Misaligned),
+    ("above", State::AbovePower),
+    ("alike", State::Aliased),
 ];
-
-/// What records of schema 1 called them.
-const OLD: [(&str, State); 3] =
-    [("askew", State::Misaligned), ("above", State::AbovePower), ("alike", State::Aliased)];
 
 impl State {
     /// Its name in records.
     pub fn as_str(&self) -> &str {
         match self {
             State::Named(name) => name,
-            known => STATES.iter().find(|(state, _)| state == known).map_or("", |(_, name)| name),
+            known => STATES.iter().find(|(_, state)| state == known).map_or("", |(name, _)| name),
         }
     }
 }
 
 impl From<&str> for State {
     fn from(name: &str) -> State {
-        let known = STATES.iter().find(|(_, known)| *known == name).map(|(state, _)| state);
-        let known = known.or_else(|| OLD.iter().find(|(old, _)| *old == name).map(|(_, s)| s));
-        known.cloned().unwrap_or_else(|| State::Named(name.to_owned()))
+        let known = STATES.iter().find(|(known, _)| *known == name);
+        known.map_or_else(|| State::Named(name.to_owned()), |(_, state)| state.clone())
     }
 }
 

@@ -13,77 +13,61 @@ fn header() -> Header {
         resolution_ns: 0.4,
         core_ghz: 3.5,
     };
-    let mut header = Header::now("cachewise 0.1.0", machine, clock, 7);
-    header.settings.insert("rounds".into(), 15.into());
-    header.flags.insert("RUSTFLAGS".into(), String::new());
-    header.figures.push(Figure {
-        title: "cost by delay".into(),
-        kind: FigureKind::HeatMap,
-        x: "delay_ns".into(),
-        y: Some("size".into()),
-        value: "total_ratio".into(),
-        panels: vec!["state".into()],
-        candidates: Vec::new(),
-        states: String::new(),
-    });
-    header.latencies =
-        Some(Latencies { l1: 1.5, l2: 4.0, llc: 15.0, dram: 100.0, llc_bytes: 16 << 20 });
-    header
+    let figure = Figure::new("cost by delay", FigureKind::HeatMap, "delay_ns", "total_ratio");
+    Header {
+        settings: [("rounds".into(), 15.into())].into(),
+        flags: [("RUSTFLAGS".into(), String::new())].into(),
+        figures: vec![Figure { y: Some("size".into()), ..figure.by(&["state"]) }],
+        latencies: Some(Latencies {
+            l1: 1.5,
+            l2: 4.0,
+            llc: 15.0,
+            dram: 100.0,
+            llc_bytes: 16 << 20,
+        }),
+        ..Header::now("cachewise 0.1.0", machine, clock, 7)
+    }
 }
 
 fn row() -> Row {
-    Row {
-        experiment: "grid".into(),
-        cell: CellKey {
-            operation: "copy".into(),
-            size: 4096,
-            source: Some("L2".into()),
-            destination: Some("DRAM".into()),
-            state: "cold".into(),
-            reader: Some(0.5),
-            bystander: None,
-            axes: BTreeMap::from([("delay_ns".to_owned(), 250.0)]),
-        },
-        candidate: "copy.bytes".into(),
-        reference: "libc".into(),
+    let cell = CellKey {
+        source: Some("L2".into()),
+        destination: Some("DRAM".into()),
+        reader: Some(0.5),
+        ..CellKey::new("copy", 4096, "cold").with(&[("delay_ns", 250.0)])
+    };
+    let proof = Proof {
+        level: Level::Dram,
+        verdict: ProofVerdict::Proved,
+        nanoseconds_per_line: 98.0,
+        expected: (40.0, 1000.0),
+        text: "DRAM proved".into(),
+    };
+    let row = Row {
         calls: 100,
-        operation_ns: vec![100.25, 101.5],
         reader_ns: vec![f64::NAN],
         bystander_ns: vec![-0.125],
         ratio: Some(PairedRatio { median: 1.1, low: 1.0, high: 1.2, rounds: 15 }),
         verdict: Some(Verdict::CannotTell),
-        total_ratio: None,
-        proofs: vec![Proof {
-            level: Level::Dram,
-            verdict: ProofVerdict::Proved,
-            nanoseconds_per_line: 98.0,
-            expected: (40.0, 1000.0),
-            text: "DRAM proved".into(),
-        }],
+        proofs: vec![proof],
         drift: Some(DriftVerdict::Steady { p: 0.5, change: 0.001 }),
-        dropped: false,
-        extra: BTreeMap::from([("stolen".to_owned(), 0.25)]),
-        histogram: Some(Histogram {
-            edges_ns: vec![0.0, 10.0, 100.0],
-            counts: vec![3, 1],
-            above: 2,
-        }),
-    }
+        histogram: Some(Histogram { edges_ns: vec![0.0, 10.0], counts: vec![3], above: 2 }),
+        ..Row::new("grid", cell, "copy.bytes", "libc", vec![100.25, 101.5])
+    };
+    row.with(&[("stolen", 0.25)])
 }
 
 fn decisions() -> Decisions {
-    Decisions {
-        kernels: vec![Decision {
-            operation: "copy".into(),
-            reuse: "unknown".into(),
-            from: 256,
-            to: None,
-            kernel: "libc".into(),
-            ratio: None,
-            why: Some("nothing was shown to be faster".into()),
-        }],
-        threads: Vec::new(),
-    }
+    let decision = Decision {
+        operation: "copy".into(),
+        reuse: "unknown".into(),
+        from: 256,
+        to: None,
+        kernel: "libc".into(),
+        ratio: None,
+        why: Some("nothing was shown to be faster".into()),
+    };
+    Decisions { kernels: vec![decision], threads: Vec::new() }
 }
 
 /// A record with a row.
@@ -115,23 +99,21 @@ fn a_record_comes_back_as_it_was() {
     assert_eq!(record.header.settings["rounds"], 15);
     assert_eq!(record.header.latencies, header().latencies);
     assert_eq!(record.rows.len(), 1);
-    let (found, expected) = (&record.rows[0], row());
-    assert!(found.reader_ns[0].is_nan());
-    assert_eq!(
-        Row { reader_ns: Vec::new(), ..found.clone() },
-        Row { reader_ns: Vec::new(), ..expected }
-    );
+    assert!(record.rows[0].reader_ns[0].is_nan());
+    let without_nan = |row: &Row| Row { reader_ns: Vec::new(), ..row.clone() };
+    assert_eq!(without_nan(&record.rows[0]), without_nan(&row()));
     assert_eq!(record.notes, [Note { text: "a remark".into() }]);
     assert_eq!(record.decisions, decisions());
     let end = record.end.expect("an end");
     assert_eq!((end.rows, end.interrupted), (1, false));
+    assert!(end.peak_bytes.is_some_and(|bytes| bytes > 100_000));
 }
 
 #[test]
 fn times_are_written_short() {
     let mut long = row();
     long.operation_ns = vec![1_234.567_890_123; 1000];
-    let text = serde_json::to_string(&Line::Row(long)).expect("JSON");
+    let text = serde_json::to_string(&long).expect("JSON");
     assert!(text.contains("[1234.6,"), "{}", &text[..300]);
     assert!(text.len() < 12_000, "{}", text.len());
 }
@@ -154,15 +136,17 @@ fn a_writer_without_a_header_leaves_nothing() {
     assert_eq!(std::fs::read_dir(directory.path()).expect("a directory").count(), 0);
     let missing = Writer::create(&directory.path().join("no/such/r")).err().expect("an error");
     assert!(missing.to_string().contains("no/such/r: "), "{missing}");
+    let absent = read(&directory.path().join("absent")).expect_err("absent").to_string();
+    assert!(absent.contains("absent: "), "{absent}");
 }
 
 #[test]
 fn a_stream_gets_the_same_lines() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut record = Writer::to(Box::new(writer));
-    record.line(&Line::Header(header())).expect("header");
+    record.header(&header()).expect("header");
     assert!(record.header(&header()).is_err(), "once only");
-    record.line(&Line::Row(row())).expect("row");
+    record.row(&row()).expect("row");
     record.finish(true).expect("end");
     let text = std::io::read_to_string(reader).expect("text");
     assert_eq!(read_text("pipe", &text).expect("a record").rows.len(), 1);
@@ -200,52 +184,40 @@ fn damage_is_named() {
     let lines: Vec<&str> = whole.lines().collect();
     let changed = |from: &str, to: &str| whole.replacen(from, to, 1);
     let before_end = [lines[0], lines[2], lines[4]].join("\n");
+    let two = |second: &str| [lines[0], second].join("\n");
+    let object = "accepted: one JSON object per line";
+    let truncated = "accepted: a record that closes with its end line";
+    let (kinds, behind_header) = ("header, row, note, decisions, end", "row, note, decisions, end");
     for (text, told) in [
-        ("\n \n".to_owned(), ": empty; accepted: a record, beginning with a header line"),
-        (
-            "what?".to_owned(),
-            ":1: not a JSON object (column 1: expected value); accepted: one JSON object per line",
-        ),
-        ("[1]".to_owned(), ":1: not a JSON object (an array); accepted: one JSON object per line"),
-        (lines[1].to_owned(), ":1: a line of type \"row\"; accepted here: header"),
-        (
-            lines[..3].join("\n"),
-            ":3: truncated: no end line; accepted: a record that closes with its end line",
-        ),
-        (
-            before_end,
-            ":3: truncated: 0 rows where the end counts 1; accepted: a record that closes with its \
-             end line",
-        ),
+        ("\n \n".into(), ": empty; accepted: a record, beginning with a header line".into()),
+        ("what?".into(), format!(":1: not a JSON object (column 1: expected value); {object}")),
+        ("[1]".into(), format!(":1: not a JSON object (an array); {object}")),
+        (lines[1].into(), ":1: a line of type \"row\"; accepted here: header".into()),
+        (lines[..3].join("\n"), format!(":3: truncated: no end line; {truncated}")),
+        (before_end, format!(":3: truncated: 0 rows where the end counts 1; {truncated}")),
         (
             changed("\"schema\":2", "\"schema\":9"),
-            ":1: field \"schema\": 9; accepted: up to 2; a newer cachewise wrote this",
+            ":1: field \"schema\": 9; accepted: up to 2; a newer cachewise wrote this".into(),
         ),
         (
             changed("\"schema\":2", "\"schema\":\"x\""),
-            ":1: field \"schema\": \"x\"; accepted: 1 to 2",
+            ":1: field \"schema\": \"x\"; accepted: 1 to 2".into(),
         ),
-        (changed("\"calls\":100,", ""), ":2: field \"calls\": missing; accepted: a value"),
-        (changed("\"size\":4096,", ""), ":2: field \"cell.size\": missing; accepted: a value"),
+        (changed("\"calls\":100,", ""), ":2: field \"calls\": missing; accepted: a value".into()),
+        (
+            changed("\"size\":4096,", ""),
+            ":2: field \"cell.size\": missing; accepted: a value".into(),
+        ),
         (
             changed("\"size\":4096", "\"size\":\"4K\""),
-            ":2: field \"cell.size\": invalid type: string \"4K\"; accepted: u64",
+            ":2: field \"cell.size\": invalid type: string \"4K\"; accepted: u64".into(),
         ),
+        (two(lines[0]), format!(":2: a line of type \"header\"; accepted here: {behind_header}")),
+        (two(r#"{"type":"tail"}"#), format!(":2: a line of type \"tail\"; accepted here: {kinds}")),
+        (two("{}"), format!(":2: field \"type\": missing; accepted: {kinds}")),
         (
-            [lines[0], lines[0]].join("\n"),
-            ":2: a line of type \"header\"; accepted here: row, note, decisions, end",
-        ),
-        (
-            [lines[0], "{\"type\":\"tail\"}"].join("\n"),
-            ":2: a line of type \"tail\"; accepted here: header, row, note, decisions, end",
-        ),
-        (
-            [lines[0], "{}"].join("\n"),
-            ":2: field \"type\": missing; accepted: header, row, note, decisions, end",
-        ),
-        (
-            [lines[0], r#"{"type":"a\nb"}"#].join("\n"),
-            ":2: a line of type \"a\u{fffd}b\"; accepted here: header, row, note, decisions, end",
+            two(r#"{"type":"a\nb"}"#),
+            format!(":2: a line of type \"a\u{fffd}b\"; accepted here: {kinds}"),
         ),
     ] {
         assert_eq!(refused(&text), format!("r.jsonl{told}"));
@@ -255,22 +227,4 @@ fn damage_is_named() {
     assert!(verdict.starts_with(told), "{verdict}");
     assert!(refused(&changed("cannot-tell", "may\\nbe")).contains("`may\u{fffd}be`"));
     assert!(refused(&format!("{whole}{}", lines[2])).contains("nothing, the record has ended"));
-}
-
-#[test]
-fn a_partial_record_can_be_salvaged() {
-    let whole = written();
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("cut");
-    let end_of_row = whole.match_indices('\n').nth(1).expect("two lines").0;
-    std::fs::write(&path, &whole[..end_of_row + 10]).expect("a file");
-    assert!(read(&path).is_err());
-    let record = read_partial(&path).expect("the rest");
-    assert_eq!((record.rows.len(), record.end), (1, None));
-    assert!(
-        read(&directory.path().join("absent"))
-            .expect_err("absent")
-            .to_string()
-            .contains("absent: ")
-    );
 }

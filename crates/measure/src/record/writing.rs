@@ -1,7 +1,9 @@
 //! Writing a record so that a file of its name is always whole.
 
 use super::reading::Position;
-use super::{Decisions, End, Header, Line, Note, RecordError, Row};
+use super::{Decisions, End, Header, Note, RecordError, Row};
+use crate::tree::Tree;
+use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -64,36 +66,29 @@ impl Writer {
     /// Writes the header. It comes first, and once.
     ///
     /// # Errors
-    /// [`RecordError::Line`] for a second one, [`RecordError::Io`] when writing fails.
+    /// [`RecordError::Refused`] for a second one, [`RecordError::Io`] when writing fails.
     pub fn header(&mut self, header: &Header) -> Result<(), RecordError> {
-        if self.has_header {
-            return Err(self.misplaced("header", "row, note, decisions, end"));
-        }
-        self.has_header = true;
-        self.put(&Line::Header(header.clone()))
+        self.put("header", header)
     }
 
     /// Writes a row. Each is flushed: an interrupted run keeps it.
     ///
     /// # Errors
-    /// [`RecordError::Line`] before the header, [`RecordError::Io`] when writing fails.
+    /// [`RecordError::Refused`] before the header, [`RecordError::Io`] when writing fails.
     pub fn row(&mut self, row: &Row) -> Result<(), RecordError> {
-        self.expect_header("row")?;
-        self.put(&Line::Row(row.clone()))?;
+        self.put("row", row)?;
         self.rows += 1;
         Ok(())
     }
 
     /// Writes a remark.
     pub fn note(&mut self, text: &str) -> Result<(), RecordError> {
-        self.expect_header("note")?;
-        self.put(&Line::Note(Note { text: text.to_owned() }))
+        self.put("note", &Note { text: text.to_owned() })
     }
 
     /// Writes what was decided.
     pub fn decisions(&mut self, decisions: &Decisions) -> Result<(), RecordError> {
-        self.expect_header("decisions")?;
-        self.put(&Line::Decisions(decisions.clone()))
+        self.put("decisions", decisions)
     }
 
     /// Keeps a sentence for the end line: what the rows say. The first is the headline.
@@ -101,23 +96,11 @@ impl Writer {
         self.verdicts.push(text.to_owned());
     }
 
-    /// Writes any line: what a program that merges records needs. An end line is
-    /// [`finish`](Writer::finish)'s to write, and refused.
-    pub fn line(&mut self, line: &Line) -> Result<(), RecordError> {
-        match line {
-            Line::Header(header) => self.header(header),
-            Line::Row(row) => self.row(row),
-            Line::Note(note) => self.note(&note.text),
-            Line::Decisions(decisions) => self.decisions(decisions),
-            Line::End(_) => Err(self.misplaced("end", "header, row, note, decisions")),
-        }
-    }
-
     /// Writes the end, makes the file durable and gives it its name. Without a header nothing is
     /// kept.
     ///
     /// # Errors
-    /// [`RecordError::Line`] without a header, [`RecordError::Io`] when writing, syncing or
+    /// [`RecordError::Refused`] without a header, [`RecordError::Io`] when writing, syncing or
     /// renaming fails.
     pub fn finish(mut self, interrupted: bool) -> Result<End, RecordError> {
         self.close(interrupted)
@@ -128,10 +111,11 @@ impl Writer {
             rows: self.rows,
             interrupted,
             seconds: self.started.elapsed().as_secs_f64(),
-            peak_bytes: crate::peak::resident_bytes(),
+            // Pages of file mappings count, pages given back do not leave the peak.
+            peak_bytes: Tree::at(Path::new("/")).kib_line("proc/self/status", "VmHWM"),
             verdicts: std::mem::take(&mut self.verdicts),
         };
-        let outcome = self.expect_header("end").and_then(|()| self.put(&Line::End(end.clone())));
+        let outcome = self.put("end", &end);
         self.output = None;
         let Some((temporary, path)) = self.files.take() else { return outcome.map(|()| end) };
         let renamed = outcome.and_then(|()| {
@@ -147,20 +131,18 @@ impl Writer {
         renamed.map(|()| end)
     }
 
-    fn expect_header(&self, found: &str) -> Result<(), RecordError> {
-        if self.has_header { Ok(()) } else { Err(self.misplaced(found, "header")) }
-    }
-
-    fn misplaced(&self, found: &str, accepted: &str) -> RecordError {
-        Position { file: &self.name, line: self.rows as usize + 1 }.misplaced(found, accepted)
-    }
-
-    fn put(&mut self, line: &Line) -> Result<(), RecordError> {
+    fn put(&mut self, kind: &str, body: &impl Serialize) -> Result<(), RecordError> {
+        if self.has_header == (kind == "header") {
+            let accepted = if self.has_header { "row, note, decisions, end" } else { "header" };
+            let at = Position { file: &self.name, line: self.rows as usize + 1 };
+            return Err(at.misplaced(kind, accepted));
+        }
+        self.has_header = true;
         let failed = |source| RecordError::Io { file: self.name.clone(), source };
         let Some(output) = self.output.as_mut() else {
             return Err(failed(io::Error::other("nothing more is written after a failure")));
         };
-        let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        let mut text = serde_json::to_vec(&Line { kind, body }).map_err(|e| failed(e.into()))?;
         text.push(b'\n');
         let written = output.write_all(&text).and_then(|()| output.flush()).map_err(failed);
         if written.is_err() {
@@ -172,6 +154,14 @@ impl Writer {
         }
         written
     }
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(flatten)]
+    body: &'a T,
 }
 
 /// Makes a file's name durable. A file system that cannot sync a directory has done what it can.

@@ -35,31 +35,26 @@ pub struct Proof {
 
 impl Proof {
     /// Judges a probe's time per line. Pure.
-    pub fn judge(level: Level, found: f64, latencies: &Latencies, has_l3: bool) -> Proof {
+    pub(crate) fn judge(level: Level, found: f64, latencies: &Latencies, has_l3: bool) -> Proof {
         let expected = latencies.expected(level, has_l3);
         let inside = (expected.0..=expected.1).contains(&found);
         let blurred = latencies.blurred_with(level, has_l3);
-        let verdict = match (blurred, inside) {
-            (Some(_), _) => ProofVerdict::Doubtful,
-            (None, true) => ProofVerdict::Proved,
-            (None, false) => ProofVerdict::Failed,
+        let (verdict, says) = match (blurred, inside) {
+            (Some(_), _) => (ProofVerdict::Doubtful, "doubtful"),
+            (None, true) => (ProofVerdict::Proved, "proved"),
+            (None, false) => (ProofVerdict::Failed, "not proved"),
         };
-        let range = format!("{:.1} to {:.1} ns", expected.0, expected.1);
-        let text = match (verdict, blurred) {
-            (ProofVerdict::Doubtful, Some(other)) => format!(
-                "{level} doubtful: {found:.1} ns a line, but {level} and {other} take the same time here"
-            ),
-            (ProofVerdict::Proved, _) => {
-                format!("{level} proved: {found:.1} ns a line, expected {range}")
-            }
-            _ => format!("{level} not proved: {found:.1} ns a line, expected {range}"),
+        let why = match blurred {
+            Some(other) => format!("but {level} and {other} take the same time here"),
+            None => format!("expected {:.1} to {:.1} ns", expected.0, expected.1),
         };
+        let text = format!("{level} {says}: {found:.1} ns a line, {why}");
         Proof { level, verdict, nanoseconds_per_line: found, expected, text }
     }
 
     /// The proof that says least in favour of the claim: the worst verdict, the median time.
     /// `None` for no proofs.
-    pub fn worst(proofs: &[Proof]) -> Option<Proof> {
+    pub(crate) fn worst(proofs: &[Proof]) -> Option<Proof> {
         let worst = proofs.iter().max_by_key(|proof| proof.verdict)?;
         let held = proofs.iter().filter(|proof| proof.verdict == ProofVerdict::Proved).count();
         let mut summary = worst.clone();

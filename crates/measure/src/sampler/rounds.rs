@@ -2,7 +2,9 @@
 
 use super::setup::{check_bytes, check_request, equalise};
 use super::*;
-use crate::ProofVerdict;
+use crate::residency::{Access, Restore};
+use crate::stats::median;
+use crate::{Arena, Clock, LINE, Level, MeasureError, PagePolicy, ProofVerdict, Reader};
 
 /// Samples every candidate on the cell, round by round.
 ///
@@ -26,23 +28,29 @@ pub fn run(
     // Checking left its own bytes behind.
     equalise(cell);
 
-    let mut table = Table::new(cell, plan, clock)?;
-    let mut proofs = Proofs::default();
+    let delay = match cell.reader {
+        Some(ReaderSpec { delay: Delay::Bytes(bytes), .. }) if bytes > 0 => {
+            Some(Arena::new(bytes, PagePolicy::Huge, 0xDE1A)?)
+        }
+        _ => None,
+    };
+    let warm_up = plan.warm_up;
+    let mut table = Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay, warm_up };
+    let mut proofs = [Vec::new(), Vec::new()];
     for candidate in candidates.iter_mut() {
         for _ in 0..2 {
-            table.gather(1);
-            candidate.before(&table.places, 1);
-            table.prepare();
-            candidate.set_up(&table.places);
-            candidate.call_all(&table.places);
+            table.call_once(&mut **candidate);
             table.pass_over(1);
         }
     }
     table.prove(&mut proofs);
     table.calls = table.trial(candidates, plan);
 
-    let mut samples: Vec<Samples> =
-        candidates.iter().map(|candidate| Samples::new(candidate.name())).collect();
+    let named = |candidate: &&mut dyn Candidate| Samples {
+        name: candidate.name().to_owned(),
+        ..Samples::default()
+    };
+    let mut samples: Vec<Samples> = candidates.iter().map(named).collect();
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let mut staying: Vec<usize> = (0..candidates.len()).collect();
     let mut rounds = 0;
@@ -63,51 +71,30 @@ pub fn run(
         }
         rounds += 1;
         if rounds == plan.screening_rounds && rounds < plan.rounds {
-            let stays: Vec<bool> = candidates.iter().map(|candidate| candidate.stays()).collect();
-            let groups: Vec<u8> = candidates.iter().map(|candidate| candidate.group()).collect();
-            drop_slow(&mut samples, &mut staying, (&stays, &groups), plan.drop_ratio, rounds);
+            // Those are dropped whose whole cost is too far above the best one's of their group.
+            let costs: Vec<f64> = samples.iter().map(|of_one| median(&of_one.total_ns())).collect();
+            staying.retain(|&index| {
+                let one = &candidates[index];
+                let rivals = costs.iter().zip(candidates.iter());
+                let rivals = rivals.filter(|(_, rival)| rival.group() == one.group());
+                let best = rivals.map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
+                let most = best.max(f64::MIN_POSITIVE) * plan.drop_ratio;
+                let stays = one.stays() || costs[index] <= most;
+                samples[index].dropped_after = (!stays).then_some(rounds);
+                stays
+            });
         }
     }
     let times: Vec<&[f64]> = samples.iter().map(|of_one| of_one.operation_ns.as_slice()).collect();
-    let fastest = times.iter().map(|of_one| median(of_one)).fold(f64::NAN, f64::min);
-    let calls = table.calls;
+    let [source, destination] = proofs.map(|proofs| Proof::worst(&proofs));
     Ok(CellResult {
-        calls_per_sample: u32::try_from(calls).unwrap_or(u32::MAX),
-        timer_costs: fastest * calls as f64 / clock.cost_ns(),
-        visits_per_slot: calls as f64 / table.fewest_slots() as f64,
+        calls_per_sample: u32::try_from(table.calls).unwrap_or(u32::MAX),
+        visits_per_slot: table.calls as f64 / table.fewest_slots() as f64,
         drift: DriftVerdict::of_rounds(&times),
-        proofs: (Proof::worst(&proofs.source), Proof::worst(&proofs.destination)),
+        proofs: (source, destination),
         candidates: samples,
         rounds,
     })
-}
-
-/// Marks those as dropped whose whole cost is too far above the best one's of their group.
-fn drop_slow(
-    samples: &mut [Samples],
-    staying: &mut Vec<usize>,
-    (stays, groups): (&[bool], &[u8]),
-    drop_ratio: f64,
-    rounds: usize,
-) {
-    let costs: Vec<f64> = samples.iter().map(|of_one| median(&of_one.total_ns())).collect();
-    let best = |group: u8| {
-        let rivals = costs.iter().zip(groups).filter(|(_, other)| **other == group);
-        rivals.map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE)
-    };
-    staying.retain(|index| {
-        let keep = stays[*index] || costs[*index] <= best(groups[*index]) * drop_ratio;
-        if !keep {
-            samples[*index].dropped_after = Some(rounds);
-        }
-        keep
-    });
-}
-
-#[derive(Default)]
-struct Proofs {
-    source: Vec<Proof>,
-    destination: Vec<Proof>,
 }
 
 /// The parts of one sample, nanoseconds per call.
@@ -136,6 +123,9 @@ const MOST_PLACES: usize = 1 << 16;
 /// Shortest list of places where calls repeat: the dynamic call per list is then nothing.
 const FEWEST_PLACES: usize = 64;
 
+/// Least length of a sample's operation part, in costs of one clock reading.
+const LEAST_SAMPLE: f64 = 1000.0;
+
 /// A sample of fewer calls is short: its first call is more than 1 % of it.
 const SHORT: usize = 100;
 
@@ -152,22 +142,7 @@ struct Table<'c, 'b> {
     warm_up: bool,
 }
 
-impl<'c, 'b> Table<'c, 'b> {
-    fn new(
-        cell: &'c mut Cell<'b>,
-        plan: &Plan,
-        clock: &Clock,
-    ) -> Result<Table<'c, 'b>, MeasureError> {
-        let delay = match cell.reader {
-            Some(ReaderSpec { delay: Delay::Bytes(bytes), .. }) if bytes > 0 => {
-                Some(Arena::new(bytes, PagePolicy::Huge, 0xDE1A)?)
-            }
-            _ => None,
-        };
-        let warm_up = plan.warm_up;
-        Ok(Table { cell, clock: *clock, calls: 1, places: Vec::new(), delay, warm_up })
-    }
-
+impl Table<'_, '_> {
     /// Whether each call is followed by others, and timed on its own.
     fn is_split(&self) -> bool {
         self.cell.reader.is_some() || self.cell.bystander.is_some() || self.restores_each_call()
@@ -175,7 +150,7 @@ impl<'c, 'b> Table<'c, 'b> {
 
     /// Whether an operand's state holds for one call only.
     fn restores_each_call(&self) -> bool {
-        self.operands().any(|operand| operand.restore() == Restore::Evicted)
+        self.operands().any(|operand| operand.restore == Restore::Evicted)
     }
 
     fn operands(&self) -> impl Iterator<Item = &Operand> {
@@ -221,52 +196,45 @@ impl<'c, 'b> Table<'c, 'b> {
     /// one disturbs the nearer.
     fn prepare(&mut self) {
         let calls = self.places.len();
-        let access = match self.cell.contents {
+        let Cell { source, destination, contents, .. } = &mut *self.cell;
+        let access = match contents {
             Contents::Overwritten => Access::Write,
             _ => Access::Read,
         };
-        let farther =
-            self.cell.source.as_ref().map(Operand::level) >= Some(self.cell.destination.level());
-        if farther && let Some(source) = &mut self.cell.source {
+        let Some(source) = source else { return destination.prepare(calls, access) };
+        if source.level() >= destination.level() {
             source.prepare(calls, Access::Read);
-        }
-        self.cell.destination.prepare(calls, access);
-        if !farther && let Some(source) = &mut self.cell.source {
+            destination.prepare(calls, access);
+        } else {
+            destination.prepare(calls, access);
             source.prepare(calls, Access::Read);
         }
         // Where both are in L1, what comes second may displace a line of what came first until the
         // lines have found ways to stay in.
-        if self.operands().all(|operand| operand.level() == Level::L1)
-            && let Some(source) = &mut self.cell.source
-        {
+        if (source.level(), destination.level()) == (Level::L1, Level::L1) {
             for _ in 0..6 {
                 source.prepare(calls, Access::Read);
-                self.cell.destination.prepare(calls, Access::Read);
+                destination.prepare(calls, Access::Read);
             }
         }
     }
 
-    /// Prepares and proves one operand after the other.
-    fn prove(&mut self, proofs: &mut Proofs) {
-        let clock = self.clock;
-        let probe = |operand: Option<&Operand>| {
-            let placed = operand.filter(|operand| !operand.is_reused());
-            placed.map(|operand| operand.probe_and_count(&clock))
-        };
-        let destination = self.probe_until_good(|cell| probe(Some(&cell.destination)));
-        proofs.destination.extend(destination);
-        proofs.source.extend(self.probe_until_good(|cell| probe(cell.source.as_ref())));
+    /// Prepares and proves the destination, then the source.
+    fn prove(&mut self, [source, destination]: &mut [Vec<Proof>; 2]) {
+        destination.extend(self.probe_until_good(|cell| Some(&cell.destination)));
+        source.extend(self.probe_until_good(|cell| cell.source.as_ref()));
     }
 
     fn probe_until_good(
         &mut self,
-        probe: impl Fn(&Cell<'_>) -> Option<(Proof, usize)>,
+        operand: impl for<'c> Fn(&'c Cell<'_>) -> Option<&'c Operand>,
     ) -> Option<Proof> {
         let mut last = None;
         for _ in 0..3 {
             self.gather(1);
             self.prepare();
-            let (proof, used) = probe(self.cell)?;
+            let placed = operand(self.cell).filter(|operand| !operand.is_reused())?;
+            let (proof, used) = placed.prove(&self.clock);
             self.pass_over(used);
             let failed = proof.verdict == ProofVerdict::Failed;
             last = Some(proof);
@@ -283,7 +251,7 @@ impl<'c, 'b> Table<'c, 'b> {
         if let Some(calls) = plan.calls {
             return calls.max(1);
         }
-        let least = plan.min_sample_timer_costs.max(1.0) * self.clock.cost_ns().max(1.0);
+        let least = LEAST_SAMPLE * self.clock.cost_ns().max(1.0);
         let most_calls =
             self.slots_in_memory().map_or(1 << 22, |slots| (slots / 2).clamp(1, MOST_PLACES));
         let warm_walk = self.warm_walk();
@@ -332,11 +300,8 @@ impl<'c, 'b> Table<'c, 'b> {
     }
 
     fn walk_bystander(&self) -> f64 {
-        let Some(bystander) = &self.cell.bystander else { return 0.0 };
-        let from = self.clock.now();
-        bystander.walk();
-        let to = self.clock.now();
-        self.clock.nanoseconds(from, to)
+        let bystander = self.cell.bystander.as_ref();
+        bystander.map_or(0.0, |bystander| self.clock.time(|| bystander.walk()))
     }
 
     fn sample(&mut self, candidate: &mut dyn Candidate, warm_walk: f64) -> Times {
@@ -348,16 +313,14 @@ impl<'c, 'b> Table<'c, 'b> {
     }
 
     /// Untimed calls before each sample: none where operands are put in their state for it, or where
-    /// the first of many calls does not matter.
-    ///
-    /// Where a reused operand is larger than the L2 keeps, one is not enough: what a shared last level
-    /// holds of it is what the last dozens of calls left, those of other candidates among them.
+    /// the first of many calls does not matter; more than one where reused operands are larger than the
+    /// L2 keeps (see [`Plan::warm_up`]).
     fn untimed_calls(&self) -> usize {
         if self.calls >= SHORT || !self.operands().any(Operand::is_reused) {
             return 0;
         }
         let touched = self.operands().count() * self.cell.size;
-        let caches = self.cell.destination.caches();
+        let caches = &self.cell.destination.slots.caches;
         if !self.warm_up
             || touched <= Level::L2.capacity(caches)
             || !self.operands().all(Operand::is_reused)
@@ -367,15 +330,20 @@ impl<'c, 'b> Table<'c, 'b> {
         (caches.llc.bytes.min(MOST_WARM_UP) / self.cell.size.max(1)).max(1)
     }
 
+    /// One untimed call.
+    fn call_once(&mut self, candidate: &mut dyn Candidate) {
+        self.gather(1);
+        candidate.before(&self.places, 1);
+        self.prepare();
+        candidate.set_up(&self.places);
+        candidate.call_all(&self.places);
+    }
+
     /// The untimed calls. A placed operand beside a reused one is passed over, so that they leave it
     /// nothing.
     fn lead_in(&mut self, candidate: &mut dyn Candidate) {
         for _ in 0..self.untimed_calls() {
-            self.gather(1);
-            candidate.before(&self.places, 1);
-            self.prepare();
-            candidate.set_up(&self.places);
-            candidate.call_all(&self.places);
+            self.call_once(candidate);
             if let Some(reader) = self.cell.reader {
                 read(candidate, &self.places[0], reader);
             }
@@ -402,17 +370,16 @@ impl<'c, 'b> Table<'c, 'b> {
             self.pass_over(list);
             return Times { operation: elsewhere / self.calls as f64, ..Times::default() };
         }
-        let from = self.clock.now();
-        for _ in 0..repeats {
-            candidate.call_all(&self.places);
-        }
-        if rest > 0 {
-            candidate.call_all(&self.places[..rest]);
-        }
-        let to = self.clock.now();
+        let elapsed = self.clock.time(|| {
+            for _ in 0..repeats {
+                candidate.call_all(&self.places);
+            }
+            if rest > 0 {
+                candidate.call_all(&self.places[..rest]);
+            }
+        });
         self.pass_over(list);
-        let operation = self.clock.nanoseconds(from, to) / self.calls as f64;
-        Times { operation, ..Times::default() }
+        Times { operation: elapsed / self.calls as f64, ..Times::default() }
     }
 
     /// Each call, its reader and its bystander in intervals of their own.
@@ -436,16 +403,10 @@ impl<'c, 'b> Table<'c, 'b> {
             candidate.set_up(&self.places);
             for index in 0..batch {
                 let place = self.places[index];
-                let from = clock.now();
-                candidate.call(&place);
-                let to = clock.now();
-                sum.operation += clock.nanoseconds(from, to);
+                sum.operation += clock.time(|| candidate.call(&place));
                 if let Some(reader) = self.cell.reader {
                     self.pass_time(reader.delay);
-                    let from = clock.now();
-                    read(candidate, &place, reader);
-                    let to = clock.now();
-                    sum.reader += clock.nanoseconds(from, to);
+                    sum.reader += clock.time(|| read(candidate, &place, reader));
                 }
                 if self.cell.bystander.is_some() {
                     sum.bystander += self.walk_bystander() - warm_walk;
@@ -483,9 +444,5 @@ fn read(candidate: &mut dyn Candidate, place: &Place, reader: ReaderSpec) {
 }
 
 #[cfg(test)]
-#[path = "rounds_tests.rs"]
+#[path = "tests.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "workloads_tests.rs"]
-mod workloads_tests;

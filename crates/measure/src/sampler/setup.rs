@@ -1,6 +1,8 @@
 //! Before the first round: requests are checked, contents made, bytes verified.
 
 use super::*;
+use crate::MeasureError;
+use crate::verify::verify;
 
 /// Refuses what contradicts itself.
 pub(super) fn check_request(
@@ -64,11 +66,8 @@ pub(super) fn equalise(cell: &mut Cell<'_>) {
         // SAFETY: slots of two operands that do not overlap, of at least that size.
         unsafe { std::ptr::copy_nonoverlapping(from, to, size) };
         if let Some(offset) = differing {
-            let place = to.wrapping_add(offset);
             // SAFETY: the offset is below the size, as was checked.
-            let byte = unsafe { place.read() };
-            // SAFETY: as above.
-            unsafe { place.write(byte ^ 0x10) };
+            unsafe { *to.wrapping_add(offset) ^= 0x10 };
         }
     }
 }
@@ -77,15 +76,12 @@ pub(super) fn check_bytes(cell: &Cell<'_>, candidate: &dyn Candidate) -> Result<
     let dst = cell.destination.visit(0);
     let src = cell.source.as_ref().map_or(dst, |source| source.visit(0)).cast_const();
     for function in candidate.function().into_iter().chain(candidate.companion()) {
+        let refused =
+            |wrong| MeasureError::WrongBytes { candidate: candidate.name().into(), wrong };
         // SAFETY: slots of that size in written arenas; an operation with a source gets one of its
         // own, or is refused by its own contract's owner: the laboratory pairs operations and
         // cells.
-        let outcome: Result<(), WrongBytes> =
-            unsafe { verify(&function, dst, src, cell.size, &std::cell::Cell::new(0)) };
-        outcome.map_err(|wrong| MeasureError::WrongBytes {
-            candidate: candidate.name().to_owned(),
-            wrong,
-        })?;
+        unsafe { verify(&function, dst, src, cell.size, &Default::default()) }.map_err(refused)?;
     }
     Ok(())
 }
