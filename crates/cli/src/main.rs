@@ -48,19 +48,25 @@ fn main() -> ExitCode {
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Learn(args) => verbs::learn::run(&args),
         Verb::Forget(args) => verbs::forget::run(&args),
-        Verb::Helper => verbs::helper::run(),
+        Verb::Helper => helper(),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
+            // The reader of a record has seen enough.
             if output::is_closed_pipe(&error) {
-                // The reader of a record has seen enough.
                 return ExitCode::from(status::OK);
             }
             output::tell(&format!("cachewise: {}", line_of(&error)));
             ExitCode::from(status_of(&error))
         }
     }
+}
+
+/// Serves requests until standard input ends.
+fn helper() -> anyhow::Result<u8> {
+    cachewise_lab::helper::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+    Ok(status::OK)
 }
 
 /// The error and its causes, less those that the words before them have already.

@@ -20,14 +20,11 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
     let before = NoiseSnapshot::take();
     let machine = Machine::describe();
     // An emulated CPU's clock and latencies are its emulator's: they are not even looked at.
-    let (clock, latencies) = match machine.emulated {
-        Some(_) => (None, None),
-        None => {
-            let clock = Clock::calibrate();
-            let latencies = Latencies::shared(&clock, &machine.caches)?;
-            (Some(clock), Some(latencies))
-        }
-    };
+    let mut measured = None;
+    if machine.emulated.is_none() {
+        let clock = Clock::calibrate();
+        measured = Some((clock, Latencies::shared(&clock, &machine.caches)?));
+    }
     // Long enough to see somebody else at work.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
@@ -42,8 +39,8 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
     if args.json {
         let line = serde_json::json!({
             "machine": machine,
-            "clock": clock.as_ref().map(Clock::facts),
-            "latencies_ns": latencies,
+            "clock": measured.as_ref().map(|(clock, _)| clock.facts()),
+            "latencies_ns": measured.as_ref().map(|(_, latencies)| latencies),
             "warnings": warnings,
             "profile": profile(&source),
             "advice": advice.to_string(),
@@ -52,8 +49,7 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         return Ok(status);
     }
     output::print(&format!("{advice}\n"))?;
-    let (clock, latencies) = (clock.as_ref(), latencies.as_ref());
-    output::print(&text(&machine, clock, latencies, &warnings, &profile(&source)))?;
+    output::print(&text(&machine, measured.as_ref(), &warnings, &profile(&source)))?;
     Ok(status)
 }
 
@@ -118,8 +114,7 @@ pub fn profile(source: &cachewise::Source) -> String {
 
 fn text(
     machine: &Machine,
-    clock: Option<&Clock>,
-    latencies: Option<&Latencies>,
+    measured: Option<&(Clock, Latencies)>,
     warnings: &[Warning],
     profile: &str,
 ) -> String {
@@ -147,12 +142,12 @@ fn text(
     for note in &machine.caches.notes {
         say("", note.clone());
     }
-    if let Some(latencies) = latencies {
+    if let Some((_, latencies)) = measured {
         let text = |level| format!("{level} {} ns", significant(latencies.at(level)));
         say("latencies", Level::ALL.map(text).join(", "));
     }
     say("cpus, memory", format!("{}, {}", machine.logical_cpus, bytes(machine.memory_bytes)));
-    if let Some(clock) = clock {
+    if let Some((clock, _)) = measured {
         let (cost, ghz) = (significant(clock.cost_ns()), significant(clock.core_ghz()));
         say("clock", format!("{}, {cost} ns a reading, core at {ghz} GHz", clock.source()));
     }

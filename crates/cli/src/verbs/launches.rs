@@ -4,10 +4,10 @@ use super::outcome::show;
 use crate::args::Run;
 use crate::progress::Bar;
 use crate::{output, status};
-use anyhow::Context;
+use anyhow::{Context as _, bail};
 use cachewise_lab::experiments::Experiment;
 use cachewise_lab::launches::merge;
-use cachewise_measure::{Line, NoiseSnapshot, Record, record, warnings};
+use cachewise_measure::{NoiseSnapshot, record, warnings};
 use cachewise_report::sentences;
 use rustix::process::{Pid, Signal, kill_process};
 use std::os::unix::process::CommandExt as _;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Starts them one after the other, and shows and writes what they found together.
 pub fn run(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow::Result<u8> {
     let directory = output::temporary("--launches", tempfile::tempdir)?;
-    let mut writer = args.json.as_deref().map(output::record_writer).transpose()?;
+    let writer = args.json.as_deref().map(output::record_writer).transpose()?;
     let before = NoiseSnapshot::take();
     let (mut records, mut interrupted) = (Vec::new(), false);
     for which in 1..=many {
@@ -28,15 +28,13 @@ pub fn run(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow:
         // One that was told before it could listen died of it.
         interrupted =
             code == Some(i32::from(status::INTERRUPTED)) || code.is_none() && bar.stopped();
-        match (code, ended) {
-            (Some(0), _) => {}
+        match code {
+            Some(0) => {}
             _ if interrupted && path.exists() => {}
             _ if interrupted => break,
             // It has said why.
-            (Some(code), _) => return Ok(u8::try_from(code).unwrap_or(status::ERROR)),
-            (None, ended) => {
-                anyhow::bail!("launch {which} of {many}: {}", ended.unwrap_or_default())
-            }
+            Some(code) => return Ok(u8::try_from(code).unwrap_or(status::ERROR)),
+            None => bail!("launch {which} of {many}: {}", ended.unwrap_or_default()),
         }
         records.push(record::read(&path)?);
         std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
@@ -50,8 +48,9 @@ pub fn run(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow:
     };
     all.header.command = std::env::args().collect();
     all.header.warnings = warnings(&before, &NoiseSnapshot::take(), &all.header.machine);
+    let verdicts = sentences::of(experiment.name, &all.rows, &all.decisions.kernels);
     let written =
-        writer.take().map_or(Ok(()), |writer| write(writer, &all, experiment, interrupted));
+        writer.map(|writer| output::write_record(writer, &all, &verdicts, interrupted)).transpose();
     let disturbed = all.header.warnings.clone();
     show(args, experiment.name, all, interrupted, &disturbed)?;
     written?;
@@ -88,27 +87,4 @@ fn launch(which: u32, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-}
-
-fn write(
-    mut writer: record::Writer,
-    all: &Record,
-    experiment: &Experiment,
-    interrupted: bool,
-) -> anyhow::Result<()> {
-    writer.header(&all.header)?;
-    for row in &all.rows {
-        writer.row(row)?;
-    }
-    for note in &all.notes {
-        writer.note(&note.text)?;
-    }
-    if !all.decisions.kernels.is_empty() {
-        writer.line(&Line::Decisions(all.decisions.clone()))?;
-    }
-    for text in sentences::of(experiment.name, &all.rows, &all.decisions.kernels) {
-        writer.verdict(&text);
-    }
-    writer.finish(interrupted)?;
-    Ok(())
 }

@@ -6,7 +6,6 @@ pub mod exec;
 pub mod explain;
 pub mod export;
 pub mod forget;
-pub mod helper;
 pub mod launches;
 pub mod learn;
 mod learned;

@@ -40,31 +40,30 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
-    if experiment.name == "peers" && tunables.is_none() && matches!(args.launch, None | Some(1)) {
-        output::tell(&format!(
-            "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
-        ));
+    let is_peers = experiment.name == "peers";
+    // Of several launches the first one tells.
+    let left_out = |who: &str, why: &str| {
+        if matches!(args.launch, None | Some(1)) {
+            output::tell(&format!("note: {who} left out: {why}"));
+        }
+    };
+    if is_peers && tunables.is_none() {
+        left_out(TUNED_LIBC, "it takes glibc and a profile for this CPU (`cachewise tune`)");
     }
     // Not what lies beside the program, which may be of another build.
     let mut shared = None;
-    if experiment.name == "peers" {
-        let why = match crate::libraries::written_out("libcachewise_c.so") {
-            Ok(Some(library)) => {
-                shared = Some(library);
-                None
-            }
-            Ok(None) => Some("this build carries no library".to_owned()),
-            Err(error) => Some(format!("{error:#}")),
-        };
-        if let Some(why) = why.filter(|_| matches!(args.launch, None | Some(1))) {
-            output::tell(&format!("note: {SHARED} left out: {why}"));
+    if is_peers {
+        match crate::libraries::written_out("libcachewise_c.so") {
+            Ok(Some(library)) => shared = Some(library),
+            Ok(None) => left_out(SHARED, "this build carries no library"),
+            Err(error) => left_out(SHARED, &format!("{error:#}")),
         }
     }
     let options = Options {
         tunables,
         kernels: args.kernels.clone(),
         sizes: args.size.clone(),
-        placements: args.residency.iter().map(|p| (p.source, p.destination)).collect(),
+        placements: args.residency.clone(),
         quick: args.quick,
         classic: args.classic,
         rounds: args.rounds.map(|rounds| rounds as usize),
@@ -79,7 +78,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         ("quick".to_owned(), args.quick.into()),
         ("classic".to_owned(), args.classic.into()),
     ]);
-    if let Some(tunables) = options.tunables.as_ref().filter(|_| experiment.name == "peers") {
+    if let Some(tunables) = options.tunables.as_ref().filter(|_| is_peers) {
         settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
     }
     let mut header = bench.header(settings);
