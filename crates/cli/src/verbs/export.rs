@@ -134,7 +134,7 @@ fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
             // In turns, and in turn who goes first.
             for with in [pair % 2, 1 - pair % 2] {
                 let of_child = child(operation, (with == 1).then_some(setting.as_str()))?;
-                if bar.stopped() {
+                if bar.cancelled() {
                     return Ok(status::INTERRUPTED);
                 }
                 times[with].iter_mut().zip(of_child).for_each(|(all, time)| all.push(time));

@@ -7,6 +7,7 @@ use crate::{output, status};
 use anyhow::{Context as _, bail};
 use cachewise_lab::experiments::Experiment;
 use cachewise_lab::launches::merge;
+use cachewise_lab::recorder::Progress as _;
 use cachewise_measure::{NoiseSnapshot, record, warnings};
 use cachewise_report::sentences;
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,11 +24,11 @@ pub fn run(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow:
     let (mut records, mut interrupted) = (Vec::new(), false);
     for which in 1..=many {
         let path = directory.path().join("launch.jsonl");
-        let ended = if bar.stopped() { None } else { Some(launch(which, &path, bar)?) };
+        let ended = if bar.cancelled() { None } else { Some(launch(which, &path, bar)?) };
         let code = ended.and_then(|ended| ended.code());
         // One that was told before it could listen died of it.
         interrupted =
-            code == Some(i32::from(status::INTERRUPTED)) || code.is_none() && bar.stopped();
+            code == Some(i32::from(status::INTERRUPTED)) || code.is_none() && bar.cancelled();
         match code {
             Some(0) => {}
             _ if interrupted && path.exists() => {}
@@ -80,7 +81,7 @@ fn launch(which: u32, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
         if let Some(ended) = child.try_wait()? {
             return Ok(ended);
         }
-        if bar.stopped() && !told {
+        if bar.cancelled() && !told {
             told = true;
             // It may have ended just now.
             let _ = kill_process(Pid::from_child(&child), Signal::INT);

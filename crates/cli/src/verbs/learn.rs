@@ -10,7 +10,7 @@ use cachewise::profile::Profile;
 use cachewise_kernels::{Operation, StoreKind};
 use cachewise_measure::children;
 use cachewise_measure::stats::{PairedRatio, median};
-use cachewise_measure::whole::{self, Ended, Times};
+use cachewise_measure::whole::{self, Ended, Times, Verdict};
 use cachewise_report::closing::{Answer, Closing, Trust};
 use cachewise_report::html::shell_words;
 use cachewise_report::units::{bytes, time};
@@ -23,9 +23,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// A run of a proof is given all the time it takes.
-const EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a program is run.
 struct Launch<'a> {
@@ -242,7 +239,7 @@ fn prove(
     let times = whole::in_turns(3, rounds, &mut say, &mut |at| {
         let mut command = launch.command(PROOF[at].0);
         command.stdin(Stdio::null());
-        let run = match whole::run(&mut command, scratch, EVER, interrupted)? {
+        let run = match whole::run(&mut command, scratch, Duration::MAX, interrupted)? {
             Ended::Run(run) => run,
             Ended::TooLong | Ended::Stopped => return Ok(None),
         };
@@ -277,7 +274,7 @@ fn verdict_of(times: &Times, printed: &[Vec<Vec<u8>>; 3]) -> Proof {
             row.extend([String::new(), String::new(), cpu]);
         } else {
             let (speed, used) = (times.speed(at, 0), times.cpu(at, 0));
-            let verdict = whole::Verdict::of(&speed).name().to_owned();
+            let verdict = Verdict::of(&speed).name().to_owned();
             row.extend([with_interval(&speed), verdict, cpu, with_interval(&used)]);
             speeds[on] = as_json(&speed);
             cpus[on] = as_json(&used);
@@ -285,12 +282,12 @@ fn verdict_of(times: &Times, printed: &[Vec<Vec<u8>>; 3]) -> Proof {
         table.push(row);
     }
     let (speed, used) = (times.speed(2, 0), times.cpu(2, 0));
-    let verdict = whole::Verdict::of(&speed);
+    let verdict = Verdict::of(&speed);
     let answer = match verdict {
-        whole::Verdict::Faster => Answer::Yes,
-        whole::Verdict::Slower | whole::Verdict::Same => Answer::No,
+        Verdict::Faster => Answer::Yes,
+        Verdict::Slower | Verdict::Same => Answer::No,
         // Not shown to gain anything; the interval is too wide to say that there is nothing.
-        whole::Verdict::NotSlower | whole::Verdict::CannotTell => Answer::CannotTell,
+        Verdict::NotSlower | Verdict::CannotTell => Answer::CannotTell,
     };
     let because = format!(
         "learned over libc: speed {}, CPU time {}, {} rounds: {}",
@@ -311,7 +308,7 @@ fn verdict_of(times: &Times, printed: &[Vec<Vec<u8>>; 3]) -> Proof {
     table.remarks.push(format!("output: {told}"));
     let outcome = match verdict {
         _ if repeats && !same => status::WRONG_BYTES,
-        whole::Verdict::Slower => status::REGRESSION,
+        Verdict::Slower => status::REGRESSION,
         _ => status::OK,
     };
     let by_name = |all: &[Vec<f64>]| -> Value {

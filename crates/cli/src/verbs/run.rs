@@ -30,7 +30,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
     let mut bar = Bar::new()?;
     match (args.launch, args.launches) {
         (Some(which), Some(many)) => {
-            bar.set_launch(which, many);
+            bar.launch = Some((which, many));
             launches::end_with_parent();
         }
         (None, Some(many)) => return launches::run(args, experiment, many, &bar),

@@ -10,6 +10,7 @@ use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
+use cachewise_lab::recorder::Progress as _;
 use cachewise_lab::tune::again::{self, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
 use cachewise_lab::tune::nearest::name_nearest;
@@ -58,7 +59,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
 
     let bar = RefCell::new(Bar::new()?);
     let seed = args.seed.unwrap_or_else(drawn_seed);
-    let stop = || bar.borrow().stopped();
+    let stop = || bar.borrow().cancelled();
     let mut progress = |stage: Stage, left: f64| {
         bar.borrow_mut().expected(stage.name(), begun.elapsed().as_secs_f64(), left);
     };

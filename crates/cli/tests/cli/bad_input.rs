@@ -1,9 +1,9 @@
 //! Every bad input once: one clear line, the right exit status, nothing lost, nothing partial.
 
-use crate::support::{Folder, Said, asked, ok, piped, profile, refused};
+use crate::support::{DECIDED, Folder, Said, asked, ok, piped, profile, refused};
 use crate::support::{has, resealed, said, signal, text};
 use cachewise::Reuse;
-use cachewise::profile::{Decision, MAX_SIZE, Profile};
+use cachewise::profile::{Decision, Profile};
 use cachewise_lab::tune::again;
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
@@ -176,7 +176,7 @@ fn explain_with(profile: &str, hint: &str) -> Said {
 #[test]
 fn what_a_profile_says_nothing_about_is_said_so() {
     let folder = Folder::new();
-    let path = folder.write("p.profile", profile(&[(256, MAX_SIZE, "copy.gpr64")]).to_text());
+    let path = folder.write("p.profile", profile(DECIDED));
     let [decided, silent] = ["unknown", "never"].map(|hint| explain_with(&path, hint).out);
     has(&decided, &["copy.gpr64", "p.profile (CACHEWISE_PROFILE)\n"]);
     assert!(!decided.contains("says nothing"), "{decided}");
@@ -187,7 +187,7 @@ fn what_a_profile_says_nothing_about_is_said_so() {
 #[test]
 fn a_bad_profile_is_one_warning_and_the_next_source_decides() {
     let folder = Folder::new();
-    let good = profile(&[(256, MAX_SIZE, "copy.gpr64")]).to_text();
+    let good = profile(DECIDED);
     for (name, text) in [
         ("damaged", good.replace("copy.gpr64", "copy.gpr46")),
         ("truncated", good[..good.len() / 2].to_owned()),

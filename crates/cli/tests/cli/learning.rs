@@ -2,7 +2,7 @@
 //! is found better depends on the machine and is not asked.
 
 use crate::exec_pool::{LIBRARY, compiled, library};
-use crate::support::{Folder, Said, asked, has, names, resealed, said};
+use crate::support::{Folder, Said, asked, has, names, profile, said};
 use cachewise_learn::section::write_end;
 use std::fs;
 use std::path::Path;
@@ -239,14 +239,11 @@ fn the_programs_status_is_ours_and_why_nothing_was_learned_is_one_cause() {
     let killed = home.run(killed.arg("kill -9 $$"));
     has(&killed.out, &[": ended by signal 9, before it"]);
     // A profile with one way: nothing can be tried.
-    let cpu = cachewise::cpu::Signature::detect();
-    let mut body = format!("cachewise-profile 1\ncpu {cpu}\ncaches 1 2 3\n");
-    for operation in ["copy", "move", "fill", "zero"] {
-        for hint in ["unknown", "soon", "never"] {
-            body += &format!("decide {operation} {hint} 256 max {operation}.sse2\n");
-        }
-    }
-    let profile = home.0.write("one-way.profile", resealed(&(body + "end ")));
+    let lines = ["copy", "move", "fill", "zero"].map(|operation| {
+        let line = |hint| format!("decide {operation} {hint} 256 max {operation}.sse2");
+        ["unknown", "soon", "never"].map(line).join("\n")
+    });
+    let profile = home.0.write("one-way.profile", profile(&lines.join("\n")));
     let told = home.with_library("learn", &format!("--profile {profile} -- {}", home.passes()));
     let why = "passes: the profile has no non-temporal stores, so there is nothing to try: nothing \
                learned\n";

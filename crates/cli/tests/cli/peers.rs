@@ -2,7 +2,6 @@
 //! turns from another process. `run hints`: the library under each hint.
 
 use crate::support::{Folder, asked, cachewise, has, ok, piped, refused, said, signal};
-use cachewise::profile::MAX_SIZE;
 use cachewise_measure::ProofVerdict;
 use std::io::{BufRead as _, BufReader};
 
@@ -46,8 +45,9 @@ fn a_distribution_that_is_missing_or_malformed_names_file_line_and_what_was_foun
 #[test]
 fn libc_under_the_profiles_tunables_is_a_peer() {
     let folder = Folder::new();
-    let copies = [(256, 65_535, "copy.gpr64"), (65_536, MAX_SIZE, "copy.rep.movsb")];
-    let profile = folder.write("p.profile", crate::support::profile(&copies).to_text());
+    let copies = "decide copy unknown 256 65535 copy.gpr64\n\
+                  decide copy unknown 65536 max copy.rep.movsb";
+    let profile = folder.write("p.profile", crate::support::profile(copies));
     let run = "run peers --op copy,zero,compare --size 100,8K --rounds 15 --json";
     let mut run = asked(&format!("{run} {}", folder.path("r.jsonl")));
     let told = said(run.env("CACHEWISE_PROFILE", profile)).with(0).err;

@@ -1,6 +1,7 @@
 //! The command as it was built, a folder for its files, and what it says.
 
-use cachewise::profile::{Decision, Profile, fnv1a64};
+use cachewise::cpu::{Caches, Cpu};
+use cachewise::profile::fnv1a64;
 use cachewise_measure::record::{self, Record};
 use std::ffi::OsString;
 use std::fs;
@@ -183,26 +184,13 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A profile for this CPU with these ranges of copies that nobody gave a hint for.
-pub fn profile(copies: &[(u64, u64, &str)]) -> Profile {
-    let decision = |&(from, to, kernel): &(u64, u64, &str)| Decision {
-        operation: cachewise_kernels::Operation::Copy,
-        reuse: cachewise::Reuse::Unknown,
-        from,
-        to,
-        kernel: kernel.into(),
-        nearest: None,
-    };
-    Profile {
-        cpu: cachewise::cpu::Cpu::detect(),
-        caches: cachewise::cpu::Caches::detect(),
-        record: None,
-        written: String::new(),
-        decisions: copies.iter().map(decision).collect(),
-        parallel: vec![],
-        entries: vec![],
-        notes: vec![],
-    }
+/// One decision of a profile.
+pub const DECIDED: &str = "decide copy unknown 256 max copy.gpr64";
+
+/// A profile for this CPU with these lines.
+pub fn profile(lines: &str) -> String {
+    let (cpu, Caches { l1d, l2, llc, .. }) = (Cpu::detect(), Caches::detect());
+    resealed(&format!("cachewise-profile 2\ncpu {cpu}\ncaches {l1d} {l2} {llc}\n{lines}\nend "))
 }
 
 /// The text with a checksum that fits it, so that only its contents are wrong.

@@ -1,7 +1,7 @@
 //! Every verb once for real, as a user would type it.
 
-use crate::support::{Folder, asked, has, ok, profile, root, said};
-use cachewise::profile::{self, MAX_SIZE, Profile, fnv1a64};
+use crate::support::{DECIDED, Folder, asked, has, ok, profile, root, said};
+use cachewise::profile::{Profile, fnv1a64};
 use cachewise_kernels::{Operation, resolve};
 use cachewise_measure::{PairedRatio, Writer, record};
 use serde_json::Value;
@@ -88,9 +88,8 @@ fn measured_here(folder: &Folder, ratio: f64) -> String {
     }
     writer.finish(false).expect("room");
     let checksum = fnv1a64(folder.read("p.record.jsonl").as_bytes());
-    let record = Some(profile::Record { name: "p.record.jsonl".into(), checksum });
-    let profile = Profile { record, ..profile(&[(256, MAX_SIZE, "copy.gpr64")]) };
-    folder.write("p.profile", profile.to_text())
+    let record = format!("record p.record.jsonl fnv1a64:{checksum:016x}");
+    folder.write("p.profile", profile(&format!("{record}\n{DECIDED}")))
 }
 
 #[test]
