@@ -119,10 +119,4 @@ mod tests {
         assert_eq!(line_of(&LabError::from(record).into()), full);
         assert_eq!(line_of(&anyhow::Error::from(io()).context("r.jsonl")), full);
     }
-
-    #[test]
-    fn flags_do_not_contradict_each_other() {
-        use clap::CommandFactory as _;
-        Cli::command().debug_assert();
-    }
 }

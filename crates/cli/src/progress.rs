@@ -67,7 +67,7 @@ impl Bar {
         })
     }
 
-    /// Removes the line.
+    /// Removes the line, as the end of the bar does.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -151,10 +151,4 @@ fn is_ignored(signal: c_int) -> bool {
     // SAFETY: nothing is set, and `now` is writable.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut now) };
     asked == 0 && now.sa_sigaction == libc::SIG_IGN
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.clear();
-    }
 }

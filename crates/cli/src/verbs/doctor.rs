@@ -75,7 +75,7 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
     let profile = Profile::read(path)?;
     let named = profile.record.as_ref().context("the profile names no record")?;
     let record = Loaded::read(&path.with_file_name(&named.name))?.record;
-    let libc = format!("{} {}", machine.libc.name, machine.libc.version);
+    let libc = super::libc(machine);
     let mut rows = Tuned::of(&record, &libc).library();
     if rows.is_empty() {
         // Tunings of schema 1 have the library among their rows.
@@ -156,7 +156,7 @@ fn text(
     if let Some(hypervisor) = &machine.hypervisor {
         say("hypervisor", hypervisor.clone());
     }
-    say("libc", format!("{} {}", machine.libc.name, machine.libc.version));
+    say("libc", super::libc(machine));
     for (name, value) in &machine.libc.tunables {
         say("", format!("{name} = {value}"));
     }

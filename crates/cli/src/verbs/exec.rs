@@ -15,7 +15,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const LIBRARY: &str = "libcachewise_preload.so";
+pub(super) const LIBRARY: &str = "libcachewise_preload.so";
 const POOL_LIBRARY: &str = "libcachewise_pool_preload.so";
 
 /// What a shell says of a program that cannot be run, and of one that is not there.
@@ -24,7 +24,7 @@ pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
-    let library = library(args.library.as_deref())?;
+    let mut libraries = vec![library(LIBRARY, "--library", args.library.as_deref())?];
     let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
     if let Some(why) = out_of_reach(&program) {
         let program = program.display();
@@ -34,9 +34,8 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
     command.arg0(&args.program[0]).args(&args.program[1..]);
-    let mut libraries = vec![library];
     if let Some(bytes) = args.pool {
-        libraries.push(found(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
+        libraries.push(library(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
         command.env("CACHEWISE_POOL", bytes.to_string());
         if args.stats && args.pool_stats.is_none() {
             command.env("CACHEWISE_POOL_STATS", "1");
@@ -44,9 +43,7 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     }
     command.env("LD_PRELOAD", preload(&libraries)?);
     if let Some(profile) = &args.profile {
-        let profile = fs::canonicalize(profile)
-            .with_context(|| format!("--profile {}", profile.display()))?;
-        command.env("CACHEWISE_PROFILE", profile);
+        command.env("CACHEWISE_PROFILE", learned::canonical(profile)?);
     }
     if args.unlearned {
         command.env_remove("CACHEWISE_PROGRAM");
@@ -153,13 +150,12 @@ pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
 }
 
-/// The library that was named, or the one that is found.
-pub(super) fn library(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    found(LIBRARY, "--library", named)
-}
-
-/// The same of any library that `option` names.
-fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// The library that the option names, or the one that is found.
+pub(super) fn library(
+    library: &str,
+    option: &str,
+    named: Option<&Path>,
+) -> anyhow::Result<PathBuf> {
     if let Some(file) = named {
         let path = fs::canonicalize(file).and_then(|path| {
             // The dynamic linker would wait for a pipe without end.

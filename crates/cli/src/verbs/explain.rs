@@ -154,8 +154,7 @@ impl<'a> Call<'a> {
             bail!("{file}: not the record this profile was made from");
         }
         let record = record::read(&path)?;
-        let libc = &record.header.machine.libc;
-        let libc = format!("{} {}", libc.name, libc.version);
+        let libc = super::libc(&record.header.machine);
         let (tuned, operation) = (Tuned::of(&record, &libc), self.op.name());
         let of_size = chosen.map(|chosen| tuned.evidence(operation, self.size, chosen));
         let tables = of_size.into_iter().flatten().chain(tuned.entries(operation));

@@ -20,24 +20,19 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Prints the form asked for.
+/// Prints the profile named, or the one in force, in the form asked for.
 pub fn run(args: &Export) -> anyhow::Result<u8> {
-    let profile = profile(args)?;
+    let path = args.profile.as_deref().or_else(|| super::profile_in_force()).context(
+        "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
+    )?;
+    let profile = Profile::read(path)?;
     match args.form {
         ExportForm::Profile => output::print(&profile.to_text())?,
         ExportForm::Json => output::print(&as_json(&profile))?,
         ExportForm::C => output::print(&header(&profile))?,
-        ExportForm::Glibc => return glibc(args, &profile),
+        ExportForm::Glibc => return glibc(path, &profile, args.untried),
     }
     Ok(status::OK)
-}
-
-/// The profile named, or the one in force.
-fn profile(args: &Export) -> anyhow::Result<Profile> {
-    let path = args.profile.as_deref().or_else(|| super::profile_in_force()).context(
-        "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
-    )?;
-    Ok(Profile::read(path)?)
 }
 
 fn as_json(profile: &Profile) -> String {
@@ -112,9 +107,9 @@ pub(super) fn tunables_of(profile: &Profile) -> String {
 
 /// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
 /// stderr, and in a record beside the profile, from which `doctor` answers.
-fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
+fn glibc(path: &Path, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
     let setting = tunables_of(profile);
-    if args.untried {
+    if untried {
         return print_setting(&setting);
     }
     let operations = [Operation::Copy, Operation::Fill];
@@ -158,9 +153,7 @@ fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
     };
     let trust = Trust::of(&rows, &warnings, false);
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
-    if let Some(path) = args.profile.as_deref().or_else(|| super::profile_in_force())
-        && let Err(error) = keep(path, profile, machine, &setting, rows)
-    {
+    if let Err(error) = keep(path, profile, machine, &setting, rows) {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }
     if answer != Answer::Yes {

@@ -71,7 +71,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         bail!("call sites are learned on x86-64 Linux only");
     }
     output::check_all(&[args.html.as_deref(), args.json.as_deref()])?;
-    let library = exec::library(args.library.as_deref())?;
+    let library = exec::library(exec::LIBRARY, "--library", args.library.as_deref())?;
     let Some(program) = exec::program(&args.program[0]) else { return Ok(exec::NOT_FOUND) };
     if let Some(why) = exec::out_of_reach(&program) {
         bail!("{}: {why}: there is nothing to learn from", program.display());
@@ -95,7 +95,7 @@ pub fn run(args: &Learn) -> anyhow::Result<u8> {
         program,
         command: &args.program,
         preload: exec::preload(&[library])?,
-        profile: args.profile.as_ref().map(fs::canonicalize).transpose()?,
+        profile: args.profile.as_deref().map(learned::canonical).transpose()?,
         section,
     };
     let interrupted = exec::leave_signals_to_the_program()?;

@@ -20,12 +20,15 @@ const EXTENSION: &str = "program";
 /// machine's, and each named profile's, are its own.
 pub fn directory(profile: Option<&Path>) -> anyhow::Result<PathBuf> {
     let profile = match profile {
-        Some(named) => {
-            fs::canonicalize(named).with_context(|| format!("--profile {}", named.display()))?
-        }
+        Some(named) => canonical(named)?,
         None => user_path().context("neither XDG_CONFIG_HOME nor HOME is an absolute path")?,
     };
     Ok(profile.with_extension("programs"))
+}
+
+/// The profile that the option names, wherever a program looks for it from.
+pub fn canonical(profile: &Path) -> anyhow::Result<PathBuf> {
+    fs::canonicalize(profile).with_context(|| format!("--profile {}", profile.display()))
 }
 
 /// The name that what is learned of a program goes by: that of its file, behind all links, as the

@@ -20,6 +20,7 @@ pub mod tune;
 pub mod verify;
 
 use cachewise::Source;
+use cachewise_measure::Machine;
 use std::path::Path;
 
 /// The profile that decides here, where it is a file.
@@ -35,6 +36,11 @@ fn file_of(source: Source) -> Option<&'static Path> {
         }
         _ => None,
     }
+}
+
+/// The C library's name and version.
+fn libc(machine: &Machine) -> String {
+    format!("{} {}", machine.libc.name, machine.libc.version)
 }
 
 /// A seed nobody chose; it is recorded.

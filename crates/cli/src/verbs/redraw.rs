@@ -14,11 +14,9 @@ use std::path::Path;
 /// Columns where there is no terminal to ask.
 const COLUMNS: u16 = 80;
 
-/// A record with its name.
+/// A record with its file's name.
 pub struct Loaded {
-    /// Its file name.
     pub name: String,
-    /// What it says.
     pub record: Record,
 }
 
@@ -50,10 +48,9 @@ impl Loaded {
 
     /// The decisions as a table.
     pub fn decisions(&self) -> Option<Table> {
-        let found = &self.record.decisions.kernels;
-        let libc = &self.record.header.machine.libc;
-        let reference = format!("{} {}", libc.name, libc.version);
-        (!found.is_empty()).then(|| Tuned::of(&self.record, &reference).table())
+        let libc = super::libc(&self.record.header.machine);
+        let is_there = !self.record.decisions.kernels.is_empty();
+        is_there.then(|| Tuned::of(&self.record, &libc).table())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
-use crate::verbs::{drawn_seed, redraw, verify};
+use crate::verbs::{drawn_seed, libc, redraw, verify};
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
@@ -217,10 +217,6 @@ fn previous(path: &Path) -> Vec<profile::Decision> {
     };
     let found = read(path).or_else(|| super::profile_in_force().and_then(read)).or_else(shipped);
     found.map_or_else(Vec::new, |profile| profile.decisions)
-}
-
-fn libc(machine: &Machine) -> String {
-    format!("{} {}", machine.libc.name, machine.libc.version)
 }
 
 /// What the LLC was found to be, where that is not what the CPU says.

@@ -5,9 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-pub const LIBRARY: &str = "libcachewise_preload.so";
-pub const POOL_LIBRARY: &str = "libcachewise_pool_preload.so";
-
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +22,10 @@ int main(void) {
 }
 "#;
 
-/// A preload library as it ships, or the folder of all; they are built once.
-pub fn library(name: &str) -> String {
+/// The folder of the preload libraries as they ship; they are built once.
+pub fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let folder = BUILT.get_or_init(|| {
+    BUILT.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
         // One by one, so that none is built with another's features.
         for package in ["cachewise-preload", "cachewise-pool-preload"] {
@@ -37,8 +34,14 @@ pub fn library(name: &str) -> String {
             said(cargo.current_dir(env!("CARGO_MANIFEST_DIR"))).with(0);
         }
         target.join("release")
-    });
-    folder.join(name).to_string_lossy().into_owned()
+    })
+}
+
+/// The command, which finds the preload libraries.
+pub fn asked_beside(arguments: &str) -> Command {
+    let mut command = asked(arguments);
+    command.env("CACHEWISE_LIBRARY", libraries());
+    command
 }
 
 /// A program of that text, compiled in that folder.
@@ -68,10 +71,12 @@ fn served(told: &str) -> Vec<u64> {
 fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
     let folder = Folder::new();
     let tables = compiled(PROGRAM, &folder, "tables");
-    let exec = format!("exec --library {}", library(LIBRARY));
-    let with = format!("{exec} --pool-library {} --pool 64M", library(POOL_LIBRARY));
+    let exec = |words: &str| said(&mut asked_beside(&format!("exec {words}")));
+    let [library, pool] = ["libcachewise_preload.so", "libcachewise_pool_preload.so"]
+        .map(|name| libraries().join(name).display().to_string());
 
-    let told = cachewise(&format!("{with} --stats -- {tables}")).with(0);
+    let named = format!("--library {library} --pool-library {pool}");
+    let told = cachewise(&format!("exec {named} --pool 64M --stats -- {tables}")).with(0);
     assert_eq!(told.out, "0, pool 67108864\n");
     assert_eq!(served(&told.err), [5], "{told:?}");
     assert!(told.err.contains("fill"), "the other library counts beside it: {told:?}");
@@ -88,7 +93,7 @@ fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
             ],
         ),
     ] {
-        let mut twice = asked(&format!("{with} {form} -- sh -c"));
+        let mut twice = asked_beside(&format!("exec --pool 64M {form} -- sh -c"));
         let told = said(twice.arg(format!("{tables}; true; {tables}"))).with(0).err;
         for (part, times) in parts {
             assert_eq!(told.matches(part).count(), *times, "{form}: {told}");
@@ -96,10 +101,10 @@ fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
         assert!(form != "--pool-stats" || served(&told) == [5, 5], "{told}");
         assert!(!told.contains("\"sh\"") && !told.contains("in sh["), "{form}: {told}");
     }
-    has(&cachewise(&format!("{with} --pool-stats -- true")).err, &["no process of the command"]);
-    assert_eq!(cachewise(&format!("{with} --pool-stats=json -- false")).with(1).err, "");
+    has(&exec("--pool 64M --pool-stats -- true").err, &["no process of the command"]);
+    assert_eq!(exec("--pool 64M --pool-stats=json -- false").with(1).err, "");
 
-    let told = cachewise(&format!("{exec} -- {tables}"));
+    let told = exec(&format!("-- {tables}"));
     assert_eq!(told.out, "0, pool none\n", "nobody asked for one");
     assert!(!told.err.contains("pool"), "{told:?}");
 }

@@ -1,12 +1,14 @@
 //! `learn`, `exec`, `explain --program` and `forget`, once each for real, and each refusal. Which way
 //! is found better depends on the machine and is not asked.
 
-use crate::exec_pool::{LIBRARY, compiled, library};
-use crate::support::{Folder, Said, asked, has, names, profile, said};
+use crate::exec_pool::{asked_beside, compiled, libraries};
+use crate::support::{Folder, Said, has, names, profile, said};
 use cachewise_learn::section::write_end;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+const LIBRARY: &str = "libcachewise_preload.so";
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -32,25 +34,15 @@ impl Home {
         Home(folder)
     }
 
-    fn passes(&self) -> String {
-        self.0.path("passes")
-    }
-
+    /// Where `passes` is a program.
     fn run(&self, command: &mut Command) -> Said {
+        let path = std::env::var("PATH").expect("a path");
+        command.env("PATH", format!("{}:{path}", self.0.path("")));
         said(command.env("XDG_CONFIG_HOME", self.0.path("config")))
     }
 
     fn cachewise(&self, arguments: &str) -> Said {
-        self.run(&mut asked(arguments))
-    }
-
-    /// `learn` or `exec`, with these arguments.
-    fn with_library(&self, verb: &str, arguments: &str) -> Said {
-        self.cachewise(&format!("{verb} --library {} {arguments}", library(LIBRARY)))
-    }
-
-    fn learned(&self) -> Said {
-        self.with_library("learn", &format!("-- {}", self.passes()))
+        self.run(&mut asked_beside(arguments))
     }
 
     #[track_caller]
@@ -68,10 +60,9 @@ impl Home {
 #[test]
 fn a_program_is_learned_explained_followed_and_forgotten() {
     let home = Home::new();
-    let program = home.passes();
     let [page, record] = ["page.html", "record.json"].map(|name| home.0.path(name));
-    let arguments = format!("--runs 2 --html {page} --json {record} -- {program}");
-    let told = home.with_library("learn", &arguments).with(0).out;
+    let learn = format!("learn --runs 2 --html {page} --json {record} -- passes");
+    let told = home.cachewise(&learn).with(0).out;
     assert_eq!(told.matches("right\n").count(), 2, "{told}");
     let row = told.lines().find(|line| line.contains("passes_on+0x")).expect("the call site");
     has(row, &["copy", " 80 ", "16 MiB"]);
@@ -91,9 +82,9 @@ fn a_program_is_learned_explained_followed_and_forgotten() {
     assert!(record["proof"].is_null());
 
     has(&home.cachewise("explain --program passes").out, &[row]);
-    let followed = home.with_library("exec", &format!("-- {program}"));
+    let followed = home.cachewise("exec -- passes");
     assert_eq!((&*followed.out, &*followed.err), ("right\n", ""));
-    let unlearned = home.with_library("exec", &format!("--unlearned -- {program}"));
+    let unlearned = home.cachewise("exec --unlearned -- passes");
     assert_eq!(unlearned.out, "right\n");
 
     home.refused("explain --program other", 1, "programs: passes");
@@ -105,12 +96,11 @@ fn a_program_is_learned_explained_followed_and_forgotten() {
 #[test]
 fn the_proof_runs_all_three_and_compares_their_output() {
     let home = Home::new();
-    let arguments = format!("--prove --rounds 6 --name named -- {}", home.passes());
-    let told = home.with_library("learn", &arguments);
+    let told = home.cachewise("learn --prove --rounds 6 --name named -- passes");
     // 3 would be "slower", which a loaded machine may well find.
     assert!(matches!(told.status, Some(0 | 3)), "{told:?}");
     has(&told.out, &["output: the same in every run", "\nlibc", "\nprofile only", "\nlearned"]);
-    let followed = home.with_library("exec", &format!("--name named -- {}", home.passes()));
+    let followed = home.cachewise("exec --name named -- passes");
     assert_eq!(followed.out, "right\n");
 }
 
@@ -126,29 +116,29 @@ fn what_cannot_be_done_is_refused_in_a_line() {
     home.refused("explain --program ../p", 1, "accepted a name without a slash");
     home.refused("explain --program p", 1, "nothing was learned of \"p\"");
     home.refused("forget", 2, "PROGRAM");
-    home.with_library("learn", "-- no-such-program-anywhere").with(127);
+    home.cachewise("learn -- no-such-program-anywhere").with(127);
 }
 
 #[test]
 fn a_program_has_one_name_however_it_is_called() {
     let home = Home::new();
     let link = home.0.path("link");
-    std::os::unix::fs::symlink(&home.passes(), &link).expect("made");
-    let script = home.0.write("script.sh", format!("#!/bin/sh\nexec {}\n", home.passes()));
+    std::os::unix::fs::symlink(home.0.path("passes"), &link).expect("made");
+    let script = home.0.write("script.sh", format!("#!/bin/sh\nexec {}\n", home.0.path("passes")));
     said(Command::new("chmod").args(["+x", &script])).with(0);
-    home.with_library("learn", &format!("-- {link}")).with(0);
+    home.cachewise(&format!("learn -- {link}")).with(0);
     // By the file, not the link.
     home.0.read(&home.section("passes"));
     // A service's own learning saves under the same name.
     let mut service = Command::new(&link);
-    service.env("LD_PRELOAD", library(LIBRARY)).env("CACHEWISE_LEARN", "1");
+    service.env("LD_PRELOAD", libraries().join(LIBRARY)).env("CACHEWISE_LEARN", "1");
     home.run(&mut service).with(0);
     let told = home.cachewise("explain --program passes").out;
     assert!(told.lines().any(|line| line.contains(" 80 ")), "40 calls each: {told}");
     // And as it is called: what a person types is found.
     assert_eq!(home.cachewise(&format!("explain --program {link}")).out, told);
     // A script has its own, which the programs that it starts share.
-    home.with_library("learn", &format!("-- {script}")).with(0);
+    home.cachewise(&format!("learn -- {script}")).with(0);
     home.0.read(&home.section("script.sh"));
     assert_eq!(home.cachewise(&format!("forget {link}")).out, "forgotten: passes\n");
 }
@@ -156,18 +146,18 @@ fn a_program_has_one_name_however_it_is_called() {
 #[test]
 fn a_damaged_section_does_not_end_learning_and_a_foreign_one_is_refused() {
     let home = Home::new();
-    home.learned().with(0);
+    home.cachewise("learn -- passes").with(0);
     let file = home.section("passes");
     let whole = home.0.read(&file);
     let lines = "cachewise-program 2\ncolour red\n";
     for damaged in [lines, &whole[..whole.len() / 2], "", "cachewise-program 1\n"] {
         home.0.write(&file, damaged);
-        let told = home.learned().with(0);
+        let told = home.cachewise("learn -- passes").with(0);
         assert!(damaged != lines || told.err.contains("passes.program: line 2, key:"), "{told:?}");
         has(&told.out, &[" 40 "]);
     }
     home.0.write(&file, "a letter\n");
-    let told = home.learned().with(1);
+    let told = home.cachewise("learn -- passes").with(1);
     has(&told.err, &["passes.program: line 1"]);
     assert_eq!(told.out, "", "nothing was run");
     assert_eq!(home.0.read(&file), "a letter\n", "left alone");
@@ -178,7 +168,7 @@ fn a_damaged_section_does_not_end_learning_and_a_foreign_one_is_refused() {
 #[test]
 fn a_hostile_section_is_only_text() {
     let home = Home::new();
-    home.learned().with(0);
+    home.cachewise("learn -- passes").with(0);
     let file = home.section("passes");
     let whole = home.0.read(&file);
     let pipe = home.0.path("pipe");
@@ -221,7 +211,8 @@ fn where_the_library_was_looked_for_is_one_line() {
         assert_eq!(told.err.lines().count(), 1, "{told:?}");
     }
     fs::create_dir(home.0.path("elsewhere")).expect("made");
-    fs::copy(library(LIBRARY), home.0.path("elsewhere/libcachewise_preload.so")).expect("copied");
+    fs::copy(libraries().join(LIBRARY), home.0.path("elsewhere/libcachewise_preload.so"))
+        .expect("copied");
     for variable in variables {
         ask(variable, 0);
     }
@@ -230,13 +221,12 @@ fn where_the_library_was_looked_for_is_one_line() {
 #[test]
 fn the_programs_status_is_ours_and_why_nothing_was_learned_is_one_cause() {
     let home = Home::new();
-    let told = home.with_library("learn", &format!("-- {} 7", home.passes())).with(7).out;
+    let told = home.cachewise("learn -- passes 7").with(7).out;
     assert!(told.contains("nothing learned") || told.contains("call sites"), "{told}");
-    let told = home.with_library("learn", "-- /bin/true").out;
+    let told = home.cachewise("learn -- /bin/true").out;
     let none = told.strip_prefix("true: no copy or fill of ").expect(&told);
     has(none, &[" or more went through the dynamic linker"]);
-    let mut killed = asked(&format!("learn --library {} -- /bin/sh -c", library(LIBRARY)));
-    let killed = home.run(killed.arg("kill -9 $$"));
+    let killed = home.run(asked_beside("learn -- /bin/sh -c").arg("kill -9 $$"));
     has(&killed.out, &[": ended by signal 9, before it"]);
     // A profile with one way: nothing can be tried.
     let lines = ["copy", "move", "fill", "zero"].map(|operation| {
@@ -244,7 +234,7 @@ fn the_programs_status_is_ours_and_why_nothing_was_learned_is_one_cause() {
         ["unknown", "soon", "never"].map(line).join("\n")
     });
     let profile = home.0.write("one-way.profile", profile(&lines.join("\n")));
-    let told = home.with_library("learn", &format!("--profile {profile} -- {}", home.passes()));
+    let told = home.cachewise(&format!("learn --profile {profile} -- passes"));
     let why = "passes: the profile has no non-temporal stores, so there is nothing to try: nothing \
                learned\n";
     has(&told.out, &[why]);

@@ -1,7 +1,7 @@
 //! Terminals that are gone, disks that are full, folders that are missing: the work is done all the
 //! same, and what cannot be is said in a line.
 
-use crate::exec_pool::{LIBRARY, POOL_LIBRARY, compiled, library};
+use crate::exec_pool::{asked_beside, compiled, libraries};
 use crate::support::{Folder, asked, has, ok, refused, said, signal};
 use rustix::process::Signal;
 use std::fs::OpenOptions;
@@ -31,7 +31,7 @@ fn limited(command: &mut Command, bytes: u64) -> &mut Command {
 fn messages_that_nobody_can_read_end_nothing() {
     let folder = Folder::new();
     let nine = compiled(NINE, &folder, "nine");
-    let counted = format!("exec --library {} --stats -- {nine}", library(LIBRARY));
+    let counted = format!("exec --stats -- {nine}");
     for (arguments, status) in [
         ("exec -- /nonexistent/program", 127),
         ("list kernels --op shred", 2),
@@ -42,7 +42,7 @@ fn messages_that_nobody_can_read_end_nothing() {
         let (reader, unread) = std::io::pipe().expect("a pipe");
         drop(reader);
         for nobody in [Stdio::from(full), Stdio::from(unread)] {
-            let ended = asked(arguments).stderr(nobody).stdout(Stdio::null()).status();
+            let ended = asked_beside(arguments).stderr(nobody).stdout(Stdio::null()).status();
             assert_eq!(ended.expect("it starts").code(), Some(status), "{arguments}");
         }
     }
@@ -121,19 +121,18 @@ const NINE: &str = "int main(void) { return 9; }";
 #[test]
 fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
     let folder = Folder::new();
-    let (ours, pool) = (library(LIBRARY), library(POOL_LIBRARY));
     let nine = compiled(NINE, &folder, "nine");
     let missing = folder.path("none");
     let without = |arguments: &str| {
-        said(asked(arguments).env("TMPDIR", &missing).env("HOME", folder.path("")))
+        said(asked_beside(arguments).env("TMPDIR", &missing).env("HOME", folder.path("")))
     };
-    for words in ["exec", &format!("exec --pool 64M --pool-library {pool}"), "learn"] {
-        let ended = without(&format!("{words} --library {ours} -- {nine}")).with(9);
+    for words in ["exec", "exec --pool 64M", "learn"] {
+        let ended = without(&format!("{words} -- {nine}")).with(9);
         assert_eq!(ended.err, "");
     }
     without(SMALL).with(0);
     for words in ["exec --stats", "exec --pool 64M --pool-stats", "learn --prove"] {
-        let ended = without(&format!("{words} --library {ours} -- {nine}")).with(1);
+        let ended = without(&format!("{words} -- {nine}")).with(1);
         let option = words.rsplit(' ').next().expect("an option");
         let begin = format!("cachewise: {option}: {missing}: No such file");
         let end = "(os error 2); accepted in TMPDIR: a directory that can be written\n";
@@ -146,14 +145,13 @@ fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
 #[test]
 fn programs_run_where_there_is_no_proc() {
     let folder = Folder::new();
-    let libraries = library("");
     let nine = compiled(NINE, &folder, "nine");
     for words in ["exec", "exec --pool 64M", "learn"] {
         let mut command = Command::new("unshare");
         let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
         command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
         command.args(words.split(' ')).args(["--", &nine]);
-        command.env("CACHEWISE_LIBRARY", &libraries).env("HOME", folder.path(""));
+        command.env("CACHEWISE_LIBRARY", libraries()).env("HOME", folder.path(""));
         let Ok(ended) = command.output() else { return };
         let told = crate::support::text(&ended.stderr);
         if ended.status.code() == Some(77) || told.starts_with("unshare: ") {
@@ -167,16 +165,15 @@ fn programs_run_where_there_is_no_proc() {
 #[test]
 fn statistics_that_found_no_room_are_said_to_have_found_none() {
     let folder = Folder::new();
-    let (ours, pool) = (library(LIBRARY), library(POOL_LIBRARY));
     let text = "#include <stdlib.h>\n#include <string.h>\n\
                 int main(void) { for (int i = 0; i < 4; i++) {\n\
                 char *block = malloc(4 << 20); memset(block, i, 4 << 20); free(block); } return 9; }";
     let nine = compiled(text, &folder, "nine");
-    let of_pool = format!("--pool 64M --pool-stats --pool-library {pool}");
-    for (words, variable) in
-        [("--stats", "CACHEWISE_STATS="), (&of_pool, "CACHEWISE_POOL_STATS_FILE: ")]
-    {
-        let mut exec = asked(&format!("exec --library {ours} {words} -- {nine}"));
+    for (words, variable) in [
+        ("--stats", "CACHEWISE_STATS="),
+        ("--pool 64M --pool-stats", "CACHEWISE_POOL_STATS_FILE: "),
+    ] {
+        let mut exec = asked_beside(&format!("exec {words} -- {nine}"));
         let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0)).with(9);
         assert_eq!(ended.err.matches("arge").count(), 2, "{ended:?}");
         assert!(ended.err.contains(variable) && !ended.err.contains("no process"), "{ended:?}");
