@@ -25,18 +25,41 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Tune(Tune),
-    Doctor(Doctor),
+    /// Say whether this machine's memcpy settings are right, and what would disturb measurements here
+    Doctor {
+        /// One JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
     List(List),
     Run(Run),
     Explain(Explain),
     Export(Export),
     Report(Report),
     Compare(Compare),
-    Completions(Completions),
-    Man(Man),
+    /// Print completions for a shell
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page, or write one file per verb
+    Man {
+        /// Write cachewise.1 and a page per verb into this directory
+        #[arg(long, value_name = "DIRECTORY")]
+        to: Option<PathBuf>,
+    },
     Exec(Exec),
     Learn(Learn),
-    Forget(Forget),
+    /// Forget what was learned about a program
+    Forget {
+        /// The program's name
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        program: Option<String>,
+        /// Forget all programs
+        #[arg(long)]
+        all: bool,
+    },
     /// Do what is asked on standard input in this process (used by experiments and by `export`)
     #[command(hide = true)]
     Helper,
@@ -84,14 +107,6 @@ pub struct Tune {
     /// Check the bytes of every kernel that could be chosen, time nothing, write nothing
     #[arg(long, conflicts_with_all = ["quick", "thorough", "budget", "from", "output", "system", "record", "distribution"])]
     pub verify_only: bool,
-}
-
-/// Say whether this machine's memcpy settings are right, and what would disturb measurements here
-#[derive(Debug, Args)]
-pub struct Doctor {
-    /// One JSON object instead of text
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// List kernels, entry stubs or experiments, with aliases and a description
@@ -302,14 +317,6 @@ pub struct Compare {
     pub json: Option<PathBuf>,
 }
 
-/// Print completions for a shell
-#[derive(Debug, Args)]
-pub struct Completions {
-    /// Which shell
-    #[arg(value_enum)]
-    pub shell: Shell,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     /// source <(cachewise completions bash)
@@ -318,14 +325,6 @@ pub enum Shell {
     Zsh,
     /// cachewise completions fish > ~/.config/fish/completions/cachewise.fish
     Fish,
-}
-
-/// Print the manual page, or write one file per verb
-#[derive(Debug, Args)]
-pub struct Man {
-    /// Write cachewise.1 and a page per verb into this directory
-    #[arg(long, value_name = "DIRECTORY")]
-    pub to: Option<PathBuf>,
 }
 
 /// Run a program with the preload libraries: its calls follow the profile
@@ -414,17 +413,6 @@ pub struct Learn {
     pub program: Vec<OsString>,
 }
 
-/// Forget what was learned about a program
-#[derive(Debug, Args)]
-pub struct Forget {
-    /// The program's name
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
-    pub program: Option<String>,
-    /// Forget all programs
-    #[arg(long)]
-    pub all: bool,
-}
-
 /// Where the source's lines are, and where the destination's.
 fn placement(text: &str) -> Result<(Level, Level), String> {
     let (source, destination) = text.split_once(':').unwrap_or((text, text));
@@ -467,18 +455,10 @@ fn operation_or_function(text: &str) -> Result<Operation, String> {
     })
 }
 
-/// Seconds of a duration: a number, and `s`, `min` or `h`.
+/// Seconds of a duration.
 fn duration(text: &str) -> Result<f64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let scale = match unit.trim() {
-        "s" => 1.0,
-        "min" | "m" => 60.0,
-        "h" => 3600.0,
-        _ => 0.0,
-    };
-    match number.parse::<f64>() {
-        Ok(value) if (1.0..=86_400.0).contains(&(value * scale)) => Ok(value * scale),
+    match text.parse::<jiff::SignedDuration>().map(|duration| duration.as_secs_f64()) {
+        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err(format!("found \"{text}\", accepted a duration from 1s to 24h: 90s, 10min, 1h")),
     }
 }

@@ -36,18 +36,18 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.verb {
         Verb::Tune(args) => verbs::tune::run(&args),
-        Verb::Doctor(args) => verbs::doctor::run(&args),
+        Verb::Doctor { json } => verbs::doctor::run(json),
         Verb::List(args) => verbs::list::run(&args),
         Verb::Run(args) => verbs::run::run(&args),
         Verb::Explain(args) => verbs::explain::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Report(args) => verbs::report::run(&args),
         Verb::Compare(args) => verbs::compare::run(&args),
-        Verb::Completions(args) => verbs::shell::completions(&args),
-        Verb::Man(args) => verbs::shell::man(&args),
+        Verb::Completions { shell } => verbs::shell::completions(shell),
+        Verb::Man { to } => verbs::shell::man(to.as_deref()),
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Learn(args) => verbs::learn::run(&args),
-        Verb::Forget(args) => verbs::forget::run(&args),
+        Verb::Forget { program, .. } => verbs::forget::run(program),
         Verb::Helper => helper(),
     };
     match outcome {

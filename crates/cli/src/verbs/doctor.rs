@@ -2,7 +2,6 @@
 //! disturb measurements on it.
 
 use super::redraw::Loaded;
-use crate::args::Doctor;
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise::profile::Profile;
@@ -16,7 +15,7 @@ use std::path::Path;
 
 /// Prints the advice, what this machine is, what will disturb measurements and the fix, and whose
 /// profile is in force. The status is that of the advice.
-pub fn run(args: &Doctor) -> anyhow::Result<u8> {
+pub fn run(json: bool) -> anyhow::Result<u8> {
     let before = NoiseSnapshot::take();
     let machine = Machine::describe();
     // An emulated CPU's clock and latencies are its emulator's: they are not even looked at.
@@ -36,7 +35,7 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         Advice::CannotTell(_) => status::INCONCLUSIVE,
     };
 
-    if args.json {
+    if json {
         let line = serde_json::json!({
             "machine": machine,
             "clock": measured.as_ref().map(|(clock, _)| clock.facts()),

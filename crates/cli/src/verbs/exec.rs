@@ -67,7 +67,7 @@ pub(super) fn program(name: &OsStr) -> Option<PathBuf> {
     program
 }
 
-/// Where that is which was learned of the program; none where the environment names it.
+/// The file of what was learned of the program; none where the environment names one.
 fn section(args: &Exec, program: &Path) -> anyhow::Result<Option<PathBuf>> {
     let profile = args.profile.as_deref();
     match &args.name {

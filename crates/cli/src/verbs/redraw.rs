@@ -25,23 +25,21 @@ impl Loaded {
     /// what was decided, is decided from its rows again.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
         let file = path.display().to_string();
-        let stored = record::bytes(path).with_context(|| file.clone())?;
-        let data = if stored.starts_with(&[0x1f, 0x8b]) {
-            let mut unpacked = Vec::new();
-            flate2::read::MultiGzDecoder::new(stored.as_slice())
+        let mut data = record::bytes(path).with_context(|| file.clone())?;
+        if data.starts_with(&[0x1f, 0x8b]) {
+            let packed = std::mem::take(&mut data);
+            flate2::read::MultiGzDecoder::new(packed.as_slice())
                 .take(record::MOST_BYTES)
-                .read_to_end(&mut unpacked)
+                .read_to_end(&mut data)
                 .with_context(|| format!("{file}: not unpacked; accepted: a whole gzip file"))?;
-            unpacked
-        } else {
-            stored
-        };
+        }
         let mut record = record::read_text(&file, &String::from_utf8_lossy(&data))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if record.header.schema == 1 && record.decisions.kernels.is_empty() {
-            let again = decide_again(&record.rows, facts(&record.header), &[]);
-            record.decisions =
-                again.map_or_else(|_| record.decisions, |t| recording::decisions(&t));
+        if record.header.schema == 1
+            && record.decisions.kernels.is_empty()
+            && let Ok(tuning) = decide_again(&record.rows, facts(&record.header), &[])
+        {
+            record.decisions = recording::decisions(&tuning);
         }
         Ok(Loaded { name, record })
     }

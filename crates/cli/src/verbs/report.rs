@@ -10,7 +10,6 @@ use cachewise_report::{compare, matrix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Draws what was asked for.
 pub fn run(args: &Report) -> anyhow::Result<u8> {
     if !args.splice.is_empty() {
         return splice_all(&args.splice, args.check);

@@ -26,12 +26,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Seconds of a tuning.
-const QUICK: f64 = 60.0;
-const STANDARD: f64 = 600.0;
-const THOROUGH: f64 = 3600.0;
-
-/// Runs it.
 pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let begun = Instant::now();
     if args.verify_only {
@@ -42,11 +36,11 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     }
     // Refused before files are looked at: nothing would be written to them.
     cachewise_lab::bench::refuse_emulation(&Machine::describe())?;
-    let budget = match (args.budget, args.quick, args.thorough) {
-        (Some(seconds), ..) => seconds,
-        (None, true, _) => QUICK,
-        (None, _, true) => THOROUGH,
-        (None, false, false) => STANDARD,
+    let budget = match args.budget {
+        Some(seconds) => seconds,
+        None if args.quick => 60.0,
+        None if args.thorough => 3600.0,
+        None => 600.0,
     };
     let distribution = args.distribution.as_deref().map(Distribution::read).transpose();
     let distribution = distribution.map_err(LabError::from)?;

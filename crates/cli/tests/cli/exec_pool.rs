@@ -102,7 +102,8 @@ fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
         assert!(!told.contains("\"sh\"") && !told.contains("in sh["), "{form}: {told}");
     }
     has(&exec("--pool 64M --pool-stats -- true").err, &["no process of the command"]);
-    assert_eq!(exec("--pool 64M --pool-stats=json -- false").with(1).err, "");
+    let mut three = asked_beside("exec --pool 64M --pool-stats=json -- sh -c");
+    assert_eq!(said(three.arg("exit 3")).with(3).err, "");
 
     let told = exec(&format!("-- {tables}"));
     assert_eq!(told.out, "0, pool none\n", "nobody asked for one");
