@@ -94,10 +94,8 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
     if let Some(counts) = &counts {
         command.env("CACHEWISE_STATS", counts.path());
     }
-    let pools = match args.pool_stats {
-        Some(form) => Some((file("--pool-stats")?, form)),
-        None => None,
-    };
+    let pools =
+        args.pool_stats.map(|form| anyhow::Ok((file("--pool-stats")?, form))).transpose()?;
     if let Some((pools, form)) = &pools {
         command.env("CACHEWISE_POOL_STATS", pool_stats::word(*form));
         command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
