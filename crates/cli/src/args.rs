@@ -16,12 +16,10 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What the tool can do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Tune(Tune),

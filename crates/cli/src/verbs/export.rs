@@ -4,7 +4,7 @@ use crate::args::{Export, ExportForm};
 use crate::progress::Bar;
 use crate::{output, status};
 use anyhow::Context;
-use cachewise::profile::{MAX_SIZE, Profile, fnv1a64};
+use cachewise::profile::{Decision, MAX_SIZE, Profile, fnv1a64};
 use cachewise_kernels::Operation;
 use cachewise_lab::helper::{self, Helper, Request};
 use cachewise_lab::recorder::Progress;
@@ -80,10 +80,8 @@ fn header(profile: &Profile) -> String {
         profile.cpu.name.as_str(),
         profile.written
     );
-    for d in &profile.decisions {
-        let to = if d.to == MAX_SIZE { "UINT64_MAX".to_owned() } else { format!("{}u", d.to) };
-        let (operation, reuse, from, kernel) =
-            (d.operation.name(), d.reuse.name(), d.from, &d.kernel);
+    for Decision { operation, reuse, from, to, kernel, .. } in &profile.decisions {
+        let to = if *to == MAX_SIZE { "UINT64_MAX".to_owned() } else { format!("{to}u") };
         text += &format!("\t{{ \"{operation}\", \"{reuse}\", {from}u, {to}, \"{kernel}\" }},\n");
     }
     text.push_str("};\n\n#endif\n");

@@ -45,13 +45,11 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
 /// What the experiment printed when it ran.
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
-    let tables = match one.decisions() {
-        Some(decisions) => vec![decisions],
-        None => {
-            let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());
-            cachewise_report::experiment_tables(experiment, &record.rows)
-        }
+    let measured = || {
+        let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());
+        cachewise_report::experiment_tables(experiment, &record.rows)
     };
+    let tables = one.decisions().map_or_else(measured, |decisions| vec![decisions]);
     let mut text = redraw::summary(record, &tables);
     if record.end.as_ref().is_some_and(|end| end.interrupted) {
         text.push_str("\nstopped before its end: these are the rows that were finished\n");

@@ -121,8 +121,8 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         // Who started it shows all launches together.
         return Ok(lost.map(|()| exit)?);
     }
-    let kept = notes.iter().map(|text| Note { text: text.clone() }).collect();
-    let record = Record { header, rows, notes: kept, decisions, end };
+    let notes = notes.into_iter().map(|text| Note { text }).collect();
+    let record = Record { header, rows, notes, decisions, end };
     let shown = show(args, experiment.name, record, interrupted, &bench.warnings());
     lost?;
     shown?;
