@@ -2,8 +2,10 @@
 
 use cachewise::Reuse;
 use cachewise_kernels::Operation;
+use cachewise_measure::residency::Level;
 use cachewise_report::units::parse_bytes;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Measure how this machine copies, zeroes and compares memory, decide, and act on it.
@@ -14,46 +16,54 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "cachewise", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-/// What the tool can do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Measure this machine, decide, and write the profile the library follows
     Tune(Tune),
     /// Say whether this machine's memcpy settings are right, and what would disturb measurements here
-    Doctor(Doctor),
-    /// List kernels, entry stubs or experiments, with aliases and a description
+    Doctor {
+        /// One JSON object instead of text
+        #[arg(long)]
+        json: bool,
+    },
     List(List),
-    /// Run one experiment
     Run(Run),
-    /// Show the decision for one call, or for a program's call sites, and the figures behind it
     Explain(Explain),
-    /// Print the decisions in another form: GLIBC_TUNABLES, profile, C header, JSON
     Export(Export),
-    /// Show stored records: tables, plots, a self-contained page, or parts of Markdown files
     Report(Report),
-    /// Compare two records of the same measurement: faster, slower or cannot tell
     Compare(Compare),
     /// Print completions for a shell
-    Completions(Completions),
+    Completions {
+        /// Which shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
     /// Print the manual page, or write one file per verb
-    Man(Man),
-    /// Run a program with the preload libraries: its calls follow the profile
+    Man {
+        /// Write cachewise.1 and a page per verb into this directory
+        #[arg(long, value_name = "DIRECTORY")]
+        to: Option<PathBuf>,
+    },
     Exec(Exec),
-    /// Run a program and find out which stores each of its call sites should use for large calls
     Learn(Learn),
     /// Forget what was learned about a program
-    Forget(Forget),
+    Forget {
+        /// The program's name
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        program: Option<String>,
+        /// Forget all programs
+        #[arg(long)]
+        all: bool,
+    },
     /// Do what is asked on standard input in this process (used by experiments and by `export`)
     #[command(hide = true)]
     Helper,
 }
 
-/// `cachewise tune`
+/// Measure this machine, decide, and write the profile the library follows
 #[derive(Debug, Args)]
 pub struct Tune {
     /// One minute
@@ -97,15 +107,7 @@ pub struct Tune {
     pub verify_only: bool,
 }
 
-/// `cachewise doctor`
-#[derive(Debug, Args)]
-pub struct Doctor {
-    /// One JSON object instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `cachewise list`
+/// List kernels, entry stubs or experiments, with aliases and a description
 #[derive(Debug, Args)]
 pub struct List {
     /// What to list
@@ -122,7 +124,6 @@ pub struct List {
     pub format: Form,
 }
 
-/// What `list` lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listing {
     /// Kernels
@@ -133,7 +134,6 @@ pub enum Listing {
     Experiments,
 }
 
-/// How a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     /// Columns for a terminal
@@ -146,7 +146,7 @@ pub enum Form {
     Json,
 }
 
-/// `cachewise run`
+/// Run one experiment
 #[derive(Debug, Args)]
 pub struct Run {
     /// Its name (`cachewise list experiments`)
@@ -162,7 +162,7 @@ pub struct Run {
     pub op: Vec<Operation>,
     /// Where the operands lie: L1, L2, LLC, DRAM, or source:destination [default: the experiment's own]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', value_parser = placement)]
-    pub residency: Vec<Placement>,
+    pub residency: Vec<(Level, Level)>,
     /// Fewer sizes and rounds
     #[arg(long)]
     pub quick: bool,
@@ -214,7 +214,7 @@ pub struct Run {
     pub plot: bool,
 }
 
-/// `cachewise explain`
+/// Show the decision for one call, or for a program's call sites, and the figures behind it
 #[derive(Debug, Args)]
 pub struct Explain {
     /// copy, move, fill, zero, compare or equal; or memcpy, memmove, memset, bzero, memcmp, bcmp
@@ -237,7 +237,7 @@ pub struct Explain {
     pub profile: Option<PathBuf>,
 }
 
-/// `cachewise export`
+/// Print the decisions in another form: GLIBC_TUNABLES, profile, C header, JSON
 #[derive(Debug, Args)]
 pub struct Export {
     /// Which form
@@ -253,7 +253,6 @@ pub struct Export {
     pub untried: bool,
 }
 
-/// What `export` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportForm {
     /// A GLIBC_TUNABLES setting, tried in fresh processes first
@@ -266,7 +265,7 @@ pub enum ExportForm {
     Json,
 }
 
-/// `cachewise report`
+/// Show stored records: tables, plots, a self-contained page, or parts of Markdown files
 #[derive(Debug, Args)]
 pub struct Report {
     /// Records as `tune` and `run --json` write them, also compressed (.jsonl.gz)
@@ -289,7 +288,7 @@ pub struct Report {
     pub check: bool,
 }
 
-/// `cachewise compare`
+/// Compare two records of the same measurement: faster, slower or cannot tell
 #[derive(Debug, Args)]
 pub struct Compare {
     /// The record to compare with
@@ -316,15 +315,6 @@ pub struct Compare {
     pub json: Option<PathBuf>,
 }
 
-/// `cachewise completions`
-#[derive(Debug, Args)]
-pub struct Completions {
-    /// Which shell
-    #[arg(value_enum)]
-    pub shell: Shell,
-}
-
-/// Shells with completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     /// source <(cachewise completions bash)
@@ -335,15 +325,7 @@ pub enum Shell {
     Fish,
 }
 
-/// `cachewise man`
-#[derive(Debug, Args)]
-pub struct Man {
-    /// Write cachewise.1 and a page per verb into this directory
-    #[arg(long, value_name = "DIRECTORY")]
-    pub to: Option<PathBuf>,
-}
-
-/// `cachewise exec`
+/// Run a program with the preload libraries: its calls follow the profile
 #[derive(Debug, Args)]
 pub struct Exec {
     /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
@@ -371,17 +353,11 @@ pub struct Exec {
     #[arg(long, conflicts_with = "name")]
     pub unlearned: bool,
     /// The program and its arguments; its exit status becomes that of this command
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub command: Vec<std::ffi::OsString>,
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
 }
 
-/// How the pool's statistics are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PoolStats {
     /// A line a process
     Text,
@@ -396,16 +372,13 @@ const SMALLEST_POOL: usize = 128 << 10;
 
 /// A size of which a pool has a use.
 fn parse_pool(text: &str) -> Result<usize, String> {
-    match parse_bytes(text) {
-        Ok(bytes) if bytes < SMALLEST_POOL => {
-            Err(format!("found {text}, accepted 128K (the smallest block it serves) and more"))
-        }
-        Ok(bytes) => Ok(bytes),
-        Err(error) => Err(error.to_string()),
+    match parse_bytes(text)? {
+        bytes if bytes >= SMALLEST_POOL => Ok(bytes),
+        _ => Err(format!("found {text}, accepted 128K (the smallest block it serves) and more")),
     }
 }
 
-/// `cachewise learn`
+/// Run a program and find out which stores each of its call sites should use for large calls
 #[derive(Debug, Args)]
 pub struct Learn {
     /// The preload library [default: libcachewise_preload.so beside this program, in ../lib, or the one inside it]
@@ -434,41 +407,20 @@ pub struct Learn {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub command: Vec<std::ffi::OsString>,
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub program: Vec<OsString>,
 }
 
-/// `cachewise forget`
-#[derive(Debug, Args)]
-pub struct Forget {
-    /// The program's name
-    #[arg(required_unless_present = "all", conflicts_with = "all")]
-    pub program: Option<String>,
-    /// Forget all programs
-    #[arg(long)]
-    pub all: bool,
-}
-
-/// Source and destination residency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// Where the source's lines are.
-    pub source: cachewise_measure::Level,
-    /// Where the destination's lines are.
-    pub destination: cachewise_measure::Level,
-}
-
-fn placement(text: &str) -> Result<Placement, String> {
-    let accepted = "L1, L2, LLC, DRAM or two of them as source:destination";
-    let refused = || format!("found \"{text}\", accepted {accepted}");
-    let level = |part: &str| part.parse().map_err(|_| refused());
+/// Where the source's lines are, and where the destination's.
+fn placement(text: &str) -> Result<(Level, Level), String> {
     let (source, destination) = text.split_once(':').unwrap_or((text, text));
-    Ok(Placement { source: level(source)?, destination: level(destination)? })
+    let level = |part: &str| {
+        part.parse().map_err(|_| {
+            let accepted = "L1, L2, LLC, DRAM or two of them as source:destination";
+            format!("found \"{text}\", accepted {accepted}")
+        })
+    };
+    Ok((level(source)?, level(destination)?))
 }
 
 /// Per cent as a fraction.
@@ -489,35 +441,26 @@ fn operation(text: &str) -> Result<Operation, String> {
 
 /// An operation by its own name or by that of the C function that does it.
 fn operation_or_function(text: &str) -> Result<Operation, String> {
-    match text {
-        "memcpy" | "mempcpy" => Ok(Operation::Copy),
-        "memmove" => Ok(Operation::Move),
-        "memset" => Ok(Operation::Fill),
-        "bzero" => Ok(Operation::Zero),
-        "memcmp" => Ok(Operation::Compare),
-        "bcmp" => Ok(Operation::Equal),
+    Ok(match text {
+        "memcpy" | "mempcpy" => Operation::Copy,
+        "memmove" => Operation::Move,
+        "memset" => Operation::Fill,
+        "bzero" => Operation::Zero,
+        "memcmp" => Operation::Compare,
+        "bcmp" => Operation::Equal,
         _ => operation(text)
-            .map_err(|told| format!("{told}, or memcpy, memmove, memset, bzero, memcmp, bcmp")),
-    }
+            .map_err(|told| format!("{told}, or memcpy, memmove, memset, bzero, memcmp, bcmp"))?,
+    })
 }
 
-/// Seconds of a duration: a number, and `s`, `min` or `h`.
+/// Seconds of a duration.
 fn duration(text: &str) -> Result<f64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let scale = match unit.trim() {
-        "s" => 1.0,
-        "min" | "m" => 60.0,
-        "h" => 3600.0,
-        _ => 0.0,
-    };
-    match number.parse::<f64>() {
-        Ok(value) if (1.0..=86_400.0).contains(&(value * scale)) => Ok(value * scale),
+    match text.parse::<jiff::SignedDuration>().map(|duration| duration.as_secs_f64()) {
+        Ok(seconds) if (1.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err(format!("found \"{text}\", accepted a duration from 1s to 24h: 90s, 10min, 1h")),
     }
 }
 
 fn reuse(text: &str) -> Result<Reuse, String> {
-    let refused = || format!("found \"{text}\", accepted unknown, soon, never");
-    Reuse::from_name(text).ok_or_else(refused)
+    Reuse::from_name(text).ok_or_else(|| format!("found \"{text}\", accepted unknown, soon, never"))
 }

@@ -36,31 +36,37 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.verb {
         Verb::Tune(args) => verbs::tune::run(&args),
-        Verb::Doctor(args) => verbs::doctor::run(&args),
+        Verb::Doctor { json } => verbs::doctor::run(json),
         Verb::List(args) => verbs::list::run(&args),
         Verb::Run(args) => verbs::run::run(&args),
         Verb::Explain(args) => verbs::explain::run(&args),
         Verb::Export(args) => verbs::export::run(&args),
         Verb::Report(args) => verbs::report::run(&args),
         Verb::Compare(args) => verbs::compare::run(&args),
-        Verb::Completions(args) => verbs::shell::completions(&args),
-        Verb::Man(args) => verbs::shell::man(&args),
+        Verb::Completions { shell } => verbs::shell::completions(shell),
+        Verb::Man { to } => verbs::shell::man(to.as_deref()),
         Verb::Exec(args) => verbs::exec::run(&args),
         Verb::Learn(args) => verbs::learn::run(&args),
-        Verb::Forget(args) => verbs::forget::run(&args),
-        Verb::Helper => verbs::helper::run(),
+        Verb::Forget { program, .. } => verbs::forget::run(program),
+        Verb::Helper => helper(),
     };
     match outcome {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
+            // The reader of a record has seen enough.
             if output::is_closed_pipe(&error) {
-                // The reader of a record has seen enough.
                 return ExitCode::from(status::OK);
             }
             output::tell(&format!("cachewise: {}", line_of(&error)));
             ExitCode::from(status_of(&error))
         }
     }
+}
+
+/// Serves requests until standard input ends.
+fn helper() -> anyhow::Result<u8> {
+    cachewise_lab::helper::serve(std::io::stdin().lock(), std::io::stdout().lock())?;
+    Ok(status::OK)
 }
 
 /// The error and its causes, less those that the words before them have already.
@@ -112,11 +118,5 @@ mod tests {
         let full = format!("r.jsonl: {}", io());
         assert_eq!(line_of(&LabError::from(record).into()), full);
         assert_eq!(line_of(&anyhow::Error::from(io()).context("r.jsonl")), full);
-    }
-
-    #[test]
-    fn flags_do_not_contradict_each_other() {
-        use clap::CommandFactory as _;
-        Cli::command().debug_assert();
     }
 }

@@ -1,7 +1,7 @@
 //! Where text goes: stdout, or a file that appears whole or not at all.
 
 use anyhow::Context;
-use cachewise_measure::Writer;
+use cachewise_measure::{End, Record, RecordError, Writer};
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -99,6 +99,23 @@ pub fn record_writer(path: &Path) -> anyhow::Result<Writer> {
         return Ok(Writer::to(Box::new(file)));
     }
     Ok(Writer::create(path)?)
+}
+
+/// Writes a whole record: its header, rows, notes, what was decided, and what they amount to.
+pub fn write_record(
+    mut writer: Writer,
+    record: &Record,
+    verdicts: &[String],
+    interrupted: bool,
+) -> Result<End, RecordError> {
+    writer.header(&record.header)?;
+    record.rows.iter().try_for_each(|row| writer.row(row))?;
+    record.notes.iter().try_for_each(|note| writer.note(&note.text))?;
+    if !record.decisions.kernels.is_empty() {
+        writer.decisions(&record.decisions)?;
+    }
+    verdicts.iter().for_each(|text| writer.verdict(text));
+    writer.finish(interrupted)
 }
 
 /// Writes a file, so that nothing partial ever stands under its name.

@@ -22,8 +22,8 @@ pub struct Bar {
     begun: Instant,
     plain: bool,
     said: Instant,
-    /// Which of how many launches this is.
-    launch: Option<(u32, u32)>,
+    /// Which of how many launches this process does: others are before it and after it.
+    pub launch: Option<(u32, u32)>,
 }
 
 /// Resolution of the bar.
@@ -67,12 +67,7 @@ impl Bar {
         })
     }
 
-    /// This process does one of so many launches: others are before it and after it.
-    pub fn set_launch(&mut self, which: u32, many: u32) {
-        self.launch = Some((which, many));
-    }
-
-    /// Removes the line.
+    /// Removes the line, as the end of the bar does.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -98,11 +93,6 @@ impl Bar {
     /// Prints a line above the bar.
     pub fn say(&self, line: &str) {
         self.bar.suspend(|| output::tell(line));
-    }
-
-    /// Whether the user asked to stop.
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
     }
 
     /// How far this stage is, or all launches together.
@@ -150,7 +140,7 @@ impl Progress for Bar {
     }
 
     fn cancelled(&self) -> bool {
-        self.stopped()
+        self.stop.load(Ordering::Relaxed)
     }
 }
 
@@ -161,10 +151,4 @@ fn is_ignored(signal: c_int) -> bool {
     // SAFETY: nothing is set, and `now` is writable.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut now) };
     asked == 0 && now.sa_sigaction == libc::SIG_IGN
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.clear();
-    }
 }

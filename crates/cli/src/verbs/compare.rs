@@ -36,14 +36,15 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
     }
     found.differences.splice(0..0, differences);
     let mut in_place = false;
-    if let Some(path) = &args.csv {
-        in_place |= put(path, found.table(true).csv().as_bytes())?;
-    }
-    if let Some(path) = &args.json {
-        in_place |= put(path, format!("{}\n", serde_json::to_string(&found)?).as_bytes())?;
-    }
-    if let Some(path) = &args.markdown {
-        in_place |= put(path, markdown(&found, args.all).as_bytes())?;
+    for (path, text) in [
+        (&args.csv, found.table(true).csv()),
+        (&args.json, format!("{}\n", serde_json::to_string(&found)?)),
+        (&args.markdown, markdown(&found, args.all)),
+    ] {
+        if let Some(path) = path {
+            output::write(path, text.as_bytes())?;
+            in_place |= path == Path::new("-");
+        }
     }
     if !in_place {
         output::print(&text(&found, args.all))?;
@@ -58,16 +59,15 @@ pub fn run(args: &Compare) -> anyhow::Result<u8> {
 
 fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
     let (answer, next) = match found.outcome {
-        Outcome::Faster => (Answer::Yes, "keep what is new".to_owned()),
+        Outcome::Faster => (Answer::Yes, "keep what is new"),
         Outcome::Slower => (
             Answer::No,
-            "`cachewise compare --all` lists every row; what became slower is listed first"
-                .to_owned(),
+            "`cachewise compare --all` lists every row; what became slower is listed first",
         ),
-        Outcome::Unchanged => (Answer::No, "nothing: the two are the same".to_owned()),
+        Outcome::Unchanged => (Answer::No, "nothing: the two are the same"),
         Outcome::CannotTell => (
             Answer::CannotTell,
-            "measure both again with more rounds (`run --rounds N`), on a quiet machine".to_owned(),
+            "measure both again with more rounds (`run --rounds N`), on a quiet machine",
         ),
     };
     let mut trust = Trust::default();
@@ -81,13 +81,7 @@ fn closing(found: &Comparison, old: &Record, new: &Record) -> Closing {
     for difference in &found.differences {
         trust.doubt(format!("the runs differ in {difference}"));
     }
-    Closing { answer, because: found.outcome.name().to_owned(), trust, next }
-}
-
-/// Writes, and says whether that was to stdout.
-fn put(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
-    output::write(path, bytes)?;
-    Ok(path == Path::new("-"))
+    Closing { answer, because: found.outcome.name().to_owned(), trust, next: next.to_owned() }
 }
 
 fn text(found: &Comparison, all: bool) -> String {

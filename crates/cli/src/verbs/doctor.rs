@@ -2,7 +2,6 @@
 //! disturb measurements on it.
 
 use super::redraw::Loaded;
-use crate::args::Doctor;
 use crate::{output, status};
 use anyhow::Context as _;
 use cachewise::profile::Profile;
@@ -16,18 +15,15 @@ use std::path::Path;
 
 /// Prints the advice, what this machine is, what will disturb measurements and the fix, and whose
 /// profile is in force. The status is that of the advice.
-pub fn run(args: &Doctor) -> anyhow::Result<u8> {
+pub fn run(json: bool) -> anyhow::Result<u8> {
     let before = NoiseSnapshot::take();
     let machine = Machine::describe();
     // An emulated CPU's clock and latencies are its emulator's: they are not even looked at.
-    let (clock, latencies) = match machine.emulated {
-        Some(_) => (None, None),
-        None => {
-            let clock = Clock::calibrate();
-            let latencies = Latencies::shared(&clock, &machine.caches)?;
-            (Some(clock), Some(latencies))
-        }
-    };
+    let mut measured = None;
+    if machine.emulated.is_none() {
+        let clock = Clock::calibrate();
+        measured = Some((clock, Latencies::shared(&clock, &machine.caches)?));
+    }
     // Long enough to see somebody else at work.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let warnings = cachewise_measure::warnings(&before, &NoiseSnapshot::take(), &machine);
@@ -39,11 +35,11 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         Advice::CannotTell(_) => status::INCONCLUSIVE,
     };
 
-    if args.json {
+    if json {
         let line = serde_json::json!({
             "machine": machine,
-            "clock": clock.as_ref().map(Clock::facts),
-            "latencies_ns": latencies,
+            "clock": measured.as_ref().map(|(clock, _)| clock.facts()),
+            "latencies_ns": measured.as_ref().map(|(_, latencies)| latencies),
             "warnings": warnings,
             "profile": profile(&source),
             "advice": advice.to_string(),
@@ -52,8 +48,7 @@ pub fn run(args: &Doctor) -> anyhow::Result<u8> {
         return Ok(status);
     }
     output::print(&format!("{advice}\n"))?;
-    let (clock, latencies) = (clock.as_ref(), latencies.as_ref());
-    output::print(&text(&machine, clock, latencies, &warnings, &profile(&source)))?;
+    output::print(&text(&machine, measured.as_ref(), &warnings, &profile(&source)))?;
     Ok(status)
 }
 
@@ -79,7 +74,7 @@ fn from_profile(path: &Path, machine: &Machine) -> anyhow::Result<Advice> {
     let profile = Profile::read(path)?;
     let named = profile.record.as_ref().context("the profile names no record")?;
     let record = Loaded::read(&path.with_file_name(&named.name))?.record;
-    let libc = format!("{} {}", machine.libc.name, machine.libc.version);
+    let libc = super::libc(machine);
     let mut rows = Tuned::of(&record, &libc).library();
     if rows.is_empty() {
         // Tunings of schema 1 have the library among their rows.
@@ -118,8 +113,7 @@ pub fn profile(source: &cachewise::Source) -> String {
 
 fn text(
     machine: &Machine,
-    clock: Option<&Clock>,
-    latencies: Option<&Latencies>,
+    measured: Option<&(Clock, Latencies)>,
     warnings: &[Warning],
     profile: &str,
 ) -> String {
@@ -147,12 +141,12 @@ fn text(
     for note in &machine.caches.notes {
         say("", note.clone());
     }
-    if let Some(latencies) = latencies {
+    if let Some((_, latencies)) = measured {
         let text = |level| format!("{level} {} ns", significant(latencies.at(level)));
         say("latencies", Level::ALL.map(text).join(", "));
     }
     say("cpus, memory", format!("{}, {}", machine.logical_cpus, bytes(machine.memory_bytes)));
-    if let Some(clock) = clock {
+    if let Some((clock, _)) = measured {
         let (cost, ghz) = (significant(clock.cost_ns()), significant(clock.core_ghz()));
         say("clock", format!("{}, {cost} ns a reading, core at {ghz} GHz", clock.source()));
     }
@@ -161,7 +155,7 @@ fn text(
     if let Some(hypervisor) = &machine.hypervisor {
         say("hypervisor", hypervisor.clone());
     }
-    say("libc", format!("{} {}", machine.libc.name, machine.libc.version));
+    say("libc", super::libc(machine));
     for (name, value) in &machine.libc.tunables {
         say("", format!("{name} = {value}"));
     }

@@ -15,7 +15,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-const LIBRARY: &str = "libcachewise_preload.so";
+pub(super) const LIBRARY: &str = "libcachewise_preload.so";
 const POOL_LIBRARY: &str = "libcachewise_pool_preload.so";
 
 /// What a shell says of a program that cannot be run, and of one that is not there.
@@ -24,24 +24,18 @@ pub(super) const NOT_FOUND: u8 = 127;
 
 /// Runs the program; its exit status is ours.
 pub fn run(args: &Exec) -> anyhow::Result<u8> {
-    let library = library(args.library.as_deref())?;
-    let Some((name, arguments)) = args.command.split_first() else { bail!("no program") };
-    let Some(program) = learned::find_program(Path::new(name)) else {
-        output::tell(&format!("cachewise: {}: program not found", Path::new(name).display()));
-        return Ok(NOT_FOUND);
-    };
+    let mut libraries = vec![library(LIBRARY, "--library", args.library.as_deref())?];
+    let Some(program) = program(&args.program[0]) else { return Ok(NOT_FOUND) };
     if let Some(why) = out_of_reach(&program) {
-        output::tell(&format!(
-            "cachewise: warning: {}: {why}; it runs without the library",
-            program.display()
-        ));
+        let program = program.display();
+        let warning = format!("warning: {program}: {why}; it runs without the library");
+        output::tell(&format!("cachewise: {warning}"));
     }
     let mut command = Command::new(&program);
     // The name it was called by, which some programs look at.
-    command.arg0(name).args(arguments);
-    let mut libraries = vec![library];
+    command.arg0(&args.program[0]).args(&args.program[1..]);
     if let Some(bytes) = args.pool {
-        libraries.push(found(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
+        libraries.push(library(POOL_LIBRARY, "--pool-library", args.pool_library.as_deref())?);
         command.env("CACHEWISE_POOL", bytes.to_string());
         if args.stats && args.pool_stats.is_none() {
             command.env("CACHEWISE_POOL_STATS", "1");
@@ -49,14 +43,12 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     }
     command.env("LD_PRELOAD", preload(&libraries)?);
     if let Some(profile) = &args.profile {
-        let profile = fs::canonicalize(profile)
-            .with_context(|| format!("--profile {}", profile.display()))?;
-        command.env("CACHEWISE_PROFILE", profile);
+        command.env("CACHEWISE_PROFILE", learned::canonical(profile)?);
     }
     if args.unlearned {
         command.env_remove("CACHEWISE_PROGRAM");
-    } else if args.name.is_some() || std::env::var_os("CACHEWISE_PROGRAM").is_none() {
-        follow(&mut command, args, &program)?;
+    } else if let Some(section) = section(args, &program)?.filter(|section| section.exists()) {
+        command.env("CACHEWISE_PROGRAM", section);
     }
     if args.stats || args.pool_stats.is_some() {
         return with_statistics(command, &program, args);
@@ -65,21 +57,34 @@ pub fn run(args: &Exec) -> anyhow::Result<u8> {
     Ok(not_started(&program, &command.exec()))
 }
 
-/// Lets it start from what was learned of it, if anything was.
-fn follow(command: &mut Command, args: &Exec, program: &Path) -> anyhow::Result<()> {
-    let profile = args.profile.as_deref();
-    let place = match &args.name {
-        Some(name) => learned::existing(name, profile)?.1,
-        None => match learned::place(&learned::name_of(program), profile) {
-            Ok(place) => place,
-            // No user's directory, or a program whose name is no file's: then nothing was learned.
-            Err(_) => return Ok(()),
-        },
-    };
-    if place.exists() {
-        command.env("CACHEWISE_PROGRAM", place);
+/// The program's file. Where there is none, that is said.
+pub(super) fn program(name: &OsStr) -> Option<PathBuf> {
+    let name = Path::new(name);
+    let program = learned::find_program(name);
+    if program.is_none() {
+        output::tell(&format!("cachewise: {}: program not found", name.display()));
     }
-    Ok(())
+    program
+}
+
+/// The file of what was learned of the program; none where the environment names one.
+fn section(args: &Exec, program: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let profile = args.profile.as_deref();
+    match &args.name {
+        Some(name) => Ok(Some(learned::existing(name, profile)?.1)),
+        None if std::env::var_os("CACHEWISE_PROGRAM").is_some() => Ok(None),
+        // No user's directory, or a program whose name is no file's: then nothing was learned.
+        None => Ok(learned::place(&learned::name_of(program), profile).ok()),
+    }
+}
+
+/// The terminal's signals are for the program: we stay to tell what came of it. Whether one came.
+pub(super) fn leave_signals_to_the_program() -> std::io::Result<Arc<AtomicBool>> {
+    let came = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&came))?;
+    }
+    Ok(came)
 }
 
 /// Runs it as a child, which writes what it counted into files.
@@ -89,31 +94,25 @@ fn with_statistics(mut command: Command, program: &Path, args: &Exec) -> anyhow:
     if let Some(counts) = &counts {
         command.env("CACHEWISE_STATS", counts.path());
     }
-    let pools = match args.pool_stats {
-        Some(form) => Some((file("--pool-stats")?, form)),
-        None => None,
-    };
+    let pools =
+        args.pool_stats.map(|form| anyhow::Ok((file("--pool-stats")?, form))).transpose()?;
     if let Some((pools, form)) = &pools {
         command.env("CACHEWISE_POOL_STATS", pool_stats::word(*form));
         command.env("CACHEWISE_POOL_STATS_FILE", pools.path());
     }
-    // The terminal's signals are for the program: we stay to tell what it counted.
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGQUIT] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
-    }
+    leave_signals_to_the_program()?;
     let ended = match command.spawn() {
         Ok(mut child) => child.wait()?,
         Err(error) => return Ok(not_started(program, &error)),
     };
     // What cannot be told leaves the program's status as it is.
-    if let Some(counts) = counts {
-        match appended(&counts) {
-            Err(why) => output::tell(&format!("cachewise: --stats: {why:#}")),
-            Ok(told) if told.is_empty() => {
-                output::tell("cachewise: no statistics: the program ended without saying any");
-            }
-            Ok(told) => output::tell_all(&told),
+    match counts.map(|counts| appended(&counts)) {
+        None => {}
+        Some(Err(why)) => output::tell(&format!("cachewise: --stats: {why:#}")),
+        Some(Ok(told)) if told.is_empty() => {
+            output::tell("cachewise: no statistics: the program ended without saying any");
         }
+        Some(Ok(told)) => output::tell_all(&told),
     }
     if let Some((pools, form)) = pools {
         match appended(&pools) {
@@ -149,13 +148,12 @@ pub(super) fn not_started(program: &Path, error: &std::io::Error) -> u8 {
     if error.kind() == std::io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
 }
 
-/// The library that was named, or the one that is found.
-pub(super) fn library(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    found(LIBRARY, "--library", named)
-}
-
-/// The same of any library that `option` names.
-fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// The library that the option names, or the one that is found.
+pub(super) fn library(
+    library: &str,
+    option: &str,
+    named: Option<&Path>,
+) -> anyhow::Result<PathBuf> {
     if let Some(file) = named {
         let path = fs::canonicalize(file).and_then(|path| {
             // The dynamic linker would wait for a pipe without end.
@@ -167,9 +165,10 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
     }
     // Where there is no /proc, it does not know where it is; others may.
     let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
-    let paths = |name| std::env::var_os(name).into_iter().flat_map(split).collect::<Vec<_>>();
-    let named = paths("CACHEWISE_LIBRARY");
-    let searched = paths("LD_LIBRARY_PATH");
+    let [named, searched] = ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH"].map(|name| {
+        let list = std::env::var_os(name).unwrap_or_default();
+        std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>()
+    });
     let places = places(library, own.parent().unwrap_or(Path::new("/")), &named, &searched);
     if let Some(found) = places.iter().find(|place| place.is_file()) {
         return Ok(fs::canonicalize(found)?);
@@ -185,11 +184,6 @@ fn found(library: &str, option: &str, named: Option<&Path>) -> anyhow::Result<Pa
         looked.join(", "),
         package.replace('_', "-")
     )
-}
-
-/// The directories of a list with colons in it.
-fn split(list: OsString) -> Vec<PathBuf> {
-    std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// In the directories that `CACHEWISE_LIBRARY` names; beside the program, in the library directories of
@@ -213,7 +207,7 @@ fn places(
 
 /// The libraries first, then what was to be preloaded anyway.
 pub(super) fn preload(libraries: &[PathBuf]) -> anyhow::Result<OsString> {
-    let mut list = OsString::new();
+    let mut all: Vec<OsString> = Vec::new();
     for library in libraries {
         if library.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
             bail!(
@@ -221,16 +215,10 @@ pub(super) fn preload(libraries: &[PathBuf]) -> anyhow::Result<OsString> {
                 library.display()
             );
         }
-        if !list.is_empty() {
-            list.push(":");
-        }
-        list.push(library);
+        all.push(library.into());
     }
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        list.push(":");
-        list.push(others);
-    }
-    Ok(list)
+    all.extend(std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()));
+    Ok(all.join(OsStr::new(":")))
 }
 
 /// Why the dynamic linker will not preload anything into this program.

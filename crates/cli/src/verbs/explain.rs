@@ -1,32 +1,26 @@
 //! `cachewise explain`: a decision, and the figures behind it.
 
-use super::{learned, profile_in_force};
+use super::{file_of, learned, profile_in_force};
 use crate::{args, output, status};
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 use cachewise::profile::{FIRST_SIZE, LIBC, MAX_SIZE, Profile, fnv1a64};
 use cachewise::{Reuse, Source, decision};
 use cachewise_kernels::{Operation, find};
-use cachewise_measure::record;
+use cachewise_measure::{Record, record};
 use cachewise_report::programs;
 use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What stands in a kernel's place where the library's own paths serve.
 const INLINED: &str = "inlined";
 
 /// One call to be explained.
-struct Explain {
+struct Call<'a> {
     op: Operation,
-    size: usize,
+    size: u64,
     reuse: Reuse,
-    profile: Option<PathBuf>,
-}
-
-impl Explain {
-    fn words(&self) -> String {
-        format!("{} of {} with reuse {}", self.op, bytes(self.size as u64), self.reuse.name())
-    }
+    profile: Option<&'a Path>,
 }
 
 /// Prints the decision, who made it, and what it was made from.
@@ -35,7 +29,8 @@ pub fn run(args: &args::Explain) -> anyhow::Result<u8> {
         return program(name, args);
     }
     let (Some(op), Some(size)) = (args.op, args.size) else { bail!("--op and --size are needed") };
-    call(&Explain { op, size, reuse: args.reuse, profile: args.profile.clone() })
+    let profile = args.profile.as_deref();
+    Call { op, size: size as u64, reuse: args.reuse, profile }.explain()
 }
 
 /// The call sites of a program.
@@ -49,118 +44,125 @@ fn program(name: &str, args: &args::Explain) -> anyhow::Result<u8> {
     Ok(status::OK)
 }
 
-/// One call: the decision, who made it, and the rows it was made from.
-fn call(args: &Explain) -> anyhow::Result<u8> {
-    let (kernel, from, to, who, path) = decided(args)?;
-    let upto = if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", bytes(to)) };
-    let mut text = format!("{}: {kernel} (from {} {upto})\n", args.words(), bytes(from));
-    if let Some(row) = find(&kernel) {
-        text.push_str(&format!("  {}\n", row.about));
-    } else if kernel == LIBC {
-        text.push_str("  the C library's own routine\n");
+/// What was decided, for which sizes, by whom, and in which file that is.
+struct Decided<'a> {
+    kernel: String,
+    from: u64,
+    to: u64,
+    who: String,
+    file: Option<&'a Path>,
+}
+
+impl<'a> Call<'a> {
+    fn words(&self) -> String {
+        format!("{} of {} with reuse {}", self.op, bytes(self.size), self.reuse.name())
     }
-    text.push_str(&format!("decided by: {who}\n"));
-    if let (None, Some(why)) = (&args.profile, silent(args, &kernel)) {
-        text.push_str(&format!("  {why}\n"));
-    }
-    if let Some(entry) = entry(args)? {
-        text.push_str(&format!("entry: {entry}\n"));
-    }
-    let small = (args.size as u64) < FIRST_SIZE || kernel == INLINED;
-    // No line of a profile decides this size, but its record has the race of entries.
-    let in_force = || profile_in_force().filter(|_| small).map(Path::to_owned);
-    let path = path.or_else(in_force);
-    if small {
-        text.push_str(
-            "calls this small are the entry's alone, whatever is decided for larger ones\n",
-        );
-    }
-    if let Some(path) = path {
-        match evidence(&path, args, (!small).then_some(&*kernel)) {
-            Ok(drawn) => text.push_str(&format!("\n{drawn}")),
-            Err(error) => text.push_str(&format!("no figures: {error:#}\n")),
+
+    fn explain(&self) -> anyhow::Result<u8> {
+        let Decided { kernel, from, to, who, file } = self.decided()?;
+        let upto = if to == MAX_SIZE { "and up".to_owned() } else { format!("to {}", bytes(to)) };
+        let mut text = format!("{}: {kernel} (from {} {upto})\n", self.words(), bytes(from));
+        if let Some(row) = find(&kernel) {
+            text += &format!("  {}\n", row.about);
+        } else if kernel == LIBC {
+            text += "  the C library's own routine\n";
         }
-    } else {
-        text.push_str("no figures: nothing was measured here; `cachewise tune` does\n");
+        text += &format!("decided by: {who}\n");
+        if let (None, Some(why)) = (self.profile, self.silent(&kernel)) {
+            text += &format!("  {why}\n");
+        }
+        if let Some(entry) = self.entry()? {
+            text += &format!("entry: {entry}\n");
+        }
+        let small = self.size < FIRST_SIZE || kernel == INLINED;
+        if small {
+            text += "calls this small are the entry's alone, whatever is decided for larger ones\n";
+        }
+        // No line of a profile decides a small size, but its record has the race of entries.
+        match file.or_else(|| profile_in_force().filter(|_| small)) {
+            Some(file) => match self.evidence(file, (!small).then_some(&*kernel)) {
+                Ok(drawn) => text += &format!("\n{drawn}"),
+                Err(error) => text += &format!("no figures: {error:#}\n"),
+            },
+            None => text += "no figures: nothing was measured here; `cachewise tune` does\n",
+        }
+        output::print(&text)?;
+        Ok(status::OK)
     }
-    output::print(&text)?;
-    Ok(status::OK)
-}
 
-type Decision = (String, u64, u64, String, Option<PathBuf>);
-
-fn decided(args: &Explain) -> anyhow::Result<Decision> {
-    let size = args.size as u64;
-    if let Some(path) = &args.profile {
-        let profile = Profile::read(path)?;
-        let mut of_it =
-            profile.decisions.iter().filter(|d| d.operation == args.op && d.reuse == args.reuse);
-        let Some(found) = of_it.find(|d| d.from <= size && size <= d.to) else {
-            let (file, call) = (path.display(), args.words());
-            bail!("{file}: no decision for {call}");
+    fn decided(&self) -> anyhow::Result<Decided<'a>> {
+        let Some(path) = self.profile else {
+            let found = decision(self.op, self.reuse, self.size);
+            return Ok(Decided {
+                kernel: found.name().to_owned(),
+                from: found.from,
+                to: found.to,
+                who: found.source.to_string(),
+                file: file_of(found.source),
+            });
         };
-        let who = format!("{} ({})", path.display(), profile.written);
-        return Ok((found.kernel.clone(), found.from, found.to, who, Some(path.clone())));
+        let profile = Profile::read(path)?;
+        let mut lines = profile.decisions.into_iter();
+        let found = lines.find(|line| {
+            (line.operation, line.reuse) == (self.op, self.reuse)
+                && (line.from..=line.to).contains(&self.size)
+        });
+        let file = path.display();
+        let found = found.with_context(|| format!("{file}: no decision for {}", self.words()))?;
+        let who = format!("{file} ({})", profile.written);
+        Ok(Decided { kernel: found.kernel, from: found.from, to: found.to, who, file: Some(path) })
     }
-    let found = decision(args.op, args.reuse, size);
-    let path = super::file_of(found.source).map(Path::to_owned);
-    Ok((found.name().to_owned(), found.from, found.to, found.source.to_string(), path))
-}
 
-/// Why the profile in force has not decided, where one is.
-fn silent(args: &Explain, kernel: &str) -> Option<String> {
-    let source = cachewise::profile_source();
-    let computed = |source: &Source| matches!(source, Source::Computed);
-    let found = decision(args.op, args.reuse, args.size as u64).source;
-    if kernel == INLINED || computed(&source) || !computed(&found) {
-        return None;
+    /// Why the profile in force has not decided, where one is.
+    fn silent(&self, kernel: &str) -> Option<String> {
+        let source = cachewise::profile_source();
+        let computed = |source: &Source| matches!(source, Source::Computed);
+        let found = decision(self.op, self.reuse, self.size).source;
+        if kernel == INLINED || computed(&source) || !computed(&found) {
+            return None;
+        }
+        let hint = self.reuse.name();
+        Some(format!("{source} says nothing about {} with reuse {hint}", self.op))
     }
-    let hint = args.reuse.name();
-    Some(format!("{source} says nothing about {} with reuse {hint}", args.op))
-}
 
-/// The entry of calls without a hint: the profile's, else the one that is in use.
-fn entry(args: &Explain) -> anyhow::Result<Option<String>> {
-    let named = match &args.profile {
-        Some(path) => Profile::read(path)?.entries.into_iter().find(|(op, _)| *op == args.op),
-        None => None,
-    };
-    let in_use = || Some(cachewise::entry::chosen(args.op)?.name.to_owned());
-    Ok(named.map(|(_, name)| name).or_else(in_use))
-}
+    /// The entry of calls without a hint: the profile's, else the one that is in use.
+    fn entry(&self) -> anyhow::Result<Option<String>> {
+        let entries = self.profile.map(Profile::read).transpose()?.map(|profile| profile.entries);
+        let named = entries.into_iter().flatten().find(|(op, _)| *op == self.op);
+        let in_use = || Some(cachewise::entry::chosen(self.op)?.name.to_owned());
+        Ok(named.map(|(_, name)| name).or_else(in_use))
+    }
 
-/// The reason that the tuning gave for its decision.
-fn why(record: &record::Record, args: &Explain) -> Option<String> {
-    let holds =
-        |from: u64, to: Option<u64>| (from..=to.unwrap_or(MAX_SIZE)).contains(&(args.size as u64));
-    let mut of_it = record.decisions.kernels.iter().filter(|decision| {
-        decision.operation == args.op.name() && decision.reuse == args.reuse.name()
-    });
-    of_it.find(|decision| holds(decision.from, decision.to))?.why.clone()
-}
+    /// The reason that the tuning gave for its decision.
+    fn why(&self, record: &Record) -> Option<String> {
+        let mut lines = record.decisions.kernels.iter();
+        let found = lines.find(|line| {
+            (&*line.operation, &*line.reuse) == (self.op.name(), self.reuse.name())
+                && (line.from..=line.to.unwrap_or(MAX_SIZE)).contains(&self.size)
+        });
+        found?.why.clone()
+    }
 
-/// Who was shown to be what at the measured sizes around the one asked for, and what was checked; who won
-/// the race of entries.
-fn evidence(profile_path: &Path, args: &Explain, chosen: Option<&str>) -> anyhow::Result<String> {
-    let profile = Profile::read(profile_path)?;
-    let named = profile.record.context("the profile names no record")?;
-    let path = profile_path.with_file_name(&named.name);
-    let content = record::bytes(&path).with_context(|| path.display().to_string())?;
-    if fnv1a64(&content) != named.checksum {
-        bail!("{}: not the record this profile was made from", path.display());
+    /// Who was shown to be what at the measured sizes around the one asked for, and what was checked; who
+    /// won the race of entries.
+    fn evidence(&self, profile: &Path, chosen: Option<&str>) -> anyhow::Result<String> {
+        let named = Profile::read(profile)?.record.context("the profile names no record")?;
+        let path = profile.with_file_name(&named.name);
+        let file = path.display();
+        let content = record::bytes(&path).with_context(|| file.to_string())?;
+        if fnv1a64(&content) != named.checksum {
+            bail!("{file}: not the record this profile was made from");
+        }
+        let record = record::read(&path)?;
+        let libc = super::libc(&record.header.machine);
+        let (tuned, operation) = (Tuned::of(&record, &libc), self.op.name());
+        let of_size = chosen.map(|chosen| tuned.evidence(operation, self.size, chosen));
+        let tables = of_size.into_iter().flatten().chain(tuned.entries(operation));
+        let tables: String = tables.map(|table| table.terminal(output::width())).collect();
+        if tables.is_empty() {
+            bail!("{file}: no rows of this operation that decisions are made from today");
+        }
+        let why = self.why(&record).map_or_else(String::new, |why| format!("why: {why}\n"));
+        Ok(format!("{why}{tables}record: {file}\n"))
     }
-    let record = record::read(&path)?;
-    let libc = &record.header.machine.libc;
-    let libc = format!("{} {}", libc.name, libc.version);
-    let tuned = Tuned::of(&record, &libc);
-    let mut tables = String::new();
-    let of_size = chosen.map(|chosen| tuned.evidence(args.op.name(), args.size as u64, chosen));
-    for table in of_size.into_iter().flatten().chain(tuned.entries(args.op.name())) {
-        tables.push_str(&table.terminal(output::width()));
-    }
-    if tables.is_empty() {
-        bail!("{}: no rows of this operation that decisions are made from today", path.display());
-    }
-    let why = why(&record, args).map_or_else(String::new, |why| format!("why: {why}\n"));
-    Ok(format!("{why}{tables}record: {}\n", path.display()))
 }

@@ -11,46 +11,33 @@ use cachewise_lab::recorder::Progress;
 use cachewise_lab::tunables;
 use cachewise_measure::record::names::TUNED_LIBC;
 use cachewise_measure::{
-    CellKey, Clock, Header, Machine, NoiseSnapshot, PairedRatio, Row, State, Writer, record,
+    CellKey, Clock, Decisions, Header, Machine, NoiseSnapshot, PairedRatio, Record, Row, State,
+    Writer, record,
 };
 use cachewise_report::advice;
 use cachewise_report::closing::{Answer, Closing, Trust};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Prints the form asked for.
+/// Prints the profile named, or the one in force, in the form asked for.
 pub fn run(args: &Export) -> anyhow::Result<u8> {
-    let profile = profile(args)?;
+    let path = args.profile.as_deref().or_else(|| super::profile_in_force()).context(
+        "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
+    )?;
+    let profile = Profile::read(path)?;
     match args.form {
         ExportForm::Profile => output::print(&profile.to_text())?,
-        ExportForm::Json => output::print(&json(&profile))?,
+        ExportForm::Json => output::print(&as_json(&profile))?,
         ExportForm::C => output::print(&header(&profile))?,
-        ExportForm::Glibc => return glibc(args, &profile),
+        ExportForm::Glibc => return glibc(path, &profile, args.untried),
     }
     Ok(status::OK)
 }
 
-/// The profile named, or the one in force.
-fn profile(args: &Export) -> anyhow::Result<Profile> {
-    let path = args.profile.as_deref().or_else(|| super::profile_in_force()).context(
-        "there is no profile for this CPU to export; `cachewise tune` makes one, --profile names one",
-    )?;
-    Ok(Profile::read(path)?)
-}
-
-fn json(profile: &Profile) -> String {
-    let decision = |d: &Decision| {
-        serde_json::json!({
-            "operation": d.operation.name(),
-            "reuse": d.reuse.name(),
-            "from": d.from,
-            "to": if d.to == MAX_SIZE { None } else { Some(d.to) },
-            "kernel": d.kernel,
-        })
-    };
-    let decisions: Vec<_> = profile.decisions.iter().map(decision).collect();
+fn as_json(profile: &Profile) -> String {
     let signature = &profile.cpu.signature;
-    let value = serde_json::json!({
+    let value = json!({
         "cpu": {
             "vendor": signature.vendor.as_str(),
             "family": signature.family,
@@ -63,10 +50,16 @@ fn json(profile: &Profile) -> String {
             "l2": profile.caches.l2,
             "llc": profile.caches.llc,
         },
-        "record": profile.record.as_ref().map(|record| record.name.clone()),
+        "record": profile.record.as_ref().map(|record| &record.name),
         "written": profile.written,
-        "decisions": decisions,
-        "parallel": profile.parallel.iter().map(|line| serde_json::json!({
+        "decisions": profile.decisions.iter().map(|line| json!({
+            "operation": line.operation.name(),
+            "reuse": line.reuse.name(),
+            "from": line.from,
+            "to": Some(line.to).filter(|to| *to != MAX_SIZE),
+            "kernel": line.kernel,
+        })).collect::<Vec<_>>(),
+        "parallel": profile.parallel.iter().map(|line| json!({
             "operation": line.operation.name(),
             "supply": line.supply.name(),
             "threads": line.threads,
@@ -87,10 +80,8 @@ fn header(profile: &Profile) -> String {
         profile.cpu.name.as_str(),
         profile.written
     );
-    for d in &profile.decisions {
-        let to = if d.to == MAX_SIZE { "UINT64_MAX".to_owned() } else { format!("{}u", d.to) };
-        let (operation, reuse, from, kernel) =
-            (d.operation.name(), d.reuse.name(), d.from, &d.kernel);
+    for Decision { operation, reuse, from, to, kernel, .. } in &profile.decisions {
+        let to = if *to == MAX_SIZE { "UINT64_MAX".to_owned() } else { format!("{to}u") };
         text += &format!("\t{{ \"{operation}\", \"{reuse}\", {from}u, {to}, \"{kernel}\" }},\n");
     }
     text.push_str("};\n\n#endif\n");
@@ -114,11 +105,10 @@ pub(super) fn tunables_of(profile: &Profile) -> String {
 
 /// The setting where it was shown to pay, alone on stdout so that a shell can take it; what was seen on
 /// stderr, and in a record beside the profile, from which `doctor` answers.
-fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
+fn glibc(path: &Path, profile: &Profile, untried: bool) -> anyhow::Result<u8> {
     let setting = tunables_of(profile);
-    if args.untried {
-        output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
-        return Ok(status::OK);
+    if untried {
+        return print_setting(&setting);
     }
     let operations = [Operation::Copy, Operation::Fill];
     let processes = PAIRS * operations.len() * 2;
@@ -132,26 +122,23 @@ fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
     bar.begin("trying the setting", processes as f64);
     let mut rows = Vec::new();
     for operation in operations {
-        let mut times = [const { BTreeMap::<usize, Vec<f64>>::new() }; 2];
+        let mut times = [const { [const { Vec::new() }; TRIED.len()] }; 2];
         for pair in 0..PAIRS {
             // In turns, and in turn who goes first.
             for with in [pair % 2, 1 - pair % 2] {
                 let of_child = child(operation, (with == 1).then_some(setting.as_str()))?;
-                if bar.stopped() {
+                if bar.cancelled() {
                     return Ok(status::INTERRUPTED);
                 }
-                for (size, time) in of_child {
-                    times[with].entry(size).or_default().push(time);
-                }
+                times[with].iter_mut().zip(of_child).for_each(|(all, time)| all.push(time));
                 bar.advance(operation.name(), 1.0);
             }
         }
         let [without, with] = times;
-        for (size, without) in without {
-            let Some(with) = with.get(&size) else { continue };
-            let ratio = PairedRatio::in_turns(with, &without);
+        for ((size, without), with) in TRIED.into_iter().zip(without).zip(with) {
+            let ratio = PairedRatio::in_turns(&with, &without);
             rows.push(row(operation, size, "libc", without));
-            rows.push(row(operation, size, TUNED_LIBC, with.clone()).with_ratio(ratio));
+            rows.push(row(operation, size, TUNED_LIBC, with).with_ratio(ratio));
         }
     }
     bar.clear();
@@ -164,14 +151,16 @@ fn glibc(args: &Export, profile: &Profile) -> anyhow::Result<u8> {
     };
     let trust = Trust::of(&rows, &warnings, false);
     output::tell(&Closing { answer, because, trust, next: next.to_owned() }.to_string());
-    if let Some(path) = args.profile.as_deref().or_else(|| super::profile_in_force())
-        && let Err(error) = keep(path, profile, machine, &setting, &rows)
-    {
+    if let Err(error) = keep(path, profile, machine, &setting, rows) {
         output::tell(&format!("note: not kept for `doctor`: {error:#}"));
     }
     if answer != Answer::Yes {
         return Ok(status::INCONCLUSIVE);
     }
+    print_setting(&setting)
+}
+
+fn print_setting(setting: &str) -> anyhow::Result<u8> {
     output::print(&format!("GLIBC_TUNABLES={setting}\n"))?;
     Ok(status::OK)
 }
@@ -190,9 +179,8 @@ fn keep(
     profile: &Profile,
     machine: Machine,
     setting: &str,
-    rows: &[Row],
+    rows: Vec<Row>,
 ) -> anyhow::Result<()> {
-    let mut writer = Writer::create(&beside(path))?;
     let clock = Clock::calibrate().facts();
     let tool = concat!("cachewise ", env!("CARGO_PKG_VERSION"));
     let mut header = Header::now(tool, machine, clock, 0);
@@ -201,9 +189,8 @@ fn keep(
         ("tunables".to_owned(), setting.into()),
         ("profile".to_owned(), checksum(profile).into()),
     ]);
-    writer.header(&header)?;
-    rows.iter().try_for_each(|row| writer.row(row))?;
-    writer.finish(false)?;
+    let record = Record { header, rows, notes: vec![], decisions: Decisions::default(), end: None };
+    output::write_record(Writer::create(&beside(path))?, &record, &[], false)?;
     Ok(())
 }
 
@@ -222,15 +209,15 @@ pub(super) fn tried(path: &Path, profile: &Profile) -> Option<(String, Answer, S
     Some((format!("GLIBC_TUNABLES={}", setting("tunables")?), answer, because))
 }
 
-/// Times libc in a fresh process.
-fn child(operation: Operation, tunables: Option<&str>) -> anyhow::Result<BTreeMap<usize, f64>> {
+/// Times libc in a fresh process, at the sizes of [`TRIED`].
+fn child(operation: Operation, tunables: Option<&str>) -> anyhow::Result<Vec<f64>> {
     let program = std::env::current_exe().context("cannot find this program")?;
     // glibc reads its tunables when a process starts; without any, whatever this one has must go.
     let mut helper = Helper::start(&program, Some(tunables.unwrap_or_default()))
         .context("a fresh process could not be started")?;
     let request = Request::Sizes { operation: operation.name().to_owned(), sizes: TRIED.to_vec() };
     match helper.ask(&request).context("timing libc in a fresh process")? {
-        helper::Answer::Times(times) => Ok(TRIED.into_iter().zip(times).collect()),
+        helper::Answer::Times(times) => Ok(times),
         other => anyhow::bail!("timing libc in a fresh process: found {other:?}"),
     }
 }

@@ -1,17 +1,13 @@
 //! `cachewise forget`: as if nothing had been learned.
 
 use super::learned;
-use crate::args::Forget;
 use crate::{output, status};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// Deletes one program's section, or all.
-pub fn run(args: &Forget) -> anyhow::Result<u8> {
-    let names = match &args.program {
-        Some(name) => vec![name.clone()],
-        None => learned::names(None)?,
-    };
+pub fn run(program: Option<String>) -> anyhow::Result<u8> {
+    let names = program.map_or_else(|| learned::names(None), |name| Ok(vec![name]))?;
     for name in &names {
         let (name, place) = learned::existing(name, None)?;
         let path = CString::new(place.as_os_str().as_bytes())?;

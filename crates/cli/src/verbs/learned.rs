@@ -20,12 +20,15 @@ const EXTENSION: &str = "program";
 /// machine's, and each named profile's, are its own.
 pub fn directory(profile: Option<&Path>) -> anyhow::Result<PathBuf> {
     let profile = match profile {
-        Some(named) => {
-            fs::canonicalize(named).with_context(|| format!("--profile {}", named.display()))?
-        }
+        Some(named) => canonical(named)?,
         None => user_path().context("neither XDG_CONFIG_HOME nor HOME is an absolute path")?,
     };
     Ok(profile.with_extension("programs"))
+}
+
+/// The profile that the option names, wherever a program looks for it from.
+pub fn canonical(profile: &Path) -> anyhow::Result<PathBuf> {
+    fs::canonicalize(profile).with_context(|| format!("--profile {}", profile.display()))
 }
 
 /// The name that what is learned of a program goes by: that of its file, behind all links, as the
@@ -185,43 +188,38 @@ pub fn as_json(program: &Program) -> Value {
 }
 
 fn named(site: Site, modules: &BTreeMap<u32, Symbols>) -> SiteLine {
-    let module = modules.get(&site.module);
-    if let Some(Symbols { name, given: true, .. }) = module {
-        let (module, function) = ("(named)".to_owned(), name.clone());
-        return SiteLine { module, function, path: String::new(), site };
-    }
-    let function = module.and_then(|symbols| symbols.at(site.offset));
-    SiteLine {
-        module: module.map_or("?".to_owned(), |symbols| symbols.name.clone()),
-        function: match function {
-            // As statistics have it: what `addr2line` takes, and what people read.
-            Some(function) => format!("{:#x} {function}", site.offset),
-            None => format!("{:#x}", site.offset),
-        },
-        path: module.map_or(String::new(), |symbols| symbols.path.clone()),
-        site,
-    }
+    let unknown = Symbols { module: "?".to_owned(), ..Symbols::default() };
+    let symbols = modules.get(&site.module).unwrap_or(&unknown);
+    let function = match (&symbols.given, symbols.at(site.offset)) {
+        (Some(name), _) => name.clone(),
+        // As statistics have it: what `addr2line` takes, and what people read.
+        (None, Some(function)) => format!("{:#x} {function}", site.offset),
+        (None, None) => format!("{:#x}", site.offset),
+    };
+    SiteLine { module: symbols.module.clone(), function, path: symbols.path.clone(), site }
 }
 
 /// A module's functions by address.
+#[derive(Default)]
 struct Symbols {
-    name: String,
+    module: String,
     path: String,
     /// The program named the site itself (`cachewise::site!`, `CW_SITE`).
-    given: bool,
+    given: Option<String>,
     functions: BTreeMap<u64, (u64, String)>,
 }
 
 impl Symbols {
     /// Empty where the file is gone, another one, or none that has names.
-    fn of(path: &Path, id: &str) -> Symbols {
+    fn of(file: &Path, id: &str) -> Symbols {
+        let path = file.to_string_lossy().into_owned();
         if id == "site" {
-            let name = path.to_string_lossy().into_owned();
-            return Symbols { name, path: String::new(), given: true, functions: BTreeMap::new() };
+            let module = "(named)".to_owned();
+            return Symbols { module, given: Some(path), ..Symbols::default() };
         }
-        let functions = functions(path, id).unwrap_or_default();
-        let name = path.file_name().unwrap_or(OsStr::new("")).to_string_lossy().into_owned();
-        Symbols { name, path: path.to_string_lossy().into_owned(), given: false, functions }
+        let functions = functions(file, id).unwrap_or_default();
+        let module = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Symbols { module, path, given: None, functions }
     }
 
     /// The function that a return address lies in: the call is before it.

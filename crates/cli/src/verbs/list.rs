@@ -5,70 +5,71 @@ use crate::args::{Form, List, Listing};
 use crate::{output, status};
 use cachewise::entry;
 use cachewise::profile::OPERATIONS;
-use cachewise_kernels::{Features, Kernel, Operation};
-use cachewise_lab::{experiments, select};
+use cachewise_kernels::{Features, Operation};
+use cachewise_lab::experiments::{self, Experiment};
+use cachewise_lab::select;
 use cachewise_report::Table;
+use serde_json::{Value, json};
+
+/// A table, and the same as objects.
+type Listed = (Table, Vec<Value>);
 
 /// Prints the kernels, the entries or the experiments.
 pub fn run(args: &List) -> anyhow::Result<u8> {
-    match args.what {
-        Listing::Kernels => {
-            let operations = args.op.map_or(Operation::ALL.to_vec(), |operation| vec![operation]);
-            let kernels = select::kernels(&operations, args.kernels.as_deref())?;
-            if args.format == Form::Json {
-                output::print(&json(&kernels))?;
-            } else {
-                write(&cachewise_report::kernels::list(&kernels, Features::detect()), args.format)?;
-            }
-        }
-        Listing::Entries => entries(args)?,
-        Listing::Experiments => {
-            let mut table = Table::new("", &["name", "answers", "question"]);
-            for experiment in experiments::ALL {
-                table.push(vec![
-                    experiment.name.to_owned(),
-                    experiment.seeds.join(" "),
-                    experiment.about.to_owned(),
-                ]);
-            }
-            table.remark("answers: items of the source documents, in docs/checklist.md");
-            if args.format == Form::Json {
-                let lines = experiments::ALL.iter().map(|experiment| {
-                    serde_json::json!({
-                        "name": experiment.name,
-                        "seeds": experiment.seeds,
-                        "about": experiment.about,
-                    })
-                });
-                output::print(&lines.map(|line| format!("{line}\n")).collect::<String>())?;
-            } else {
-                write(&table, args.format)?;
-            }
-        }
-    }
+    let (table, objects) = match args.what {
+        Listing::Kernels => kernels(args)?,
+        Listing::Entries => entries(args),
+        Listing::Experiments => experiments(),
+    };
+    output::print(&match args.format {
+        Form::Table => table.terminal(output::width()),
+        Form::Csv => table.csv(),
+        Form::Markdown => table.markdown(),
+        Form::Json => objects.iter().map(|object| format!("{object}\n")).collect(),
+    })?;
     Ok(status::OK)
 }
 
+fn kernels(args: &List) -> anyhow::Result<Listed> {
+    let operations = args.op.map_or(Operation::ALL.to_vec(), |operation| vec![operation]);
+    let kernels = select::kernels(&operations, args.kernels.as_deref())?;
+    let available = Features::detect();
+    let objects = kernels.iter().map(|kernel| {
+        json!({
+            "name": kernel.name,
+            "operation": kernel.operation().name(),
+            "aliases": kernel.aliases,
+            "store": kernel.store.name(),
+            "prefetch": kernel.prefetch.to_string(),
+            "grouping": kernel.grouping,
+            "registers": kernel.registers.name(),
+            "requires": kernel.requires.to_string(),
+            "deploy": kernel.deploy,
+            "runs_here": kernel.runs_on(available),
+            "about": kernel.about,
+        })
+    });
+    Ok((cachewise_report::kernels::list(&kernels, available), objects.collect()))
+}
+
 /// The entries of each operation, and which one calls take.
-fn entries(args: &List) -> anyhow::Result<()> {
+fn entries(args: &List) -> Listed {
     // Asked first: an entry is chosen when the decisions are made.
     let title = format!("Entries; decisions: {}", doctor::profile(&cachewise::profile_source()));
     let mut table = Table::new(title, &["operation", "entry", "needs", "here", "in use"]);
-    let mut lines = String::new();
-    let available = Features::detect();
+    let mut objects = Vec::new();
     for operation in args.op.map_or(OPERATIONS.to_vec(), |operation| vec![operation]) {
         let chosen = entry::chosen(operation).map(|entry| entry.name);
         for entry in entry::variants(operation) {
-            let missing = entry.requires.missing_from(available);
+            let missing = entry.requires.missing_from(Features::detect());
             let in_use = chosen == Some(entry.name);
-            let line = serde_json::json!({
+            objects.push(json!({
                 "operation": operation.name(),
                 "name": entry.name,
                 "requires": entry.requires.to_string(),
                 "runs_here": missing.is_empty(),
                 "in_use": in_use,
-            });
-            lines.push_str(&format!("{line}\n"));
+            }));
             table.push(vec![
                 operation.name().to_owned(),
                 entry.name.to_owned(),
@@ -78,36 +79,16 @@ fn entries(args: &List) -> anyhow::Result<()> {
             ]);
         }
     }
-    if args.format == Form::Json { output::print(&lines) } else { write(&table, args.format) }
+    (table, objects)
 }
 
-fn write(table: &Table, form: Form) -> anyhow::Result<()> {
-    match form {
-        Form::Csv => output::print(&table.csv()),
-        Form::Markdown => output::print(&table.markdown()),
-        Form::Table | Form::Json => output::print(&table.terminal(output::width())),
+fn experiments() -> Listed {
+    let mut table = Table::new("", &["name", "answers", "question"]);
+    table.remark("answers: items of the source documents, in docs/checklist.md");
+    let mut objects = Vec::new();
+    for Experiment { name, seeds, about, .. } in experiments::ALL {
+        objects.push(json!({ "name": name, "seeds": seeds, "about": about }));
+        table.push(vec![(*name).to_owned(), seeds.join(" "), (*about).to_owned()]);
     }
-}
-
-fn json(kernels: &[&Kernel]) -> String {
-    let available = Features::detect();
-    kernels
-        .iter()
-        .map(|kernel| {
-            let line = serde_json::json!({
-                "name": kernel.name,
-                "operation": kernel.operation().name(),
-                "aliases": kernel.aliases,
-                "store": kernel.store.name(),
-                "prefetch": kernel.prefetch.to_string(),
-                "grouping": kernel.grouping,
-                "registers": kernel.registers.name(),
-                "requires": kernel.requires.to_string(),
-                "deploy": kernel.deploy,
-                "runs_here": kernel.runs_on(available),
-                "about": kernel.about,
-            });
-            format!("{line}\n")
-        })
-        .collect()
+    (table, objects)
 }

@@ -6,12 +6,9 @@ pub mod exec;
 pub mod explain;
 pub mod export;
 pub mod forget;
-pub mod helper;
-pub mod launches;
 pub mod learn;
 mod learned;
 pub mod list;
-mod outcome;
 mod pool_stats;
 pub mod redraw;
 pub mod report;
@@ -21,6 +18,7 @@ pub mod tune;
 pub mod verify;
 
 use cachewise::Source;
+use cachewise_measure::Machine;
 use std::path::Path;
 
 /// The profile that decides here, where it is a file.
@@ -38,11 +36,12 @@ fn file_of(source: Source) -> Option<&'static Path> {
     }
 }
 
+/// The C library's name and version.
+fn libc(machine: &Machine) -> String {
+    format!("{} {}", machine.libc.name, machine.libc.version)
+}
+
 /// A seed nobody chose; it is recorded.
 fn drawn_seed() -> u64 {
-    let mut bytes = [0; 8];
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
-        Ok(8) => u64::from_ne_bytes(bytes) >> 16,
-        _ => std::process::id().into(),
-    }
+    fastrand::u64(..) >> 16
 }

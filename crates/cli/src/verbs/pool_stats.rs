@@ -2,16 +2,12 @@
 //! the others said nothing.
 
 use crate::args::PoolStats;
+use clap::ValueEnum as _;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-/// What the preload library is told.
-pub fn word(form: PoolStats) -> &'static str {
-    match form {
-        PoolStats::Text => "text",
-        PoolStats::Json => "json",
-        PoolStats::Prometheus => "prometheus",
-    }
+/// What the preload library is told: the form, as the option has it.
+pub fn word(form: PoolStats) -> String {
+    form.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// All of it, as it is printed.
@@ -35,12 +31,11 @@ fn by_metric(told: &str) -> String {
         let name = sample.split('{').next().unwrap_or(sample);
         metrics.entry(name).or_default().push(sample);
     }
-    let mut text = String::new();
-    for (name, samples) in metrics {
+    let metrics = metrics.into_iter().map(|(name, samples)| {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-        let _ = writeln!(text, "# TYPE {name} {kind}\n{}", samples.join("\n"));
-    }
-    text
+        format!("# TYPE {name} {kind}\n{}\n", samples.join("\n"))
+    });
+    metrics.collect()
 }
 
 #[cfg(test)]

@@ -14,11 +14,9 @@ use std::path::Path;
 /// Columns where there is no terminal to ask.
 const COLUMNS: u16 = 80;
 
-/// A record with its name.
+/// A record with its file's name.
 pub struct Loaded {
-    /// Its file name.
     pub name: String,
-    /// What it says.
     pub record: Record,
 }
 
@@ -27,33 +25,30 @@ impl Loaded {
     /// what was decided, is decided from its rows again.
     pub fn read(path: &Path) -> anyhow::Result<Loaded> {
         let file = path.display().to_string();
-        let stored = record::bytes(path).with_context(|| file.clone())?;
-        let data = if stored.starts_with(&[0x1f, 0x8b]) {
-            let mut unpacked = Vec::new();
-            flate2::read::MultiGzDecoder::new(stored.as_slice())
+        let mut data = record::bytes(path).with_context(|| file.clone())?;
+        if data.starts_with(&[0x1f, 0x8b]) {
+            let packed = std::mem::take(&mut data);
+            flate2::read::MultiGzDecoder::new(packed.as_slice())
                 .take(record::MOST_BYTES)
-                .read_to_end(&mut unpacked)
+                .read_to_end(&mut data)
                 .with_context(|| format!("{file}: not unpacked; accepted: a whole gzip file"))?;
-            unpacked
-        } else {
-            stored
-        };
+        }
         let mut record = record::read_text(&file, &String::from_utf8_lossy(&data))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if record.header.schema == 1 && record.decisions.kernels.is_empty() {
-            let again = decide_again(&record.rows, facts(&record.header), &[]);
-            record.decisions =
-                again.map_or_else(|_| record.decisions, |t| recording::decisions(&t));
+        if record.header.schema == 1
+            && record.decisions.kernels.is_empty()
+            && let Ok(tuning) = decide_again(&record.rows, facts(&record.header), &[])
+        {
+            record.decisions = recording::decisions(&tuning);
         }
         Ok(Loaded { name, record })
     }
 
     /// The decisions as a table.
     pub fn decisions(&self) -> Option<Table> {
-        let found = &self.record.decisions.kernels;
-        let libc = &self.record.header.machine.libc;
-        let reference = format!("{} {}", libc.name, libc.version);
-        (!found.is_empty()).then(|| Tuned::of(&self.record, &reference).table())
+        let libc = super::libc(&self.record.header.machine);
+        let is_there = !self.record.decisions.kernels.is_empty();
+        is_there.then(|| Tuned::of(&self.record, &libc).table())
     }
 }
 

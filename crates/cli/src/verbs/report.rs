@@ -10,7 +10,6 @@ use cachewise_report::{compare, matrix};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Draws what was asked for.
 pub fn run(args: &Report) -> anyhow::Result<u8> {
     if !args.splice.is_empty() {
         return splice_all(&args.splice, args.check);
@@ -46,13 +45,11 @@ pub fn run(args: &Report) -> anyhow::Result<u8> {
 /// What the experiment printed when it ran.
 fn summary(one: &Loaded) -> String {
     let record = &one.record;
-    let tables = match one.decisions() {
-        Some(decisions) => vec![decisions],
-        None => {
-            let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());
-            cachewise_report::experiment_tables(experiment, &record.rows)
-        }
+    let measured = || {
+        let experiment = record.rows.first().map_or("", |row| row.experiment.as_str());
+        cachewise_report::experiment_tables(experiment, &record.rows)
     };
+    let tables = one.decisions().map_or_else(measured, |decisions| vec![decisions]);
     let mut text = redraw::summary(record, &tables);
     if record.end.as_ref().is_some_and(|end| end.interrupted) {
         text.push_str("\nstopped before its end: these are the rows that were finished\n");
@@ -75,51 +72,33 @@ fn warn_of_mixed_machines(all: &[Loaded]) {
     }
 }
 
-/// A document with its parts made again.
-struct Spliced {
-    path: PathBuf,
-    old: String,
-    new: String,
-    /// Pictures it names.
-    files: Vec<(PathBuf, String)>,
-}
-
-/// Nothing is written before everything could be made.
+/// Makes the parts of documents again. Nothing is written before everything could be made.
 fn splice_all(paths: &[PathBuf], check: bool) -> anyhow::Result<u8> {
-    let mut records: BTreeMap<PathBuf, Loaded> = BTreeMap::new();
-    let mut all = Vec::new();
-    for path in paths {
-        all.push(spliced(path, &mut records)?);
-    }
+    let mut records = BTreeMap::new();
     let mut stale = Vec::new();
-    for document in &all {
-        let texts = std::iter::once((&document.path, &document.new, Some(&document.old)))
-            .chain(document.files.iter().map(|(path, text)| (path, text, None)));
-        for (path, text, old) in texts {
-            let stored = old.cloned().or_else(|| std::fs::read_to_string(path).ok());
-            if stored.as_ref() != Some(text) {
-                stale.push((path, text));
-            }
-        }
+    for path in paths {
+        stale.extend(spliced(path, &mut records)?);
     }
-    if check {
-        for (path, _) in &stale {
-            output::tell(&format!(
-                "cachewise: {}: out of date; `cachewise report --splice {}` makes it again",
-                path.display(),
-                paths[0].display()
-            ));
-        }
-        return Ok(if stale.is_empty() { status::OK } else { status::ERROR });
-    }
+    stale.retain(|(path, text)| std::fs::read_to_string(path).ok().as_ref() != Some(text));
     for (path, text) in &stale {
-        output::write_file(path, text.as_bytes())?;
-        output::print(&format!("{}\n", path.display()))?;
+        let file = path.display();
+        if check {
+            let again =
+                format!("`cachewise report --splice {}` makes it again", paths[0].display());
+            output::tell(&format!("cachewise: {file}: out of date; {again}"));
+        } else {
+            output::write_file(path, text.as_bytes())?;
+            output::print(&format!("{file}\n"))?;
+        }
     }
-    Ok(status::OK)
+    Ok(if check && !stale.is_empty() { status::ERROR } else { status::OK })
 }
 
-fn spliced(path: &Path, records: &mut BTreeMap<PathBuf, Loaded>) -> anyhow::Result<Spliced> {
+/// A document with its parts made again, and the pictures that it names.
+fn spliced(
+    path: &Path,
+    records: &mut BTreeMap<PathBuf, Loaded>,
+) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let old = record::bytes(path).and_then(|bytes| {
         String::from_utf8(bytes)
             .map_err(|_| std::io::Error::other("found something else, accepted UTF-8"))
@@ -138,7 +117,8 @@ fn spliced(path: &Path, records: &mut BTreeMap<PathBuf, Loaded>) -> anyhow::Resu
         let made = splice::make(&marker.what, &loaded.record, &verdicts, decisions.as_ref())?;
         files.extend(made.file.map(|(name, text)| (path.with_file_name(name), text)));
         Ok(made.markdown)
-    })
-    .map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
-    Ok(Spliced { path: path.to_owned(), old, new, files })
+    });
+    let new = new.map_err(|error| anyhow::anyhow!("{}:{error}", path.display()))?;
+    files.insert(0, (path.to_owned(), new));
+    Ok(files)
 }

@@ -1,70 +1,77 @@
-//! `cachewise run EXPERIMENT`.
+//! `cachewise run EXPERIMENT`: in this process, or in several that are one record.
 
 use crate::args::Run;
 use crate::progress::Bar;
 use crate::verbs::export::tunables_of;
-use crate::verbs::launches;
-use crate::verbs::outcome::show;
+use crate::verbs::redraw::{self, Loaded};
 use crate::verbs::verify;
 use crate::{output, status};
+use anyhow::{Context as _, bail};
 use cachewise::profile::Profile;
 use cachewise_lab::LabError;
 use cachewise_lab::bench::Bench;
-use cachewise_lab::experiments::{self, Options, Setting};
-use cachewise_lab::recorder::Recorder;
+use cachewise_lab::experiments::{self, Experiment, Options, Setting};
+use cachewise_lab::launches::merge;
+use cachewise_lab::recorder::{Progress as _, Recorder};
 use cachewise_measure::record::names::{SHARED, TUNED_LIBC};
-use cachewise_measure::{Note, Record, Writer};
+use cachewise_measure::record::{self, Record};
+use cachewise_measure::{NoiseSnapshot, Note, Warning, Writer, warnings};
+use cachewise_report::closing::{self, Closing, Trust};
 use cachewise_report::sentences;
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// Runs it, prints its tables, writes what was asked for.
 pub fn run(args: &Run) -> anyhow::Result<u8> {
     let experiment = experiments::find(&args.experiment)?;
     // Cheap refusals before a second is spent on calibration.
     cachewise_lab::select::kernels(experiment.operations, args.kernels.as_deref())?;
-    let files = [&args.json, &args.csv, &args.markdown, &args.html];
     if args.verify_only {
         return verify::experiment(args, experiment);
     }
+    let files = [&args.json, &args.csv, &args.markdown, &args.html];
     output::check_all(&files.map(|file| file.as_deref()))?;
     let mut bar = Bar::new()?;
     match (args.launch, args.launches) {
         (Some(which), Some(many)) => {
-            bar.set_launch(which, many);
-            launches::end_with_parent();
+            bar.launch = Some((which, many));
+            end_with_parent();
         }
-        (None, Some(many)) => return launches::run(args, experiment, many, &bar),
+        (None, Some(many)) => return launches(args, experiment, many, &bar),
         _ => {}
     }
     let mut bench = Bench::new(args.seed.unwrap_or_else(super::drawn_seed), args.memory)?;
     // The profile in force decides for the library and, in glibc's terms, for libc.
     let follows = super::profile_in_force().and_then(|path| Profile::read(path).ok());
     let tunables = follows.as_ref().filter(|_| cfg!(target_env = "gnu")).map(tunables_of);
-    if experiment.name == "peers" && tunables.is_none() && matches!(args.launch, None | Some(1)) {
-        output::tell(&format!(
-            "note: {TUNED_LIBC} left out: it takes glibc and a profile for this CPU (`cachewise tune`)"
-        ));
+    let is_peers = experiment.name == "peers";
+    // Of several launches the first one tells.
+    let left_out = |who: &str, why: &str| {
+        if matches!(args.launch, None | Some(1)) {
+            output::tell(&format!("note: {who} left out: {why}"));
+        }
+    };
+    if is_peers && tunables.is_none() {
+        left_out(TUNED_LIBC, "it takes glibc and a profile for this CPU (`cachewise tune`)");
     }
     // Not what lies beside the program, which may be of another build.
     let mut shared = None;
-    if experiment.name == "peers" {
-        let why = match crate::libraries::written_out("libcachewise_c.so") {
-            Ok(Some(library)) => {
-                shared = Some(library);
-                None
-            }
-            Ok(None) => Some("this build carries no library".to_owned()),
-            Err(error) => Some(format!("{error:#}")),
-        };
-        if let Some(why) = why.filter(|_| matches!(args.launch, None | Some(1))) {
-            output::tell(&format!("note: {SHARED} left out: {why}"));
+    if is_peers {
+        match crate::libraries::written_out("libcachewise_c.so") {
+            Ok(Some(library)) => shared = Some(library),
+            Ok(None) => left_out(SHARED, "this build carries no library"),
+            Err(error) => left_out(SHARED, &format!("{error:#}")),
         }
     }
     let options = Options {
         tunables,
         kernels: args.kernels.clone(),
         sizes: args.size.clone(),
-        placements: args.residency.iter().map(|p| (p.source, p.destination)).collect(),
+        placements: args.residency.clone(),
         quick: args.quick,
         classic: args.classic,
         rounds: args.rounds.map(|rounds| rounds as usize),
@@ -79,7 +86,7 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         ("quick".to_owned(), args.quick.into()),
         ("classic".to_owned(), args.classic.into()),
     ]);
-    if let Some(tunables) = options.tunables.as_ref().filter(|_| experiment.name == "peers") {
+    if let Some(tunables) = options.tunables.as_ref().filter(|_| is_peers) {
         settings.insert("libc+tunables".to_owned(), tunables.as_str().into());
     }
     let mut header = bench.header(settings);
@@ -114,10 +121,161 @@ pub fn run(args: &Run) -> anyhow::Result<u8> {
         // Who started it shows all launches together.
         return Ok(lost.map(|()| exit)?);
     }
-    let kept = notes.iter().map(|text| Note { text: text.clone() }).collect();
-    let record = Record { header, rows, notes: kept, decisions, end };
+    let notes = notes.into_iter().map(|text| Note { text }).collect();
+    let record = Record { header, rows, notes, decisions, end };
     let shown = show(args, experiment.name, record, interrupted, &bench.warnings());
     lost?;
     shown?;
     Ok(exit)
+}
+
+/// `--launches N`: the same in N processes, one after the other, and one record of what they found.
+fn launches(args: &Run, experiment: &Experiment, many: u32, bar: &Bar) -> anyhow::Result<u8> {
+    let directory = output::temporary("--launches", tempfile::tempdir)?;
+    let writer = args.json.as_deref().map(output::record_writer).transpose()?;
+    let before = NoiseSnapshot::take();
+    let (mut records, mut interrupted) = (Vec::new(), false);
+    for which in 1..=many {
+        let path = directory.path().join("launch.jsonl");
+        let ended = if bar.cancelled() { None } else { Some(launch(which, &path, bar)?) };
+        let code = ended.and_then(|ended| ended.code());
+        // One that was told before it could listen died of it.
+        interrupted =
+            code == Some(i32::from(status::INTERRUPTED)) || code.is_none() && bar.cancelled();
+        match code {
+            Some(0) => {}
+            _ if interrupted && path.exists() => {}
+            _ if interrupted => break,
+            // It has said why.
+            Some(code) => return Ok(u8::try_from(code).unwrap_or(status::ERROR)),
+            None => bail!("launch {which} of {many}: {}", ended.unwrap_or_default()),
+        }
+        records.push(record::read(&path)?);
+        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        if interrupted {
+            break;
+        }
+    }
+    let Some(mut all) = merge(records) else {
+        output::tell("cachewise: interrupted; 0 finished rows kept");
+        return Ok(status::INTERRUPTED);
+    };
+    all.header.command = std::env::args().collect();
+    all.header.warnings = warnings(&before, &NoiseSnapshot::take(), &all.header.machine);
+    let verdicts = sentences::of(experiment.name, &all.rows, &all.decisions.kernels);
+    let written =
+        writer.map(|writer| output::write_record(writer, &all, &verdicts, interrupted)).transpose();
+    let disturbed = all.header.warnings.clone();
+    show(args, experiment.name, all, interrupted, &disturbed)?;
+    written?;
+    Ok(if interrupted { status::INTERRUPTED } else { status::OK })
+}
+
+/// In one of them: when the process ends that started it, this one stops, too, as by a Ctrl-C.
+fn end_with_parent() {
+    // Where the system refuses, it goes on to its end for nobody.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::INT));
+}
+
+/// Starts this program as one of the launches, and waits. It is told when the user wants to stop, and stops
+/// when this process ends.
+fn launch(which: u32, path: &Path, bar: &Bar) -> anyhow::Result<ExitStatus> {
+    let program = std::env::current_exe().context("this program's own file")?;
+    let mut command = Command::new(&program);
+    command.args(std::env::args_os().skip(1));
+    command.arg("--launch").arg(which.to_string()).arg("--launch-record").arg(path);
+    // A Ctrl-C reaches this process alone, so that the other is told once.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    let started = command.spawn();
+    let mut child = started.with_context(|| format!("{}: not started", program.display()))?;
+    let mut told = false;
+    loop {
+        if let Some(ended) = child.try_wait()? {
+            return Ok(ended);
+        }
+        if bar.cancelled() && !told {
+            told = true;
+            // It may have ended just now.
+            let _ = kill_process(Pid::from_child(&child), Signal::INT);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Writes and prints what was asked for of one launch or of several; what cannot be written costs nothing of the rest.
+fn show(
+    args: &Run,
+    experiment: &str,
+    record: Record,
+    interrupted: bool,
+    warnings: &[Warning],
+) -> anyhow::Result<()> {
+    let rows = &record.rows;
+    let notes: Vec<String> = record.notes.iter().map(|note| note.text.clone()).collect();
+    let mut written = Ok(());
+    let tables = cachewise_report::experiment_tables(experiment, rows);
+    if let Some(path) = &args.csv {
+        let csv = cachewise_report::matrix::flat(rows).csv();
+        written = written.and(output::write(path, csv.as_bytes()));
+    }
+    if let Some(path) = &args.markdown {
+        let text: Vec<String> = tables.iter().map(cachewise_report::Table::markdown).collect();
+        written = written.and(output::write(path, text.join("\n").as_bytes()));
+    }
+    let (answer, because) = closing::gain_of(rows);
+    let closing = Closing {
+        answer,
+        because,
+        trust: Trust::of(rows, warnings, interrupted),
+        next: next(experiment, interrupted),
+    };
+    for warning in warnings {
+        output::tell(&format!("warning: {warning}"));
+    }
+    if interrupted {
+        output::tell(&format!("cachewise: interrupted; {} finished rows kept", rows.len()));
+    }
+    let stdout = Some(Path::new("-"));
+    if args.json.as_deref() != stdout && args.html.as_deref() != stdout {
+        let mut text = redraw::summary(&record, &tables);
+        if args.plot {
+            text.push_str(&redraw::plots(&record));
+        }
+        written = written.and(output::print(&format!("{text}\n{closing}")));
+    }
+    if let Some(path) = &args.html {
+        let name = format!("{experiment}.jsonl");
+        let page = redraw::page(&[Loaded { name, record }]);
+        written = written.and(page.and_then(|page| output::write(path, page.as_bytes())));
+    }
+    for note in notes {
+        output::tell(&format!("note: {note}"));
+    }
+    written
+}
+
+/// What to do after a run.
+fn next(experiment: &str, interrupted: bool) -> String {
+    let has_profile = super::profile_in_force().is_some_and(|path| Profile::read(path).is_ok());
+    match experiment {
+        _ if interrupted => "the same command again, to its end".to_owned(),
+        "peers" | "hints" if !has_profile => {
+            "`cachewise tune --quick`, then this again: the library had no profile to follow"
+                .to_owned()
+        }
+        "peers" | "hints" => {
+            "`cachewise exec -- PROGRAM` runs a program on the library; `cachewise doctor` says \
+             whether that pays here"
+                .to_owned()
+        }
+        "page-fault" => {
+            "`cachewise exec --pool 1G -- PROGRAM`, where programs take and give back large blocks"
+                .to_owned()
+        }
+        _ => format!(
+            "`cachewise tune` measures what to use and writes it down; `run {experiment} --json FILE` \
+             keeps these figures"
+        ),
+    }
 }

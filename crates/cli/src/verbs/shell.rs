@@ -1,13 +1,13 @@
 //! `cachewise completions` and `cachewise man`: from the same definitions as `--help`.
 
-use crate::args::{Cli, Completions, Man, Shell};
+use crate::args::{Cli, Shell};
 use crate::{output, status};
 use anyhow::Context;
 use clap::CommandFactory as _;
+use std::path::Path;
 
-/// Prints a shell's completions.
-pub fn completions(args: &Completions) -> anyhow::Result<u8> {
-    let shell = match args.shell {
+pub fn completions(shell: Shell) -> anyhow::Result<u8> {
+    let shell = match shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
         Shell::Fish => clap_complete::Shell::Fish,
@@ -19,10 +19,10 @@ pub fn completions(args: &Completions) -> anyhow::Result<u8> {
 }
 
 /// Prints the manual page, or writes one per verb.
-pub fn man(args: &Man) -> anyhow::Result<u8> {
+pub fn man(to: Option<&Path>) -> anyhow::Result<u8> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
-    let Some(directory) = &args.to else {
+    let Some(directory) = to else {
         let mut bytes = Vec::new();
         clap_mangen::Man::new(command).render(&mut bytes)?;
         output::print(&String::from_utf8_lossy(&bytes))?;

@@ -3,13 +3,14 @@
 
 use crate::args::Tune;
 use crate::progress::Bar;
-use crate::verbs::{drawn_seed, redraw, verify};
+use crate::verbs::{drawn_seed, libc, redraw, verify};
 use crate::{output, status};
 use anyhow::Context;
 use cachewise::cpu::{Caches, Cpu, Signature, Text};
 use cachewise::profile::{self, Profile, fnv1a64};
 use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
+use cachewise_lab::recorder::Progress as _;
 use cachewise_lab::tune::again::{self, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
 use cachewise_lab::tune::nearest::name_nearest;
@@ -17,7 +18,7 @@ use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::{Machine as _, Stage};
 use cachewise_lab::tune::tuning::{Settings, Tuning};
 use cachewise_lab::tune::{recording, tuner};
-use cachewise_measure::{Decisions, End, Machine, RecordError, Writer, record};
+use cachewise_measure::{Decisions, Machine, Record, Writer, record};
 use cachewise_report::tuning::Tuned;
 use cachewise_report::units::bytes;
 use std::cell::RefCell;
@@ -25,12 +26,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Seconds of a tuning.
-const QUICK: f64 = 60.0;
-const STANDARD: f64 = 600.0;
-const THOROUGH: f64 = 3600.0;
-
-/// Runs it.
 pub fn run(args: &Tune) -> anyhow::Result<u8> {
     let begun = Instant::now();
     if args.verify_only {
@@ -41,26 +36,24 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     }
     // Refused before files are looked at: nothing would be written to them.
     cachewise_lab::bench::refuse_emulation(&Machine::describe())?;
-    let budget = match (args.budget, args.quick, args.thorough) {
-        (Some(seconds), ..) => seconds,
-        (None, true, _) => QUICK,
-        (None, _, true) => THOROUGH,
-        (None, false, false) => STANDARD,
+    let budget = match args.budget {
+        Some(seconds) => seconds,
+        None if args.quick => 60.0,
+        None if args.thorough => 3600.0,
+        None => 600.0,
     };
     let distribution = args.distribution.as_deref().map(Distribution::read).transpose();
     let distribution = distribution.map_err(LabError::from)?;
-    let profile_path = match &args.output {
-        Some(path) => path.clone(),
-        None => default_path(args.system)?,
-    };
-    let record_path = args.record.clone().unwrap_or_else(|| beside(&profile_path));
+    let profile_path = args.output.clone().map_or_else(|| default_path(args.system), Ok)?;
+    let beside = || profile_path.with_extension("record.jsonl");
+    let record_path = args.record.clone().unwrap_or_else(beside);
     output::check_writable(&record_path)?;
     output::check_all(&[args.html.as_deref()])?;
     output::check_writable(&profile_path)?;
 
     let bar = RefCell::new(Bar::new()?);
     let seed = args.seed.unwrap_or_else(drawn_seed);
-    let stop = || bar.borrow().stopped();
+    let stop = || bar.borrow().cancelled();
     let mut progress = |stage: Stage, left: f64| {
         bar.borrow_mut().expected(stage.name(), begun.elapsed().as_secs_f64(), left);
     };
@@ -73,13 +66,12 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         progress: &mut progress,
     };
     bar.borrow_mut().expected("getting to know the machine", 0.0, tuner::EXPECTED * budget);
-    let mut hardware = match Hardware::new(setup) {
-        Err(LabError::Interrupted) => {
-            bar.borrow().clear();
-            return Ok(nothing_seen());
-        }
-        made => made?,
-    };
+    let made = Hardware::new(setup);
+    if let Err(LabError::Interrupted) = made {
+        bar.borrow().clear();
+        return Ok(nothing_seen());
+    }
+    let mut hardware = made?;
     bar.borrow().say(&hardware.machine.summary_line());
     for warning in hardware.warnings() {
         bar.borrow().say(&format!("warning: {warning}"));
@@ -108,53 +100,43 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
     ]);
     header.settings.extend(again::settings(&hardware.facts(), &settings.previous));
     header.figures = recording::figures();
-    let keep = |decided: Option<(&Decisions, &str)>| -> Result<End, RecordError> {
-        let mut writer = Writer::create(&record_path)?;
-        writer.header(&header)?;
-        rows.iter().try_for_each(|row| writer.row(row))?;
-        if let Some((decisions, verdict)) = decided {
-            writer.decisions(decisions)?;
-            writer.verdict(verdict);
-        }
-        writer.finish(decided.is_none())
+    let (notes, decisions) = (Vec::new(), Decisions::default());
+    let mut record = Record { header, rows, notes, decisions, end: None };
+    let keep = |record: &Record, verdicts: &[String]| {
+        let writer = Writer::create(&record_path)?;
+        output::write_record(writer, record, verdicts, verdicts.is_empty())
     };
     let mut tuning = match outcome {
         Ok(tuning) => tuning,
         Err(error) => {
-            let kept = keep(None);
+            let kept = keep(&record, &[]);
             if !matches!(error, LabError::Interrupted) {
                 return Err(error.into());
             }
             kept?;
             output::tell(&format!(
                 "cachewise: interrupted; {} rows kept in {}, no profile written",
-                rows.len(),
+                record.rows.len(),
                 record_path.display()
             ));
             return Ok(status::INTERRUPTED);
         }
     };
     name_nearest(&mut tuning);
-    let decisions = recording::decisions(&tuning);
-    let llc = llc(&tuning);
-    let tuned = Tuned {
-        decisions: &decisions,
-        rows: &rows,
-        libc: &libc(&hardware.machine),
-        warnings: &header.warnings,
-        llc: llc.as_deref(),
-    };
+    record.decisions = recording::decisions(&tuning);
+    let (libc, llc) = (libc(&hardware.machine), llc(&tuning));
+    let tuned = Tuned { llc: llc.as_deref(), ..Tuned::of(&record, &libc) };
     let closing = tuned.closing();
     let mut text = tuned.table().terminal(output::width());
     text.push_str(&tuned.threads());
-    let kept = keep(Some((&decisions, &closing.because))).map_err(anyhow::Error::from);
-    let saved = kept.and_then(|end| {
-        let mut profile = profile_of(&tuning, &hardware.machine, &header.started, budget);
+    let save = || {
+        let end = keep(&record, std::slice::from_ref(&closing.because))?;
+        let mut profile = profile_of(&tuning, &hardware.machine, &record.header.started, budget);
         profile.record = Some(record_of(&record_path)?);
         profile.write_atomic(&profile_path)?;
-        Ok(end)
-    });
-    let end = match saved {
+        anyhow::Ok(end)
+    };
+    let end = match save() {
         Ok(end) => end,
         Err(error) => {
             // What was measured is shown all the same.
@@ -162,8 +144,8 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             return Err(error);
         }
     };
-    let peak = end.peak_bytes.map(|peak| format!(", {} at the peak", bytes(peak)));
-    let peak = peak.unwrap_or_default();
+    let peak =
+        end.peak_bytes.map_or(String::new(), |peak| format!(", {} at the peak", bytes(peak)));
     text.push_str(&format!(
         "\n{:.0} s{peak}\nprofile {}\nrecord  {}\n\n{closing}",
         begun.elapsed().as_secs_f64(),
@@ -199,9 +181,8 @@ fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
         .with_context(|| path.display().to_string())?;
     name_nearest(&mut tuning);
     let machine = &read.header.machine;
-    let mut profile = profile_of(&tuning, machine, &read.header.started, tuning.facts.llc as f64);
-    profile.notes.clear();
-    profile.notes.push("decided again from its record".to_owned());
+    let mut profile = profile_of(&tuning, machine, &read.header.started, 0.0);
+    profile.notes = vec!["decided again from its record".to_owned()];
     profile.record = Some(record_of(path)?);
     let here = Signature::detect();
     if !profile.cpu.signature.same_model(&here) {
@@ -232,10 +213,6 @@ fn previous(path: &Path) -> Vec<profile::Decision> {
     found.map_or_else(Vec::new, |profile| profile.decisions)
 }
 
-fn libc(machine: &Machine) -> String {
-    format!("{} {}", machine.libc.name, machine.libc.version)
-}
-
 /// What the LLC was found to be, where that is not what the CPU says.
 fn llc(tuning: &Tuning) -> Option<String> {
     let facts = &tuning.facts;
@@ -248,19 +225,13 @@ fn llc(tuning: &Tuning) -> Option<String> {
 }
 
 fn default_path(system: bool) -> anyhow::Result<PathBuf> {
-    let path = if system { profile::machine_path() } else { profile::user_path() };
-    let path = path
+    let path = if system { profile::machine_path() } else { profile::user_path() }
         .context("no configuration directory: neither XDG_CONFIG_HOME nor HOME is an absolute path; name a file with --output")?;
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("{}: directory not made", directory.display()))?;
     }
     Ok(path)
-}
-
-/// The record's place beside a profile.
-pub fn beside(profile: &Path) -> PathBuf {
-    profile.with_extension("record.jsonl")
 }
 
 fn record_of(path: &Path) -> anyhow::Result<profile::Record> {

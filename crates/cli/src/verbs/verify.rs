@@ -10,36 +10,36 @@ use cachewise_measure::MemoryBudget;
 
 /// `run EXPERIMENT --verify-only`.
 pub fn experiment(args: &Run, experiment: &Experiment) -> anyhow::Result<u8> {
-    bound(args.memory);
-    let seed = args.seed.unwrap_or_else(drawn_seed);
-    let mut bar = Bar::new()?;
-    let done =
-        verify::kernels(experiment.operations, args.kernels.as_deref(), &args.size, seed, &mut bar);
-    bar.clear();
-    if experiment.name == "page-fault" {
-        let size = args.size.first().copied().unwrap_or(4 << 20);
-        let pages = cachewise_lab::experiments::page_fault::verify(size)?;
-        output::print(&format!("page-fault: {pages} pages taken by every way, every byte zero\n"))?;
-    }
-    say(experiment.name, &done?)
+    let (name, operations) = (experiment.name, experiment.operations);
+    checked(name, args.memory, args.seed, |seed, bar| {
+        let done = verify::kernels(operations, args.kernels.as_deref(), &args.size, seed, bar);
+        bar.clear();
+        if name == "page-fault" {
+            let size = args.size.first().copied().unwrap_or(4 << 20);
+            let pages = cachewise_lab::experiments::page_fault::verify(size)?;
+            output::print(&format!("{name}: {pages} pages taken by every way, every byte zero\n"))?;
+        }
+        Ok(done?)
+    })
 }
 
 /// `tune --verify-only`.
 pub fn tuning(args: &Tune) -> anyhow::Result<u8> {
-    bound(args.memory);
-    let mut bar = Bar::new()?;
-    let done = verify::tuning(args.seed.unwrap_or_else(drawn_seed), &mut bar);
-    bar.clear();
-    say("tune", &done?)
+    checked("tune", args.memory, args.seed, |seed, bar| Ok(verify::tuning(seed, bar)?))
 }
 
-fn bound(memory: Option<usize>) {
+fn checked(
+    what: &str,
+    memory: Option<usize>,
+    seed: Option<u64>,
+    check: impl FnOnce(u64, &mut Bar) -> anyhow::Result<Verified>,
+) -> anyhow::Result<u8> {
     let budget = MemoryBudget::process();
     let quarter = budget.limit();
     budget.set_limit(memory.unwrap_or(1 << 30).min(quarter));
-}
-
-fn say(what: &str, done: &Verified) -> anyhow::Result<u8> {
+    let mut bar = Bar::new()?;
+    let done = check(seed.unwrap_or_else(drawn_seed), &mut bar)?;
+    bar.clear();
     for skipped in &done.skipped {
         output::tell(&format!("note: skipped {skipped}"));
     }

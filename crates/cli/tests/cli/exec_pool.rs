@@ -1,8 +1,8 @@
 //! `exec --pool`: a program whose large blocks come from the pool, and each refusal.
 
-use crate::support::{program, stderr, text};
+use crate::support::{Folder, asked, cachewise, has, refused, said};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 const PROGRAM: &str = r#"
@@ -22,33 +22,33 @@ int main(void) {
 }
 "#;
 
-/// A preload library as it ships; all are built once.
-pub fn library(name: &str) -> String {
+/// The folder of the preload libraries as they ship; they are built once.
+pub fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let folder = BUILT.get_or_init(|| {
+    BUILT.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
         // One by one, so that none is built with another's features.
         for package in ["cachewise-preload", "cachewise-pool-preload"] {
             let mut cargo = Command::new(env!("CARGO"));
             cargo.args(["build", "--release", "-p", package, "--target-dir"]).arg(target);
-            let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output();
-            let output = output.expect("cargo runs");
-            assert!(output.status.success(), "{}", stderr(&output));
+            said(cargo.current_dir(env!("CARGO_MANIFEST_DIR"))).with(0);
         }
         target.join("release")
-    });
-    folder.join(name).to_string_lossy().into_owned()
+    })
+}
+
+/// The command, which finds the preload libraries.
+pub fn asked_beside(arguments: &str) -> Command {
+    let mut command = asked(arguments);
+    command.env("CACHEWISE_LIBRARY", libraries());
+    command
 }
 
 /// A program of that text, compiled in that folder.
-pub fn compiled(text: &str, folder: &Path, name: &str) -> String {
-    let (source, program) = (folder.join("p.c"), folder.join(name));
-    std::fs::write(&source, text).expect("written");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-fno-builtin", "-o"]).arg(&program).arg(&source);
-    let output = compiler.output().expect("a C compiler");
-    assert!(output.status.success(), "{}", stderr(&output));
-    program.to_string_lossy().into_owned()
+pub fn compiled(text: &str, folder: &Folder, name: &str) -> String {
+    let (source, program) = (folder.write("p.c", text), folder.path(name));
+    said(Command::new("cc").args(["-O1", "-fno-builtin", "-o", &program, &source])).with(0);
+    program
 }
 
 /// Of each process that says so: the large requests that were served, and those that found another thread in
@@ -67,63 +67,59 @@ fn served(told: &str) -> Vec<u64> {
         .collect()
 }
 
-fn exec(arguments: &[&str]) -> Output {
-    program().arg("exec").args(arguments).output().expect("the program starts")
-}
-
 #[test]
 fn a_programs_large_blocks_come_from_the_pool_that_was_asked_for() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = compiled(PROGRAM, folder.path(), "tables");
-    let [library, pool] = ["libcachewise_preload.so", "libcachewise_pool_preload.so"].map(library);
+    let folder = Folder::new();
+    let tables = compiled(PROGRAM, &folder, "tables");
+    let exec = |words: &str| said(&mut asked_beside(&format!("exec {words}")));
+    let [library, pool] = ["libcachewise_preload.so", "libcachewise_pool_preload.so"]
+        .map(|name| libraries().join(name).display().to_string());
 
-    let with = ["--library", &library, "--pool-library", &pool, "--pool", "64M", "--stats", "--"];
-    let output = exec(&[with.as_slice(), &[&program]].concat());
-    let told = text(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    assert_eq!(text(&output.stdout), "0, pool 67108864\n");
-    assert_eq!(served(&told), [5], "{told}");
-    assert!(told.contains("fill"), "the other library counts beside it: {told}");
+    let named = format!("--library {library} --pool-library {pool}");
+    let told = cachewise(&format!("exec {named} --pool 64M --stats -- {tables}")).with(0);
+    assert_eq!(told.out, "0, pool 67108864\n");
+    assert_eq!(served(&told.err), [5], "{told:?}");
+    assert!(told.err.contains("fill"), "the other library counts beside it: {told:?}");
 
     // Every process of the command that made a pool; the shell made none, and says nothing.
-    let with = ["--library", &library, "--pool-library", &pool, "--pool", "64M"];
-    let two = format!("{program}; true; {program}");
-    for (form, what, times) in [
-        ("--pool-stats", " large requests served, ", 2),
-        ("--pool-stats", ", in tables[", 2),
-        ("--pool-stats=json", r#"{"cachewise_pool":{"program":"tables","#, 2),
-        ("--pool-stats=prometheus", "# TYPE cachewise_pool_served_total counter\n", 1),
-        ("--pool-stats=prometheus", "cachewise_pool_served_total{program=\"tables\",pid=", 2),
+    for (form, parts) in [
+        ("--pool-stats", &[(" large requests served, ", 2), (", in tables[", 2)][..]),
+        ("--pool-stats=json", &[(r#"{"cachewise_pool":{"program":"tables","#, 2)]),
+        (
+            "--pool-stats=prometheus",
+            &[
+                ("# TYPE cachewise_pool_served_total counter\n", 1),
+                ("cachewise_pool_served_total{program=\"tables\",pid=", 2),
+            ],
+        ),
     ] {
-        let output = exec(&[with.as_slice(), &[form, "--", "sh", "-c", &two]].concat());
-        let told = text(&output.stderr);
-        assert!(output.status.success(), "{told}");
-        assert_eq!(told.matches(what).count(), times, "{form}: {told}");
+        let mut twice = asked_beside(&format!("exec --pool 64M {form} -- sh -c"));
+        let told = said(twice.arg(format!("{tables}; true; {tables}"))).with(0).err;
+        for (part, times) in parts {
+            assert_eq!(told.matches(part).count(), *times, "{form}: {told}");
+        }
         assert!(form != "--pool-stats" || served(&told) == [5, 5], "{told}");
         assert!(!told.contains("\"sh\"") && !told.contains("in sh["), "{form}: {told}");
     }
-    let output = exec(&[with.as_slice(), &["--pool-stats", "--", "true"]].concat());
-    assert!(text(&output.stderr).contains("no process of the command"), "{output:?}");
-    let output =
-        exec(&[with.as_slice(), &["--pool-stats=json", "--", "sh", "-c", "exit 3"]].concat());
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), String::new()));
+    has(&exec("--pool 64M --pool-stats -- true").err, &["no process of the command"]);
+    let mut three = asked_beside("exec --pool 64M --pool-stats=json -- sh -c");
+    assert_eq!(said(three.arg("exit 3")).with(3).err, "");
 
-    let output = exec(&["--library", &library, "--", &program]);
-    assert_eq!(text(&output.stdout), "0, pool none\n", "nobody asked for one");
-    assert!(!text(&output.stderr).contains("pool"), "{}", text(&output.stderr));
+    let told = exec(&format!("-- {tables}"));
+    assert_eq!(told.out, "0, pool none\n", "nobody asked for one");
+    assert!(!told.err.contains("pool"), "{told:?}");
 }
 
 /// What the dynamic linker would wait for, or pass over: a line instead, and nothing is run.
 #[test]
 fn a_library_that_is_none_is_refused_before_the_program_runs() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    assert!(Command::new("mkfifo").arg(path("pipe")).status().expect("mkfifo").success());
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
+    said(Command::new("mkfifo").arg(path("pipe"))).with(0);
     let _socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
-    std::fs::write(path("text"), "no library\n").expect("written");
+    folder.write("text", "no library\n");
     let endless = std::fs::File::create(path("large")).expect("made");
     endless.set_len(1 << 30).expect("a length");
-    let of_pool = ["exec", "--library", "/bin/sh", "--pool", "64M", "--pool-library"];
     for (file, told) in [
         (path("pipe"), "found a pipe, accepted a regular file"),
         (path("socket"), "found a socket, accepted a regular file"),
@@ -133,35 +129,26 @@ fn a_library_that_is_none_is_refused_before_the_program_runs() {
         (path("large"), "accepted a shared library"),
         (path("absent"), "No such file"),
     ] {
-        let file = file.as_str();
-        for arguments in [&["exec", "--library"][..], &["learn", "--library"], &of_pool] {
-            let option = arguments[arguments.len() - 1];
-            let output = program().args(arguments).args([file, "--", "echo", "run"]).output();
-            let output = output.expect("the program starts");
-            let error = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-            assert!(output.stdout.is_empty() && error.lines().count() == 1, "{error}");
-            assert!(error.contains(option) && error.contains(told), "{arguments:?}: {error}");
+        let of_pool = "exec --library /bin/sh --pool 64M --pool-library";
+        for arguments in ["exec --library", "learn --library", of_pool] {
+            let option = arguments.rsplit(' ').next().expect("an option");
+            let refusal = refused(&format!("{arguments} {file} -- echo run"), 1, &[option, told]);
+            assert_eq!(refusal.err.lines().count(), 1, "{refusal:?}");
         }
     }
 }
 
 #[test]
 fn each_wrong_pool_is_refused_before_the_program_runs() {
-    let missing = "--library /bin/sh --pool 1G --pool-library /nowhere.so -- true".split(' ');
-    let missing: Vec<&str> = missing.collect();
     for (arguments, status, told) in [
-        (&["--pool", "many", "--", "true"] as &[&str], 2, "many"),
-        (&["--pool", "0", "--", "true"], 2, "accepted 128K"),
-        (&["--pool", "64K", "--", "true"], 2, "found 64K, accepted 128K"),
-        (&["--pool-library", "/x.so", "--", "true"], 2, "--pool <SIZE>"),
-        (&["--pool-stats", "--", "true"], 2, "--pool <SIZE>"),
-        (&["--pool", "1G", "--pool-stats=xml", "--", "true"], 2, "possible values: text, json"),
-        (&missing, 1, "--pool-library /nowhere.so"),
+        ("--pool many", 2, "many"),
+        ("--pool 0", 2, "accepted 128K"),
+        ("--pool 64K", 2, "found 64K, accepted 128K"),
+        ("--pool-library /x.so", 2, "--pool <SIZE>"),
+        ("--pool-stats", 2, "--pool <SIZE>"),
+        ("--pool 1G --pool-stats=xml", 2, "possible values: text, json"),
+        ("--library /bin/sh --pool 1G --pool-library /no.so", 1, "--pool-library /no.so"),
     ] {
-        let output = exec(arguments);
-        let error = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
-        assert!(error.contains(told), "{arguments:?}: {error}");
+        has(&cachewise(&format!("exec {arguments} -- true")).with(status).err, &[told]);
     }
 }

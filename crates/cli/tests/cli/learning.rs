@@ -1,10 +1,12 @@
 //! `learn`, `exec`, `explain --program` and `forget`, once each for real, and each refusal. Which way
 //! is found better depends on the machine and is not asked.
 
-use super::exec_pool::{compiled, library};
-use crate::support::{program, text};
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use crate::exec_pool::{asked_beside, compiled, libraries};
+use crate::support::{Folder, Said, has, names, profile, said};
+use cachewise_learn::section::write_end;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 const LIBRARY: &str = "libcachewise_preload.so";
 
@@ -22,194 +24,155 @@ int main(int count, char **arguments) {
 }
 "#;
 
-struct Home(tempfile::TempDir);
+/// A user's folder, with the program in it.
+struct Home(Folder);
 
 impl Home {
     fn new() -> Home {
-        let directory = tempfile::tempdir().expect("a directory");
-        compiled(PROGRAM, directory.path(), "passes");
-        Home(directory)
+        let folder = Folder::new();
+        compiled(PROGRAM, &folder, "passes");
+        Home(folder)
     }
 
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_string_lossy().into_owned()
+    /// Where `passes` is a program.
+    fn run(&self, command: &mut Command) -> Said {
+        let path = std::env::var("PATH").expect("a path");
+        command.env("PATH", format!("{}:{path}", self.0.path("")));
+        said(command.env("XDG_CONFIG_HOME", self.0.path("config")))
     }
 
-    fn program(&self) -> String {
-        self.path("passes")
+    fn cachewise(&self, arguments: &str) -> Said {
+        self.run(&mut asked_beside(arguments))
     }
 
-    fn cachewise(&self, arguments: &[&str]) -> Output {
-        let mut command = program();
-        command.args(arguments).env("XDG_CONFIG_HOME", self.0.path().join("config"));
-        command.output().expect("the program starts")
+    #[track_caller]
+    fn refused(&self, arguments: &str, status: i32, told: &str) {
+        has(&self.cachewise(arguments).with(status).err, &[told]);
     }
 
-    fn with_library(&self, verb: &str, arguments: &[&str]) -> Output {
-        let library = library(LIBRARY);
-        let mut all = vec![verb, "--library", &library];
-        all.extend(arguments);
-        self.cachewise(&all)
-    }
-
-    fn refused(&self, arguments: &[&str], status: i32, told: &str) {
-        let output = self.cachewise(arguments);
-        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", text(&output.stderr));
-        assert!(text(&output.stderr).contains(told), "{arguments:?}: {}", text(&output.stderr));
+    /// A program's section by its name here, wherever the profile's name puts it.
+    fn section(&self, name: &str) -> String {
+        let programs = names(Path::new(&self.0.path("config/cachewise"))).pop().expect("one");
+        format!("config/cachewise/{programs}/{name}.program")
     }
 }
 
 #[test]
 fn a_program_is_learned_explained_followed_and_forgotten() {
     let home = Home::new();
-    let program = home.program();
-    let [page, record] = ["page.html", "record.json"].map(|name| home.path(name));
-    let arguments = ["--runs", "2", "--html", &page, "--json", &record, "--", &program];
-    let output = home.with_library("learn", &arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
+    let [page, record] = ["page.html", "record.json"].map(|name| home.0.path(name));
+    let learn = format!("learn --runs 2 --html {page} --json {record} -- passes");
+    let told = home.cachewise(&learn).with(0).out;
     assert_eq!(told.matches("right\n").count(), 2, "{told}");
     let row = told.lines().find(|line| line.contains("passes_on+0x")).expect("the call site");
-    assert!(row.contains("copy") && row.contains(" 80 ") && row.contains("16 MiB"), "{row}");
+    has(row, &["copy", " 80 ", "16 MiB"]);
     // The line that is named is that of the call.
     let named = told.split_once("addr2line -e ").expect("a command").1;
     let named = named.lines().next().expect("its line");
     let (file, offset) = named.split_once(' ').expect("a file and an offset");
-    let line = Command::new("addr2line").args(["-f", "-e", file, offset]).output();
-    let line = line.expect("addr2line");
-    assert!(text(&line.stdout).starts_with("passes_on\n"), "{named}: {}", text(&line.stdout));
-    assert!(std::fs::read_to_string(&page).expect("a page").contains("passes_on"));
-    let record = std::fs::read(&record).expect("a record");
-    let record: serde_json::Value = serde_json::from_slice(&record).expect("JSON");
+    let line = said(Command::new("addr2line").args(["-f", "-e", file, offset]));
+    assert!(line.out.starts_with("passes_on\n"), "{named}: {line:?}");
+    has(&home.0.read("page.html"), &["passes_on"]);
+    let record: serde_json::Value =
+        serde_json::from_str(&home.0.read("record.json")).expect("JSON");
     let sites = record["sites"].as_array().expect("sites");
     let site = sites.iter().find(|site| site["calls"] == 80).expect("the call site");
     assert_eq!((&site["operation"], &site["octave"]), (&"copy".into(), &24.into()));
-    assert!(site["function"].as_str().expect("text").contains(" passes_on+0x"), "{site}");
+    has(site["function"].as_str().expect("text"), &[" passes_on+0x"]);
     assert!(record["proof"].is_null());
 
-    let explained = home.cachewise(&["explain", "--program", "passes"]);
-    assert!(text(&explained.stdout).contains(row), "{}", text(&explained.stdout));
-    let followed = home.with_library("exec", &["--", &program]);
-    assert_eq!((text(&followed.stdout), text(&followed.stderr)), ("right\n".into(), String::new()));
-    let unlearned = home.with_library("exec", &["--unlearned", "--", &program]);
-    assert_eq!(text(&unlearned.stdout), "right\n");
+    has(&home.cachewise("explain --program passes").out, &[row]);
+    let followed = home.cachewise("exec -- passes");
+    assert_eq!((&*followed.out, &*followed.err), ("right\n", ""));
+    let unlearned = home.cachewise("exec --unlearned -- passes");
+    assert_eq!(unlearned.out, "right\n");
 
-    home.refused(&["explain", "--program", "other"], 1, "programs: passes");
-    let forgotten = home.cachewise(&["forget", "passes"]);
-    assert_eq!(text(&forgotten.stdout), "forgotten: passes\n");
-    home.refused(&["forget", "passes"], 1, "nothing was learned of \"passes\"; programs: none yet");
-    assert!(text(&home.cachewise(&["forget", "--all"]).stdout).contains("nothing to forget"));
+    home.refused("explain --program other", 1, "programs: passes");
+    assert_eq!(home.cachewise("forget passes").out, "forgotten: passes\n");
+    home.refused("forget passes", 1, "nothing was learned of \"passes\"; programs: none yet");
+    has(&home.cachewise("forget --all").out, &["nothing to forget"]);
 }
 
 #[test]
 fn the_proof_runs_all_three_and_compares_their_output() {
     let home = Home::new();
-    let arguments = ["--prove", "--rounds", "6", "--name", "named", "--", &home.program()];
-    let output = home.with_library("learn", &arguments);
-    let told = text(&output.stdout);
+    let told = home.cachewise("learn --prove --rounds 6 --name named -- passes");
     // 3 would be "slower", which a loaded machine may well find.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{told}{}", text(&output.stderr));
-    assert!(told.contains("output: the same in every run"), "{told}");
-    for on in ["libc", "profile only", "learned"] {
-        assert!(told.lines().any(|line| line.starts_with(on)), "{on}: {told}");
-    }
-    let followed = home.with_library("exec", &["--name", "named", "--", &home.program()]);
-    assert_eq!(text(&followed.stdout), "right\n");
-}
-
-#[test]
-fn the_programs_status_is_ours_and_nothing_is_learned_from_nothing() {
-    let home = Home::new();
-    let output = home.with_library("learn", &["--", &home.program(), "7"]);
-    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    assert!(told.contains("nothing learned") || told.contains("call sites"), "{told}");
+    assert!(matches!(told.status, Some(0 | 3)), "{told:?}");
+    has(&told.out, &["output: the same in every run", "\nlibc", "\nprofile only", "\nlearned"]);
+    let followed = home.cachewise("exec --name named -- passes");
+    assert_eq!(followed.out, "right\n");
 }
 
 #[test]
 fn what_cannot_be_done_is_refused_in_a_line() {
     let home = Home::new();
-    home.refused(&["learn"], 2, "PROGRAM");
-    home.refused(&["learn", "--runs", "0", "--", "true"], 2, "--runs");
-    home.refused(&["learn", "--rounds", "6", "--", "true"], 2, "--prove");
-    home.refused(&["learn", "--library", "/nonexistent", "--", "true"], 1, "/nonexistent");
-    home.refused(&["explain"], 2, "--op");
-    home.refused(&["explain", "--program", "p", "--op", "copy"], 2, "cannot be used with");
-    home.refused(&["explain", "--program", "../p"], 1, "accepted a name without a slash");
-    home.refused(&["explain", "--program", "p"], 1, "nothing was learned of \"p\"");
-    home.refused(&["forget"], 2, "PROGRAM");
-    let missing = home.with_library("learn", &["--", "no-such-program-anywhere"]);
-    assert_eq!(missing.status.code(), Some(127));
-}
-
-/// The program's section, wherever the profile's name puts it.
-fn section(home: &Home, name: &str) -> PathBuf {
-    let config = home.0.path().join("config/cachewise");
-    let programs = std::fs::read_dir(config).expect("made").next().expect("one").expect("listed");
-    programs.path().join(format!("{name}.program"))
+    home.refused("learn", 2, "PROGRAM");
+    home.refused("learn --runs 0 -- true", 2, "--runs");
+    home.refused("learn --rounds 6 -- true", 2, "--prove");
+    home.refused("learn --library /nonexistent -- true", 1, "/nonexistent");
+    home.refused("explain", 2, "--op");
+    home.refused("explain --program p --op copy", 2, "cannot be used with");
+    home.refused("explain --program ../p", 1, "accepted a name without a slash");
+    home.refused("explain --program p", 1, "nothing was learned of \"p\"");
+    home.refused("forget", 2, "PROGRAM");
+    home.cachewise("learn -- no-such-program-anywhere").with(127);
 }
 
 #[test]
 fn a_program_has_one_name_however_it_is_called() {
     let home = Home::new();
-    let [link, script] = ["link", "script.sh"].map(|name| home.path(name));
-    std::os::unix::fs::symlink(home.program(), &link).expect("made");
-    std::fs::write(&script, format!("#!/bin/sh\nexec {}\n", home.program())).expect("written");
-    std::process::Command::new("chmod").arg("+x").arg(&script).status().expect("chmod");
-    assert!(home.with_library("learn", &["--", &link]).status.success());
-    assert!(section(&home, "passes").exists(), "by the file, not the link");
+    let link = home.0.path("link");
+    std::os::unix::fs::symlink(home.0.path("passes"), &link).expect("made");
+    let script = home.0.write("script.sh", format!("#!/bin/sh\nexec {}\n", home.0.path("passes")));
+    said(Command::new("chmod").args(["+x", &script])).with(0);
+    home.cachewise(&format!("learn -- {link}")).with(0);
+    // By the file, not the link.
+    home.0.read(&home.section("passes"));
     // A service's own learning saves under the same name.
     let mut service = Command::new(&link);
-    service.env("LD_PRELOAD", library(LIBRARY)).env("CACHEWISE_LEARN", "1");
-    service.env("XDG_CONFIG_HOME", home.0.path().join("config"));
-    assert!(service.output().expect("starts").status.success());
-    let explained = home.cachewise(&["explain", "--program", "passes"]);
-    let told = text(&explained.stdout);
+    service.env("LD_PRELOAD", libraries().join(LIBRARY)).env("CACHEWISE_LEARN", "1");
+    home.run(&mut service).with(0);
+    let told = home.cachewise("explain --program passes").out;
     assert!(told.lines().any(|line| line.contains(" 80 ")), "40 calls each: {told}");
     // And as it is called: what a person types is found.
-    let other = home.cachewise(&["explain", "--program", &link]);
-    assert_eq!(text(&other.stdout), told, "{}", text(&other.stderr));
+    assert_eq!(home.cachewise(&format!("explain --program {link}")).out, told);
     // A script has its own, which the programs that it starts share.
-    assert!(home.with_library("learn", &["--", &script]).status.success());
-    assert!(section(&home, "script.sh").exists());
-    assert_eq!(text(&home.cachewise(&["forget", &link]).stdout), "forgotten: passes\n");
+    home.cachewise(&format!("learn -- {script}")).with(0);
+    home.0.read(&home.section("script.sh"));
+    assert_eq!(home.cachewise(&format!("forget {link}")).out, "forgotten: passes\n");
 }
 
 #[test]
 fn a_damaged_section_does_not_end_learning_and_a_foreign_one_is_refused() {
     let home = Home::new();
-    let program = home.program();
-    assert!(home.with_library("learn", &["--", &program]).status.success());
-    let file = section(&home, "passes");
-    let whole = std::fs::read(&file).expect("saved");
-    let lines = b"cachewise-program 2\ncolour red\n";
-    for damaged in [lines, &whole[..whole.len() / 2], b"", b"cachewise-program 1\n"] {
-        std::fs::write(&file, damaged).expect("written");
-        let output = home.with_library("learn", &["--", &program]);
-        let told = text(&output.stderr);
-        assert!(output.status.success(), "{told}");
-        assert!(damaged != lines || told.contains("passes.program: line 2, key:"), "{told}");
-        assert!(text(&output.stdout).contains(" 40 "), "{}", text(&output.stdout));
+    home.cachewise("learn -- passes").with(0);
+    let file = home.section("passes");
+    let whole = home.0.read(&file);
+    let lines = "cachewise-program 2\ncolour red\n";
+    for damaged in [lines, &whole[..whole.len() / 2], "", "cachewise-program 1\n"] {
+        home.0.write(&file, damaged);
+        let told = home.cachewise("learn -- passes").with(0);
+        assert!(damaged != lines || told.err.contains("passes.program: line 2, key:"), "{told:?}");
+        has(&told.out, &[" 40 "]);
     }
-    std::fs::write(&file, "a letter\n").expect("written");
-    let output = home.with_library("learn", &["--", &program]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("passes.program: line 1"), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), "", "nothing was run");
-    assert_eq!(std::fs::read_to_string(&file).expect("there"), "a letter\n", "left alone");
+    home.0.write(&file, "a letter\n");
+    let told = home.cachewise("learn -- passes").with(1);
+    has(&told.err, &["passes.program: line 1"]);
+    assert_eq!(told.out, "", "nothing was run");
+    assert_eq!(home.0.read(&file), "a letter\n", "left alone");
 }
 
 /// What others wrote is shown, and does nothing: a module that is a pipe, or without end, and names that
 /// would move the terminal.
 #[test]
 fn a_hostile_section_is_only_text() {
-    use cachewise_learn::section::write_end;
     let home = Home::new();
-    assert!(home.with_library("learn", &["--", &home.program()]).status.success());
-    let file = section(&home, "passes");
-    let whole = std::fs::read_to_string(&file).expect("saved");
-    let pipe = home.path("pipe");
-    Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    home.cachewise("learn -- passes").with(0);
+    let file = home.section("passes");
+    let whole = home.0.read(&file);
+    let pipe = home.0.path("pipe");
+    said(Command::new("mkfifo").arg(&pipe)).with(0);
     for path in [pipe.as_str(), "/dev/zero", "/proc/kcore", "/x/\u{1b}]0;title\u{7}\u{1b}[2J"] {
         let mut hostile: String = whole
             .lines()
@@ -221,10 +184,8 @@ fn a_hostile_section_is_only_text() {
             .collect();
         let body = hostile.clone();
         write_end(&mut hostile, body.as_bytes()).expect("written");
-        std::fs::write(&file, hostile).expect("written");
-        let output = home.cachewise(&["explain", "--program", "passes"]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let told = text(&output.stdout);
+        home.0.write(&file, hostile);
+        let told = home.cachewise("explain --program passes").with(0).out;
         assert!(told.contains(" 40 ") && !told.contains(['\u{1b}', '\u{7}']), "{told}");
     }
 }
@@ -232,54 +193,49 @@ fn a_hostile_section_is_only_text() {
 #[test]
 fn where_the_library_was_looked_for_is_one_line() {
     let home = Home::new();
-    let alone = home.0.path().join("cachewise");
-    std::fs::copy(env!("CARGO_BIN_EXE_cachewise"), &alone).expect("copied");
-    let place = home.0.path().join("elsewhere");
-    let ask = |variable: &str| {
+    let alone = home.0.path("cachewise");
+    fs::copy(env!("CARGO_BIN_EXE_cachewise"), &alone).expect("copied");
+    let variables = ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH"];
+    let ask = |variable: &str, status: i32| {
         let mut command = Command::new(&alone);
-        command.args(["exec", "--", "/bin/true"]).env("XDG_CONFIG_HOME", "/nonexistent");
-        for other in ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH", "LD_PRELOAD"] {
+        command.args(["exec", "--", "/bin/true"]);
+        for other in variables.iter().chain(&["LD_PRELOAD"]) {
             command.env_remove(other);
         }
-        command.env(variable, &place).output().expect("starts")
+        home.run(command.env(variable, home.0.path("elsewhere"))).with(status)
     };
-    for variable in ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH"] {
-        let output = ask(variable);
-        let told = text(&output.stderr);
-        assert_eq!((output.status.code(), told.lines().count()), (Some(1), 1), "{told}");
-        assert!(told.contains("libcachewise_preload.so not found; looked for "), "{told}");
-        assert!(told.contains("elsewhere/libcachewise_preload.so"), "{told}");
+    for variable in variables {
+        let told = ask(variable, 1);
+        has(&told.err, &["libcachewise_preload.so not found; looked for "]);
+        has(&told.err, &["elsewhere/libcachewise_preload.so"]);
+        assert_eq!(told.err.lines().count(), 1, "{told:?}");
     }
-    std::fs::create_dir(&place).expect("made");
-    std::fs::copy(library(LIBRARY), place.join(LIBRARY)).expect("copied");
-    for variable in ["CACHEWISE_LIBRARY", "LD_LIBRARY_PATH"] {
-        let output = ask(variable);
-        assert!(output.status.success(), "{variable}: {}", text(&output.stderr));
+    fs::create_dir(home.0.path("elsewhere")).expect("made");
+    fs::copy(libraries().join(LIBRARY), home.0.path("elsewhere/libcachewise_preload.so"))
+        .expect("copied");
+    for variable in variables {
+        ask(variable, 0);
     }
 }
 
 #[test]
-fn why_nothing_was_learned_is_one_cause() {
+fn the_programs_status_is_ours_and_why_nothing_was_learned_is_one_cause() {
     let home = Home::new();
-    let told = text(&home.with_library("learn", &["--", "/bin/true"]).stdout);
+    let told = home.cachewise("learn -- passes 7").with(7).out;
+    assert!(told.contains("nothing learned") || told.contains("call sites"), "{told}");
+    let told = home.cachewise("learn -- /bin/true").out;
     let none = told.strip_prefix("true: no copy or fill of ").expect(&told);
-    assert!(none.contains(" or more went through the dynamic linker"), "{told}");
-    let killed = home.with_library("learn", &["--", "/bin/sh", "-c", "kill -9 $$"]);
-    assert!(text(&killed.stdout).contains(": ended by signal 9, before it"), "{killed:?}");
+    has(none, &[" or more went through the dynamic linker"]);
+    let killed = home.run(asked_beside("learn -- /bin/sh -c").arg("kill -9 $$"));
+    has(&killed.out, &[": ended by signal 9, before it"]);
     // A profile with one way: nothing can be tried.
-    let cpu = cachewise::cpu::Signature::detect();
-    let mut body = format!("cachewise-profile 1\ncpu {cpu}\ncaches 1 2 3\n");
-    for operation in ["copy", "move", "fill", "zero"] {
-        for hint in ["unknown", "soon", "never"] {
-            body += &format!("decide {operation} {hint} 256 max {operation}.sse2\n");
-        }
-    }
-    let sum = cachewise::profile::fnv1a64(body.as_bytes());
-    let end = format!("end {} fnv1a64:{sum:016x}\n", body.lines().count());
-    let profile = home.path("one-way.profile");
-    std::fs::write(&profile, body + &end).expect("written");
-    let told = home.with_library("learn", &["--profile", &profile, "--", &home.program()]);
+    let lines = ["copy", "move", "fill", "zero"].map(|operation| {
+        let line = |hint| format!("decide {operation} {hint} 256 max {operation}.sse2");
+        ["unknown", "soon", "never"].map(line).join("\n")
+    });
+    let profile = home.0.write("one-way.profile", profile(&lines.join("\n")));
+    let told = home.cachewise(&format!("learn --profile {profile} -- passes"));
     let why = "passes: the profile has no non-temporal stores, so there is nothing to try: nothing \
                learned\n";
-    assert!(text(&told.stdout).contains(why), "{}", text(&told.stdout));
+    has(&told.out, &[why]);
 }

@@ -4,9 +4,8 @@ mod bad_input;
 mod environment;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exec_pool;
-mod forking;
+mod experiments;
 mod guides;
-mod launches;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod learning;
 mod peers;
@@ -16,4 +15,3 @@ mod support;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod surroundings;
 mod verbs;
-mod verifying;

@@ -1,9 +1,19 @@
-//! The command as it was built, and what it says.
+//! The command as it was built, a folder for its files, and what it says.
 
-use cachewise::profile::{Decision, Profile};
+use cachewise::cpu::{Caches, Cpu};
+use cachewise::profile::fnv1a64;
+use cachewise_measure::record::{self, Record};
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 /// The command, without what this process was told by its environment.
 pub fn program() -> Command {
@@ -29,57 +39,71 @@ pub fn program() -> Command {
     command
 }
 
+/// The command with arguments that are parted by single spaces.
+pub fn asked(arguments: &str) -> Command {
+    let mut command = program();
+    command.args(arguments.split(' '));
+    command
+}
+
 /// Started, with its output and its messages in pipes.
 pub fn piped(mut command: Command) -> Child {
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     child.expect("the program starts")
 }
 
-/// With arguments that are parted by single spaces.
-pub fn cachewise(arguments: &str) -> Output {
-    program().args(arguments.split(' ')).output().expect("the program starts")
+pub fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).expect("it is running");
 }
 
-/// A profile for this CPU with these ranges of copies that nobody gave a hint for.
-pub fn profile(copies: &[(u64, u64, &str)]) -> Profile {
-    let decision = |&(from, to, kernel): &(u64, u64, &str)| Decision {
-        operation: cachewise_kernels::Operation::Copy,
-        reuse: cachewise::Reuse::Unknown,
-        from,
-        to,
-        kernel: kernel.into(),
-        nearest: None,
-    };
-    Profile {
-        cpu: cachewise::cpu::Cpu::detect(),
-        caches: cachewise::cpu::Caches::detect(),
-        record: None,
-        written: String::new(),
-        decisions: copies.iter().map(decision).collect(),
-        parallel: vec![],
-        entries: vec![],
-        notes: vec![],
+/// What a program printed, what it said on stderr, and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub arguments: String,
+    pub status: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs it to its end.
+pub fn said(command: &mut Command) -> Said {
+    let output = command.output().expect("the program starts");
+    let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    Said {
+        arguments: arguments.join(" "),
+        status: output.status.code(),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
     }
 }
 
-pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+impl Said {
+    /// It ended with that status.
+    #[track_caller]
+    pub fn with(self, status: i32) -> Said {
+        assert_eq!(self.status, Some(status), "{}: {self:#?}", self.arguments);
+        self
+    }
+
+    /// The error line of ours or of the parser of arguments, which must be the only one.
+    #[track_caller]
+    pub fn line(&self) -> &str {
+        let ours = |line: &&str| line.starts_with("cachewise: ") || line.starts_with("error: ");
+        let lines: Vec<&str> = self.err.lines().filter(ours).collect();
+        assert_eq!(lines.len(), 1, "{self:#?}");
+        lines[0]
+    }
 }
 
-pub fn stdout(output: &Output) -> String {
-    text(&output.stdout)
-}
-
-pub fn stderr(output: &Output) -> String {
-    text(&output.stderr)
+pub fn cachewise(arguments: &str) -> Said {
+    said(&mut asked(arguments))
 }
 
 /// What it prints where it ends with that status.
 #[track_caller]
 pub fn ends(arguments: &str, status: i32) -> String {
-    let output = cachewise(arguments);
-    assert_eq!(output.status.code(), Some(status), "{arguments}: {}", stderr(&output));
-    stdout(&output)
+    cachewise(arguments).with(status).out
 }
 
 #[track_caller]
@@ -87,22 +111,13 @@ pub fn ok(arguments: &str) -> String {
     ends(arguments, 0)
 }
 
-/// What it says on stderr where it refuses with that status.
+/// Refuses with that status, in one line that has all of these parts, and prints nothing.
 #[track_caller]
-pub fn refused(arguments: &str, status: i32) -> String {
-    let output = cachewise(arguments);
-    let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(status), "{arguments}: {text}");
-    assert!(!text.contains("panicked"), "{text}");
-    text
-}
-
-/// Refuses with that status, in one line of ours that has all of these words; what stderr has in all.
-#[track_caller]
-pub fn refused_with(arguments: &str, status: i32, words: &[&str]) -> String {
-    let text = refused(arguments, status);
-    has(line(&text), words);
-    text
+pub fn refused(arguments: &str, status: i32, parts: &[&str]) -> Said {
+    let said = cachewise(arguments).with(status);
+    has(said.line(), parts);
+    assert!(said.out.is_empty() && !said.err.contains("panicked"), "{said:#?}");
+    said
 }
 
 /// All of these parts are in the text.
@@ -113,10 +128,74 @@ pub fn has(text: &str, parts: &[&str]) {
     }
 }
 
-/// The error line of ours, which must be the only one.
-#[track_caller]
-pub fn line(text: &str) -> &str {
-    let ours: Vec<&str> = text.lines().filter(|line| line.starts_with("cachewise: ")).collect();
-    assert_eq!(ours.len(), 1, "{text}");
-    ours[0]
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder of a test's own, and its files by name.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// As the command takes it.
+    pub fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_string_lossy().into_owned()
+    }
+
+    /// A new file, or a new content of one: its path.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        fs::write(self.path(name), content).expect("written");
+        self.path(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect(name)
+    }
+
+    pub fn record(&self, name: &str) -> Record {
+        record::read(Path::new(&self.path(name))).expect("a whole record")
+    }
+
+    /// The files that are there, in order.
+    pub fn names(&self) -> Vec<String> {
+        names(self.0.path())
+    }
+
+    /// Waits until a record that is being written here has three rows, or the program ends.
+    pub fn wait_for_rows(&self, child: &mut Child) {
+        let rows = || {
+            let texts = self.names().into_iter().filter_map(|name| fs::read(self.path(&name)).ok());
+            texts.map(|record| text(&record).matches("\"type\":\"row\"").count()).max()
+        };
+        while rows() < Some(3) && child.try_wait().expect("ours").is_none() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// The names in a directory, in order.
+pub fn names(directory: &Path) -> Vec<String> {
+    let all = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry"));
+    let mut names: Vec<_> = all.map(|entry| text(entry.file_name().as_encoded_bytes())).collect();
+    names.sort();
+    names
+}
+
+/// One decision of a profile.
+pub const DECIDED: &str = "decide copy unknown 256 max copy.gpr64";
+
+/// A profile for this CPU with these lines.
+pub fn profile(lines: &str) -> String {
+    let (cpu, Caches { l1d, l2, llc, .. }) = (Cpu::detect(), Caches::detect());
+    resealed(&format!("cachewise-profile 2\ncpu {cpu}\ncaches {l1d} {l2} {llc}\n{lines}\nend "))
+}
+
+/// The text with a checksum that fits it, so that only its contents are wrong.
+pub fn resealed(text: &str) -> String {
+    let body = &text[..text.rfind("end ").expect("an end line")];
+    let sum = fnv1a64(body.as_bytes());
+    format!("{body}end {} fnv1a64:{sum:016x}\n", body.lines().count())
 }

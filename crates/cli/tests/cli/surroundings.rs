@@ -1,29 +1,16 @@
 //! Terminals that are gone, disks that are full, folders that are missing: the work is done all the
 //! same, and what cannot be is said in a line.
 
-use crate::exec_pool::{compiled, library};
-use crate::support::{line, program, stderr, stdout};
+use crate::exec_pool::{asked_beside, compiled, libraries};
+use crate::support::{Folder, asked, has, ok, refused, said, signal};
+use rustix::process::Signal;
 use std::fs::OpenOptions;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const SMALL: &str = "run copy-matrix --kernels copy0 --size 1K --residency L1 --rounds 15";
-
-fn cachewise(arguments: &[&str]) -> Command {
-    let mut command = program();
-    command.args(arguments);
-    command
-}
-
-fn small() -> Vec<&'static str> {
-    SMALL.split(' ').collect()
-}
-
-fn output(command: &mut Command) -> Output {
-    command.output().expect("the program starts")
-}
 
 /// No file of its may become larger; that is an error of each write and no signal, as on a full disk.
 fn limited(command: &mut Command, bytes: u64) -> &mut Command {
@@ -39,29 +26,24 @@ fn limited(command: &mut Command, bytes: u64) -> &mut Command {
     unsafe { command.pre_exec(limit) }
 }
 
-fn names(directory: &Path) -> Vec<String> {
-    let all = std::fs::read_dir(directory).expect("a directory");
-    all.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
-}
-
 /// Of each kind of message: an error, a measurement's progress and warnings, what `exec` says itself.
 #[test]
 fn messages_that_nobody_can_read_end_nothing() {
-    let preload = library("libcachewise_preload.so");
-    let counted = ["exec", "--library", &preload, "--stats", "--", "sh", "-c", "exit 7"];
+    let folder = Folder::new();
+    let nine = compiled(NINE, &folder, "nine");
+    let counted = format!("exec --stats -- {nine}");
     for (arguments, status) in [
-        (&["exec", "--", "/nonexistent/program"][..], 127),
-        (&["list", "kernels", "--op", "shred"], 2),
-        (&small(), 0),
-        (&counted, 7),
+        ("exec -- /nonexistent/program", 127),
+        ("list kernels --op shred", 2),
+        (SMALL, 0),
+        (&counted, 9),
     ] {
         let full = OpenOptions::new().write(true).open("/dev/full").expect("opened");
         let (reader, unread) = std::io::pipe().expect("a pipe");
         drop(reader);
         for nobody in [Stdio::from(full), Stdio::from(unread)] {
-            let mut command = cachewise(arguments);
-            let ended = command.stderr(nobody).stdout(Stdio::null()).status().expect("it starts");
-            assert_eq!(ended.code(), Some(status), "{arguments:?}: {ended}");
+            let ended = asked_beside(arguments).stderr(nobody).stdout(Stdio::null()).status();
+            assert_eq!(ended.expect("it starts").code(), Some(status), "{arguments}");
         }
     }
 }
@@ -69,182 +51,131 @@ fn messages_that_nobody_can_read_end_nothing() {
 /// What was measured is shown, whatever cannot be written; and no part of a file is left.
 #[test]
 fn a_disk_that_fills_costs_the_file_and_not_the_figures() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let sizes: Vec<_> = SMALL.replace("1K", "1K,2K,4K,8K").split(' ').map(str::to_owned).collect();
-    let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
-    let whole = stdout(&output(cachewise(&sizes).args(["--json", "-"])));
+    let folder = Folder::new();
+    let sizes = SMALL.replace("1K", "1K,2K,4K,8K");
+    let whole = ok(&format!("{sizes} --json -"));
     // A record whose header has room, and some of its rows.
     let some = whole.lines().next().expect("a header").len() as u64 + 1500;
-    let (record, full) = (directory.path().join("record"), Path::new("/dev/full"));
+    let record = folder.path("record");
     for (flag, file, room) in [
         ("--json", &*record, some.max(4200)),
-        ("--csv", full, 4200),
-        ("--markdown", full, 4200),
+        ("--csv", "/dev/full", 4200),
+        ("--markdown", "/dev/full", 4200),
         ("--html", &record, 4200),
     ] {
-        let ended = output(limited(cachewise(&sizes).arg(flag).arg(file), room));
-        let said = stderr(&ended);
-        assert_eq!(ended.status.code(), Some(1), "{flag}: {said}");
-        assert!(said.contains(&*file.to_string_lossy()), "{flag}: {said}");
-        assert!(stdout(&ended).contains("gain here:"), "{flag}: {said}{}", stdout(&ended));
-        assert_eq!(names(directory.path()), [""; 0], "{flag}");
+        let ended = said(limited(&mut asked(&format!("{sizes} {flag} {file}")), room)).with(1);
+        has(&ended.err, &[file]);
+        has(&ended.out, &["gain here:"]);
+        assert_eq!(folder.names(), [""; 0], "{flag}");
     }
-    let profile = directory.path().join("p.profile");
-    let mut command = cachewise(&["tune", "--budget", "1s", "--memory", "48M", "--output"]);
-    let ended = output(limited(command.arg(&profile), 4200));
-    let said = stderr(&ended);
-    assert_eq!(ended.status.code(), Some(1), "{said}");
-    let last = said.lines().last().expect("an error");
+    let profile = folder.path("p.profile");
+    let mut tune = asked(&format!("tune --budget 1s --memory 48M --output {profile}"));
+    let ended = said(limited(&mut tune, 4200)).with(1);
+    let last = ended.err.lines().last().expect("an error");
     assert!(last.contains("p.record.jsonl: ") && last.matches("too large").count() == 1, "{last}");
-    assert!(stdout(&ended).contains("gain here:"), "{said}{}", stdout(&ended));
-    assert_eq!(names(directory.path()), [""; 0]);
+    has(&ended.out, &["gain here:"]);
+    assert_eq!(folder.names(), [""; 0]);
 }
 
 /// Before an hour of measuring, not after it; and a variable that is set is not said to be missing.
 #[test]
 fn no_room_and_no_place_are_told_before_anything_is_measured() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("p.profile");
-    let mut command = cachewise(&["tune", "--output"]);
-    let ended = output(limited(command.arg(&file), 0));
-    let said = stderr(&ended);
-    assert_eq!((ended.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-    assert!(said.ends_with("cannot be written: File too large (os error 27)\n"), "{said}");
-    assert_eq!(names(directory.path()), [""; 0]);
-    let mut command = cachewise(&["tune"]);
-    let ended = output(command.env("HOME", "relative").env("XDG_CONFIG_HOME", ""));
-    assert_eq!(ended.status.code(), Some(1));
-    assert!(line(&stderr(&ended)).contains("is an absolute path"), "{}", stderr(&ended));
+    let folder = Folder::new();
+    let mut tune = asked(&format!("tune --output {}", folder.path("p.profile")));
+    let ended = said(limited(&mut tune, 0)).with(1);
+    let end = "cannot be written: File too large (os error 27)\n";
+    assert!(ended.err.ends_with(end) && ended.err.lines().count() == 1, "{ended:?}");
+    assert_eq!(folder.names(), [""; 0]);
+    let ended = said(asked("tune").env("HOME", "relative").env("XDG_CONFIG_HOME", "")).with(1);
+    has(ended.line(), &["is an absolute path"]);
+    // A record's header.
+    refused(&format!("{SMALL} --json /dev/full"), 1, &["space"]);
+    let device = Path::new("/dev/full").metadata();
+    assert!(device.is_ok_and(|metadata| !metadata.is_file()), "the device was replaced");
 }
 
-/// `ssh` whose line breaks, and a tuning that was begun with `nohup` so that it does not matter.
+/// A tuning that was begun with `nohup`, so that a line that breaks does not matter.
 #[test]
-fn a_terminal_that_goes_away_keeps_the_rows_and_stops_nothing_that_shall_go_on() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let file = directory.path().join("a.jsonl");
-    let mut command = cachewise(&["run", "copy-matrix", "--kernels", "copy\\.sse2", "--json"]);
-    command.arg(&file).args(["--rounds", "3000"]).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("it starts");
-    let rows = || {
-        let part = std::fs::read_dir(directory.path()).expect("a directory").next();
-        let part = part.and_then(|part| std::fs::read_to_string(part.ok()?.path()).ok());
-        part.map_or(0, |text| text.matches("\"type\":\"row\"").count())
-    };
-    while rows() < 3 && child.try_wait().expect("ours").is_none() {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    hang_up(&child);
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    let read = cachewise_measure::record::read(&file).expect("a whole record");
-    assert!(read.end.is_some_and(|end| end.interrupted) && read.rows.len() > 2);
-
-    let mut command = cachewise(&["run", "roofline", "--size", "64K"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
+fn a_terminal_that_goes_away_stops_nothing_that_shall_go_on() {
+    let mut run = asked("run roofline --size 64K");
+    run.stdout(Stdio::null()).stderr(Stdio::null());
     let ignored = || {
         // SAFETY: nothing is called when it comes.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
         Ok(())
     };
     // SAFETY: a system call alone, which a forked child may make.
-    let child = unsafe { command.pre_exec(ignored) }.spawn().expect("it starts");
+    let mut child = unsafe { run.pre_exec(ignored) }.spawn().expect("it starts");
     for _ in 0..20 {
         std::thread::sleep(Duration::from_millis(20));
-        hang_up(&child);
+        signal(&child, Signal::HUP);
     }
-    let ended = child.wait_with_output().expect("it ends");
-    assert_eq!((ended.status.code(), ended.status.signal()), (Some(0), None));
+    let ended = child.wait().expect("it ends");
+    assert_eq!((ended.code(), ended.signal()), (Some(0), None));
 }
 
-fn hang_up(child: &std::process::Child) {
-    let pid = rustix::process::Pid::from_child(child);
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::HUP);
-}
+const NINE: &str = "int main(void) { return 9; }";
 
 /// Programs run, and what they print and end with is theirs; only what has to be kept in such a folder is
 /// refused, before the program runs.
 #[test]
 fn no_folder_for_temporary_files_is_needed_but_for_statistics() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let ours = library("libcachewise_preload.so");
-    let pool = library("libcachewise_pool_preload.so");
-    let program = compiled("int main(void) { return 9; }", directory.path(), "nine");
-    let missing = directory.path().join("none");
-    let without = |arguments: &[&str]| {
-        let mut command = cachewise(arguments);
-        output(command.env("TMPDIR", &missing).env("HOME", directory.path()))
+    let folder = Folder::new();
+    let nine = compiled(NINE, &folder, "nine");
+    let missing = folder.path("none");
+    let without = |arguments: &str| {
+        said(asked_beside(arguments).env("TMPDIR", &missing).env("HOME", folder.path("")))
     };
-    for more in [&[][..], &["--pool", "64M", "--pool-library", &pool]] {
-        let words = [&["exec", "--library", &ours], more, &["--", &program]].concat();
-        let ended = without(&words);
-        assert_eq!((ended.status.code(), stderr(&ended)), (Some(9), String::new()));
+    for words in ["exec", "exec --pool 64M", "learn"] {
+        let ended = without(&format!("{words} -- {nine}")).with(9);
+        assert_eq!(ended.err, "");
     }
-    let ended = without(&small());
-    assert_eq!(ended.status.code(), Some(0), "{}", stderr(&ended));
-    let learned = without(&["learn", "--library", &ours, "--", &program]);
-    assert_eq!((learned.status.code(), stderr(&learned)), (Some(9), String::new()));
-    for words in [
-        &["exec", "--stats"][..],
-        &["exec", "--pool", "64M", "--pool-stats"],
-        &["learn", "--prove"],
-    ] {
-        let ended = without(&[words, &["--library", &ours, "--", &program]].concat());
-        let said = stderr(&ended);
-        assert_eq!((ended.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-        let option = words.last().expect("an option");
-        let begin = format!("cachewise: {option}: {}: No such file", missing.display());
-        let end = "(os error 2); accepted in TMPDIR: a directory that can be written";
-        assert!(line(&said).starts_with(&begin) && line(&said).ends_with(end), "{said}");
+    without(SMALL).with(0);
+    for words in ["exec --stats", "exec --pool 64M --pool-stats", "learn --prove"] {
+        let ended = without(&format!("{words} -- {nine}")).with(1);
+        let option = words.rsplit(' ').next().expect("an option");
+        let begin = format!("cachewise: {option}: {missing}: No such file");
+        let end = "(os error 2); accepted in TMPDIR: a directory that can be written\n";
+        assert!(ended.err.starts_with(&begin) && ended.err.ends_with(end), "{ended:?}");
+        assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
     }
 }
 
 /// As in some containers and changed roots, where this test may make one.
 #[test]
 fn programs_run_where_there_is_no_proc() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let ours = library("libcachewise_preload.so");
-    let libraries = Path::new(&ours).parent().expect("a folder");
-    let program = compiled("int main(void) { return 9; }", directory.path(), "nine");
-    let without = |words: &[&str]| {
+    let folder = Folder::new();
+    let nine = compiled(NINE, &folder, "nine");
+    for words in ["exec", "exec --pool 64M", "learn"] {
         let mut command = Command::new("unshare");
         let script = "mount -t tmpfs none /proc || exit 77; exec \"$@\"";
         command.args(["-r", "-m", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_cachewise")]);
-        command.args(words).env("CACHEWISE_LIBRARY", libraries).env("HOME", directory.path());
-        command.output()
-    };
-    for words in [
-        &["exec", "--", &program][..],
-        &["exec", "--pool", "64M", "--", &program],
-        &["learn", "--", &program],
-    ] {
-        let Ok(ended) = without(words) else { return };
-        let said = stderr(&ended);
-        if ended.status.code() == Some(77) || said.starts_with("unshare: ") {
+        command.args(words.split(' ')).args(["--", &nine]);
+        command.env("CACHEWISE_LIBRARY", libraries()).env("HOME", folder.path(""));
+        let Ok(ended) = command.output() else { return };
+        let told = crate::support::text(&ended.stderr);
+        if ended.status.code() == Some(77) || told.starts_with("unshare: ") {
             return;
         }
-        assert_eq!((ended.status.code(), &*said), (Some(9), ""), "{words:?}");
+        assert_eq!((ended.status.code(), &*told), (Some(9), ""), "{words}");
     }
 }
 
 /// A folder that is full: the status stays the program's, and the cause is no invented one.
 #[test]
 fn statistics_that_found_no_room_are_said_to_have_found_none() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let ours = library("libcachewise_preload.so");
-    let pool = library("libcachewise_pool_preload.so");
+    let folder = Folder::new();
     let text = "#include <stdlib.h>\n#include <string.h>\n\
                 int main(void) { for (int i = 0; i < 4; i++) {\n\
                 char *block = malloc(4 << 20); memset(block, i, 4 << 20); free(block); } return 9; }";
-    let program = compiled(text, directory.path(), "nine");
-    let of_pool = ["--pool", "64M", "--pool-stats", "--pool-library", &pool];
-    for (words, variable) in
-        [(&["--stats"][..], "CACHEWISE_STATS="), (&of_pool, "CACHEWISE_POOL_STATS_FILE: ")]
-    {
-        let mut command = cachewise(&["exec", "--library", &ours]);
-        command.args(words).args(["--", &program]).env("TMPDIR", directory.path());
-        let ended = output(limited(&mut command, 0));
-        let said = stderr(&ended);
-        assert_eq!(ended.status.code(), Some(9), "{said}");
-        assert_eq!(said.matches("arge").count(), 2, "{said}");
-        assert!(said.contains(variable) && !said.contains("no process"), "{said}");
+    let nine = compiled(text, &folder, "nine");
+    for (words, variable) in [
+        ("--stats", "CACHEWISE_STATS="),
+        ("--pool 64M --pool-stats", "CACHEWISE_POOL_STATS_FILE: "),
+    ] {
+        let mut exec = asked_beside(&format!("exec {words} -- {nine}"));
+        let ended = said(limited(exec.env("TMPDIR", folder.path("")), 0)).with(9);
+        assert_eq!(ended.err.matches("arge").count(), 2, "{ended:?}");
+        assert!(ended.err.contains(variable) && !ended.err.contains("no process"), "{ended:?}");
     }
 }
