@@ -7,10 +7,10 @@
 //! that it is "by a small program". What was not tested is listed with its reason below [`NOT_TESTED`], an item without a row
 //! among it.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use fs_err as fs;
 use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// The heading of the list of what is left out.
 const NOT_TESTED: &str = "## Not tested, and why";
@@ -73,9 +73,8 @@ impl Findings {
 /// neither, or a record that is named is not there.
 pub fn run() -> Result<()> {
     let root = crate::command::root();
-    let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
-    let listed = items_of_list(&read("docs/checklist.md")?);
-    let text = read("docs/findings.md")?;
+    let listed = items_of_list(&fs::read_to_string(root.join("docs/checklist.md"))?);
+    let text = fs::read_to_string(root.join("docs/findings.md"))?;
     let findings = findings(&text);
     let records: Vec<(String, usize)> = fs::read_dir(root.join("record"))?
         .flatten()

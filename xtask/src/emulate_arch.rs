@@ -12,8 +12,7 @@
 
 mod libraries;
 
-use crate::ci::Ended;
-use crate::command::{number_before, programs, root, text};
+use crate::command::{Lacking, accepted, made, number_before, output, root, text};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -21,44 +20,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// An architecture that can be emulated.
-#[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// As stages and the command line call it.
-    pub name: &'static str,
-    triple: &'static str,
-    compiler: &'static str,
+    /// As stages, the command line and compilers call it.
+    name: &'static str,
     emulator: &'static str,
-    root: &'static str,
-    packages: [(&'static str, &'static str); 2],
+    /// The Debian package of its C library.
+    libc: &'static str,
     /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
     variants: &'static [(&'static str, &'static str)],
 }
 
 /// All of them.
-pub const TARGETS: [Target; 2] = [
+const TARGETS: [Target; 2] = [
     Target {
         name: "powerpc64le",
-        triple: "powerpc64le-unknown-linux-gnu",
-        compiler: "powerpc64le-linux-gnu-gcc",
         emulator: "qemu-ppc64le",
-        root: "/usr/powerpc64le-linux-gnu",
-        packages: [
-            ("/usr/bin/powerpc64le-linux-gnu-gcc", "gcc-powerpc64le-linux-gnu"),
-            ("/usr/powerpc64le-linux-gnu/lib/libc.so.6", "libc6-dev-ppc64el-cross"),
-        ],
+        libc: "libc6-dev-ppc64el-cross",
         // The one that the memcmp of seed 004 was written for; the default is a later one.
         variants: &[("power8", "vmx,vsx,dcbz")],
     },
     Target {
         name: "aarch64",
-        triple: "aarch64-unknown-linux-gnu",
-        compiler: "aarch64-linux-gnu-gcc",
         emulator: "qemu-aarch64",
-        root: "/usr/aarch64-linux-gnu",
-        packages: [
-            ("/usr/bin/aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-            ("/usr/aarch64-linux-gnu/lib/libc.so.6", "libc6-dev-arm64-cross"),
-        ],
+        libc: "libc6-dev-arm64-cross",
         // The shortest and the longest SVE vector.
         variants: &[
             ("max,sve-default-vector-length=16", ".sve"),
@@ -68,7 +52,7 @@ pub const TARGETS: [Target; 2] = [
 ];
 
 /// What every target needs besides its own packages.
-const COMMON: &[(&str, &str)] = &[
+const COMMON: [(&str, &str); 4] = [
     ("/usr/bin/rustc", "rustc-web"),
     ("/usr/bin/cargo", "cargo-web"),
     ("/usr/lib/rustlib/src/rust/library/Cargo.toml", "rust-web-src"),
@@ -82,52 +66,45 @@ const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes"];
 const MORE_TESTS: &[&str] = &["--test", "profile", "-p", "cachewise-measure"];
 
 /// What passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+#[derive(Default)]
+struct Counts {
     /// Tests of all binaries, the variants' included.
-    pub tests: u64,
+    tests: u64,
     /// Kernels of the table.
-    pub kernels: usize,
+    kernels: usize,
     /// Calls of kernels that were checked, all sweeps together.
-    pub calls: u64,
+    calls: u64,
     /// Calls that `--verify-only` checked, all experiments and the tuning together.
-    pub verified: u64,
+    verified: u64,
     /// C programs that ran.
-    pub programs: usize,
+    programs: usize,
 }
 
-/// Emulates the architecture named, or all, and tells how it went.
-///
-/// # Errors
-/// What fails; with `required`, packages that are missing.
+/// Emulates the architecture named, or all, and tells how it went; with `required`, packages that are
+/// missing are an error.
 pub fn chore(name: Option<&str>, effort: &str, required: bool) -> Result<()> {
     let chosen = match name {
         Some(name) => std::slice::from_ref(find(name)?),
         None => &TARGETS,
     };
-    chosen.iter().try_for_each(|target| run(target, effort)?.told(!required))
+    chosen.iter().try_for_each(|target| Lacking::allowed(run(target, effort), !required))
 }
 
 /// The target of that name.
-///
-/// # Errors
-/// With the names there are.
 pub fn find(name: &str) -> Result<&'static Target> {
-    TARGETS.iter().find(|target| target.name == name).with_context(|| {
-        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        format!("architecture: found \"{name}\", accepted {}", names.join(", "))
-    })
+    accepted("architecture", &[name.to_owned()], &TARGETS.each_ref().map(|target| target.name))?;
+    TARGETS.iter().find(|target| target.name == name).context("an architecture")
 }
 
 /// Builds, runs and counts. Everything it makes is under `target/emulate-arch`; what the programs
 /// say goes to stderr.
-///
-/// # Errors
-/// A build or a test that fails.
-pub fn run(target: &Target, effort: &str) -> Result<Ended> {
-    if let Some(ended) = Ended::lacking(COMMON.iter().chain(&target.packages)) {
-        return Ok(ended);
-    }
+pub fn run(target: &Target, effort: &str) -> Result<()> {
+    let compiler =
+        (format!("/usr/bin/{}", target.tool("gcc")), format!("gcc-{}-linux-gnu", target.name));
+    let libc = (format!("{}/lib/libc.so.6", target.root()), target.libc.to_owned());
+    let own = [compiler, libc];
+    let own = own.iter().map(|(file, package)| (file.as_str(), package.as_str()));
+    Lacking::check(COMMON.into_iter().chain(own))?;
     let (tests, cachewise) = build(target, effort)?;
     let mut counts = Counts::default();
     for (name, program) in &tests {
@@ -149,20 +126,35 @@ pub fn run(target: &Target, effort: &str) -> Result<Ended> {
         test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
     }
     command_line(target, &cachewise, &mut counts)?;
-    libraries::test(target, root(), &mut counts)?;
+    libraries::test(target, &mut counts)?;
     let Counts { tests, kernels, calls, verified, programs } = counts;
     println!(
         "emulated {}: {kernels} kernels, {tests} tests passed, {calls} calls checked by them, \
          {verified} by --verify-only, {programs} C programs",
         target.name
     );
-    Ok(Ended::Passed)
+    Ok(())
 }
 
 impl Target {
+    /// As Rust calls it.
+    fn triple(&self) -> String {
+        format!("{}-unknown-linux-gnu", self.name)
+    }
+
+    /// Where Debian puts what is linked with.
+    fn root(&self) -> String {
+        format!("/usr/{}-linux-gnu", self.name)
+    }
+
+    /// A program of the cross compiler.
+    fn tool(&self, name: &str) -> String {
+        format!("{}-linux-gnu-{name}", self.name)
+    }
+
     fn emulated(&self, options: &[&str], program: &Path) -> Command {
         let mut command = Command::new(self.emulator);
-        command.args(["-L", self.root]).args(options).arg(program);
+        command.args(["-L", &self.root()]).args(options).arg(program);
         // Decisions are the computed ones, whoever runs this.
         command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
         command
@@ -172,15 +164,14 @@ impl Target {
 /// Builds the tests, by name, and the program.
 fn build(target: &Target, effort: &str) -> Result<(BTreeMap<String, PathBuf>, PathBuf)> {
     // The same in both steps, so that dependencies have the same features and are compiled once.
-    let mut packages = vec!["-p", "cachewise-cli", "-p", "cachewise-kernels", "-p", "cachewise"];
-    packages.extend(["--features", "cachewise-kernels/lab"]);
-    let built = cargo(target, STD, &[&["build"], &packages[..]].concat())?;
-    let cachewise = built.into_iter().find(|(name, _)| name == "cachewise");
-    let (_, cachewise) = cachewise.context("cargo built no program")?;
+    let packages =
+        "-p cachewise-cli -p cachewise-kernels -p cachewise --features cachewise-kernels/lab";
+    let packages: Vec<&str> = packages.split(' ').collect();
+    let mut built = cargo(target, STD, &[&["build"], &packages[..]].concat())?;
+    let cachewise = built.remove("cachewise").context("cargo built no program")?;
     let more = if effort == "small" { &[] } else { MORE_TESTS };
     let tests = [&["test", "--no-run"], &packages[..], TESTS, more].concat();
-    let tests = cargo(target, STD, &tests)?;
-    Ok((tests, cachewise))
+    Ok((cargo(target, STD, &tests)?, cachewise))
 }
 
 /// How much of Rust's library is built for the target: `core` alone.
@@ -196,13 +187,13 @@ fn cargo(
     arguments: &[&str],
 ) -> Result<BTreeMap<String, PathBuf>> {
     let root = root();
-    let variable = |what: &str| {
-        format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"))
-    };
-    let output = Command::new("/usr/bin/cargo")
+    let triple = target.triple();
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let mut cargo = Command::new("/usr/bin/cargo");
+    cargo
         .args(arguments)
         .args(library)
-        .args(["--target", target.triple])
+        .args(["--target", &triple])
         .args(["--message-format", "json", "--target-dir"])
         .arg(root.join("target/emulate-arch"))
         // What only debugging and timing need costs time to compile.
@@ -210,18 +201,14 @@ fn cargo(
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
         .env("RUSTC", "/usr/bin/rustc")
         .env("RUSTC_BOOTSTRAP", "1")
-        .env(variable("LINKER"), target.compiler)
-        // The outer cargo's choices, which are for another toolchain.
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env_remove("RUSTDOC")
-        .env_remove("RUSTFLAGS")
-        .env_remove("LD_LIBRARY_PATH")
+        .env(linker, target.tool("gcc"))
         .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("/usr/bin/cargo could not be started")?;
-    ensure!(output.status.success(), "the programs for {} did not build", target.name);
-    Ok(programs(&output.stdout))
+        .stderr(Stdio::inherit());
+    // The outer cargo's choices, which are for another toolchain.
+    for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
+        cargo.env_remove(name);
+    }
+    Ok(made(&output(&mut cargo)?.stdout, None))
 }
 
 /// Runs a test binary, passes on what it says, counts.
@@ -308,7 +295,7 @@ mod tests {
 
     #[test]
     fn unknown_architectures_are_refused_with_the_list() {
-        assert_eq!(find("aarch64").map(|target| target.triple).ok(), Some(TARGETS[1].triple));
+        assert_eq!(find("aarch64").map(|target| target.name).ok(), Some("aarch64"));
         let error = find("riscv64").map(|target| target.name).expect_err("unknown").to_string();
         assert!(error.contains("powerpc64le, aarch64"), "{error}");
     }

@@ -1,38 +1,34 @@
 //! Every link of the repository's Markdown: that files and headings which are linked to are there.
 //! Addresses outside are not asked; they are listed as not checked.
 
-use crate::command;
-use anyhow::{Context as _, Result, bail};
+use crate::command::{command, printed, root};
+use anyhow::{Result, ensure};
+use fs_err as fs;
 use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
 
 /// Checks what is local, and lists what is not.
 pub fn run() -> Result<()> {
-    let root = command::root();
+    let root = root();
     let mut texts = BTreeMap::new();
     let files = tracked(root)?;
     for file in files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "md")) {
-        let text = std::fs::read_to_string(root.join(file));
-        texts.insert(file.clone(), text.with_context(|| file.display().to_string())?);
+        texts.insert(file.clone(), fs::read_to_string(root.join(file))?);
     }
     let exists = |path: &Path| root.join(path).exists();
     let found = check(&texts, &exists);
     println!("{} links in {} files lead to what is there", found.local, texts.len());
     println!("not checked, outside the repository: {}", found.outside.len());
     found.outside.iter().for_each(|address| println!("  {address}"));
-    if !found.broken.is_empty() {
-        bail!("broken links:\n  {}", found.broken.join("\n  "));
-    }
+    ensure!(found.broken.is_empty(), "broken links:\n  {}", found.broken.join("\n  "));
     Ok(())
 }
 
 /// What Git tracks, or would if it were added.
 fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
-    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let output = command::output(Command::new("git").args(listed).current_dir(root))?;
-    let names = String::from_utf8(output.stdout)?;
+    let mut git = command("git ls-files -z --cached --others --exclude-standard");
+    let names = printed(git.current_dir(root))?;
     let files = names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
     Ok(files.filter(|file| root.join(file).is_file()).collect())
 }

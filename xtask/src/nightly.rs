@@ -1,8 +1,7 @@
 //! The stages that need a nightly compiler: Miri and ThreadSanitizer. `.ci/nightly` names its date, so
 //! that what passes today passes tomorrow; `.ci/run` installs it.
 
-use crate::ci::Ended;
-use crate::command;
+use crate::command::{self, command, printed, root, run, target};
 use anyhow::{Result, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -32,12 +31,8 @@ const PURE: &[Part] = &[
         programs: &["--lib", "--test", "section", "--test", "corpus"],
         left_out: &[],
     },
-    Part {
-        package: "cachewise",
-        // The parser of profiles; its other tests ask the CPU what it is.
-        programs: &["--test", "corpus"],
-        left_out: &[],
-    },
+    // The parser of profiles; its other tests ask the CPU what it is.
+    Part { package: "cachewise", programs: &["--test", "corpus"], left_out: &[] },
     Part {
         package: "cachewise-pages",
         programs: &["--no-default-features", "--lib", "--test", "buddy"],
@@ -63,92 +58,83 @@ const THREADED: Part = Part {
     left_out: &[],
 };
 
-pub(crate) fn miri() -> Result<Ended> {
+pub(crate) fn miri() -> Result<()> {
     installed(&["miri", "rust-src"])?;
     for part in PURE {
-        let mut command = part.command(&["miri", "test", "--target", INTERPRETED], "miri");
+        let mut miri = part.command(&["miri", "test", "--target", INTERPRETED], "miri");
         // Corpora and the folder of a test are files.
-        command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
-        command::run(&mut command)?;
+        run(miri.env("MIRIFLAGS", "-Zmiri-disable-isolation"))?;
     }
-    Ok(Ended::Passed)
+    Ok(())
 }
 
-pub(crate) fn thread_sanitizer() -> Result<Ended> {
+pub(crate) fn thread_sanitizer() -> Result<()> {
     installed(&["rust-src"])?;
-    let mut command = THREADED.command(&["test", "-Zbuild-std", "--target", SANITIZED], THREADS);
+    let mut tests = THREADED.command(&["test", "-Zbuild-std", "--target", SANITIZED], THREADS);
     // Tests of forks start threads in the child, which has a copy of this one thread alone.
-    command.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0");
-    command::run(&mut command)?;
-    c_under_thread_sanitizer()?;
-    Ok(Ended::Passed)
+    run(tests.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0"))?;
+    c_under_thread_sanitizer()
 }
 
 /// One program of threads on both C interfaces. Its own accesses are followed too: those of two threads to
 /// one block are ordered by the pool, or by nothing.
 fn c_under_thread_sanitizer() -> Result<()> {
-    let archives = command::target().join(THREADS).join(SANITIZED).join("debug");
+    let archives = target().join(THREADS).join(SANITIZED).join("debug");
     let scratch = tempfile::tempdir()?;
     let (object, program) = (scratch.path().join("threads.o"), scratch.path().join("threads"));
-    let mut compile = Command::new("cc");
-    compile.args(["-fsanitize=thread", "-g", "-O1", "-DCOPIES", "-c"]);
+    let mut compile = command("cc -fsanitize=thread -g -O1 -DCOPIES -c");
     for package in ["capi", "pool-capi"] {
-        compile.arg("-I").arg(command::root().join("crates").join(package).join("include"));
+        compile.arg("-I").arg(root().join("crates").join(package).join("include"));
         let mut build = cargo(THREADS);
         build.args(["rustc", "-Zbuild-std", "--target", SANITIZED, "--lib"]);
         build.args(["-p", &format!("cachewise-{package}"), "--crate-type", "staticlib"]);
-        command::run(build.env("RUSTFLAGS", SANITIZE))?;
+        run(build.env("RUSTFLAGS", SANITIZE))?;
     }
-    compile.arg(command::root().join("crates/pool-capi/tests/c/threads.c"));
-    command::run(compile.arg("-o").arg(&object))?;
+    compile.arg(root().join("crates/pool-capi/tests/c/threads.c"));
+    run(compile.arg("-o").arg(&object))?;
     // Rust's runtime of the sanitizer, and not that of the C compiler: there can be one.
-    let mut asked = Command::new("rustup");
-    asked.args(["run", TOOLCHAIN.trim(), "rustc", "--print", "sysroot"]);
-    let sysroot = command::output(&mut asked)?;
-    let sysroot = command::text(&sysroot.stdout).trim().to_owned();
-    let runtimes = Path::new(&sysroot).join("lib/rustlib").join(SANITIZED).join("lib");
-    let mut link = Command::new("cc");
-    link.arg("-o").arg(&program).arg(&object).args(["-rdynamic", "-Wl,--whole-archive"]);
+    let sysroot = printed(&mut of_toolchain("rustc --print sysroot"))?;
+    let runtimes = Path::new(sysroot.trim()).join("lib/rustlib").join(SANITIZED).join("lib");
+    let mut link = command("cc -rdynamic -Wl,--whole-archive");
+    link.arg("-o").arg(&program).arg(&object);
     link.arg(runtimes.join("librustc-nightly_rt.tsan.a")).arg("-Wl,--no-whole-archive");
     link.args(["libcachewise_pool_c.a", "libcachewise_c.a"].map(|name| archives.join(name)));
-    command::run(link.args(["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"]))?;
-    command::run(Command::new(&program).env("HOME", "/nonexistent"))
+    run(link.args(["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"]))?;
+    run(Command::new(&program).env("HOME", "/nonexistent"))
+}
+
+fn of_toolchain(words: &str) -> Command {
+    command(&format!("rustup run {} {words}", TOOLCHAIN.trim()))
 }
 
 /// In a target folder of its own, since all is built with another configuration.
 fn cargo(folder: &str) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", TOOLCHAIN.trim(), "cargo"]);
-    command.env("CARGO_TARGET_DIR", command::target().join(folder)).current_dir(command::root());
-    command
+    let mut cargo = of_toolchain("cargo");
+    cargo.env("CARGO_TARGET_DIR", target().join(folder)).current_dir(root());
+    cargo
 }
 
 impl Part {
     fn command(&self, call: &[&str], folder: &str) -> Command {
-        let mut command = cargo(folder);
-        command.args(call).args(["-p", self.package]).args(self.programs).arg("--");
-        for test in self.left_out {
-            command.args(["--skip", test]);
-        }
-        command
+        let mut cargo = cargo(folder);
+        cargo.args(call).args(["-p", self.package]).args(self.programs).arg("--");
+        cargo.args(self.left_out.iter().flat_map(|test| ["--skip", test]));
+        cargo
     }
 }
 
 /// Fails where a component is missing, and says what installs it.
 fn installed(components: &[&str]) -> Result<()> {
     let toolchain = TOOLCHAIN.trim();
-    let install = format!(
-        "rustup toolchain install {toolchain} --profile minimal --component miri --component rust-src"
-    );
-    let listed =
-        Command::new("rustup").args(["component", "list", "--toolchain", toolchain]).output();
-    let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let text = text.unwrap_or_default();
+    let listed = command("rustup component list --toolchain").arg(toolchain).output();
+    let listed = listed.map(|output| command::text(&output.stdout)).unwrap_or_default();
     for component in components {
-        let there = text
-            .lines()
-            .any(|line| line.starts_with(component) && line.trim_end().ends_with("(installed)"));
-        ensure!(there, "{component} of {toolchain} is not installed: {install}");
+        let mut lines = listed.lines().filter(|line| line.starts_with(component));
+        ensure!(
+            lines.any(|line| line.trim_end().ends_with("(installed)")),
+            "{component} of {toolchain} is not installed: rustup toolchain install {toolchain} \
+             --profile minimal --component miri --component rust-src"
+        );
     }
     Ok(())
 }

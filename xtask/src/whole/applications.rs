@@ -7,12 +7,12 @@
 //! long its own work took writes it to `$SECONDS_FILE`. Python's packages come from pip, into an
 //! environment of this chore's own under Cargo's target directory, made once.
 
-use super::script::{Script, Setting};
+use super::script::{PYTHON, Script, Setting};
 use super::{
-    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds,
-    saying, times_json,
+    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, rounds, saying,
+    times_json,
 };
-use crate::scripts;
+use crate::{command, python};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
 use cachewise_measure::whole::in_turns;
@@ -20,7 +20,6 @@ use cachewise_report::{Align, Table};
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 /// What to run, and where to write.
@@ -97,8 +96,7 @@ impl Candidate {
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
     let programs = chosen(&SCRIPTS, &args.common.only)?;
-    let begun = begin(&args.common, "applications")?;
-    let library = library(&args.common, "cachewise-pool-preload", begun.scratch.path())?;
+    let begun = begin(&args.common, "applications", "cachewise-pool-preload")?;
     let mut table = Table::new("", &["program", "output", ">glibc, s", ">rounds"]);
     let mut candidates = vec![
         Candidate::new("glibc", Vec::new()),
@@ -110,11 +108,12 @@ pub fn run(args: &Applications) -> Result<()> {
             None => table.remarks.push(format!("{name} left out: {file} is not installed")),
         }
     }
-    let size = OsString::from(&args.pool);
-    candidates
-        .push(Candidate::new(POOL, vec![("LD_PRELOAD", library.into()), ("CACHEWISE_POOL", size)]));
-    if let Err(error) = python() {
-        table.remarks.push(format!("Python as it is installed: {error:#}"));
+    let (library, size) = (begun.library.clone().into(), OsString::from(&args.pool));
+    candidates.push(Candidate::new(POOL, vec![("LD_PRELOAD", library), ("CACHEWISE_POOL", size)]));
+    let folder = command::target().join("applications-python");
+    match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
+        Ok(python) => _ = PYTHON.set(python),
+        Err(error) => table.remarks.push(format!("Python as it is installed: {error:#}")),
     }
     let speeds = candidates[1..].iter().map(|candidate| format!("{}, speed", candidate.name));
     let others = ["pool over the best other", "over that one alone", "CPU, pool"];
@@ -140,34 +139,15 @@ fn find(file: &str) -> Option<PathBuf> {
     places.iter().map(|place| Path::new(place).join(file)).find(|path| path.exists())
 }
 
-/// An environment with the packages, made once; scripts are told of it.
-fn python() -> Result<()> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let place = std::path::absolute(target)?.join("applications-python");
-    let (python, made) = (place.join("bin/python"), place.join("made"));
-    if !made.exists() {
-        eprintln!("installing {} into {}", PACKAGES.join(", "), place.display());
-        let run = crate::command::run;
-        run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(PACKAGES))?;
-        std::fs::write(made, "")?;
-    }
-    scripts::python_is(python);
-    Ok(())
-}
-
 /// One program, run with each allocator in turns.
 fn one(
     turn: &Turn<'_>,
     (text, argument): &(&str, &str),
     candidates: &[Candidate],
     most: u32,
-) -> Result<Outcome> {
+) -> Result<Shown> {
     let (name, begun) = (turn.name, Instant::now());
-    let (script, first) = match Script::prepare(turn, text, argument, RUNS)? {
-        Ok(ready) => ready,
-        Err(outcome) => return Ok(outcome),
-    };
+    let (script, first) = Script::prepare(turn, text, argument, RUNS)?;
     let mut wrong = None;
     let mut ran = |candidate: &Candidate| -> Result<_> {
         let (_, run) = script.run(&candidate.settings).with_context(|| candidate.name.clone())?;
@@ -227,7 +207,7 @@ fn one(
         "stacked_over_it_alone": over.map(|(_, alone)| interval_json(&alone)),
         "resident_mib": mebibytes,
     });
-    Ok(Outcome::Shown { lines: vec![line], json, wrong })
+    Ok(Shown { lines: vec![line], json, wrong })
 }
 
 #[cfg(test)]

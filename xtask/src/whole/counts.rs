@@ -2,6 +2,7 @@
 
 use cachewise_measure::units::parse_bytes;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Calls and bytes.
 pub(super) type Sum = (u64, u64);
@@ -57,11 +58,10 @@ impl Counts {
         names
     }
 
-    /// Sums over classes that begin at or above `from` and below `to`, of one operation or all.
-    pub fn between(&self, operation: Option<&str>, from: u64, to: u64) -> Sum {
-        let chosen = self.calls.iter().filter(|((name, first), _)| {
-            operation.is_none_or(|operation| operation == name) && (from..to).contains(first)
-        });
+    /// Sums over an operation's classes that begin in a range of sizes.
+    pub fn between(&self, operation: &str, sizes: Range<u64>) -> Sum {
+        let chosen = self.calls.iter();
+        let chosen = chosen.filter(|((name, first), _)| name == operation && sizes.contains(first));
         chosen.fold((0, 0), |sum, (_, (_, (calls, bytes)))| (sum.0 + calls, sum.1 + bytes))
     }
 
@@ -107,9 +107,8 @@ mod tests {
         };
         assert_eq!(counts, expected);
         assert_eq!(counts.operations(), ["copy", "zero"]);
-        assert_eq!(counts.between(None, 0, u64::MAX), (8, 16 + (2 << 20)));
-        assert_eq!(counts.between(Some("copy"), 0, 3), (6, 16));
-        assert_eq!(counts.between(Some("copy"), 3, u64::MAX), (0, 0));
+        assert_eq!(counts.between("copy", 0..3), (6, 16));
+        assert_eq!(counts.between("copy", 3..u64::MAX), (0, 0));
         let places: Vec<_> = counts.largest_sites().iter().map(|site| site.1).collect();
         assert_eq!(places, ["x+0x10 f+0x2", "x+0x20"]);
         assert_eq!(["0", "1", "64..128", "1M..2M"].map(first_size), [0, 1, 64, 1 << 20]);

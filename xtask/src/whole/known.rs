@@ -9,20 +9,20 @@
 //! - *nothing between them* where they do not, whatever was decided;
 //! - *cannot tell* where nothing was decided.
 
-use super::{
-    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds, whole,
-};
-use anyhow::{Context as _, Result, bail};
+use super::{Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, ran, rounds};
+use crate::command::{command, output, text};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use cachewise_learn::Way;
 use cachewise_learn::section::{Module, Section, Site, write_end};
 use cachewise_learn::trial;
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
 use cachewise_measure::turns;
-use cachewise_measure::whole::{MARGIN, Times, in_turns, run as start};
+use cachewise_measure::whole::{MARGIN, Times, in_turns};
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -73,45 +73,25 @@ const LEARNING: f64 = 1.0 / 3.0;
 /// What a program may cost above the better way once it is decided.
 const AFTER: f64 = 1.03;
 
-/// What to think of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Right,
-    CannotTell,
-    NothingBetween,
-    Wrong,
-    /// Too few rounds to say.
-    NoInterval,
-}
+/// The verdict that is an error.
+const WRONG: &str = "WRONG";
 
-impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Verdict::Right => "right",
-            Verdict::CannotTell => "cannot tell",
-            Verdict::NothingBetween => "nothing between them",
-            Verdict::Wrong => "WRONG",
-            Verdict::NoInterval => "too few rounds to say",
-        }
+/// What to think of a decision; `ratio` is the non-temporal time over the temporal one.
+fn verdict(decided: Option<Way>, ratio: &PairedRatio) -> &'static str {
+    if ratio.rounds < LEAST_ROUNDS {
+        return "too few rounds to say";
     }
-
-    /// `ratio` is the non-temporal time over the temporal one.
-    fn of(decided: Option<Way>, ratio: &PairedRatio) -> Verdict {
-        if ratio.rounds < LEAST_ROUNDS {
-            return Verdict::NoInterval;
-        }
-        let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
-            Way::NonTemporal
-        } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
-            Way::Temporal
-        } else {
-            return Verdict::NothingBetween;
-        };
-        match decided {
-            None => Verdict::CannotTell,
-            Some(way) if way == better => Verdict::Right,
-            Some(_) => Verdict::Wrong,
-        }
+    let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
+        Way::NonTemporal
+    } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
+        Way::Temporal
+    } else {
+        return "nothing between them";
+    };
+    match decided {
+        None => "cannot tell",
+        Some(way) if way == better => "right",
+        Some(_) => WRONG,
     }
 }
 
@@ -123,9 +103,12 @@ fn is_dear(ratio: &PairedRatio) -> bool {
 /// Runs them; an error where a decision is wrong or an output differs.
 pub fn run(args: &LearnKnown) -> Result<()> {
     let programs = chosen(&PROGRAMS, &args.common.only)?;
-    let begun = begin(&args.common, "known")?;
-    let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
-    let setup = Setup { file: compile(begun.scratch.path())?, library, args };
+    let begun = begin(&args.common, "known", "cachewise-preload")?;
+    let (source, file) = (begun.scratch.path().join("known.c"), begun.scratch.path().join("known"));
+    fs::write(&source, SOURCE)?;
+    let mut cc = command("cc -std=gnu11 -O1 -fno-builtin -pthread -o");
+    output(cc.arg(&file).arg(&source))?;
+    let setup = Setup { file, library: begun.library.clone(), args };
     let mut table = Table::of(
         "",
         "program | verdict | decision | size | >calls | >tried | >temporal, ms | >non-temporal, \
@@ -135,15 +118,6 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     table.remark("ms: from call to call; ratios of time, below 1 is faster");
     let mut one = |turn: &Turn<'_>, ends_as: &&str| setup.one(turn, ends_as);
     campaign(&args.common, &programs, table, begun, &mut one)
-}
-
-fn compile(scratch: &Path) -> Result<PathBuf> {
-    let (source, file) = (scratch.join("known.c"), scratch.join("known"));
-    fs::write(&source, SOURCE)?;
-    let mut command = Command::new("cc");
-    command.args(["-std=gnu11", "-O1", "-fno-builtin", "-pthread", "-o"]);
-    crate::command::output(command.arg(&file).arg(&source))?;
-    Ok(file)
 }
 
 struct Setup<'a> {
@@ -173,20 +147,17 @@ impl Setup<'_> {
             command.env("LD_PRELOAD", &self.library);
             command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", how);
         }
-        let limit = Duration::from_secs(600);
-        let ended = start(&mut command, &turn.directory, limit, turn.interrupt.flag())?;
-        let ran = whole(ended, limit)?;
+        let ran = ran(&mut command, &turn.directory, Duration::from_secs(600), turn.stop)?;
         let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds "));
         match seconds.and_then(|text| text.parse().ok()) {
             Some(seconds) if ran.status.success() => {
-                let printed = String::from_utf8_lossy(&ran.output).into_owned();
-                Ok(Ran { seconds, cpu: ran.cpu, printed })
+                Ok(Ran { seconds, cpu: ran.cpu, printed: text(&ran.output) })
             }
             _ => bail!("ended with {}: {}", ran.status, ran.told),
         }
     }
 
-    fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Outcome> {
+    fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Shown> {
         let (program, begun) = (turn.name, Instant::now());
         fs::create_dir(&turn.directory)?;
         let file = |what: &str| turn.directory.join(what);
@@ -204,7 +175,7 @@ impl Setup<'_> {
             printed.agree(program, ran.printed)?;
             runs += 1;
             let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
-            let section = Section::parse(&bytes).map_err(|error| anyhow::anyhow!("{error}"))?;
+            let section = Section::parse(&bytes).map_err(|error| anyhow!("{error}"))?;
             let sites: Vec<Site> = section.sites().collect();
             let open = sites.iter().any(|site| decided(site).is_none());
             let late = begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
@@ -212,7 +183,7 @@ impl Setup<'_> {
                 break (sites, bytes);
             }
         };
-        let section = Section::parse(&section).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let section = Section::parse(&section).map_err(|error| anyhow!("{error}"))?;
         // A round is three runs, and two more where a program ends as another.
         let round = began.elapsed() / runs * if ends_as == program { 3 } else { 5 };
         let (mut lines, mut records, mut wrong) = (Vec::new(), Vec::new(), None);
@@ -246,13 +217,13 @@ impl Setup<'_> {
                 Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
             })?;
             let (line, json, verdict) = shown(site, &times, &of_end, (runs, calls));
-            if verdict == Verdict::Wrong {
+            if verdict == WRONG {
                 wrong = Some("decided for the dearer way".to_owned());
             }
             lines.push(line);
             records.push(json);
         }
-        Ok(Outcome::Shown { lines, json: json!({ "sites": records }), wrong })
+        Ok(Shown { lines, json: json!({ "sites": records }), wrong })
     }
 }
 
@@ -262,7 +233,7 @@ fn shown(
     times: &Times,
     of_end: &Times,
     (runs, calls): (u32, u32),
-) -> (Vec<String>, Value, Verdict) {
+) -> (Vec<String>, Value, &'static str) {
     let whole = PairedRatio::in_turns(&times.wall[1], &times.wall[0]);
     // Non-temporal over temporal, of whole runs. The first round warmed up.
     let ways = match &of_end.wall[..] {
@@ -274,12 +245,12 @@ fn shown(
     // What was learned over the better of both.
     let better = &times.wall[usize::from(whole.median < 1.0)];
     let after = PairedRatio::in_turns(&times.wall[2], better);
-    let verdict = Verdict::of(decided(site), &ways);
+    let verdict = verdict(decided(site), &ways);
     let left = &site.left;
     let [temporal, non_temporal] = [0, 1].map(|way| left.evidence.costs[way].mean());
     let line = vec![
         String::new(),
-        verdict.name().to_owned(),
+        verdict.to_owned(),
         left.outcome.name().to_owned(),
         format!("2^{}", site.octave),
         left.calls.to_string(),
@@ -300,7 +271,7 @@ fn shown(
         "pairs": left.evidence.pairs(),
         "decision": left.outcome.name(),
         "non_temporal_over_temporal": interval_json(&ways),
-        "verdict": verdict.name(),
+        "verdict": verdict,
         "learned_over_better": interval_json(&after),
         // The filling of buffers included.
         "cpu_non_temporal_over_temporal": interval_json(&times.cpu(1, 0)),
@@ -319,17 +290,12 @@ fn calls(most: u32, share: Duration, took: Duration) -> u32 {
 
 /// What each program printed first, which it has to print ever after.
 #[derive(Default)]
-struct Printed(Vec<(String, String)>);
+struct Printed(BTreeMap<String, String>);
 
 impl Printed {
     fn agree(&mut self, program: &str, text: String) -> Result<()> {
-        match self.0.iter().find(|(of, _)| of == program) {
-            Some((_, expected)) if *expected != text => {
-                bail!("{program}: found output {text:?}, expected {expected:?}")
-            }
-            Some(_) => {}
-            None => self.0.push((program.to_owned(), text)),
-        }
+        let expected = self.0.entry(program.to_owned()).or_insert_with(|| text.clone());
+        ensure!(*expected == text, "{program}: found output {text:?}, expected {expected:?}");
         Ok(())
     }
 }
@@ -373,26 +339,26 @@ mod tests {
 
     #[test]
     fn a_decision_is_judged_by_whole_runs() {
-        use Verdict::{CannotTell, NoInterval, NothingBetween, Right, Wrong};
+        const NOTHING: &str = "nothing between them";
         let (temporal, non_temporal) = (Some(Way::Temporal), Some(Way::NonTemporal));
         let slower = ratio(1.2, 1.1, 1.3);
         let faster = ratio(0.9, 0.85, 0.95);
         for (decided, ratio, expected) in [
-            (temporal, slower, Right),
-            (non_temporal, slower, Wrong),
-            (None, slower, CannotTell),
-            (temporal, faster, Wrong),
-            (non_temporal, faster, Right),
+            (temporal, slower, "right"),
+            (non_temporal, slower, WRONG),
+            (None, slower, "cannot tell"),
+            (temporal, faster, WRONG),
+            (non_temporal, faster, "right"),
             // Certain, and of no interest.
-            (non_temporal, ratio(1.015, 1.01, 1.02), NothingBetween),
-            (temporal, ratio(0.985, 0.98, 0.99), NothingBetween),
+            (non_temporal, ratio(1.015, 1.01, 1.02), NOTHING),
+            (temporal, ratio(0.985, 0.98, 0.99), NOTHING),
             // Large, and not certain.
-            (non_temporal, ratio(1.3, 0.95, 1.6), NothingBetween),
-            (None, ratio(1.0, 0.99, 1.01), NothingBetween),
+            (non_temporal, ratio(1.3, 0.95, 1.6), NOTHING),
+            (None, ratio(1.0, 0.99, 1.01), NOTHING),
+            (non_temporal, PairedRatio { rounds: 5, ..slower }, "too few rounds to say"),
         ] {
-            assert_eq!(Verdict::of(decided, &ratio), expected, "{decided:?}, {ratio:?}");
+            assert_eq!(verdict(decided, &ratio), expected, "{decided:?}, {ratio:?}");
         }
-        assert_eq!(Verdict::of(non_temporal, &PairedRatio { rounds: 5, ..slower }), NoInterval);
     }
 
     #[test]

@@ -7,16 +7,15 @@
 //! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
 
 use super::script::Script;
-use super::{Common, Outcome, Turn, begin, campaign, chosen, rounds};
-use crate::scripts::open_to_all;
+use super::{Common, Shown, Turn, begin, campaign, chosen, open_to_all, ran, rounds};
 use anyhow::{Context as _, Result};
 use cachewise_measure::turns;
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::Value;
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What to learn, and how thoroughly.
@@ -68,8 +67,8 @@ const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run
 /// Runs them; an error where any output differs or any program is slower.
 pub fn run(args: &LearnPrograms) -> Result<()> {
     let programs = chosen(&SCRIPTS, &args.common.only)?;
-    let begun = begin(&args.common, "learn")?;
-    let tools = Tools::new(args, begun.scratch.path())?;
+    let begun = begin(&args.common, "learn", "cachewise-preload")?;
+    let tools = Tools::new(args, begun.scratch.path(), begun.library.clone())?;
     let mut table = Table::of(
         "",
         "program | verdict | >sites | >decided | >speed, profile only | >speed, learned | >CPU, \
@@ -92,7 +91,7 @@ struct Tools {
 }
 
 impl Tools {
-    fn new(args: &LearnPrograms, scratch: &Path) -> Result<Tools> {
+    fn new(args: &LearnPrograms, scratch: &Path, library: PathBuf) -> Result<Tools> {
         let kept = match &args.keep {
             Some(directory) => {
                 fs::create_dir_all(directory)?;
@@ -104,7 +103,6 @@ impl Tools {
             Some(named) => fs::canonicalize(named)?,
             None => crate::install::built("cachewise-cli")?.join("cachewise"),
         };
-        let library = super::library(&args.common, "cachewise-preload", scratch)?;
         let own = kept.join("learned.profile");
         let profile = super::profile(args.profile.as_deref(), &own)?;
         let config = kept.join("config");
@@ -118,7 +116,7 @@ impl Tools {
         };
         fs::create_dir_all(&programs)?;
         // Servers that refuse to run as root are run as somebody else, who saves what he learned too.
-        fs::set_permissions(&programs, fs::Permissions::from_mode(0o777))?;
+        fs::set_permissions(&programs, Permissions::from_mode(0o777))?;
         let mut above = programs.parent();
         while let Some(directory) = above.filter(|directory| directory.starts_with(&kept)) {
             open_to_all(directory)?;
@@ -130,7 +128,7 @@ impl Tools {
     /// One run that learns, or with `prove` so many rounds after it: what `cachewise learn` wrote.
     fn learn(&self, turn: &Turn<'_>, script: &Script<'_>, prove: Option<usize>) -> Result<Value> {
         let record = turn.directory.join("record.json");
-        let mut learn: Command = script.command(&self.cachewise);
+        let mut learn = script.command(&self.cachewise, &turn.directory);
         learn.env("XDG_CONFIG_HOME", &self.config);
         learn.arg("learn").arg("--library").arg(&self.library).args(["--name", turn.name]);
         if let Some(profile) = &self.profile {
@@ -142,19 +140,17 @@ impl Tools {
         learn.arg("--json").arg(&record);
         learn.arg("--html").arg(self.kept.join(format!("{}.html", turn.name)));
         learn.args(["--", "sh", "-c", WORK]);
-        let run = script.start(&mut learn)?;
+        // As long as it takes.
+        let run = ran(&mut learn, &turn.directory, Duration::from_secs(24 * 3600), turn.stop)?;
         let text = fs::read_to_string(&record)
             .with_context(|| format!("cachewise learn: {}: {}", run.status, run.told))?;
         fs::remove_file(&record)?;
         Ok(serde_json::from_str(&text)?)
     }
 
-    fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Outcome> {
+    fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Shown> {
         let (name, begun) = (turn.name, Instant::now());
-        let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
-            Ok(ready) => ready,
-            Err(outcome) => return Ok(outcome),
-        };
+        let (script, first) = Script::prepare(turn, text, "", RUNS)?;
         let learning = turn.share.mul_f64(LEARNING);
         let (learning_began, mut runs) = (Instant::now(), 0);
         // The last one learns before the proof, in the same command.
@@ -207,7 +203,7 @@ fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
 }
 
 /// A program's line, from what `cachewise learn --prove` wrote.
-fn shown(mut record: Value, runs: u32, percent: u32) -> Outcome {
+fn shown(mut record: Value, runs: u32, percent: u32) -> Shown {
     let proof = &record["proof"];
     let ratio = |of: &Value| match (&of["median"], &of["low"], &of["high"]) {
         (Value::Number(mid), Value::Number(low), Value::Number(high)) => {
@@ -239,7 +235,7 @@ fn shown(mut record: Value, runs: u32, percent: u32) -> Outcome {
     ];
     record["input_percent"] = percent.into();
     record["learning_runs"] = runs.into();
-    Outcome::Shown { lines: vec![line], json: record, wrong }
+    Shown { lines: vec![line], json: record, wrong }
 }
 
 #[cfg(test)]
@@ -259,9 +255,9 @@ mod tests {
                 },
             })
         };
-        let line = |record| match shown(record, 4, 50) {
-            Outcome::Shown { lines, wrong, .. } => (lines[0].join("|"), wrong),
-            _ => panic!("it is shown"),
+        let line = |record| {
+            let Shown { lines, wrong, .. } = shown(record, 4, 50);
+            (lines[0].join("|"), wrong)
         };
         let (text, wrong) = line(record("faster", true));
         let both = "1.100 (1.050 .. 1.200)";

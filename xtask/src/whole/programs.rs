@@ -8,16 +8,18 @@
 use super::counts::Counts;
 use super::script::{Script, Setting};
 use super::{
-    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds,
-    saying, times_json,
+    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, rounds, saying,
+    times_json,
 };
+use crate::command::{stem, text};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::median;
 use cachewise_measure::whole::{Times, Verdict, in_turns};
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -68,11 +70,10 @@ const RANGES: [(&str, u64); 6] = [
 /// Runs them; an error where any output differs.
 pub fn run(args: &Programs) -> Result<()> {
     let programs = all(args)?;
-    let begun = begin(&args.common, "programs")?;
-    let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
-    let profile =
-        super::profile(args.profile.as_deref(), &begun.scratch.path().join("machine.profile"))?;
-    let mut settings = vec![("LD_PRELOAD", library.into_os_string())];
+    let begun = begin(&args.common, "programs", "cachewise-preload")?;
+    let copy = begun.scratch.path().join("machine.profile");
+    let profile = super::profile(args.profile.as_deref(), &copy)?;
+    let mut settings = vec![("LD_PRELOAD", begun.library.clone().into_os_string())];
     settings.extend(profile.map(|path| ("CACHEWISE_PROFILE", path.into_os_string())));
     let mut table = Table::of(
         "",
@@ -96,27 +97,22 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
         return Ok(ours.into_iter().map(|(name, text)| (name, text.to_owned())).collect());
     }
     let read = |file: &PathBuf| {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(file).with_context(|| format!("--script {}", file.display()));
-        Ok((name, text?))
+        Ok((stem(file).to_owned(), text?))
     };
     args.script.iter().map(read).collect()
 }
 
 /// One program: prepared, run once without and once counted, then in turns.
-fn one(turn: &Turn<'_>, text: &str, with: &[Setting], most: u32) -> Result<Outcome> {
+fn one(turn: &Turn<'_>, source: &str, with: &[Setting], most: u32) -> Result<Shown> {
     let (name, begun) = (turn.name, Instant::now());
-    let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
-        Ok(ready) => ready,
-        Err(outcome) => return Ok(outcome),
-    };
+    let (script, first) = Script::prepare(turn, source, "", RUNS)?;
     let expected = first.output;
     let wrong = RefCell::new(None);
     let seen = |output: &[u8], how: &str| {
         if output != expected {
-            let start =
-                |text: &[u8]| String::from_utf8_lossy(&text[..text.len().min(4096)]).into_owned();
-            let (found, expected) = (start(output), start(&expected));
+            let [found, expected] =
+                [output, &expected].map(|bytes| text(&bytes[..bytes.len().min(4096)]));
             eprintln!("{name}: {how}: found\n{found}\nexpected\n{expected}");
             wrong.borrow_mut().get_or_insert_with(|| format!("another output {how}"));
         }
@@ -124,12 +120,12 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting], most: u32) -> Result<Outco
     let counted = turn.directory.join("counts");
     // Any user may write to it: some servers refuse to run as root.
     fs::write(&counted, "")?;
-    fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
+    fs::set_permissions(&counted, Permissions::from_mode(0o666))?;
     let mut counting = with.to_vec();
     counting.push(("CACHEWISE_STATS", counted.clone().into()));
     let (_, run) = script.run(&counting).context("with the library, while counted")?;
     seen(&run.output, "while counted");
-    let counts = Counts::read(&String::from_utf8_lossy(&fs::read(&counted)?));
+    let counts = Counts::read(&text(&fs::read(&counted)?));
     let round = Duration::from_secs_f64(3.0 * first.seconds);
     let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
     let (percent, long) = (script.percent, round.as_secs_f64() * (rounds + 1) as f64);
@@ -146,7 +142,7 @@ fn one(turn: &Turn<'_>, text: &str, with: &[Setting], most: u32) -> Result<Outco
         seen(&run.output, how);
         Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
-    Ok(shown(text, &times, percent, &counts, wrong.into_inner()))
+    Ok(shown(source, &times, percent, &counts, wrong.into_inner()))
 }
 
 /// A control that says the same program differs from itself leaves nothing to be told.
@@ -164,7 +160,7 @@ fn shown(
     percent: u32,
     counts: &Counts,
     wrong: Option<String>,
-) -> Outcome {
+) -> Shown {
     let about = script.lines().find(|line| line.starts_with('#') && !line.starts_with("#!"));
     let mut json = json!({
         "about": about.unwrap_or_default().trim_start_matches('#').trim(),
@@ -196,7 +192,7 @@ fn shown(
             ]);
         }
     }
-    Outcome::Shown { lines: vec![line], json, wrong }
+    Shown { lines: vec![line], json, wrong }
 }
 
 /// Calls and bytes, by operation and range of sizes.
@@ -205,7 +201,7 @@ fn calls(counts: &Counts) -> Value {
     for operation in counts.operations() {
         let mut from = 0;
         for (name, to) in RANGES {
-            let (calls, bytes) = counts.between(Some(operation), from, to);
+            let (calls, bytes) = counts.between(operation, from..to);
             from = to;
             if calls > 0 {
                 all[operation][name] = json!([calls, bytes]);
@@ -243,17 +239,14 @@ mod tests {
         let counts = Counts::read("cachewise: calls of process 7 (/bin/x)\ncopy 64..128 15 1500\n");
         let shown = |with, what: Option<&str>| {
             let what = what.map(str::to_owned);
-            match shown("#!/bin/sh\n# Sorts.\n", &times(with, 1.0), 40, &counts, what) {
-                Outcome::Shown { lines, json, wrong } => (lines, json, wrong),
-                _ => panic!("it is shown"),
-            }
+            shown("#!/bin/sh\n# Sorts.\n", &times(with, 1.0), 40, &counts, what)
         };
-        let (lines, json, wrong) = shown(0.8, None);
+        let Shown { lines, json, wrong } = shown(0.8, None);
         assert_eq!((&*lines[0][1], &*lines[0][7], wrong), ("faster", "40", None));
         assert_eq!((&json["about"], &json["same_output"]), (&json!("Sorts."), &json!(true)));
         assert_eq!(json["calls_and_bytes"]["copy"]["below 128 B"], json!([15, 1500]));
         assert_eq!(json["candidates"][1]["verdict"], "faster");
-        let (lines, json, wrong) = shown(0.8, Some("another output"));
+        let Shown { lines, json, wrong } = shown(0.8, Some("another output"));
         assert!(lines[0][1].starts_with("WRONG: another output") && wrong.is_some(), "{lines:?}");
         assert!(json["verdict"].is_null(), "{json}");
     }
