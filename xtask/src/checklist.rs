@@ -7,7 +7,8 @@
 //! that it is "by a small program". What was not tested is listed with its reason below [`NOT_TESTED`], an item without a row
 //! among it.
 
-use anyhow::{Result, bail};
+use crate::command::files_in;
+use anyhow::{Result, bail, ensure};
 use fs_err as fs;
 use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ const ANSWERS: [&str; 6] =
 
 /// Cells of a row of the table of claims: item, claim, figure, four CPUs, answer, record.
 const CLAIM_CELLS: usize = 9;
-/// Cells of a row of the other table: items, what there is, record.
+/// Of the other table: items, what there is, record.
 const OTHER_CELLS: usize = 3;
 const CPUS: [&str; 4] = ["Zen 3", "Cascade Lake", "Zen 4", "Zen 5"];
 /// The same in the names of records.
@@ -34,7 +35,7 @@ const TOTALS: &str = "**Of ";
 type Item = (String, u32);
 
 /// What the findings say about the items.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 struct Findings {
     /// Records by item.
     answered: BTreeMap<Item, BTreeSet<String>>,
@@ -57,15 +58,10 @@ impl Findings {
     fn sentence(&self) -> String {
         let all: usize = self.totals.values().sum();
         let of = |answer| self.totals.get(answer).copied().unwrap_or(0);
-        let counts: Vec<String> =
-            ANSWERS.iter().map(|answer| format!("{answer} {}", of(answer))).collect();
-        let empty: Vec<String> =
-            CPUS.iter().zip(self.empty).map(|(cpu, rows)| format!("{cpu} {rows}")).collect();
-        format!(
-            "**Of {all} rows: {}. Rows without a figure: {}.**",
-            counts.join(", "),
-            empty.join(", ")
-        )
+        let counts = ANSWERS.map(|answer| format!("{answer} {}", of(answer))).join(", ");
+        let empty = CPUS.iter().zip(self.empty).map(|(cpu, rows)| format!("{cpu} {rows}"));
+        let empty = empty.collect::<Vec<_>>().join(", ");
+        format!("**Of {all} rows: {counts}. Rows without a figure: {empty}.**")
     }
 }
 
@@ -76,15 +72,13 @@ pub fn run() -> Result<()> {
     let listed = items_of_list(&fs::read_to_string(root.join("docs/checklist.md"))?);
     let text = fs::read_to_string(root.join("docs/findings.md"))?;
     let findings = findings(&text);
-    let records: Vec<(String, usize)> = fs::read_dir(root.join("record"))?
-        .flatten()
-        .filter_map(|entry| name_and_cpu(&entry.file_name().to_string_lossy()))
-        .collect();
+    let records = files_in(&root.join("record"), "", "")?;
+    let records: Vec<(String, usize)> =
+        records.iter().filter_map(|file| name_and_cpu(file.file_name()?.to_str()?)).collect();
     let there = |name: &str| records.iter().any(|(known, _)| known == name);
     let mut missing = Vec::new();
     for (first, cpu, names) in &findings.figures {
-        let of_cpu = |name: &String| records.contains(&(name.clone(), *cpu));
-        if !names.iter().any(of_cpu) {
+        if !names.iter().any(|name| records.contains(&(name.clone(), *cpu))) {
             let (names, cpu) = (names.join(", "), CPUS[*cpu]);
             missing.push(format!("{first}: {names} on {cpu}, whose figure the row gives"));
         }
@@ -97,9 +91,9 @@ pub fn run() -> Result<()> {
     for item @ (document, number) in &listed {
         match (findings.answered.get(item), findings.reasons.get(item)) {
             (Some(names), _) => {
-                missing.extend(names.iter().filter(|name| !there(name)).cloned());
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let names: Vec<String> = names.iter().cloned().collect();
                 println!("{document}.{number}: {}", names.join(", "));
+                missing.extend(names.into_iter().filter(|name| !there(name)));
             }
             (None, Some(reason)) => unanswered.push(format!("{document}.{number}: {reason}")),
             (None, None) => missing.push(format!("{document}.{number} (neither row nor reason)")),
@@ -111,24 +105,23 @@ pub fn run() -> Result<()> {
     println!("\n{}", findings.sentence().trim_matches('*'));
     println!("not tested, and why:");
     findings.not_tested.iter().for_each(|line| println!("  {line}"));
-    if !findings.unclear.is_empty() {
-        let found = findings.unclear.join("; ");
-        bail!(
-            "docs/findings.md: found {found}; accepted: {CLAIM_CELLS} cells, of which the eighth begins \
-             with one of {}, or {OTHER_CELLS} cells, and no row twice",
-            ANSWERS.join(", ")
-        );
-    }
+    ensure!(
+        findings.unclear.is_empty(),
+        "docs/findings.md: found {}; accepted: {CLAIM_CELLS} cells, of which the eighth begins \
+         with one of {}, or {OTHER_CELLS} cells, and no row twice",
+        findings.unclear.join("; "),
+        ANSWERS.join(", ")
+    );
     let totals: Vec<&str> = text.lines().filter(|line| line.contains(TOTALS)).collect();
-    if totals != [findings.sentence()] {
-        bail!("docs/findings.md: accepted above the table of claims: {}", findings.sentence());
+    let sentence = findings.sentence();
+    ensure!(
+        totals == [&sentence],
+        "docs/findings.md: accepted above the table of claims: {sentence}"
+    );
+    if let Some((document, number)) = findings.answered.keys().find(|item| !listed.contains(item)) {
+        bail!("docs/findings.md: {document}.{number} is not in docs/checklist.md");
     }
-    if let Some(unknown) = findings.answered.keys().find(|item| !listed.contains(item)) {
-        bail!("docs/findings.md: {}.{} is not in docs/checklist.md", unknown.0, unknown.1);
-    }
-    if !missing.is_empty() {
-        bail!("docs/findings.md: not there: {}", missing.join(", "));
-    }
+    ensure!(missing.is_empty(), "docs/findings.md: not there: {}", missing.join(", "));
     Ok(())
 }
 
@@ -181,12 +174,12 @@ fn findings(text: &str) -> Findings {
             && cells.len() == CLAIM_CELLS
         {
             // `refuted` or `refuted: why`, not `refutedly`.
-            let begins = |known: &&&str| {
-                let rest = answer.strip_prefix(**known);
+            let begins = |known: &&str| {
+                let rest = answer.strip_prefix(*known);
                 rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
             };
-            match ANSWERS.iter().find(begins) {
-                Some(known) => *found.totals.entry(*known).or_default() += 1,
+            match ANSWERS.into_iter().find(begins) {
+                Some(known) => *found.totals.entry(known).or_default() += 1,
                 None => found.unclear.push(format!("\"{answer}\" for {first}")),
             }
             tested = !answer.starts_with("not tested");
@@ -206,9 +199,10 @@ fn findings(text: &str) -> Findings {
         }
     }
     for line in left_out.lines() {
-        found.not_tested.extend(line.strip_prefix("- ").map(str::to_owned));
-        if let Some((item, reason)) = line.strip_prefix("- ").and_then(|line| line.split_once(": "))
-            && !reason.trim().is_empty()
+        let Some(line) = line.strip_prefix("- ") else { continue };
+        found.not_tested.push(line.to_owned());
+        if let Some((item, reason)) =
+            line.split_once(": ").filter(|(_, why)| !why.trim().is_empty())
         {
             found.reasons.extend(items(item).into_iter().map(|item| (item, reason.to_owned())));
         }

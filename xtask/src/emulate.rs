@@ -10,11 +10,11 @@
 //! Emulation proves bytes, never speed: no time from it is kept.
 
 use crate::command::{Lacking, cargo, command, files_in, made, number_before, output, root, text};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use fs_err::{self as fs, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The CPU that Bochs emulates: the first Intel server core with AVX-512 F, BW and VL.
@@ -33,8 +33,8 @@ const KERNEL_WORDS: &str = "console=ttyS0,115200 loglevel=5 panic=-1 clearcpuid=
 struct Program {
     /// The test's name, and the folder's of its machine.
     test: &'static str,
-    /// Its package, and the features it is built with.
-    package: [&'static str; 2],
+    /// Of which package, with which features.
+    options: &'static str,
     /// What libtest is told.
     arguments: &'static str,
 }
@@ -44,12 +44,12 @@ const PROGRAMS: [Program; 2] = [
     // code of all kernels itself).
     Program {
         test: "kernels",
-        package: ["cachewise-kernels", "lab"],
+        options: "--package cachewise-kernels --features lab",
         arguments: "--test-threads=1 --skip corpus --skip machine_code",
     },
     Program {
         test: "entry",
-        package: ["cachewise", "std"],
+        options: "--package cachewise --features std",
         arguments: "--test-threads=1 --nocapture",
     },
 ];
@@ -148,7 +148,7 @@ pub fn run(options: &Options) -> Result<()> {
     let built = built.collect::<Result<Vec<_>>>()?;
     let machine = |program: &Program, tests: &Path| {
         let folder = target.join("machine").join(program.test);
-        boot(program, tests, kernel, options, &folder)
+        boot(program, tests, kernel, &folder, options)
     };
     // All are waited for, whatever becomes of one.
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {
@@ -164,8 +164,8 @@ fn boot(
     program: &Program,
     tests: &Path,
     kernel: &Path,
-    options: &Options,
     folder: &Path,
+    options: &Options,
 ) -> Result<()> {
     let disk = folder.join("disk");
     fs::create_dir_all(&disk)?;
@@ -173,7 +173,15 @@ fn boot(
     fs::copy(LOADER, disk.join("isolinux.bin"))?;
     fs::copy(LOADER_MODULE, disk.join("ldlinux.c32"))?;
     fs::write(disk.join("initrd"), memory_disk(&fs::read(tests)?)?)?;
-    fs::write(disk.join("isolinux.cfg"), loader_configuration(program, options))?;
+    // What the kernel does not know becomes its first process's environment, what follows the two
+    // dashes its arguments. The loader appends an initrd= of its own unless it finds one.
+    let Options { kernels, effort, .. } = options;
+    let loader = format!(
+        "DEFAULT tests\nPROMPT 0\nLABEL tests\n  KERNEL vmlinuz\n  APPEND initrd=initrd \
+         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={kernels} CACHEWISE_TEST_EFFORT={effort} -- {}\n",
+        program.arguments
+    );
+    fs::write(disk.join("isolinux.cfg"), loader)?;
     let mut image = command("xorriso -as mkisofs -quiet -o disk.iso -b isolinux.bin -c boot.cat");
     image.args(["-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "disk"]);
     output(image.current_dir(folder))?;
@@ -185,15 +193,13 @@ fn boot(
     run_machine(folder, &log, Duration::from_secs(options.limit * 60))?;
     let text = read_log(&log);
     let summary = Summary::of(&text);
-    let test = program.test;
+    let what = format!("emulated AVX-512, {}", program.test);
     if !summary.passed() {
         println!("{}", told(&text));
-        bail!("emulated AVX-512, {test}: failed ({summary:?}); all of it: {}", log.display());
+        bail!("{what}: failed ({summary:?}); all of it: {}", log.display());
     }
     let Summary { kernels, calls, result, .. } = summary;
-    println!(
-        "emulated AVX-512, {test}: {kernels} run, {calls} calls checked; test result: {result}"
-    );
+    println!("{what}: {kernels} run, {calls} calls checked; test result: {result}");
     Ok(())
 }
 
@@ -206,17 +212,14 @@ fn told(log: &str) -> String {
 
 /// Builds a test binary without dynamic linking and without symbols; returns its path.
 fn build(program: &Program, target: &Path) -> Result<PathBuf> {
-    let Program { test, package, .. } = program;
+    let Program { test, options, .. } = program;
     let mut build = cargo("test --no-run --target x86_64-unknown-linux-gnu --message-format json");
-    build
-        .args(["--config", "profile.dev.debug=false"])
-        .args(["--config", "profile.dev.strip=\"symbols\""])
-        .args(["--package", package[0], "--features", package[1], "--test", test, "--target-dir"])
-        .arg(target)
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
-        .current_dir(root())
-        .stderr(Stdio::inherit());
-    made(&output(&mut build)?.stdout, None).remove(*test).context("cargo named no test binary")
+    build.args(["--config", "profile.dev.debug=false"]);
+    build.args(["--config", "profile.dev.strip=\"symbols\""]);
+    build.args(options.split(' ')).args(["--test", test, "--target-dir"]).arg(target);
+    build.env("RUSTFLAGS", "-C target-feature=+crt-static").current_dir(root());
+    let told = output(build.stderr(Stdio::inherit()))?.stdout;
+    made(&told, None).remove(*test).context("cargo named no test binary")
 }
 
 /// A memory disk with a console and one program, in the `newc` format (Linux,
@@ -239,16 +242,6 @@ fn memory_disk(program: &[u8]) -> Result<Vec<u8>> {
     Ok(trailer(disk)?)
 }
 
-fn loader_configuration(program: &Program, options: &Options) -> String {
-    // What the kernel does not know becomes its first process's environment, what follows the two
-    // dashes its arguments. The loader appends an initrd= of its own unless it finds one.
-    format!(
-        "DEFAULT tests\nPROMPT 0\nLABEL tests\n  KERNEL vmlinuz\n  APPEND initrd=initrd \
-         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={} CACHEWISE_TEST_EFFORT={} -- {}\n",
-        options.kernels, options.effort, program.arguments
-    )
-}
-
 fn machine_configuration() -> String {
     format!(
         "megs: 512\n\
@@ -267,17 +260,6 @@ fn machine_configuration() -> String {
     )
 }
 
-/// A child that does not outlive this process's interest in it.
-struct Machine(Child);
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // Refused only where it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Runs the machine until its serial port reports the test binary's end.
 fn run_machine(folder: &Path, log: &Path, limit: Duration) -> Result<()> {
     if log.exists() {
@@ -287,22 +269,27 @@ fn run_machine(folder: &Path, log: &Path, limit: Duration) -> Result<()> {
     let mut bochs = command("bochs -q -f bochsrc -rc start");
     bochs.current_dir(folder).env("TERM", "vt100"); // it draws a text screen, into a file here
     bochs.stdin(Stdio::null()).stdout(screen.try_clone()?).stderr(screen);
-    let mut machine = Machine(bochs.spawn().context("bochs could not be started")?);
-    let started = Instant::now();
-    let mut shown = 0;
-    loop {
+    let mut machine = bochs.spawn().context("bochs could not be started")?;
+    let (started, mut shown) = (Instant::now(), 0);
+    let ended = loop {
         std::thread::sleep(Duration::from_millis(500));
         let text = read_log(log);
         show_progress(&text, &mut shown);
         if text.contains("exitcode=0x") {
-            return Ok(());
+            break Ok(());
         }
-        if machine.0.try_wait()?.is_some() {
-            bail!("the emulated machine stopped early: see the logs in {}", folder.display());
+        if !matches!(machine.try_wait(), Ok(None)) {
+            let folder = folder.display();
+            break Err(anyhow!("the emulated machine stopped early: see the logs in {folder}"));
         }
-        let late = started.elapsed() > limit;
-        ensure!(!late, "no result after {} s: see {}", limit.as_secs(), log.display());
-    }
+        if started.elapsed() > limit {
+            break Err(anyhow!("no result after {} s: see {}", limit.as_secs(), log.display()));
+        }
+    };
+    // Refused only where it has ended already.
+    let _ = machine.kill();
+    let _ = machine.wait();
+    ended
 }
 
 /// The serial port's log so far; empty before the machine has opened it.

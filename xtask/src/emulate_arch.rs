@@ -12,9 +12,10 @@
 
 mod libraries;
 
-use crate::command::{Lacking, accepted, made, number_before, output, root, text};
+use crate::command::{Lacking, accepted, command, made, number_before, output, root, text};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -59,11 +60,21 @@ const COMMON: [(&str, &str); 4] = [
     ("/usr/bin/qemu-aarch64", "qemu-user"),
 ];
 
+/// The same for all that is built, so that dependencies have the same features and are compiled once.
+const PACKAGES: &str =
+    "-p cachewise-cli -p cachewise-kernels -p cachewise --features cachewise-kernels/lab";
+
 /// Test targets, as cargo names them.
-const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes"];
+const TESTS: &str = "--lib --test kernels --test bytes";
 
 /// Those that say little of an architecture and take long there.
-const MORE_TESTS: &[&str] = &["--test", "profile", "-p", "cachewise-measure"];
+const MORE_TESTS: &str = "--test profile -p cachewise-measure";
+
+/// How much of Rust's library is built for the target: `core` alone.
+const CORE: &str = "-Zbuild-std=core";
+
+/// All of it, but not the symbols of backtraces, whose crates take longer to compile than ours.
+const STD: &str = "-Zbuild-std=std,test,panic_abort -Zbuild-std-features=panic-unwind";
 
 /// What passed.
 #[derive(Default)]
@@ -105,7 +116,10 @@ pub fn run(target: &Target, effort: &str) -> Result<()> {
     let own = [compiler, libc];
     let own = own.iter().map(|(file, package)| (file.as_str(), package.as_str()));
     Lacking::check(COMMON.into_iter().chain(own))?;
-    let (tests, cachewise) = build(target, effort)?;
+    let cachewise = cargo(target, &format!("build {PACKAGES} {STD}"))?.remove("cachewise");
+    let cachewise = cachewise.context("cargo built no program")?;
+    let more = if effort == "small" { "" } else { MORE_TESTS };
+    let tests = cargo(target, &format!("test --no-run {PACKAGES} {TESTS} {more} {STD}"))?;
     let mut counts = Counts::default();
     for (name, program) in &tests {
         let mut command = target.emulated(&[], program);
@@ -161,48 +175,21 @@ impl Target {
     }
 }
 
-/// Builds the tests, by name, and the program.
-fn build(target: &Target, effort: &str) -> Result<(BTreeMap<String, PathBuf>, PathBuf)> {
-    // The same in both steps, so that dependencies have the same features and are compiled once.
-    let packages =
-        "-p cachewise-cli -p cachewise-kernels -p cachewise --features cachewise-kernels/lab";
-    let packages: Vec<&str> = packages.split(' ').collect();
-    let mut built = cargo(target, STD, &[&["build"], &packages[..]].concat())?;
-    let cachewise = built.remove("cachewise").context("cargo built no program")?;
-    let more = if effort == "small" { &[] } else { MORE_TESTS };
-    let tests = [&["test", "--no-run"], &packages[..], TESTS, more].concat();
-    Ok((cargo(target, STD, &tests)?, cachewise))
-}
-
-/// How much of Rust's library is built for the target: `core` alone.
-const CORE: &[&str] = &["-Zbuild-std=core"];
-
-/// All of it, but not the symbols of backtraces, whose crates take longer to compile than ours.
-const STD: &[&str] = &["-Zbuild-std=std,test,panic_abort", "-Zbuild-std-features=panic-unwind"];
-
 /// Has cargo build for the target; what came out, by name.
-fn cargo(
-    target: &Target,
-    library: &[&str],
-    arguments: &[&str],
-) -> Result<BTreeMap<String, PathBuf>> {
-    let root = root();
+fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, PathBuf>> {
     let triple = target.triple();
     let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
-    let mut cargo = Command::new("/usr/bin/cargo");
+    let mut cargo = command("/usr/bin/cargo");
     cargo
-        .args(arguments)
-        .args(library)
-        .args(["--target", &triple])
-        .args(["--message-format", "json", "--target-dir"])
-        .arg(root.join("target/emulate-arch"))
+        .args(words.split_whitespace())
+        .args(["--target", &triple, "--message-format", "json", "--target-dir"])
+        .arg(root().join("target/emulate-arch"))
         // What only debugging and timing need costs time to compile.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
-        .env("RUSTC", "/usr/bin/rustc")
-        .env("RUSTC_BOOTSTRAP", "1")
+        .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
         .env(linker, target.tool("gcc"))
-        .current_dir(root)
+        .current_dir(root())
         .stderr(Stdio::inherit());
     // The outer cargo's choices, which are for another toolchain.
     for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
@@ -227,49 +214,52 @@ fn test(name: &str, command: &mut Command, counts: &mut Counts) -> Result<()> {
 
 /// The command line, a verb at a time.
 fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<()> {
-    let run = |arguments: &[&str]| -> Result<(Option<i32>, String, String)> {
-        eprintln!("--- cachewise {}", arguments.join(" "));
-        let output = target.emulated(&[], program).args(arguments).output()?;
+    let run = |words: &str| -> Result<(Option<i32>, String, String)> {
+        eprintln!("--- cachewise {words}");
+        let output = target.emulated(&[], program).args(words.split(' ')).output()?;
         Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
     };
-    let succeeds = |arguments: &[&str]| -> Result<String> {
-        let (status, out, err) = run(arguments)?;
-        ensure!(status == Some(0), "{arguments:?} ended with {status:?}: {err}");
+    let succeeds = |words: &str| -> Result<String> {
+        let (status, out, err) = run(words)?;
+        ensure!(status == Some(0), "{words} ended with {status:?}: {err}");
         Ok(out)
     };
-    let kernels = succeeds(&["list", "kernels", "--format", "json"])?;
-    counts.kernels = kernels.lines().count();
-    for line in kernels.lines() {
-        let kernel: serde_json::Value = serde_json::from_str(line)?;
+    let listed = |what: &str| -> Result<Vec<Value>> {
+        let lines = succeeds(&format!("list {what} --format json"))?;
+        lines.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    };
+    let kernels = listed("kernels")?;
+    counts.kernels = kernels.len();
+    for kernel in kernels {
         ensure!(kernel["runs_here"] == true, "the emulated CPU cannot run {}", kernel["name"]);
     }
 
-    let (status, doctor, err) = run(&["doctor"])?;
+    let (status, doctor, err) = run("doctor")?;
     ensure!(status == Some(4), "doctor can tell on an emulated CPU: {status:?}: {doctor}{err}");
     ensure!(doctor.contains("no timing is taken here"), "doctor says nothing of emulation");
-    for unit in [" ns", " GHz"] {
-        ensure!(!doctor.contains(unit), "doctor prints a time: {doctor}");
-    }
-    let decision = succeeds(&["explain", "--op", "zero", "--size", "1M"])?;
+    let times = doctor.contains(" ns") || doctor.contains(" GHz");
+    ensure!(!times, "doctor prints a time: {doctor}");
+    let decision = succeeds("explain --op zero --size 1M")?;
     // Nothing was measured on this CPU, so large stores are the C library's.
     ensure!(decision.contains("libc (from 2 KiB"), "the computed decision is not libc: {decision}");
 
-    let experiments = succeeds(&["list", "experiments", "--format", "json"])?;
-    for line in experiments.lines() {
-        let experiment: serde_json::Value = serde_json::from_str(line)?;
+    let mut verifies = |words: &str| -> Result<()> {
+        counts.verified += calls_in(&succeeds(words)?)?;
+        Ok(())
+    };
+    for experiment in listed("experiments")? {
         let name = experiment["name"].as_str().context("an experiment without a name")?;
-        let out = succeeds(&["run", name, "--verify-only", "--size", "100,4096,9001"])?;
-        counts.verified += calls_in(&out)?;
+        verifies(&format!("run {name} --verify-only --size 100,4096,9001"))?;
     }
-    counts.verified += calls_in(&succeeds(&["tune", "--verify-only"])?)?;
+    verifies("tune --verify-only")?;
 
-    for arguments in [&["tune", "--quick", "--output", "/dev/null"][..], &["run", "copy-matrix"]] {
-        let (status, out, err) = run(arguments)?;
+    for words in ["tune --quick --output /dev/null", "run copy-matrix"] {
+        let (status, out, err) = run(words)?;
         ensure!(
             status == Some(1) && out.is_empty() && err.lines().count() == 1,
-            "{arguments:?} ended with {status:?}, not with one line: {out}{err}"
+            "{words} ended with {status:?}, not with one line: {out}{err}"
         );
-        ensure!(err.contains("emulated by"), "{arguments:?} does not say why: {err}");
+        ensure!(err.contains("emulated by"), "{words} does not say why: {err}");
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ const EXHAUSTIVE: Program =
 pub fn test(target: &Target, counts: &mut Counts) -> Result<()> {
     // Each by itself, as `xtask install` does, so that neither has another package's features.
     for package in ["cachewise-capi", "cachewise-preload"] {
-        cargo(target, CORE, &["build", "--release", "-p", package])?;
+        cargo(target, &format!("build --release -p {package} {CORE}"))?;
     }
     let built = root().join("target/emulate-arch").join(target.triple()).join("release");
     let preload = built.join("libcachewise_preload.so");

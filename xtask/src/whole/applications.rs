@@ -147,15 +147,8 @@ fn one(
     most: u32,
 ) -> Result<Shown> {
     let (name, begun) = (turn.name, Instant::now());
-    let (script, first) = Script::prepare(turn, text, argument, RUNS)?;
-    let mut wrong = None;
-    let mut ran = |candidate: &Candidate| -> Result<_> {
-        let (_, run) = script.run(&candidate.settings).with_context(|| candidate.name.clone())?;
-        if run.output != first.output {
-            wrong.get_or_insert_with(|| format!("another output with {}", candidate.name));
-        }
-        Ok(run)
-    };
+    let (mut script, _) = Script::prepare(turn, text, argument, RUNS)?;
+    let mut ran = |of: &Candidate| script.run(&of.settings, &format!("with {}", of.name));
     let at_pool = candidates.iter().position(|candidate| candidate.name == POOL);
     let at_pool = at_pool.context("the pool is a candidate")?;
     let mut best: Option<(usize, f64)> = None;
@@ -182,6 +175,7 @@ fn one(
         resident[at].push(run.resident as f64 / f64::from(1 << 20));
         Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
+    let Script { wrong, percent, .. } = script;
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
     let mebibytes: Vec<f64> = resident.iter().map(|of| median(of)).collect();
     let best_other = &candidates[at_best].name;
@@ -201,7 +195,7 @@ fn one(
     line.extend([0, at_pool].map(|at| format!("{:.0}", mebibytes[at])));
     let json = json!({
         "same_output": wrong.is_none(),
-        "input_percent": script.percent,
+        "input_percent": percent,
         "candidates": times_json(&names, &times),
         "best_other": best_other,
         "stacked_over_it_alone": over.map(|(_, alone)| interval_json(&alone)),

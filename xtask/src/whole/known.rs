@@ -17,7 +17,7 @@ use cachewise_learn::section::{Module, Section, Site, write_end};
 use cachewise_learn::trial;
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
 use cachewise_measure::turns;
-use cachewise_measure::whole::{MARGIN, Times, in_turns};
+use cachewise_measure::whole::{MARGIN, Run, Times, in_turns};
 use cachewise_report::Table;
 use fs_err as fs;
 use serde_json::{Value, json};
@@ -126,53 +126,49 @@ struct Setup<'a> {
     args: &'a LearnKnown,
 }
 
-/// One run: the seconds of its loops, those of CPU, and what it printed.
-struct Ran {
-    seconds: f64,
-    cpu: f64,
-    printed: String,
-}
+/// What each program printed first with so many calls, which it has to print ever after.
+type Printed = BTreeMap<(String, u32), Vec<u8>>;
 
 impl Setup<'_> {
-    /// A run of a program with so many calls, learning or following a section where one is named.
+    /// A run of a program with so many calls, learning or following a section where one is named; its
+    /// seconds are those of its loops.
     fn timed(
         &self,
         turn: &Turn<'_>,
+        printed: &mut Printed,
         (program, calls): (&str, u32),
         learning: Option<(&str, &Path)>,
-    ) -> Result<Ran> {
+    ) -> Result<Run> {
         let mut command = Command::new(&self.file);
         command.arg(program).arg(calls.to_string()).arg(self.args.kibibytes.to_string());
         if let Some((how, section)) = learning {
             command.env("LD_PRELOAD", &self.library);
             command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", how);
         }
-        let ran = ran(&mut command, &turn.directory, Duration::from_secs(600), turn.stop)?;
-        let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds "));
-        match seconds.and_then(|text| text.parse().ok()) {
-            Some(seconds) if ran.status.success() => {
-                Ok(Ran { seconds, cpu: ran.cpu, printed: text(&ran.output) })
-            }
-            _ => bail!("ended with {}: {}", ran.status, ran.told),
-        }
+        let mut ran = ran(&mut command, &turn.directory, Duration::from_secs(600), turn.stop)?;
+        let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds ")?.parse().ok());
+        let Some(seconds) = seconds.filter(|_| ran.status.success()) else {
+            bail!("ended with {}: {}", ran.status, ran.told);
+        };
+        ran.seconds = seconds;
+        let expected =
+            printed.entry((program.to_owned(), calls)).or_insert_with(|| ran.output.clone());
+        let [found, expected] = [&ran.output, expected].map(|bytes| text(bytes));
+        ensure!(found == expected, "{program}: found output {found:?}, expected {expected:?}");
+        Ok(ran)
     }
 
     fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Shown> {
         let (program, begun) = (turn.name, Instant::now());
         fs::create_dir(&turn.directory)?;
         let file = |what: &str| turn.directory.join(what);
-        let all = (program, self.args.calls);
-        let first = self.timed(turn, all, None)?;
+        let mut printed = Printed::new();
+        self.timed(turn, &mut printed, (program, self.args.calls), None)?;
         let calls = calls(self.args.calls, turn.share, begun.elapsed());
-        let mut printed = Printed::default();
-        if calls == self.args.calls {
-            printed.agree(program, first.printed)?;
-        }
         let (learned, began) = (file("learned"), Instant::now());
         let mut runs = 0;
         let (sites, section) = loop {
-            let ran = self.timed(turn, (program, calls), Some(("trial", &learned)))?;
-            printed.agree(program, ran.printed)?;
+            self.timed(turn, &mut printed, (program, calls), Some(("trial", &learned)))?;
             runs += 1;
             let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
             let section = Section::parse(&bytes).map_err(|error| anyhow!("{error}"))?;
@@ -195,7 +191,7 @@ impl Setup<'_> {
             for (way, file) in Way::ALL.into_iter().zip(&forced) {
                 fs::write(file, with_decision(&section, &sites, site, way))?;
             }
-            let mut of_end = Times { wall: vec![Vec::new(); 2], cpu: vec![Vec::new(); 2] };
+            let mut of_end = [Vec::new(), Vec::new()];
             let mut say = super::saying(program, rounds);
             let times = in_turns(3, rounds, &mut say, &mut |at| {
                 let after = file("after");
@@ -207,12 +203,11 @@ impl Setup<'_> {
                         ("1", &after)
                     }
                 };
-                let ran = self.timed(turn, (program, calls), Some((learn, section)))?;
-                printed.agree(program, ran.printed)?;
+                let learning = Some((learn, section.as_path()));
+                let ran = self.timed(turn, &mut printed, (program, calls), learning)?;
                 if at < 2 && ends_as != program {
-                    let end = self.timed(turn, (ends_as, calls), Some((learn, section)))?;
-                    printed.agree(ends_as, end.printed)?;
-                    of_end.wall[at].push(end.seconds);
+                    let end = self.timed(turn, &mut printed, (ends_as, calls), learning)?;
+                    of_end[at].push(end.seconds);
                 }
                 Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
             })?;
@@ -231,12 +226,12 @@ impl Setup<'_> {
 fn shown(
     site: &Site,
     times: &Times,
-    of_end: &Times,
+    of_end: &[Vec<f64>; 2],
     (runs, calls): (u32, u32),
 ) -> (Vec<String>, Value, &'static str) {
     let whole = PairedRatio::in_turns(&times.wall[1], &times.wall[0]);
     // Non-temporal over temporal, of whole runs. The first round warmed up.
-    let ways = match &of_end.wall[..] {
+    let ways = match of_end {
         [temporal, other] if temporal.len() > 1 => {
             PairedRatio::in_turns(&other[1..], &temporal[1..])
         }
@@ -286,18 +281,6 @@ fn shown(
 fn calls(most: u32, share: Duration, took: Duration) -> u32 {
     let room = share.as_secs_f64() / RUNS / took.as_secs_f64().max(1e-3);
     ((f64::from(most) * room) as u32).max(LEAST_CALLS).min(most)
-}
-
-/// What each program printed first, which it has to print ever after.
-#[derive(Default)]
-struct Printed(BTreeMap<String, String>);
-
-impl Printed {
-    fn agree(&mut self, program: &str, text: String) -> Result<()> {
-        let expected = self.0.entry(program.to_owned()).or_insert_with(|| text.clone());
-        ensure!(*expected == text, "{program}: found output {text:?}, expected {expected:?}");
-        Ok(())
-    }
 }
 
 fn decided(site: &Site) -> Option<Way> {

@@ -150,7 +150,7 @@ impl Tools {
 
     fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Shown> {
         let (name, begun) = (turn.name, Instant::now());
-        let (script, first) = Script::prepare(turn, text, "", RUNS)?;
+        let (script, seconds) = Script::prepare(turn, text, "", RUNS)?;
         let learning = turn.share.mul_f64(LEARNING);
         let (learning_began, mut runs) = (Instant::now(), 0);
         // The last one learns before the proof, in the same command.
@@ -175,9 +175,8 @@ impl Tools {
                 break;
             }
         }
-        let longest =
-            first.seconds.max(learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1)));
-        let round = Duration::from_secs_f64(3.0 * longest);
+        let learned = learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1));
+        let round = Duration::from_secs_f64(3.0 * seconds.max(learned));
         let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, args.common.rounds);
         eprintln!(
             "{name}: {runs} runs learned; {rounds} rounds of {} % of its input",
@@ -205,11 +204,8 @@ fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
 /// A program's line, from what `cachewise learn --prove` wrote.
 fn shown(mut record: Value, runs: u32, percent: u32) -> Shown {
     let proof = &record["proof"];
-    let ratio = |of: &Value| match (&of["median"], &of["low"], &of["high"]) {
-        (Value::Number(mid), Value::Number(low), Value::Number(high)) => {
-            let [mid, low, high] = [mid, low, high].map(|n| n.as_f64().unwrap_or(f64::NAN));
-            format!("{mid:.3} ({low:.3} .. {high:.3})")
-        }
+    let ratio = |of: &Value| match ["median", "low", "high"].map(|key| of[key].as_f64()) {
+        [Some(median), Some(low), Some(high)] => format!("{median:.3} ({low:.3} .. {high:.3})"),
         _ => "-".to_owned(),
     };
     let all = sites(&record);

@@ -53,55 +53,77 @@ pub struct Script<'a> {
     limit: Duration,
     /// How much of its input it uses.
     pub percent: u32,
+    /// What it printed first, which it has to print ever after.
+    expected: Vec<u8>,
+    /// What was wrong, if anything.
+    pub wrong: Option<String>,
 }
 
 impl<'a> Script<'a> {
-    /// Prepares a script and runs it once without anything. Where the share of the time has no room
-    /// for so many runs, its input is made smaller: two runs that follow each other differ by about as
-    /// much whether they take a tenth of a second or two.
+    /// Prepares a script and runs it once without anything, in so many seconds. Where the share of the
+    /// time has no room for so many runs, its input is made smaller: two runs that follow each other
+    /// differ by about as much whether they take a tenth of a second or two.
     ///
     /// # Errors
     /// What it lacks, as [`Lacking`], and what fails.
     pub fn prepare(
         turn: &'a Turn<'a>,
-        script: &str,
+        source: &str,
         argument: &'a str,
         runs: f64,
-    ) -> Result<(Script<'a>, Run)> {
-        let mut prepared = Script { turn, argument, limit: FIRST_LIMIT, percent: 100 };
+    ) -> Result<(Script<'a>, f64)> {
+        let mut script = Script::new(turn, argument, 100);
         loop {
-            let made = prepared.make(script)?;
+            let made = script.make(source)?;
             match made.status.code() {
                 Some(0) => {}
                 Some(SKIPPED) => bail!(Lacking(text(&made.output).trim().to_owned())),
                 _ => bail!("prepare: {}: {}", made.status, made.told),
             }
-            let (whole, first) = prepared.run(&[]).context("without the library")?;
+            let (whole, first) = script.timed(&[]).context("without the library")?;
             let percent = percent(turn.share, runs, whole);
-            if prepared.percent < 100 || percent == 100 {
+            if script.percent < 100 || percent == 100 {
                 // Far longer: the machine may be suspended meanwhile.
-                prepared.limit = Duration::from_secs_f64(180.0 + 10.0 * whole.min(3600.0));
-                return Ok((prepared, first));
+                script.limit = Duration::from_secs_f64(180.0 + 10.0 * whole.min(3600.0));
+                script.expected = first.output;
+                return Ok((script, first.seconds));
             }
             fs::remove_dir_all(&turn.directory)?;
-            prepared.percent = percent;
+            script.percent = percent;
         }
     }
 
+    fn new(turn: &'a Turn<'a>, argument: &'a str, percent: u32) -> Script<'a> {
+        let (limit, expected) = (FIRST_LIMIT, Vec::new());
+        Script { turn, argument, limit, percent, expected, wrong: None }
+    }
+
     /// Makes the directory, with the script in it, and has the script prepare its input.
-    fn make(&self, script: &str) -> Result<Run> {
+    fn make(&self, source: &str) -> Result<Run> {
         let directory = &self.turn.directory;
         fs::create_dir(directory)?;
         open_to_all(directory)?;
-        fs::write(directory.join("script.sh"), script)?;
+        fs::write(directory.join("script.sh"), source)?;
         fs::write(directory.join("common.sh"), COMMON)?;
         self.step("prepare", directory, &[])
+    }
+
+    /// A run that has to print what the first one did, and `how` it is done.
+    pub fn run(&mut self, settings: &[Setting], how: &str) -> Result<Run> {
+        let (_, run) = self.timed(settings).with_context(|| how.to_owned())?;
+        if run.output != self.expected {
+            let [found, expected] =
+                [&run.output, &self.expected].map(|bytes| text(&bytes[..bytes.len().min(4096)]));
+            eprintln!("{}: {how}: found\n{found}\nexpected\n{expected}", self.turn.name);
+            self.wrong.get_or_insert_with(|| format!("another output {how}"));
+        }
+        Ok(run)
     }
 
     /// Runs in a directory of its own, the same one each time: some programs' output names it. The
     /// time is the script's own where it writes one to `$SECONDS_FILE`; before it stands that of the
     /// whole run.
-    pub fn run(&self, settings: &[Setting]) -> Result<(f64, Run)> {
+    fn timed(&self, settings: &[Setting]) -> Result<(f64, Run)> {
         let directory = self.turn.directory.join("run");
         fs::create_dir(&directory)?;
         open_to_all(&directory)?;
@@ -172,10 +194,8 @@ mod tests {
         for (percent, told) in [(100, "40\n3\n"), (10, "4\n1\n"), (34, "14\n2\n")] {
             let directory = scratch.path().join(percent.to_string());
             let turn = Turn { name: "parts", share: FIRST_LIMIT, directory, stop: &stop };
-            let script = Script { turn: &turn, argument: "", limit: FIRST_LIMIT, percent };
-            let made =
-                script.make(". \"$COMMON\"\npart 40; part 3\nneed sh no-such-program-here\n");
-            let made = made.expect("a shell");
+            let source = ". \"$COMMON\"\npart 40; part 3\nneed sh no-such-program-here\n";
+            let made = Script::new(&turn, "", percent).make(source).expect("a shell");
             assert_eq!(made.status.code(), Some(SKIPPED), "{}", made.told);
             assert_eq!(text(&made.output), format!("{told}no-such-program-here not installed\n"));
         }
