@@ -30,11 +30,8 @@ const EXPORTED: &str = "cw_*";
 /// Builds and installs.
 pub fn run(args: &Install) -> Result<()> {
     let prefix = &args.prefix;
-    ensure!(
-        prefix.is_absolute(),
-        "--prefix: found {}, accepted an absolute path",
-        prefix.display()
-    );
+    let found = prefix.display();
+    ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
     // Each library by itself, so that none is built with another package's features.
     for package in ["cachewise-cli", "cachewise-pool-capi", "cachewise-pool-preload"] {
         built(package)?;
@@ -68,18 +65,16 @@ pub fn run(args: &Install) -> Result<()> {
             put(&libraries.join(name), |new| symlink(&real, new))?;
         }
     }
-    for (package, built, name) in [
-        ("capi", "libcachewise_c.a", "cachewise"),
-        ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool"),
+    let copies = "Copy, zero and compare memory the way this machine's measured profile says";
+    for (package, built, name, about) in [
+        ("capi", "libcachewise_c.a", "cachewise", copies),
+        ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool", "A pool of prezeroed pages"),
     ] {
         let file = format!("{name}.h");
         let header = root().join("crates").join(package).join("include").join(&file);
         let one_object = static_library(&release.join(built), &header, name, &release)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
-    }
-    let about = "Copy, zero and compare memory the way this machine's measured profile says";
-    for (name, about) in [("cachewise", about), ("cachewise_pool", "A pool of prezeroed pages")] {
         let text = package_file(name, about, prefix, &libdir);
         put(&pkgconfig.join(format!("{name}.pc")), |new| fs::write(new, &text))?;
     }

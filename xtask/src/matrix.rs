@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// Which libraries, and the pool's size.
 const SETTINGS: &[(&str, &[usize], &str)] = &[
@@ -51,9 +51,11 @@ pub fn run() -> Result<()> {
     let gone: Vec<_> = known.difference(&exported).collect();
     ensure!(gone.is_empty(), "in matrix.c, and not exported any more: {gone:?}");
 
-    let root = another_root(scratch, &[&program, &constructor], &libraries)?;
+    let root = scratch.join("root");
+    let mut files = libraries.iter().chain([&program, &constructor]);
+    files.try_for_each(|file| copy_into(&root, file))?;
     situations.push(NO_PROC.to_owned());
-    let (mut calls, mut failed) = (0, Vec::new());
+    let (mut calls, mut failed) = (0, 0);
     for (setting, which, pool) in SETTINGS {
         let preload: Vec<_> =
             which.iter().map(|which| libraries[*which].display().to_string()).collect();
@@ -70,25 +72,19 @@ pub fn run() -> Result<()> {
                 command.env("MATRIX_CONSTRUCTOR", &constructor).env("HOME", "/nonexistent");
                 let output = command.output().context("timeout(1) could not be started")?;
                 calls += 1;
-                if let Some(why) = wrong(&output) {
-                    let line = format!("{function} from {situation}, {setting}: {why}");
-                    println!("{line}");
-                    failed.push(line);
+                // A library that is not loaded says so on stderr.
+                if !output.status.success() || !output.stderr.is_empty() {
+                    let why = format!("{} {}", output.status, text(&output.stderr).trim());
+                    println!("{function} from {situation}, {setting}: {why}");
+                    failed += 1;
                 }
             }
         }
     }
-    ensure!(failed.is_empty(), "{} of {calls} calls failed", failed.len());
+    ensure!(failed == 0, "{failed} of {calls} calls failed");
     let (situations, functions) = (situations.len(), functions.len());
     println!("matrix: {situations} situations, {functions} functions, {calls} calls, all right");
     Ok(())
-}
-
-/// Anything but silence and status 0: a library that is not loaded says so on stderr.
-fn wrong(output: &Output) -> Option<String> {
-    let told = text(&output.stderr);
-    (!output.status.success() || !told.is_empty())
-        .then(|| format!("{} {}", output.status, told.trim()))
 }
 
 fn programs(scratch: &Path) -> Result<(PathBuf, PathBuf)> {
@@ -118,17 +114,14 @@ fn exports(library: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A root directory with these files and what they are linked with, at the paths they have here.
-fn another_root(scratch: &Path, programs: &[&PathBuf], libraries: &[PathBuf]) -> Result<PathBuf> {
-    let root = scratch.join("root");
-    for file in programs.iter().copied().chain(libraries) {
-        let text = text(&Command::new("ldd").arg(file).output()?.stdout);
-        let paths = text.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
-        for path in paths.chain([file.as_path()]) {
-            let to = root.join(path.strip_prefix("/")?);
-            fs::create_dir_all(to.parent().context("a folder")?)?;
-            fs::copy(path, &to)?;
-        }
+/// Copies a file and what it is linked with to the paths below another root that they have here.
+fn copy_into(root: &Path, file: &Path) -> Result<()> {
+    let linked = text(&Command::new("ldd").arg(file).output()?.stdout);
+    let linked = linked.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
+    for path in linked.chain([file]) {
+        let to = root.join(path.strip_prefix("/")?);
+        fs::create_dir_all(to.parent().context("a folder")?)?;
+        fs::copy(path, &to)?;
     }
-    Ok(root)
+    Ok(())
 }

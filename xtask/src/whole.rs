@@ -80,7 +80,8 @@ pub struct Turn<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What a program that was run shows: lines of the table, what the JSON says, and what was wrong.
+/// What a program that was run shows: lines of the table after its name, what the JSON says, and what
+/// was wrong.
 pub struct Shown {
     lines: Vec<Vec<String>>,
     json: Value,
@@ -88,8 +89,8 @@ pub struct Shown {
 }
 
 /// A run that ended by itself; another is an error, which [`campaign`] does not show after Ctrl-C.
-fn ran(command: &mut Command, directory: &Path, limit: Duration, stop: &AtomicBool) -> Result<Run> {
-    let ended = run(command, directory, limit, stop);
+fn ran(command: &mut Command, turn: &Turn<'_>, limit: Duration) -> Result<Run> {
+    let ended = run(command, &turn.directory, limit, turn.stop);
     match ended.with_context(|| command.get_program().display().to_string())? {
         Ended::Run(run) => Ok(run),
         Ended::TooLong => bail!("still running after {:.0} s: ended", limit.as_secs_f64()),
@@ -170,9 +171,8 @@ fn campaign<T>(
                 left_out("interrupted");
             }
             Some(Ok(Shown { lines, mut json, wrong: what })) => {
-                for mut line in lines {
-                    name.clone_into(&mut line[0]);
-                    table.push(line);
+                for line in lines {
+                    table.push([vec![name.clone()], line].concat());
                 }
                 json["program"] = name.as_str().into();
                 json["wrong"] = what.clone().into();

@@ -109,7 +109,8 @@ pub fn run(args: &Applications) -> Result<()> {
         }
     }
     let (library, size) = (begun.library.clone().into(), OsString::from(&args.pool));
-    candidates.push(Candidate::new(POOL, vec![("LD_PRELOAD", library), ("CACHEWISE_POOL", size)]));
+    candidates
+        .push(Candidate::new("pool", vec![("LD_PRELOAD", library), ("CACHEWISE_POOL", size)]));
     let folder = command::target().join("applications-python");
     match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
         Ok(python) => _ = PYTHON.set(python),
@@ -131,8 +132,6 @@ pub fn run(args: &Applications) -> Result<()> {
     campaign(&args.common, &programs, table, begun, &mut one)
 }
 
-const POOL: &str = "pool";
-
 fn find(file: &str) -> Option<PathBuf> {
     let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let places = [multiarch.as_str(), "/usr/lib64", "/usr/lib"];
@@ -149,20 +148,15 @@ fn one(
     let (name, begun) = (turn.name, Instant::now());
     let (mut script, _) = Script::prepare(turn, text, argument, RUNS)?;
     let mut ran = |of: &Candidate| script.run(&of.settings, &format!("with {}", of.name));
-    let at_pool = candidates.iter().position(|candidate| candidate.name == POOL);
-    let at_pool = at_pool.context("the pool is a candidate")?;
-    let mut best: Option<(usize, f64)> = None;
-    let settling = Instant::now();
-    for (at, candidate) in candidates.iter().enumerate().filter(|(at, _)| *at != at_pool) {
-        let run = ran(candidate)?;
-        if at > 0 && best.is_none_or(|(_, seconds)| run.seconds < seconds) {
-            best = Some((at, run.seconds));
-        }
-    }
-    let (at_best, _) = best.context("glibc tuned is a candidate")?;
-    let best_other = &candidates[at_best];
-    let stacked = (best_other.name != NO_POOL_OVER).then(|| best_other.under(&candidates[at_pool]));
     let known = candidates.len();
+    let (pool, others) = candidates.split_last().context("the pool is the last")?;
+    let settling = Instant::now();
+    let first: Vec<f64> =
+        others.iter().map(|other| Ok(ran(other)?.seconds)).collect::<Result<_>>()?;
+    let at_best = (1..known - 1).min_by(|a, b| first[*a].total_cmp(&first[*b]));
+    let at_best = at_best.context("glibc tuned is a candidate")?;
+    let best_other = &candidates[at_best];
+    let stacked = (best_other.name != NO_POOL_OVER).then(|| best_other.under(pool));
     let candidates: Vec<_> = candidates.iter().cloned().chain(stacked).collect();
     let all = candidates.len();
     // As those runs took, with what a process needs to begin and end; those with the pool are taken to
@@ -181,7 +175,6 @@ fn one(
     let best_other = &candidates[at_best].name;
     let over = (known..all).next().map(|at| (times.speed(at, 0), times.speed(at, at_best)));
     let mut line = vec![
-        String::new(),
         wrong.clone().unwrap_or_else(|| "same".to_owned()),
         format!("{:.3}", median(&times.wall[0])),
         times.rounds().to_string(),
@@ -191,8 +184,8 @@ fn one(
         Some((speed, alone)) => [format!("{best_other}: {}", interval(speed)), interval(alone)],
         None => [format!("{best_other}: refused"), "-".to_owned()],
     });
-    line.push(interval(&times.cpu(at_pool, 0)));
-    line.extend([0, at_pool].map(|at| format!("{:.0}", mebibytes[at])));
+    line.push(interval(&times.cpu(known - 1, 0)));
+    line.extend([0, known - 1].map(|at| format!("{:.0}", mebibytes[at])));
     let json = json!({
         "same_output": wrong.is_none(),
         "input_percent": percent,
@@ -211,7 +204,7 @@ mod tests {
     #[test]
     fn the_pool_stands_before_the_allocator_that_it_hands_on_to() {
         let pool = Candidate::new(
-            POOL,
+            "pool",
             vec![("LD_PRELOAD", "/pool.so".into()), ("CACHEWISE_POOL", "1G".into())],
         );
         let other = Candidate::new("other", vec![("LD_PRELOAD", "/other.so".into())]);

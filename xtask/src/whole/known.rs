@@ -145,7 +145,7 @@ impl Setup<'_> {
             command.env("LD_PRELOAD", &self.library);
             command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", how);
         }
-        let mut ran = ran(&mut command, &turn.directory, Duration::from_secs(600), turn.stop)?;
+        let mut ran = ran(&mut command, turn, Duration::from_secs(600))?;
         let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds ")?.parse().ok());
         let Some(seconds) = seconds.filter(|_| ran.status.success()) else {
             bail!("ended with {}: {}", ran.status, ran.told);
@@ -244,7 +244,6 @@ fn shown(
     let left = &site.left;
     let [temporal, non_temporal] = [0, 1].map(|way| left.evidence.costs[way].mean());
     let line = vec![
-        String::new(),
         verdict.to_owned(),
         left.outcome.name().to_owned(),
         format!("2^{}", site.octave),

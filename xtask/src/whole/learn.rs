@@ -141,7 +141,7 @@ impl Tools {
         learn.arg("--html").arg(self.kept.join(format!("{}.html", turn.name)));
         learn.args(["--", "sh", "-c", WORK]);
         // As long as it takes.
-        let run = ran(&mut learn, &turn.directory, Duration::from_secs(24 * 3600), turn.stop)?;
+        let run = ran(&mut learn, turn, Duration::from_secs(24 * 3600))?;
         let text = fs::read_to_string(&record)
             .with_context(|| format!("cachewise learn: {}: {}", run.status, run.told))?;
         fs::remove_file(&record)?;
@@ -218,7 +218,6 @@ fn shown(mut record: Value, runs: u32, percent: u32) -> Shown {
         _ => None,
     };
     let line = vec![
-        String::new(),
         wrong.clone().unwrap_or(verdict),
         all.len().to_string(),
         all.iter().filter(decided).count().to_string(),
@@ -257,11 +256,11 @@ mod tests {
         };
         let (text, wrong) = line(record("faster", true));
         let both = "1.100 (1.050 .. 1.200)";
-        assert_eq!((text, wrong), (format!("|faster|2|1|{both}|{both}|-|4|9|50"), None));
+        assert_eq!((text, wrong), (format!("faster|2|1|{both}|{both}|-|4|9|50"), None));
         assert!(line(record("SLOWER", true)).1.is_some());
         assert!(line(record("faster", false)).1.is_some());
         let (text, wrong) = line(json!({ "sites": [], "proof": null }));
-        assert!(text.starts_with("|nothing to gain|0|0|-|") && wrong.is_none(), "{text}");
+        assert!(text.starts_with("nothing to gain|0|0|-|") && wrong.is_none(), "{text}");
     }
 
     #[test]

@@ -155,15 +155,13 @@ fn shown(
         "calls_and_bytes": calls(counts),
         "large_call_sites": counts.largest_sites(SITES),
     });
-    // In the table's order; the name is the campaign's.
-    let mut line = vec![String::new(); 8];
-    match &wrong {
-        Some(what) => line[1] = format!("WRONG: {what}"),
+    let line = match &wrong {
+        Some(what) => vec![format!("WRONG: {what}")],
         None => {
             let (speed, verdict) = (times.speed(1, 0), verdict(times));
             json["verdict"] = verdict.name().into();
             json["speed"] = interval_json(&speed);
-            line[1..].clone_from_slice(&[
+            vec![
                 verdict.name().to_owned(),
                 interval(&speed),
                 interval(&times.speed(2, 0)),
@@ -171,9 +169,9 @@ fn shown(
                 format!("{:.3}", median(&times.wall[0])),
                 interval(&times.cpu(1, 0)),
                 percent.to_string(),
-            ]);
+            ]
         }
-    }
+    };
     Shown { lines: vec![line], json, wrong }
 }
 
@@ -223,13 +221,13 @@ mod tests {
             shown("#!/bin/sh\n# Sorts.\n", &times(with, 1.0), 40, &counts, what)
         };
         let Shown { lines, json, wrong } = shown(0.8, None);
-        assert_eq!((&*lines[0][1], &*lines[0][7], wrong), ("faster", "40", None));
+        assert_eq!((&*lines[0][0], &*lines[0][6], wrong), ("faster", "40", None));
         assert_eq!((&json["about"], &json["same_output"]), (&json!("Sorts."), &json!(true)));
         let calls = json!({ "below 128 B": [16, 1509], "more": [1, 2_000_000_000] });
         assert_eq!(json["calls_and_bytes"], json!({ "copy": calls }));
         assert_eq!(json["candidates"][1]["verdict"], "faster");
         let Shown { lines, json, wrong } = shown(0.8, Some("another output"));
-        assert!(lines[0][1].starts_with("WRONG: another output") && wrong.is_some(), "{lines:?}");
+        assert!(lines[0][0].starts_with("WRONG: another output") && wrong.is_some(), "{lines:?}");
         assert!(json["verdict"].is_null(), "{json}");
     }
 }

@@ -162,7 +162,7 @@ impl<'a> Script<'a> {
         let mut command = self.command(Path::new("sh"), directory);
         command.arg(self.turn.directory.join("script.sh")).args([step, self.argument]);
         command.envs(settings.iter().cloned());
-        ran(&mut command, &self.turn.directory, self.limit, self.turn.stop)
+        ran(&mut command, self.turn, self.limit)
     }
 }
 
