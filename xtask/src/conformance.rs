@@ -138,11 +138,9 @@ fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> R
     // A test that hangs has failed.
     let mut command = Command::new("timeout");
     command.args(["-k", "5", LIMIT, "env"]);
-    if !libraries.is_empty() {
-        let paths: Vec<_> =
-            libraries.iter().map(|library| release.join(library).display().to_string()).collect();
-        command.arg(format!("LD_PRELOAD={}", paths.join(":")));
-    }
+    let paths = libraries.iter().map(|library| release.join(library).display().to_string());
+    let preload = paths.collect::<Vec<_>>().join(":");
+    command.args((!preload.is_empty()).then(|| format!("LD_PRELOAD={preload}")));
     command.args(pool.map(|pool| format!("CACHEWISE_POOL={pool}")));
     command.arg(program).current_dir(scratch).env("HOME", "/nonexistent").env("TMPDIR", scratch);
     command.env_remove("CACHEWISE_PROFILE");
@@ -152,9 +150,9 @@ fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> R
 /// glibc's tests of its memory functions and its malloc, built against the system's own.
 fn glibc(scratch: &Path, only: Option<&str>, left_out: &mut usize) -> Result<Vec<Built>> {
     let archives = files_in(Path::new("/usr/src/glibc"), "glibc-", ".tar.xz").unwrap_or_default();
-    let archive = archives
-        .first()
-        .context("/usr/src/glibc: no sources; install the Debian package glibc-source")?;
+    let archive = archives.first();
+    let archive =
+        archive.context("/usr/src/glibc: no sources; install the Debian package glibc-source")?;
     run_command(command("tar xf").arg(archive).arg("-C").arg(scratch))?;
     let source = scratch.join(stem(archive).trim_end_matches(".tar"));
     let shims = scratch.join("glibc-shims");

@@ -49,14 +49,34 @@ pub(crate) fn run() -> Result<()> {
     })
 }
 
+/// The package's own tests with a release of NumPy, and NumPy's in the pool.
 fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
+    let Environment { requirements, numpy, arrow } = environment;
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
     run_command(Command::new(python).args(pip).arg(wheel))?;
-    own_tests(python, environment)?;
-    if environment.arrow {
-        types(python)?;
+    println!("python: the package's tests, {requirements}");
+    // Some wait: for a tuning, for the end of a scheduler.
+    let mut own = pytest(python, 2)?;
+    let folder = root().join("python/tests");
+    if !arrow {
+        own.args(["-m", "not arrow", "--ignore"]).arg(folder.join("fleet"));
     }
-    numpys_tests(python, environment)
+    run_command(own.arg(folder))?;
+    if *arrow {
+        println!("python: types");
+        // And whether the stub of the extension module says what the module has.
+        for words in ["mypy", "mypy.stubtest --mypy-config-file pyproject.toml cachewise._core"] {
+            let mut mypy = module(python, words)?;
+            mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
+            run_command(mypy.current_dir(root().join("python")))?;
+        }
+    }
+    println!("python: NumPy's own tests in the pool, {requirements}");
+    let mut numpys = pytest(python, 1)?;
+    // Apart from the package's own settings.
+    let folder = python.ancestors().nth(2).context("the environment's folder")?;
+    numpys.current_dir(folder).env("PYTHONPATH", root().join("python/numpy_suite"));
+    run_command(numpys.args(["-p", "on_pool", "-m", "not slow", "--pyargs", numpy]))
 }
 
 fn path(path: &Path) -> Result<&str> {
@@ -82,66 +102,27 @@ pub(crate) fn environment(folder: &Path, list: &str, packages: &[&str]) -> Resul
 fn built(python: &Path, place: &Path) -> Result<PathBuf> {
     let wheels = place.join("wheels");
     remove_folder(&wheels)?;
-    let mut pip = on_path(python)?;
-    pip.args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]);
+    let mut pip = module(python, "pip wheel --quiet --no-deps --no-build-isolation --wheel-dir")?;
     run_command(pip.arg(&wheels).arg(root().join("python")))?;
     let mut found = files_in(&wheels, "", "")?;
     ensure!(found.len() == 1, "{}: found {} wheels, accepted one", wheels.display(), found.len());
     found.pop().context("a wheel")
 }
 
-/// That interpreter, with the programs of its environment before all others.
-fn on_path(python: &Path) -> Result<Command> {
+/// A module with the programs of its environment before all others. `-P`: the folder it is started in is
+/// no place for modules, or the sources would be tested in place of what was installed.
+fn module(python: &Path, words: &str) -> Result<Command> {
     let programs = python.parent().context("a folder of programs")?;
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&others));
     let mut command = Command::new(python);
+    command.args(["-P", "-m"]).args(words.split(' '));
     command.env("PATH", std::env::join_paths(path)?).env_remove("PYTHONPATH");
     Ok(command)
 }
 
-/// pytest in the environment, in so many processes for each CPU. `-P`: the folder it is started in is no
-/// place for modules, or the sources would be tested in place of what was installed.
+/// pytest, in so many processes for each CPU.
 fn pytest(python: &Path, per_cpu: usize) -> Result<Command> {
     let processes = per_cpu * std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = on_path(python)?;
-    command.args(["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n"]);
-    command.arg(processes.to_string());
-    Ok(command)
-}
-
-fn own_tests(python: &Path, environment: &Environment) -> Result<()> {
-    println!("python: the package's tests, {}", environment.requirements);
-    // Some wait: for a tuning, for the end of a scheduler.
-    let mut command = pytest(python, 2)?;
-    let tests = root().join("python/tests");
-    if !environment.arrow {
-        command.args(["-m", "not arrow", "--ignore"]).arg(tests.join("fleet"));
-    }
-    run_command(command.arg(tests))
-}
-
-/// The package's types, and whether the stub of the extension module says what the module has.
-fn types(python: &Path) -> Result<()> {
-    println!("python: types");
-    let mypy = |module: &str| -> Result<Command> {
-        let mut command = on_path(python)?;
-        command.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
-        command.current_dir(root().join("python")).args(["-P", "-m", module]);
-        Ok(command)
-    };
-    run_command(&mut mypy("mypy")?)?;
-    let stub = ["--mypy-config-file", "pyproject.toml", "cachewise._core"];
-    run_command(mypy("mypy.stubtest")?.args(stub))
-}
-
-fn numpys_tests(python: &Path, environment: &Environment) -> Result<()> {
-    println!("python: NumPy's own tests in the pool, {}", environment.requirements);
-    let mut command = pytest(python, 1)?;
-    let plugin = root().join("python/numpy_suite");
-    // Apart from the package's own settings.
-    let folder = python.ancestors().nth(2).context("the environment's folder")?;
-    command.current_dir(folder).env("PYTHONPATH", plugin);
-    command.args(["-p", "on_pool", "-m", "not slow", "--pyargs", environment.numpy]);
-    run_command(&mut command)
+    module(python, &format!("pytest -q -p no:cacheprovider -n {processes}"))
 }

@@ -72,12 +72,20 @@ const INTERRUPTED: i32 = 130;
 pub struct Turn<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How long it may take.
+    /// How long it may take, and since when.
     pub share: Duration,
+    pub begun: Instant,
     /// A directory of its own that is not there yet, and is removed afterwards.
     pub directory: PathBuf,
     /// Whether somebody wants to stop.
     pub stop: &'a AtomicBool,
+}
+
+impl Turn<'_> {
+    /// What is left of its time.
+    fn left(&self) -> Duration {
+        self.share.saturating_sub(self.begun.elapsed())
+    }
 }
 
 /// What a program that was run shows: lines of the table after its name, what the JSON says, and what
@@ -159,7 +167,7 @@ fn campaign<T>(
             eprintln!("{name}: {} of {}{left}", at + 1, programs.len());
             let share = turns::share(time.saturating_sub(begun.elapsed()), programs.len() - at);
             let directory = scratch.path().join(at.to_string());
-            let turn = Turn { name, share, directory, stop: &stop };
+            let turn = Turn { name, share, begun: Instant::now(), directory, stop: &stop };
             ended = Some(one(&turn, program));
             // Only for the room: what cannot be removed yet goes with the rest, and no table is lost.
             let _ = fs::remove_dir_all(&turn.directory);

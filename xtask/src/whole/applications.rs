@@ -145,7 +145,7 @@ fn one(
     candidates: &[Candidate],
     most: u32,
 ) -> Result<Shown> {
-    let (name, begun) = (turn.name, Instant::now());
+    let name = turn.name;
     let (mut script, _) = Script::prepare(turn, text, argument, RUNS)?;
     let mut ran = |of: &Candidate| script.run(&of.settings, &format!("with {}", of.name));
     let known = candidates.len();
@@ -162,7 +162,7 @@ fn one(
     // As those runs took, with what a process needs to begin and end; those with the pool are taken to
     // be like them.
     let round = settling.elapsed().mul_f64(all as f64 / (known - 1) as f64);
-    let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
+    let rounds = rounds(turn.left(), round, most);
     let mut resident = vec![Vec::new(); all];
     let times = in_turns(all, rounds, &mut saying(name, rounds), &mut |at| {
         let run = ran(&candidates[at])?;

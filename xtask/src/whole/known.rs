@@ -9,7 +9,9 @@
 //! - *nothing between them* where they do not, whatever was decided;
 //! - *cannot tell* where nothing was decided.
 
-use super::{Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, ran, rounds};
+use super::{
+    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, ran, rounds, saying,
+};
 use crate::command::{command, output, text};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use cachewise_learn::Way;
@@ -159,12 +161,12 @@ impl Setup<'_> {
     }
 
     fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Shown> {
-        let (program, begun) = (turn.name, Instant::now());
+        let program = turn.name;
         fs::create_dir(&turn.directory)?;
         let file = |what: &str| turn.directory.join(what);
         let mut printed = Printed::new();
         self.timed(turn, &mut printed, (program, self.args.calls), None)?;
-        let calls = calls(self.args.calls, turn.share, begun.elapsed());
+        let calls = calls(self.args.calls, turn.share, turn.begun.elapsed());
         let (learned, began) = (file("learned"), Instant::now());
         let mut runs = 0;
         let (sites, section) = loop {
@@ -174,7 +176,7 @@ impl Setup<'_> {
             let section = Section::parse(&bytes).map_err(|error| anyhow!("{error}"))?;
             let sites: Vec<Site> = section.sites().collect();
             let open = sites.iter().any(|site| decided(site).is_none());
-            let late = begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
+            let late = turn.begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
             if !open || runs >= self.args.runs || late && runs >= LEAST_RUNS {
                 break (sites, bytes);
             }
@@ -184,7 +186,7 @@ impl Setup<'_> {
         let round = began.elapsed() / runs * if ends_as == program { 3 } else { 5 };
         let (mut lines, mut records, mut wrong) = (Vec::new(), Vec::new(), None);
         for (at, site) in sites.iter().enumerate() {
-            let left = turns::share(turn.share.saturating_sub(begun.elapsed()), sites.len() - at);
+            let left = turns::share(turn.left(), sites.len() - at);
             let rounds = rounds(left, round, self.args.common.rounds);
             eprintln!("{program}: site {} of {}, {rounds} rounds", at + 1, sites.len());
             let forced = Way::ALL.map(|way| file(way.name()));
@@ -192,8 +194,7 @@ impl Setup<'_> {
                 fs::write(file, with_decision(&section, &sites, site, way))?;
             }
             let mut of_end = [Vec::new(), Vec::new()];
-            let mut say = super::saying(program, rounds);
-            let times = in_turns(3, rounds, &mut say, &mut |at| {
+            let times = in_turns(3, rounds, &mut saying(program, rounds), &mut |at| {
                 let after = file("after");
                 let (learn, section) = match forced.get(at) {
                     Some(file) => ("0", file),

@@ -117,11 +117,8 @@ impl Tools {
         fs::create_dir_all(&programs)?;
         // Servers that refuse to run as root are run as somebody else, who saves what he learned too.
         fs::set_permissions(&programs, Permissions::from_mode(0o777))?;
-        let mut above = programs.parent();
-        while let Some(directory) = above.filter(|directory| directory.starts_with(&kept)) {
-            open_to_all(directory)?;
-            above = directory.parent();
-        }
+        let above = programs.ancestors().skip(1);
+        above.take_while(|directory| directory.starts_with(&kept)).try_for_each(open_to_all)?;
         Ok(Tools { cachewise, library, config, profile, kept })
     }
 
@@ -137,9 +134,8 @@ impl Tools {
         if let Some(rounds) = prove {
             learn.args(["--prove", "--rounds", &rounds.to_string()]);
         }
-        learn.arg("--json").arg(&record);
-        learn.arg("--html").arg(self.kept.join(format!("{}.html", turn.name)));
-        learn.args(["--", "sh", "-c", WORK]);
+        let page = self.kept.join(format!("{}.html", turn.name));
+        learn.arg("--json").arg(&record).arg("--html").arg(page).args(["--", "sh", "-c", WORK]);
         // As long as it takes.
         let run = ran(&mut learn, turn, Duration::from_secs(24 * 3600))?;
         let text = fs::read_to_string(&record)
@@ -149,7 +145,7 @@ impl Tools {
     }
 
     fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Shown> {
-        let (name, begun) = (turn.name, Instant::now());
+        let name = turn.name;
         let (script, seconds) = Script::prepare(turn, text, "", RUNS)?;
         let learning = turn.share.mul_f64(LEARNING);
         let (learning_began, mut runs) = (Instant::now(), 0);
@@ -177,13 +173,10 @@ impl Tools {
         }
         let learned = learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1));
         let round = Duration::from_secs_f64(3.0 * seconds.max(learned));
-        let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, args.common.rounds);
-        eprintln!(
-            "{name}: {runs} runs learned; {rounds} rounds of {} % of its input",
-            script.percent
-        );
-        let record = self.learn(turn, &script, Some(rounds))?;
-        Ok(shown(record, runs + 1, script.percent))
+        let rounds = rounds(turn.left(), round, args.common.rounds);
+        let percent = script.percent;
+        eprintln!("{name}: {runs} runs learned; {rounds} rounds of {percent} % of its input");
+        Ok(shown(self.learn(turn, &script, Some(rounds))?, runs + 1, percent))
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -103,7 +103,7 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
 
 /// One program: prepared, run once without and once counted, then in turns.
 fn one(turn: &Turn<'_>, source: &str, with: &[Setting], most: u32) -> Result<Shown> {
-    let (name, begun) = (turn.name, Instant::now());
+    let name = turn.name;
     let (mut script, seconds) = Script::prepare(turn, source, "", RUNS)?;
     let counted = turn.directory.join("counts");
     // Any user may write to it: some servers refuse to run as root.
@@ -113,7 +113,7 @@ fn one(turn: &Turn<'_>, source: &str, with: &[Setting], most: u32) -> Result<Sho
     script.run(&counting, "while counted")?;
     let counts = Counts::read(&text(&fs::read(&counted)?));
     let round = Duration::from_secs_f64(3.0 * seconds);
-    let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
+    let rounds = rounds(turn.left(), round, most);
     let (percent, long) = (script.percent, round.as_secs_f64() * (rounds + 1) as f64);
     eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
     let times = in_turns(3, rounds, &mut saying(name, rounds), &mut |at| {

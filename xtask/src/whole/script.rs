@@ -177,6 +177,7 @@ fn percent(share: Duration, runs: f64, seconds: f64) -> u32 {
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
+    use std::time::Instant;
 
     #[test]
     fn a_long_run_gets_a_smaller_input() {
@@ -193,7 +194,8 @@ mod tests {
         let (scratch, stop) = (tempfile::tempdir().expect("a directory"), AtomicBool::new(false));
         for (percent, told) in [(100, "40\n3\n"), (10, "4\n1\n"), (34, "14\n2\n")] {
             let directory = scratch.path().join(percent.to_string());
-            let turn = Turn { name: "parts", share: FIRST_LIMIT, directory, stop: &stop };
+            let (begun, share) = (Instant::now(), FIRST_LIMIT);
+            let turn = Turn { name: "parts", share, begun, directory, stop: &stop };
             let source = ". \"$COMMON\"\npart 40; part 3\nneed sh no-such-program-here\n";
             let made = Script::new(&turn, "", percent).make(source).expect("a shell");
             assert_eq!(made.status.code(), Some(SKIPPED), "{}", made.told);
