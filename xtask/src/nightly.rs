@@ -14,54 +14,38 @@ const THREADS: &str = "thread-sanitizer";
 /// For Miri: no crate has inline assembly there.
 const INTERPRETED: &str = "powerpc64le-unknown-linux-gnu";
 
-/// Tests of one package.
-struct Part {
-    package: &'static str,
-    /// Which of its test programs, and its features.
-    programs: &'static [&'static str],
-    /// Tests that are left out, for the reason beside them.
-    left_out: &'static [&'static str],
-}
-
-/// What has no system call and no instruction of its own. `cfg!(miri)` makes the amount of work smaller
-/// where a test has much of it.
-const PURE: &[Part] = &[
-    Part {
-        package: "cachewise-learn",
-        programs: &["--lib", "--test", "section", "--test", "corpus"],
-        left_out: &[],
-    },
+/// Tests that have no system call and no instruction of their own, and of these the ones that are left
+/// out. `cfg!(miri)` makes the amount of work smaller where a test has much of it.
+const PURE: [(&str, &[&str]); 3] = [
+    ("-p cachewise-learn --lib --test section --test corpus", &[]),
     // The parser of profiles; its other tests ask the CPU what it is.
-    Part { package: "cachewise", programs: &["--test", "corpus"], left_out: &[] },
-    Part {
-        package: "cachewise-pages",
-        programs: &["--no-default-features", "--lib", "--test", "buddy"],
-        left_out: &[
-            // Thousands of steps, or of frames: minutes each, interpreted. This module has no unsafe code.
-            "a_model_of_a_pool_that_fills_and_drains",
-            "a_run_is_made_of_blocks",
-            "bookkeeping_is_16_bytes_per_page_and_orders_go_to_18",
-            "every_size_and_order_takes_all_and_gives_all_back",
-            "it_does_what_the_model_does",
-            "runs_of_every_length_leave_the_rest",
-            "runs_tile_exactly",
-            "the_fuzzers_corpus_replays",
-            "the_lists_come_back_from_the_tags_alone",
-        ],
-    },
+    ("-p cachewise --test corpus", &[]),
+    ("-p cachewise-pages --no-default-features --lib --test buddy", LONG),
 ];
 
-/// Programs whose threads meet; those of the learner's tests meet under Miri. ThreadSanitizer sees what Rust compiles, and not the kernels' assembly.
-const THREADED: Part = Part {
-    package: "cachewise-pages",
-    programs: &["--lib", "--test", "pool", "--test", "scrubber", "--test", "shards"],
-    left_out: &[],
-};
+/// Thousands of steps, or of frames: minutes each, interpreted. This module has no unsafe code.
+const LONG: &[&str] = &[
+    "a_model_of_a_pool_that_fills_and_drains",
+    "a_run_is_made_of_blocks",
+    "bookkeeping_is_16_bytes_per_page_and_orders_go_to_18",
+    "every_size_and_order_takes_all_and_gives_all_back",
+    "it_does_what_the_model_does",
+    "runs_of_every_length_leave_the_rest",
+    "runs_tile_exactly",
+    "the_fuzzers_corpus_replays",
+    "the_lists_come_back_from_the_tags_alone",
+];
+
+/// Tests whose threads meet; those of the learner meet under Miri. ThreadSanitizer sees what Rust
+/// compiles, and not the kernels' assembly.
+const THREADED: &str = "-p cachewise-pages --lib --test pool --test scrubber --test shards";
 
 pub(crate) fn miri() -> Result<()> {
     installed(&["miri", "rust-src"])?;
-    for part in PURE {
-        let mut miri = part.command(&["miri", "test", "--target", INTERPRETED], "miri");
+    for (tests, left_out) in PURE {
+        let mut miri = cargo("miri");
+        miri.args(["miri", "test", "--target", INTERPRETED]).args(tests.split(' ')).arg("--");
+        miri.args(left_out.iter().flat_map(|test| ["--skip", test]));
         // Corpora and the folder of a test are files.
         run(miri.env("MIRIFLAGS", "-Zmiri-disable-isolation"))?;
     }
@@ -70,7 +54,8 @@ pub(crate) fn miri() -> Result<()> {
 
 pub(crate) fn thread_sanitizer() -> Result<()> {
     installed(&["rust-src"])?;
-    let mut tests = THREADED.command(&["test", "-Zbuild-std", "--target", SANITIZED], THREADS);
+    let mut tests = cargo(THREADS);
+    tests.args(["test", "-Zbuild-std", "--target", SANITIZED]).args(THREADED.split(' '));
     // Tests of forks start threads in the child, which has a copy of this one thread alone.
     run(tests.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0"))?;
     c_under_thread_sanitizer()
@@ -112,15 +97,6 @@ fn cargo(folder: &str) -> Command {
     let mut cargo = of_toolchain("cargo");
     cargo.env("CARGO_TARGET_DIR", target().join(folder)).current_dir(root());
     cargo
-}
-
-impl Part {
-    fn command(&self, call: &[&str], folder: &str) -> Command {
-        let mut cargo = cargo(folder);
-        cargo.args(call).args(["-p", self.package]).args(self.programs).arg("--");
-        cargo.args(self.left_out.iter().flat_map(|test| ["--skip", test]));
-        cargo
-    }
 }
 
 /// Fails where a component is missing, and says what installs it.

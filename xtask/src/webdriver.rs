@@ -95,8 +95,8 @@ impl Browser {
     /// Clicks the element that a CSS selector finds first, as a user would: it has to be visible.
     pub fn click(&self, selector: &str) -> Result<()> {
         let click = || {
-            let found =
-                self.post("element", &json!({"using": "css selector", "value": selector}))?;
+            let named = json!({"using": "css selector", "value": selector});
+            let found = self.post("element", &named)?;
             let id = found.as_object().and_then(|object| object.values().next()?.as_str());
             let id = id.context("an element without a name")?;
             self.post(&format!("element/{id}/click"), &json!({})).map(drop)

@@ -68,6 +68,11 @@ fn minutes(text: &str) -> std::result::Result<f64, String> {
 /// Status of a chore that the user ended.
 const INTERRUPTED: i32 = 130;
 
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
+/// And their part of a program's share.
+const LEARNING: f64 = 1.0 / 3.0;
+
 /// What a program is given by its chore.
 pub struct Turn<'a> {
     /// Its name.

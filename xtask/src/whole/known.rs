@@ -10,12 +10,13 @@
 //! - *cannot tell* where nothing was decided.
 
 use super::{
-    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, ran, rounds, saying,
+    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, interval, interval_json,
+    ran, rounds, saying,
 };
 use crate::command::{command, output, text};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use cachewise_learn::Way;
-use cachewise_learn::section::{Module, Section, Site, write_end};
+use cachewise_learn::section::{Section, Site, write_end};
 use cachewise_learn::trial;
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
 use cachewise_measure::turns;
@@ -24,7 +25,6 @@ use cachewise_report::Table;
 use fs_err as fs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -68,10 +68,6 @@ const PROGRAMS: [(&str, &str); 10] = [
 const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 30.0);
 /// A run of fewer calls would be start and end only.
 const LEAST_CALLS: u32 = 200;
-/// Runs that learn, whatever the time.
-const LEAST_RUNS: u32 = 3;
-/// The part of a program's share that runs which learn may take.
-const LEARNING: f64 = 1.0 / 3.0;
 /// What a program may cost above the better way once it is decided.
 const AFTER: f64 = 1.03;
 
@@ -172,16 +168,16 @@ impl Setup<'_> {
         let (sites, section) = loop {
             self.timed(turn, &mut printed, (program, calls), Some(("trial", &learned)))?;
             runs += 1;
-            let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
-            let section = Section::parse(&bytes).map_err(|error| anyhow!("{error}"))?;
-            let sites: Vec<Site> = section.sites().collect();
+            let section = fs::read_to_string(&learned);
+            let section = section.context("no call had two ways: nothing was learned")?;
+            let parsed = Section::parse(section.as_bytes()).map_err(|error| anyhow!("{error}"))?;
+            let sites: Vec<Site> = parsed.sites().collect();
             let open = sites.iter().any(|site| decided(site).is_none());
             let late = turn.begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
             if !open || runs >= self.args.runs || late && runs >= LEAST_RUNS {
-                break (sites, bytes);
+                break (sites, section);
             }
         };
-        let section = Section::parse(&section).map_err(|error| anyhow!("{error}"))?;
         // A round is three runs, and two more where a program ends as another.
         let round = began.elapsed() / runs * if ends_as == program { 3 } else { 5 };
         let (mut lines, mut records, mut wrong) = (Vec::new(), Vec::new(), None);
@@ -290,15 +286,10 @@ fn decided(site: &Site) -> Option<Way> {
     }
 }
 
-/// The section with one site decided, the others as they are.
-fn with_decision(section: &Section<'_>, sites: &[Site], of: &Site, way: Way) -> String {
-    let mut text = String::from("cachewise-program 2\n");
-    for key in ["program", "cpu", "written"] {
-        let _ = writeln!(text, "{key} {}", section.text(key));
-    }
-    for Module { number, id, path } in section.modules() {
-        let _ = writeln!(text, "module {number} {id} {path}");
-    }
+/// The section with one of its sites decided, the others as they are.
+fn with_decision(section: &str, sites: &[Site], of: &Site, way: Way) -> String {
+    let head = section.lines().take_while(|line| !line.starts_with("site "));
+    let mut text: String = head.flat_map(|line| [line, "\n"]).collect();
     for site in sites {
         let mut site = *site;
         if site.module == of.module && site.same_calls(of) {
@@ -378,7 +369,7 @@ mod tests {
         write_end(&mut text, body.as_bytes()).expect("written");
         let section = Section::parse(text.as_bytes()).expect("a section");
         let sites: Vec<_> = section.sites().collect();
-        let forced = with_decision(&section, &sites, &sites[1], Way::NonTemporal);
+        let forced = with_decision(&text, &sites, &sites[1], Way::NonTemporal);
         let forced = Section::parse(forced.as_bytes()).expect("still a section");
         let outcomes: Vec<_> = forced.sites().map(|site| site.left.outcome.name()).collect();
         assert_eq!(outcomes, ["too-few-calls", "nt"]);

@@ -7,7 +7,9 @@
 //! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
 
 use super::script::Script;
-use super::{Common, Shown, Turn, begin, campaign, chosen, open_to_all, ran, rounds};
+use super::{
+    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, open_to_all, ran, rounds,
+};
 use anyhow::{Context as _, Result};
 use cachewise_measure::turns;
 use cachewise_report::Table;
@@ -41,10 +43,6 @@ pub struct LearnPrograms {
 /// learn, and one to warm up and a hundred and fifty that count of each of three. Where the times of
 /// two runs differ by a tenth, that is an interval of 2 % to each side.
 const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 150.0);
-/// Runs that learn, whatever the time.
-const LEAST_RUNS: u32 = 3;
-/// And their part of a program's share.
-const LEARNING: f64 = 1.0 / 3.0;
 /// A site is hardly decided by fewer calls (docs/learning.md).
 const CALLS: f64 = 350.0;
 

@@ -16,7 +16,7 @@
 
 use super::{Turn, open_to_all, ran};
 use crate::command::{Lacking, root, text};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use cachewise_measure::whole::Run;
 use fs_err as fs;
 use std::ffi::OsString;
@@ -130,9 +130,7 @@ impl<'a> Script<'a> {
         let mut ran = self.step("run", &directory, settings)?;
         let own = fs::read_to_string(directory.join("seconds")).ok();
         fs::remove_dir_all(&directory)?;
-        if !ran.status.success() {
-            bail!("{}: {}", ran.status, ran.told);
-        }
+        ensure!(ran.status.success(), "{}: {}", ran.status, ran.told);
         let whole = ran.seconds;
         if let Some(text) = own {
             let text = text.trim();
