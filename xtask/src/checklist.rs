@@ -32,15 +32,13 @@ const UNRECORDED: &str = "by a small program";
 /// How the sentence with the totals begins.
 const TOTALS: &str = "**Of ";
 
-type Item = (String, u32);
-
 /// What the findings say about the items.
 #[derive(Default)]
 struct Findings {
     /// Records by item.
-    answered: BTreeMap<Item, BTreeSet<String>>,
+    answered: BTreeMap<String, BTreeSet<String>>,
     /// Reasons by item.
-    reasons: BTreeMap<Item, String>,
+    reasons: BTreeMap<String, String>,
     /// Rows by their answer.
     totals: BTreeMap<&'static str, usize>,
     /// Rows without a figure by CPU.
@@ -84,19 +82,19 @@ pub fn run() -> Result<()> {
         }
     }
     let twice = listed.iter().enumerate().find(|(at, item)| listed[..*at].contains(item));
-    if let Some((_, (document, number))) = twice {
-        bail!("docs/checklist.md: {document}.{number} is there twice");
+    if let Some((_, item)) = twice {
+        bail!("docs/checklist.md: {item} is there twice");
     }
     let mut unanswered = Vec::new();
-    for item @ (document, number) in &listed {
+    for item in &listed {
         match (findings.answered.get(item), findings.reasons.get(item)) {
             (Some(names), _) => {
                 let names: Vec<String> = names.iter().cloned().collect();
-                println!("{document}.{number}: {}", names.join(", "));
+                println!("{item}: {}", names.join(", "));
                 missing.extend(names.into_iter().filter(|name| !there(name)));
             }
-            (None, Some(reason)) => unanswered.push(format!("{document}.{number}: {reason}")),
-            (None, None) => missing.push(format!("{document}.{number} (neither row nor reason)")),
+            (None, Some(reason)) => unanswered.push(format!("{item}: {reason}")),
+            (None, None) => missing.push(format!("{item} (neither row nor reason)")),
         }
     }
     println!("\nanswered: {} of {} items", findings.answered.len(), listed.len());
@@ -118,8 +116,8 @@ pub fn run() -> Result<()> {
         totals == [&sentence],
         "docs/findings.md: accepted above the table of claims: {sentence}"
     );
-    if let Some((document, number)) = findings.answered.keys().find(|item| !listed.contains(item)) {
-        bail!("docs/findings.md: {document}.{number} is not in docs/checklist.md");
+    if let Some(item) = findings.answered.keys().find(|item| !listed.contains(item)) {
+        bail!("docs/findings.md: {item} is not in docs/checklist.md");
     }
     ensure!(missing.is_empty(), "docs/findings.md: not there: {}", missing.join(", "));
     Ok(())
@@ -135,20 +133,20 @@ fn name_and_cpu(file: &str) -> Option<(String, usize)> {
 }
 
 /// The lines `- 002.4: what` of the checklist.
-fn items_of_list(text: &str) -> Vec<Item> {
+fn items_of_list(text: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
     lines.flat_map(|(item, _)| items(item)).collect()
 }
 
 /// The items a text cites: `002.4`, and all of `000.1-7`.
-fn items(text: &str) -> Vec<Item> {
+fn items(text: &str) -> Vec<String> {
     let citation = Regex::new(r"\b(00[0-4])\.(\d{1,2})(?:-(\d{1,2}))?\b").expect("a pattern");
     let mut found = Vec::new();
     for parts in citation.captures_iter(text) {
         let number = |index| parts.get(index).and_then(|text| text.as_str().parse::<u32>().ok());
         if let Some(first) = number(2) {
             let last = number(3).unwrap_or(first);
-            found.extend((first..=last).map(|item| (parts[1].to_owned(), item)));
+            found.extend((first..=last).map(|item| format!("{}.{item}", &parts[1])));
         }
     }
     found
@@ -225,11 +223,9 @@ mod tests {
                     | 001.3 | yes | a program, no record |\n## Not tested, and why\n- 001.4: too hard\n\
                     - 001.5: \n";
         let found = findings(text);
-        let answered: Vec<String> =
-            found.answered.keys().map(|(doc, item)| format!("{doc}.{item}")).collect();
+        let answered: Vec<_> = found.answered.keys().collect();
         assert_eq!(answered, ["001.2", "002.4", "002.5"]);
-        let first = &found.answered[&("001".to_owned(), 2)];
-        assert_eq!(first.iter().collect::<Vec<_>>(), ["peers", "roofline"]);
+        assert_eq!(Vec::from_iter(&found.answered["001.2"]), ["peers", "roofline"]);
         assert_eq!(found.reasons.len(), 1);
         assert_eq!(found.not_tested, ["001.4: too hard", "001.5: "]);
         assert!(found.totals.is_empty(), "short rows are no claims");
@@ -240,7 +236,7 @@ mod tests {
         assert_eq!(found.unclear, ["\"perhaps\" for 001.2"]);
         assert!(found.sentence().starts_with("**Of 1 rows: confirmed 0, refuted 1,"));
         assert_eq!(found.figures.len(), 4, "three and one, each with its records");
-        assert!(found.answered.contains_key(&("001".to_owned(), 2)));
+        assert!(found.answered.contains_key("001.2"));
         assert_eq!(items_of_list("- 000.1: a\n- 000.2: b 000.9\n"), items("000.1-2"));
     }
 

@@ -120,30 +120,29 @@ enum Chore {
 
 fn main() -> Result<()> {
     match Arguments::parse().chore {
-        Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose)?,
-        Chore::Conformance { only } => conformance::run(only.as_deref())?,
-        Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds)?,
-        Chore::Matrix => matrix::run()?,
-        Chore::Agree { first, second } => agree::run(&first, &second)?,
-        Chore::Checklist => checklist::run()?,
-        Chore::Links => links::run()?,
+        Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose),
+        Chore::Conformance { only } => conformance::run(only.as_deref()),
+        Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
+        Chore::Matrix => matrix::run(),
+        Chore::Agree { first, second } => agree::run(&first, &second),
+        Chore::Checklist => checklist::run(),
+        Chore::Links => links::run(),
         Chore::Soak { minutes, threads, mebibytes, seed } => {
-            soak::run(minutes, threads, mebibytes, seed)?
+            soak::run(minutes, threads, mebibytes, seed)
         }
         Chore::ReportInBrowser { record } => {
-            Lacking::allowed(browser::run(&record.map_or_else(newest_tuning, Ok)?), true)?
+            Lacking::allowed(browser::run(&record.map_or_else(newest_tuning, Ok)?), true)
         }
-        Chore::Install(args) => install::run(&args)?,
-        Chore::Programs(args) => whole::programs::run(&args)?,
-        Chore::LearnKnown(args) => whole::known::run(&args)?,
-        Chore::LearnPrograms(args) => whole::learn::run(&args)?,
+        Chore::Install(args) => install::run(&args),
+        Chore::Programs(args) => whole::programs::run(&args),
+        Chore::LearnKnown(args) => whole::known::run(&args),
+        Chore::LearnPrograms(args) => whole::learn::run(&args),
         Chore::EmulateArch { architecture, effort, required } => {
-            emulate_arch::chore(architecture.as_deref(), &effort, required)?
+            emulate_arch::chore(architecture.as_deref(), &effort, required)
         }
-        Chore::Applications(args) => whole::applications::run(&args)?,
-        Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required)?,
+        Chore::Applications(args) => whole::applications::run(&args),
+        Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
     }
-    Ok(())
 }
 
 /// The tuning in `record/` whose name, which begins with its date, is the last.
