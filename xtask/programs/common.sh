@@ -1,4 +1,4 @@
-# What several scripts need: . "$COMMON" (a file beside the script; see xtask/src/scripts.rs).
+# What several scripts need: . "$COMMON" (a file beside the script; see xtask/src/whole/script.rs).
 
 # Ends `prepare` where a program is missing.
 need() {

@@ -19,27 +19,22 @@ pub fn run(first: &Path, second: &Path) -> Result<()> {
     for operation in OPERATIONS {
         for &reuse in hints(operation) {
             for size in (FIRST_SIZE.ilog2()..=LARGEST).map(|octave| 1 << octave) {
-                let chosen = |profile: &Profile| {
-                    let mut decisions = profile.decisions.iter();
-                    let covers = decisions.find(|d| {
-                        d.operation == operation
-                            && d.reuse == reuse
-                            && (d.from..=d.to).contains(&size)
+                let [ours, theirs] = tunings.each_ref().map(|(profile, _)| {
+                    let chosen = profile.decisions.iter().find(|d| {
+                        let same = d.operation == operation && d.reuse == reuse;
+                        same && (d.from..=d.to).contains(&size)
                     });
-                    covers.map(|decision| decision.kernel.clone())
-                };
-                let [(a, _), (b, _)] = &tunings;
-                let (Some(ours), Some(theirs)) = (chosen(a), chosen(b)) else { continue };
+                    chosen.map(|decision| &decision.kernel)
+                });
+                let (Some(ours), Some(theirs)) = (ours, theirs) else { continue };
                 cells += 1;
                 if ours == theirs {
                     same += 1;
                     continue;
                 }
                 let costs = tunings.each_ref().map(|(_, rows)| {
-                    Some((
-                        cost(rows, operation.name(), size, &ours)?,
-                        cost(rows, operation.name(), size, &theirs)?,
-                    ))
+                    let of = |kernel| cost(rows, operation.name(), size, kernel);
+                    Some((of(ours)?, of(theirs)?))
                 });
                 if costs.iter().flatten().any(|(x, y)| (x / y - 1.0).abs() <= TOLERANCE) {
                     near += 1;
@@ -78,6 +73,5 @@ fn tuning(path: &Path) -> Result<(Profile, Vec<Row>)> {
     let named = profile.record.as_ref().context("the profile names no record")?;
     let record = record::read(&path.with_file_name(&named.name))?;
     let rows = record.rows.into_iter().filter(|row| row.experiment == "tune" && !row.dropped);
-    let rows = rows.collect();
-    Ok((profile, rows))
+    Ok((profile, rows.collect()))
 }

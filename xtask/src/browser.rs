@@ -1,16 +1,17 @@
 //! The report in a real browser: headless Chromium, every control used, nothing on the console,
 //! nothing asked of the network, no sideways scrolling on a phone, and pictures for people to look at.
 
-use crate::ci::Ended;
-use crate::command;
+use crate::command::{self, Lacking};
 use crate::webdriver::Browser;
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use cachewise_measure::{Row, Writer};
 use cachewise_report::plot::fixtures::everything;
+use fs_err as fs;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Stdio;
 
 const TAB: char = '\u{e004}';
 const SPACE: char = ' ';
@@ -18,47 +19,40 @@ const ENTER: char = '\u{e007}';
 
 /// Looks at a page of the record given and at one with every kind of figure. Pictures go to
 /// `target/report-in-browser`.
-pub fn run(record: &Path) -> Result<Ended> {
+pub fn run(record: &Path) -> Result<()> {
     let found = |name: &str| {
         let path = std::env::var_os("PATH")?;
         std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
     };
     let (chromium, driver) = (found("chromium"), found("chromedriver"));
     let (Some(chromium), Some(driver)) = (chromium, driver) else {
-        return Ok(Ended::lacks(&["chromium", "chromium-driver"]));
+        return Err(Lacking::packages(&["chromium", "chromium-driver"]).into());
     };
     let pictures = command::target().join("report-in-browser");
-    if pictures.exists() {
-        std::fs::remove_dir_all(&pictures)?;
-    }
-    std::fs::create_dir_all(&pictures)?;
+    command::remove_folder(&pictures)?;
+    fs::create_dir_all(&pictures)?;
     let made = pictures.join("every-figure.jsonl");
     synthetic(&made)?;
     let (tuned, every) = (pictures.join("tune.html"), pictures.join("every-figure.html"));
-    cachewise(&["report", text(record)?, "-o", text(&tuned)?])?;
-    cachewise(&["report", text(&made)?, "-o", text(&every)?])?;
+    // The program as it is in the tree.
+    for (record, page) in [(record, &tuned), (&made, &every)] {
+        let mut report = command::cargo("run -q -p cachewise-cli -- report");
+        report.arg(record).arg("-o").arg(page).stdout(Stdio::null());
+        command::run(&mut report)?;
+    }
 
     let browser = Browser::start(&driver, &chromium, &pictures)?;
     for page in [&tuned, &every] {
-        look(&browser, page).with_context(|| page.display().to_string())?;
-        use_controls(&browser).with_context(|| page.display().to_string())?;
-        use_keyboard(&browser).with_context(|| page.display().to_string())?;
-        print(&browser, page)?;
+        let used = look(&browser, page).and_then(|()| use_controls(&browser));
+        used.and_then(|()| use_keyboard(&browser)).with_context(|| page.display().to_string())?;
+        // It prints, light on paper whatever the screen.
+        let printed = browser.devtools("Page.printToPDF", json!({"printBackground": true}))?;
+        decode(&printed, &page.with_extension("pdf"))?;
     }
     drop(browser);
-    std::fs::remove_dir_all(pictures.join("profile")).ok();
+    fs::remove_dir_all(pictures.join("profile")).ok();
     println!("report in a browser: pictures in {}", pictures.display());
-    Ok(Ended::Passed)
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().context("a path that is text")
-}
-
-/// Runs the program as it is in the tree.
-fn cachewise(arguments: &[&str]) -> Result<()> {
-    let mut cargo = command::cargo(&["run", "-q", "-p", "cachewise-cli", "--"]);
-    command::run(cargo.args(arguments).stdout(std::process::Stdio::null()))
+    Ok(())
 }
 
 /// Two widths, both colour schemes: a picture each, and what must hold in all of them.
@@ -76,14 +70,10 @@ fn look(browser: &Browser, page: &Path) -> Result<()> {
             open((width, mobile), scheme)?;
             let name =
                 format!("{}-{width}-{scheme}", page.file_stem().unwrap_or_default().display());
-            silent(browser).context(name.clone())?;
-            let dark = is_dark(browser)?;
-            ensure!(
-                dark == (scheme == "dark"),
-                "{name}: the ground is {}",
-                if dark { "dark" } else { "light" }
-            );
-            no_sideways_scrolling(browser).context(name.clone())?;
+            let folded = silent(browser).and_then(|()| no_sideways_scrolling(browser));
+            folded.context(name.clone())?;
+            let ground = if is_dark(browser)? { "dark" } else { "light" };
+            ensure!(ground == scheme, "{name}: the ground is {ground}");
             picture(browser, &page.with_file_name(format!("{name}.png")))?;
             // With everything unfolded as well, which is more than anybody would do at once.
             let opened = "const all = [...document.querySelectorAll('details')]; \
@@ -109,11 +99,8 @@ fn silent(browser: &Browser) -> Result<()> {
 }
 
 fn is_dark(browser: &Browser) -> Result<bool> {
-    let script = "return getComputedStyle(document.body).backgroundColor";
-    let colour = browser.evaluate(script)?;
-    let colour = colour.as_str().context("a colour")?;
-    let red = colour.trim_start_matches("rgb(").split(',').next().context("red")?;
-    Ok(red.trim().parse::<u32>().context(colour.to_owned())? < 128)
+    let red = "return getComputedStyle(document.body).backgroundColor.match(/[0-9]+/)[0] < 128";
+    browser.evaluate(red)?.as_bool().context("a colour")
 }
 
 fn no_sideways_scrolling(browser: &Browser) -> Result<()> {
@@ -133,20 +120,16 @@ fn no_sideways_scrolling(browser: &Browser) -> Result<()> {
 }
 
 fn picture(browser: &Browser, path: &Path) -> Result<()> {
-    let answer = browser.devtools(
-        "Page.captureScreenshot",
-        json!({"format": "png", "captureBeyondViewport": true,
-            "clip": {"x": 0, "y": 0, "scale": 1,
-                "width": browser.evaluate("return document.documentElement.clientWidth")?,
-                "height": browser.evaluate(
-                    "return Math.min(9000, document.documentElement.scrollHeight)")?}}),
-    )?;
-    decode(&answer, path)
+    let size = "const e = document.documentElement; \
+         return { x: 0, y: 0, scale: 1, width: e.clientWidth, height: Math.min(9000, e.scrollHeight) }";
+    let clip = browser.evaluate(size)?;
+    let wanted = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+    decode(&browser.devtools("Page.captureScreenshot", wanted)?, path)
 }
 
 fn decode(answer: &Value, path: &Path) -> Result<()> {
     let data = answer["data"].as_str().context("no picture")?;
-    std::fs::write(path, base64::engine::general_purpose::STANDARD.decode(data)?)?;
+    fs::write(path, base64::engine::general_purpose::STANDARD.decode(data)?)?;
     Ok(())
 }
 
@@ -194,7 +177,7 @@ fn use_keyboard(browser: &Browser) -> Result<()> {
          return [e.tagName, e.className.baseVal ?? e.className, \
            s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2, \
            e.getAttribute('aria-label') ?? e.textContent ?? '']";
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     let (mut toggled, mut opened) = (false, false);
     for step in 0..60 {
         browser.key(TAB)?;
@@ -205,52 +188,37 @@ fn use_keyboard(browser: &Browser) -> Result<()> {
             break;
         }
         ensure!(at[2] == json!(true), "the focus does not show on {at}");
-        if tag == "g" {
-            ensure!(
-                at[3].as_str().is_some_and(|name| name.len() > 5),
-                "a mark without a name: {at}"
-            );
-        }
-        *seen.entry(tag.to_ascii_lowercase()).or_default() += 1;
-        let checked = "return document.activeElement.checked";
-        if tag == "INPUT" && class.starts_with('t') && !toggled {
-            let before = browser.evaluate(checked)?;
-            browser.key(SPACE)?;
-            ensure!(browser.evaluate(checked)? != before, "Space does not toggle");
-            browser.key(SPACE)?;
-            toggled = true;
-        }
-        if tag == "SUMMARY" && !opened {
-            let open = "return document.activeElement.parentElement.open";
-            let before = browser.evaluate(open)?;
-            browser.key(ENTER)?;
-            ensure!(browser.evaluate(open)? != before, "Enter does not unfold");
-            browser.key(ENTER)?;
-            opened = true;
+        let named = at[3].as_str().is_some_and(|name| name.len() > 5);
+        ensure!(named || tag != "g", "a mark without a name: {at}");
+        seen.insert(tag.to_ascii_lowercase());
+        let (state, key, done) = match tag {
+            "INPUT" if class.starts_with('t') => ("checked", SPACE, &mut toggled),
+            "SUMMARY" => ("parentElement.open", ENTER, &mut opened),
+            _ => continue,
+        };
+        if !std::mem::replace(done, true) {
+            let state = format!("return document.activeElement.{state}");
+            let before = browser.evaluate(&state)?;
+            browser.key(key)?;
+            ensure!(browser.evaluate(&state)? != before, "{key:?} changes nothing on {at}");
+            browser.key(key)?;
         }
     }
     for tag in ["a", "input", "summary", "pre", "g"] {
-        ensure!(seen.contains_key(tag), "Tab never stops at {tag}: {seen:?}");
+        ensure!(seen.contains(tag), "Tab never stops at {tag}: {seen:?}");
     }
     ensure!(toggled && opened, "no toggle or no summary was reached: {seen:?}");
     Ok(())
 }
 
-/// It prints, light on paper whatever the screen.
-fn print(browser: &Browser, page: &Path) -> Result<()> {
-    let answer = browser.devtools("Page.printToPDF", json!({"printBackground": true}))?;
-    decode(&answer, &page.with_extension("pdf"))
-}
-
 /// A record with every kind of figure, its numbers made up and its names hostile.
 fn synthetic(path: &Path) -> Result<()> {
     let mut made = everything();
-    for at in 0..made.rows.len() {
-        if made.rows[at].candidate == "copy.avx.nt" {
-            let candidate = "copy.<img src=x onerror=alert(1)>".to_owned();
-            made.rows.push(Row { candidate, ..made.rows[at].clone() });
-        }
-    }
+    let candidate = "copy.<img src=x onerror=alert(1)>";
+    let known = made.rows.iter().filter(|row| row.candidate == "copy.avx.nt");
+    let hostile: Vec<_> =
+        known.map(|row| Row { candidate: candidate.to_owned(), ..row.clone() }).collect();
+    made.rows.extend(hostile);
     let mut record = Writer::create(path)?;
     record.header(&made.header)?;
     made.rows.iter().try_for_each(|row| record.row(row))?;

@@ -7,10 +7,11 @@
 //! that it is "by a small program". What was not tested is listed with its reason below [`NOT_TESTED`], an item without a row
 //! among it.
 
-use anyhow::{Context, Result, bail};
+use crate::command::files_in;
+use anyhow::{Result, bail, ensure};
+use fs_err as fs;
 use regex_lite::Regex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 /// The heading of the list of what is left out.
 const NOT_TESTED: &str = "## Not tested, and why";
@@ -21,7 +22,7 @@ const ANSWERS: [&str; 6] =
 
 /// Cells of a row of the table of claims: item, claim, figure, four CPUs, answer, record.
 const CLAIM_CELLS: usize = 9;
-/// Cells of a row of the other table: items, what there is, record.
+/// Of the other table: items, what there is, record.
 const OTHER_CELLS: usize = 3;
 const CPUS: [&str; 4] = ["Zen 3", "Cascade Lake", "Zen 4", "Zen 5"];
 /// The same in the names of records.
@@ -31,15 +32,13 @@ const UNRECORDED: &str = "by a small program";
 /// How the sentence with the totals begins.
 const TOTALS: &str = "**Of ";
 
-type Item = (String, u32);
-
 /// What the findings say about the items.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Default)]
 struct Findings {
     /// Records by item.
-    answered: BTreeMap<Item, BTreeSet<String>>,
+    answered: BTreeMap<String, BTreeSet<String>>,
     /// Reasons by item.
-    reasons: BTreeMap<Item, String>,
+    reasons: BTreeMap<String, String>,
     /// Rows by their answer.
     totals: BTreeMap<&'static str, usize>,
     /// Rows without a figure by CPU.
@@ -57,15 +56,10 @@ impl Findings {
     fn sentence(&self) -> String {
         let all: usize = self.totals.values().sum();
         let of = |answer| self.totals.get(answer).copied().unwrap_or(0);
-        let counts: Vec<String> =
-            ANSWERS.iter().map(|answer| format!("{answer} {}", of(answer))).collect();
-        let empty: Vec<String> =
-            CPUS.iter().zip(self.empty).map(|(cpu, rows)| format!("{cpu} {rows}")).collect();
-        format!(
-            "**Of {all} rows: {}. Rows without a figure: {}.**",
-            counts.join(", "),
-            empty.join(", ")
-        )
+        let counts = ANSWERS.map(|answer| format!("{answer} {}", of(answer))).join(", ");
+        let empty = CPUS.iter().zip(self.empty).map(|(cpu, rows)| format!("{cpu} {rows}"));
+        let empty = empty.collect::<Vec<_>>().join(", ");
+        format!("**Of {all} rows: {counts}. Rows without a figure: {empty}.**")
     }
 }
 
@@ -73,37 +67,34 @@ impl Findings {
 /// neither, or a record that is named is not there.
 pub fn run() -> Result<()> {
     let root = crate::command::root();
-    let read = |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());
-    let listed = items_of_list(&read("docs/checklist.md")?);
-    let text = read("docs/findings.md")?;
+    let listed = items_of_list(&fs::read_to_string(root.join("docs/checklist.md"))?);
+    let text = fs::read_to_string(root.join("docs/findings.md"))?;
     let findings = findings(&text);
-    let records: Vec<(String, usize)> = fs::read_dir(root.join("record"))?
-        .flatten()
-        .filter_map(|entry| name_and_cpu(&entry.file_name().to_string_lossy()))
-        .collect();
+    let records = files_in(&root.join("record"), "", "")?;
+    let records: Vec<(String, usize)> =
+        records.iter().filter_map(|file| name_and_cpu(file.file_name()?.to_str()?)).collect();
     let there = |name: &str| records.iter().any(|(known, _)| known == name);
     let mut missing = Vec::new();
     for (first, cpu, names) in &findings.figures {
-        let of_cpu = |name: &String| records.contains(&(name.clone(), *cpu));
-        if !names.iter().any(of_cpu) {
+        if !names.iter().any(|name| records.contains(&(name.clone(), *cpu))) {
             let (names, cpu) = (names.join(", "), CPUS[*cpu]);
             missing.push(format!("{first}: {names} on {cpu}, whose figure the row gives"));
         }
     }
     let twice = listed.iter().enumerate().find(|(at, item)| listed[..*at].contains(item));
-    if let Some((_, (document, number))) = twice {
-        bail!("docs/checklist.md: {document}.{number} is there twice");
+    if let Some((_, item)) = twice {
+        bail!("docs/checklist.md: {item} is there twice");
     }
     let mut unanswered = Vec::new();
-    for item @ (document, number) in &listed {
+    for item in &listed {
         match (findings.answered.get(item), findings.reasons.get(item)) {
             (Some(names), _) => {
-                missing.extend(names.iter().filter(|name| !there(name)).cloned());
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                println!("{document}.{number}: {}", names.join(", "));
+                let names: Vec<String> = names.iter().cloned().collect();
+                println!("{item}: {}", names.join(", "));
+                missing.extend(names.into_iter().filter(|name| !there(name)));
             }
-            (None, Some(reason)) => unanswered.push(format!("{document}.{number}: {reason}")),
-            (None, None) => missing.push(format!("{document}.{number} (neither row nor reason)")),
+            (None, Some(reason)) => unanswered.push(format!("{item}: {reason}")),
+            (None, None) => missing.push(format!("{item} (neither row nor reason)")),
         }
     }
     println!("\nanswered: {} of {} items", findings.answered.len(), listed.len());
@@ -112,24 +103,23 @@ pub fn run() -> Result<()> {
     println!("\n{}", findings.sentence().trim_matches('*'));
     println!("not tested, and why:");
     findings.not_tested.iter().for_each(|line| println!("  {line}"));
-    if !findings.unclear.is_empty() {
-        let found = findings.unclear.join("; ");
-        bail!(
-            "docs/findings.md: found {found}; accepted: {CLAIM_CELLS} cells, of which the eighth begins \
-             with one of {}, or {OTHER_CELLS} cells, and no row twice",
-            ANSWERS.join(", ")
-        );
-    }
+    ensure!(
+        findings.unclear.is_empty(),
+        "docs/findings.md: found {}; accepted: {CLAIM_CELLS} cells, of which the eighth begins \
+         with one of {}, or {OTHER_CELLS} cells, and no row twice",
+        findings.unclear.join("; "),
+        ANSWERS.join(", ")
+    );
     let totals: Vec<&str> = text.lines().filter(|line| line.contains(TOTALS)).collect();
-    if totals != [findings.sentence()] {
-        bail!("docs/findings.md: accepted above the table of claims: {}", findings.sentence());
+    let sentence = findings.sentence();
+    ensure!(
+        totals == [&sentence],
+        "docs/findings.md: accepted above the table of claims: {sentence}"
+    );
+    if let Some(item) = findings.answered.keys().find(|item| !listed.contains(item)) {
+        bail!("docs/findings.md: {item} is not in docs/checklist.md");
     }
-    if let Some(unknown) = findings.answered.keys().find(|item| !listed.contains(item)) {
-        bail!("docs/findings.md: {}.{} is not in docs/checklist.md", unknown.0, unknown.1);
-    }
-    if !missing.is_empty() {
-        bail!("docs/findings.md: not there: {}", missing.join(", "));
-    }
+    ensure!(missing.is_empty(), "docs/findings.md: not there: {}", missing.join(", "));
     Ok(())
 }
 
@@ -143,20 +133,20 @@ fn name_and_cpu(file: &str) -> Option<(String, usize)> {
 }
 
 /// The lines `- 002.4: what` of the checklist.
-fn items_of_list(text: &str) -> Vec<Item> {
+fn items_of_list(text: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
     lines.flat_map(|(item, _)| items(item)).collect()
 }
 
 /// The items a text cites: `002.4`, and all of `000.1-7`.
-fn items(text: &str) -> Vec<Item> {
+fn items(text: &str) -> Vec<String> {
     let citation = Regex::new(r"\b(00[0-4])\.(\d{1,2})(?:-(\d{1,2}))?\b").expect("a pattern");
     let mut found = Vec::new();
     for parts in citation.captures_iter(text) {
         let number = |index| parts.get(index).and_then(|text| text.as_str().parse::<u32>().ok());
         if let Some(first) = number(2) {
             let last = number(3).unwrap_or(first);
-            found.extend((first..=last).map(|item| (parts[1].to_owned(), item)));
+            found.extend((first..=last).map(|item| format!("{}.{item}", &parts[1])));
         }
     }
     found
@@ -182,12 +172,12 @@ fn findings(text: &str) -> Findings {
             && cells.len() == CLAIM_CELLS
         {
             // `refuted` or `refuted: why`, not `refutedly`.
-            let begins = |known: &&&str| {
-                let rest = answer.strip_prefix(**known);
+            let begins = |known: &&str| {
+                let rest = answer.strip_prefix(*known);
                 rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
             };
-            match ANSWERS.iter().find(begins) {
-                Some(known) => *found.totals.entry(*known).or_default() += 1,
+            match ANSWERS.into_iter().find(begins) {
+                Some(known) => *found.totals.entry(known).or_default() += 1,
                 None => found.unclear.push(format!("\"{answer}\" for {first}")),
             }
             tested = !answer.starts_with("not tested");
@@ -207,9 +197,10 @@ fn findings(text: &str) -> Findings {
         }
     }
     for line in left_out.lines() {
-        found.not_tested.extend(line.strip_prefix("- ").map(str::to_owned));
-        if let Some((item, reason)) = line.strip_prefix("- ").and_then(|line| line.split_once(": "))
-            && !reason.trim().is_empty()
+        let Some(line) = line.strip_prefix("- ") else { continue };
+        found.not_tested.push(line.to_owned());
+        if let Some((item, reason)) =
+            line.split_once(": ").filter(|(_, why)| !why.trim().is_empty())
         {
             found.reasons.extend(items(item).into_iter().map(|item| (item, reason.to_owned())));
         }
@@ -232,11 +223,9 @@ mod tests {
                     | 001.3 | yes | a program, no record |\n## Not tested, and why\n- 001.4: too hard\n\
                     - 001.5: \n";
         let found = findings(text);
-        let answered: Vec<String> =
-            found.answered.keys().map(|(doc, item)| format!("{doc}.{item}")).collect();
+        let answered: Vec<_> = found.answered.keys().collect();
         assert_eq!(answered, ["001.2", "002.4", "002.5"]);
-        let first = &found.answered[&("001".to_owned(), 2)];
-        assert_eq!(first.iter().collect::<Vec<_>>(), ["peers", "roofline"]);
+        assert_eq!(Vec::from_iter(&found.answered["001.2"]), ["peers", "roofline"]);
         assert_eq!(found.reasons.len(), 1);
         assert_eq!(found.not_tested, ["001.4: too hard", "001.5: "]);
         assert!(found.totals.is_empty(), "short rows are no claims");
@@ -247,7 +236,7 @@ mod tests {
         assert_eq!(found.unclear, ["\"perhaps\" for 001.2"]);
         assert!(found.sentence().starts_with("**Of 1 rows: confirmed 0, refuted 1,"));
         assert_eq!(found.figures.len(), 4, "three and one, each with its records");
-        assert!(found.answered.contains_key(&("001".to_owned(), 2)));
+        assert!(found.answered.contains_key("001.2"));
         assert_eq!(items_of_list("- 000.1: a\n- 000.2: b 000.9\n"), items("000.1-2"));
     }
 

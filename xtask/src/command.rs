@@ -1,8 +1,9 @@
-//! Starting other programs: cargo and compilers, whose failure is the chore's.
+//! Starting other programs, cargo and compilers, whose failure is the chore's; and what a chore lacks.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use fs_err as fs;
 use std::collections::BTreeMap;
-use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -21,10 +22,18 @@ pub fn number_before(text: &str, word: &str) -> Option<u64> {
     text.split_once(word)?.0.rsplit(' ').next()?.parse().ok()
 }
 
-/// The cargo that runs this.
-pub fn cargo(arguments: &[&str]) -> Command {
+/// The program that the first of these words names, with the others as arguments.
+pub fn command(words: &str) -> Command {
+    let mut words = words.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
+}
+
+/// The cargo that runs this, with these words as arguments.
+pub fn cargo(words: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments);
+    command.args(words.split_whitespace());
     command
 }
 
@@ -48,6 +57,19 @@ pub fn output(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
+/// The same, of what it printed on stdout.
+pub fn printed(command: &mut Command) -> Result<String> {
+    Ok(text(&output(command)?.stdout))
+}
+
+/// An error unless a program prints just that, and nothing on stderr.
+pub fn prints(command: &mut Command, expected: &str) -> Result<()> {
+    let output = output(command)?;
+    let found = [&output.stdout, &output.stderr].map(|bytes| text(bytes));
+    ensure!(found == [expected, ""], "{command:?}: found {found:?}, expected {expected:?} alone");
+    Ok(())
+}
+
 /// What a program printed.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -56,7 +78,7 @@ pub fn text(bytes: &[u8]) -> String {
 /// The files of a folder whose names begin and end so, in order.
 pub fn files_in(folder: &Path, beginning: &str, end: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.starts_with(beginning) && name.ends_with(end) {
@@ -67,28 +89,79 @@ pub fn files_in(folder: &Path, beginning: &str, end: &str) -> Result<Vec<PathBuf
     Ok(found)
 }
 
-/// The programs that cargo says it made (`--message-format json`), by target.
-pub fn programs(told: &[u8]) -> BTreeMap<String, PathBuf> {
-    made(told, |message| message["executable"].as_str().map(PathBuf::from))
+/// A file's name without its ending.
+pub fn stem(file: &Path) -> &str {
+    file.file_stem().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// The files with that ending that it says it made.
-pub fn files(told: &[u8], ending: &str) -> BTreeMap<String, PathBuf> {
-    made(told, |message| {
-        let mut files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());
-        files.find(|file| file.ends_with(ending)).map(PathBuf::from)
-    })
+/// Removes a folder where there is one.
+pub fn remove_folder(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
-fn made(
-    told: &[u8],
-    file: impl Fn(&serde_json::Value) -> Option<PathBuf>,
-) -> BTreeMap<String, PathBuf> {
+/// What cargo says it made (`--message-format json`), by target: the files with that ending, or the
+/// programs.
+pub fn made(told: &[u8], ending: Option<&str>) -> BTreeMap<String, PathBuf> {
     let of_line = |line: &str| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some((message["target"]["name"].as_str()?.to_owned(), file(&message)?))
+        let mut files = message["filenames"].as_array()?.iter().filter_map(|file| file.as_str());
+        let file = match ending {
+            Some(ending) => files.find(|file| file.ends_with(ending)),
+            None => message["executable"].as_str(),
+        };
+        Some((message["target"]["name"].as_str()?.to_owned(), file?.into()))
     };
     text(told).lines().filter_map(of_line).collect()
+}
+
+/// An error where one of the names wanted is not among those there are.
+pub fn accepted(what: &str, wanted: &[String], known: &[&str]) -> Result<()> {
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(unknown) => bail!("{what}: found \"{unknown}\", accepted {}", known.join(", ")),
+        None => Ok(()),
+    }
+}
+
+/// What a chore lacks on this machine: it is left out where that is allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot run: {0}")]
+pub struct Lacking(pub String);
+
+impl Lacking {
+    /// These Debian packages.
+    pub fn packages(names: &[&str]) -> Lacking {
+        Lacking(format!("install the Debian packages {}", names.join(" ")))
+    }
+
+    /// An error where one of these files is not there, each with the Debian package it comes from.
+    pub fn check<'n>(needs: impl IntoIterator<Item = (&'n str, &'n str)>) -> Result<()> {
+        let missing = needs.into_iter().filter(|(file, _)| !Path::new(file).exists());
+        let missing: Vec<&str> = missing.map(|(_, package)| package).collect();
+        ensure!(missing.is_empty(), Lacking::packages(&missing));
+        Ok(())
+    }
+
+    /// An error where Rust's libraries for that target are not installed.
+    pub fn check_target(target: &str) -> Result<()> {
+        let directory = printed(rustc().args(["--print", "target-libdir", "--target", target]))?;
+        ensure!(
+            Path::new(directory.trim()).is_dir(),
+            Lacking(format!("rustup target add {target}"))
+        );
+        Ok(())
+    }
+
+    /// Says what is lacking where a chore may be left out for it; any other error stays one.
+    pub fn allowed(ended: Result<()>, allow_skips: bool) -> Result<()> {
+        match ended.as_ref().err().and_then(|error| error.downcast_ref()) {
+            Some(Lacking(why)) if allow_skips => println!("SKIPPED, {why}"),
+            _ => return ended,
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -102,8 +175,8 @@ mod tests {
 {"target":{"name":"b"},"filenames":["/t/libb.rlib","/t/libb.rmeta"],"executable":null}
 {"reason":"build-finished"}"#;
         let names = |found: BTreeMap<String, PathBuf>| found.into_iter().collect::<Vec<_>>();
-        assert_eq!(names(programs(told)), [("a".to_owned(), "/t/a".into())]);
+        assert_eq!(names(made(told, None)), [("a".to_owned(), "/t/a".into())]);
         let [a, b] = ["a", "b"].map(|name| (name.to_owned(), format!("/t/lib{name}.rlib").into()));
-        assert_eq!(names(files(told, ".rlib")), [a, b]);
+        assert_eq!(names(made(told, Some(".rlib"))), [a, b]);
     }
 }

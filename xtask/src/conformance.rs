@@ -4,13 +4,15 @@
 //! Every test of a suite is either run, or in [`LEFT_OUT`] with the reason; a new one is neither, and
 //! fails.
 
-use crate::command::{self, files_in, output, root};
+use crate::command::{
+    cargo, command, files_in, output, printed, root, run as run_command, stem, text,
+};
 use anyhow::{Context as _, Result, ensure};
-use std::fs;
+use fs_err as fs;
+use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Tests that are not run, by the beginning of their names: nothing of ours could fail in them.
 const LEFT_OUT: &[(&str, &str)] = &[
@@ -52,22 +54,14 @@ const INNER_HEADERS: &str = "include/array_length.h include/intprops.h include/l
     include/libc-pointer-arith.h sysdeps/generic/malloc-alignment.h \
     sysdeps/generic/malloc-size.h";
 
-/// Longest that one test may take, on a slow machine beside others.
-const LIMIT: Duration = Duration::from_secs(300);
+/// Longest that one test may take, in seconds, on a slow machine beside others.
+const LIMIT: &str = "300";
 
-/// A test's program.
+/// A test's program, and what it is run under.
 struct Built {
     name: String,
     program: PathBuf,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Memory functions.
-    Memory,
-    /// Allocators.
-    Allocator,
+    settings: &'static [Setting],
 }
 
 /// What a test runs under: a name, the libraries, the pool's size.
@@ -81,42 +75,28 @@ const ALLOCATOR: &[Setting] = &[
     ("both", &["libcachewise_preload.so", "libcachewise_pool_preload.so"], Some("64M")),
 ];
 
-/// Runs the suites; those tests alone whose names contain `only`. Returns a line that counts them.
-pub fn run(only: Option<&str>) -> Result<String> {
+/// Runs the suites; those tests alone whose names contain `only`. The last line counts them.
+pub fn run(only: Option<&str>) -> Result<()> {
     let release = crate::install::built("cachewise-pool-preload")?;
     crate::install::built("cachewise-preload")?;
     let scratch = tempfile::tempdir()?;
+    let scratch = scratch.path();
     let mut left_out = 0;
-    let mut built = glibc(scratch.path(), only, &mut left_out)?;
-    built.extend(jemalloc(scratch.path(), only, &mut left_out)?);
-    let mut runs: Vec<(&Built, &Setting)> = Vec::new();
-    for test in &built {
-        let settings = if test.kind == Kind::Memory { MEMORY } else { ALLOCATOR };
-        runs.extend(settings.iter().map(|setting| (test, setting)));
-    }
+    let mut built = glibc(scratch, only, &mut left_out)?;
+    built.extend(jemalloc(scratch, only, &mut left_out)?);
+    let runs: Vec<(&Built, &Setting)> = built
+        .iter()
+        .flat_map(|test| test.settings.iter().map(move |setting| (test, setting)))
+        .collect();
     let (tests, times) = (built.len(), runs.len());
     ensure!(tests > 0, "no test has such a name");
-    let failed = Mutex::new(Vec::new());
-    let waiting = Mutex::new(runs);
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop());
-    std::thread::scope(|scope| {
-        for _ in 0..cpus {
-            scope.spawn(|| {
-                while let Some((test, setting)) = next() {
-                    let why = wrong(test, setting, &release, scratch.path());
-                    if let (Some(why), Ok(mut failed)) = (why, failed.lock()) {
-                        failed.push(why);
-                    }
-                }
-            });
-        }
-    });
-    let failed = failed.into_inner().unwrap_or_default();
+    let wrong = |(test, setting)| wrong(test, setting, &release, scratch);
+    let failed: Vec<String> = runs.into_par_iter().filter_map(wrong).collect();
     ensure!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), failed.join("\n"));
-    Ok(format!(
+    println!(
         "conformance: {tests} tests passed in {times} runs, {left_out} left out for the reasons above"
-    ))
+    );
+    Ok(())
 }
 
 /// Runs one test, and where it fails once more without our libraries; says whose fault it is.
@@ -131,8 +111,7 @@ fn wrong(test: &Built, setting: &Setting, release: &Path, scratch: &Path) -> Opt
         println!("{name}: passed in {:.1} s", begun.elapsed().as_secs_f64());
         return None;
     }
-    let told = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let [told, errors] = [&output.stdout, &output.stderr].map(|bytes| text(bytes));
     println!("{name}: FAILED, {}\n{told}{errors}", output.status);
     let plain = under(&test.program, &PLAIN, release, scratch);
     let alone = plain.is_ok_and(|output| output.status.success());
@@ -158,15 +137,11 @@ fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> R
     let (_, libraries, pool) = setting;
     // A test that hangs has failed.
     let mut command = Command::new("timeout");
-    command.arg("-k").arg("5").arg(LIMIT.as_secs().to_string()).arg("env");
-    if !libraries.is_empty() {
-        let paths: Vec<_> =
-            libraries.iter().map(|library| release.join(library).display().to_string()).collect();
-        command.arg(format!("LD_PRELOAD={}", paths.join(":")));
-    }
-    if let Some(pool) = pool {
-        command.arg(format!("CACHEWISE_POOL={pool}"));
-    }
+    command.args(["-k", "5", LIMIT, "env"]);
+    let paths = libraries.iter().map(|library| release.join(library).display().to_string());
+    let preload = paths.collect::<Vec<_>>().join(":");
+    command.args((!preload.is_empty()).then(|| format!("LD_PRELOAD={preload}")));
+    command.args(pool.map(|pool| format!("CACHEWISE_POOL={pool}")));
     command.arg(program).current_dir(scratch).env("HOME", "/nonexistent").env("TMPDIR", scratch);
     command.env_remove("CACHEWISE_PROFILE");
     command.output().context("timeout(1) could not be started")
@@ -175,57 +150,54 @@ fn under(program: &Path, setting: &Setting, release: &Path, scratch: &Path) -> R
 /// glibc's tests of its memory functions and its malloc, built against the system's own.
 fn glibc(scratch: &Path, only: Option<&str>, left_out: &mut usize) -> Result<Vec<Built>> {
     let archives = files_in(Path::new("/usr/src/glibc"), "glibc-", ".tar.xz").unwrap_or_default();
-    let archive = archives
-        .first()
-        .context("/usr/src/glibc: no sources; install the Debian package glibc-source")?;
-    command::run(Command::new("tar").arg("xf").arg(archive).arg("-C").arg(scratch))?;
-    let name = archive.file_name().and_then(|name| name.to_str()).context("an archive's name")?;
-    let source = scratch.join(name.trim_end_matches(".tar.xz"));
+    let archive = archives.first();
+    let archive =
+        archive.context("/usr/src/glibc: no sources; install the Debian package glibc-source")?;
+    run_command(command("tar xf").arg(archive).arg("-C").arg(scratch))?;
+    let source = scratch.join(stem(archive).trim_end_matches(".tar"));
     let shims = scratch.join("glibc-shims");
     fs::create_dir(&shims)?;
     for file in INNER_HEADERS.split(' ') {
         let from = source.join(file);
         let name = from.file_name().context("a header's name")?;
-        fs::copy(&from, shims.join(name)).with_context(|| from.display().to_string())?;
+        fs::copy(&from, shims.join(name))?;
     }
     let ours = root().join("xtask/conformance/glibc");
     let compile = |arguments: &[&Path], file: &Path| -> Result<()> {
-        let mut command = Command::new("cc");
-        command.args(["-std=gnu11", "-O2", "-w", "-D_GNU_SOURCE", "-DTIMEOUTFACTOR=4"]);
-        command.args(["-include", "limits.h", "-I"]).arg(&ours).arg("-I").arg(&shims);
+        let mut cc = command("cc -std=gnu11 -O2 -w -D_GNU_SOURCE -DTIMEOUTFACTOR=4");
+        cc.args(["-include", "limits.h", "-I"]).arg(&ours).arg("-I").arg(&shims);
         // After the system's own: what is left to find are the tests' headers.
-        command.arg("-idirafter").arg(&source).arg("-idirafter").arg(source.join("support"));
-        command.args(arguments).arg("-o").arg(file).args(["-lpthread", "-ldl"]);
-        output(&mut command).map(drop)
+        cc.arg("-idirafter").arg(&source).arg("-idirafter").arg(source.join("support"));
+        cc.args(arguments).arg("-o").arg(file).args(["-lpthread", "-ldl"]);
+        output(&mut cc).map(drop)
     };
     let mut support: Vec<PathBuf> =
-        SUPPORT.split(' ').map(|name| source.join(format!("support/{name}.c"))).collect();
-    support.extend(files_in(&source.join("support"), "x", ".c")?.into_iter().filter(|file| {
-        !NOT_SUPPORT.iter().any(|name| file.file_stem().is_some_and(|stem| stem == *name))
-    }));
+        SUPPORT.split_whitespace().map(|name| source.join(format!("support/{name}.c"))).collect();
+    support.extend(files_in(&source.join("support"), "x", ".c")?);
+    support.retain(|file| !NOT_SUPPORT.contains(&stem(file)));
     support.push(ours.join("paths.c"));
     let mut objects = Vec::new();
     for file in support {
-        let object = shims.join(file.file_name().context("a source's name")?).with_extension("o");
+        let object = shims.join(stem(&file)).with_extension("o");
         compile(&[Path::new("-c"), &file], &object)?;
         objects.push(object);
     }
     let library = shims.join("libsupport.a");
-    output(Command::new("ar").arg("rcs").arg(&library).args(&objects))?;
+    output(command("ar rcs").arg(&library).args(&objects))?;
 
     let mut built = Vec::new();
-    for (folder, beginning, kind) in [
-        ("string", "test-mem", Kind::Memory),
-        ("string", "test-bcopy", Kind::Memory),
-        ("string", "test-bzero", Kind::Memory),
-        ("malloc", "tst-", Kind::Allocator),
+    for (folder, beginning, settings) in [
+        ("string", "test-mem", MEMORY),
+        ("string", "test-bcopy", MEMORY),
+        ("string", "test-bzero", MEMORY),
+        ("malloc", "tst-", ALLOCATOR),
     ] {
         for file in files_in(&source.join(folder), beginning, ".c")? {
-            let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
+            let name = stem(&file);
             if chosen(name, only, left_out) {
                 let program = scratch.join(name);
                 compile(&[&file, &library], &program)?;
-                built.push(Built { name: format!("glibc {name}"), program, kind });
+                built.push(Built { name: format!("glibc {name}"), program, settings });
             }
         }
     }
@@ -235,28 +207,24 @@ fn glibc(scratch: &Path, only: Option<&str>, left_out: &mut usize) -> Result<Vec
 /// jemalloc's integration tests, with C's own functions behind them.
 fn jemalloc(scratch: &Path, only: Option<&str>, left_out: &mut usize) -> Result<Vec<Built>> {
     let ours = root().join("xtask/conformance");
-    let mut cargo =
-        command::cargo(&["metadata", "--format-version", "1", "--locked", "--manifest-path"]);
-    let told = output(cargo.arg(ours.join("sources/Cargo.toml")))?;
-    let metadata: serde_json::Value = serde_json::from_slice(&told.stdout)?;
+    let mut metadata = cargo("metadata --format-version 1 --locked --manifest-path");
+    let told = printed(metadata.arg(ours.join("sources/Cargo.toml")))?;
+    let metadata: serde_json::Value = serde_json::from_str(&told)?;
     let packages = metadata["packages"].as_array().context("packages")?;
     let package = packages.iter().find(|package| package["name"] == "tikv-jemalloc-sys");
     let manifest = package.and_then(|package| package["manifest_path"].as_str());
-    let folder = Path::new(manifest.context("tikv-jemalloc-sys")?)
-        .parent()
-        .context("a folder")?
-        .join("jemalloc/test/integration");
+    let manifest = Path::new(manifest.context("tikv-jemalloc-sys")?);
+    let folder = manifest.with_file_name("jemalloc/test/integration");
     let mut built = Vec::new();
     for file in files_in(&folder, "", ".c")? {
-        let name = file.file_stem().and_then(|name| name.to_str()).context("a name")?;
+        let name = stem(&file);
         if chosen(name, only, left_out) {
             let program = scratch.join(format!("jemalloc-{name}"));
-            let mut command = Command::new("cc");
             // Without builtins the compiler does not think away what is allocated and freed.
-            command.args(["-std=gnu11", "-O1", "-w", "-fno-builtin", "-I"]);
-            command.arg(ours.join("jemalloc")).arg(&file).arg("-o").arg(&program);
-            output(&mut command)?;
-            built.push(Built { name: format!("jemalloc {name}"), program, kind: Kind::Allocator });
+            let mut cc = command("cc -std=gnu11 -O1 -w -fno-builtin -I");
+            output(cc.arg(ours.join("jemalloc")).arg(&file).arg("-o").arg(&program))?;
+            let name = format!("jemalloc {name}");
+            built.push(Built { name, program, settings: ALLOCATOR });
         }
     }
     Ok(built)

@@ -9,13 +9,12 @@
 //!
 //! Emulation proves bytes, never speed: no time from it is kept.
 
-use crate::ci::Ended;
-use crate::command::{cargo, files_in, number_before, output, programs, root};
-use anyhow::{Context, Result, bail};
-use std::fs::{self, File};
+use crate::command::{Lacking, cargo, command, files_in, made, number_before, output, root, text};
+use anyhow::{Context, Result, anyhow, bail};
+use fs_err::{self as fs, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// The CPU that Bochs emulates: the first Intel server core with AVX-512 F, BW and VL.
@@ -34,8 +33,8 @@ const KERNEL_WORDS: &str = "console=ttyS0,115200 loglevel=5 panic=-1 clearcpuid=
 struct Program {
     /// The test's name, and the folder's of its machine.
     test: &'static str,
-    /// Its package, and the features it is built with.
-    package: [&'static str; 2],
+    /// Of which package, with which features.
+    options: &'static str,
     /// What libtest is told.
     arguments: &'static str,
 }
@@ -45,12 +44,12 @@ const PROGRAMS: [Program; 2] = [
     // code of all kernels itself).
     Program {
         test: "kernels",
-        package: ["cachewise-kernels", "lab"],
+        options: "--package cachewise-kernels --features lab",
         arguments: "--test-threads=1 --skip corpus --skip machine_code",
     },
     Program {
         test: "entry",
-        package: ["cachewise", "std"],
+        options: "--package cachewise --features std",
         arguments: "--test-threads=1 --nocapture",
     },
 ];
@@ -73,20 +72,20 @@ pub struct Options {
 }
 
 /// What the tests said under emulation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Summary {
     /// libtest's last line, after "test result: " and without the time, which is emulated.
     pub result: String,
     /// Kernels run, over all operations, or entries.
-    pub kernels: u64,
+    kernels: u64,
     /// Calls checked, over all sweeps.
     pub calls: u64,
     /// Kernels that failed a sweep.
-    pub failed: u64,
+    failed: u64,
     /// Kernels or entries that the emulated CPU could not run.
-    pub skipped: u64,
+    skipped: u64,
     /// Exit status of the test binary, as `wait` returns it; `None` when it never ended.
-    pub status: Option<u32>,
+    status: Option<u32>,
 }
 
 impl Summary {
@@ -137,69 +136,70 @@ const NEEDS: [(&str, &str); 7] = [
     ("/usr/bin/xorriso", "xorriso"),
 ];
 
-/// The last of Debian's cloud kernels, in the order of names.
-fn kernel() -> Option<PathBuf> {
-    files_in("/boot".as_ref(), "vmlinuz-", "-cloud-amd64").ok()?.pop()
-}
-
 /// Builds the tests, boots them on emulated CPUs, and says how it went. Everything it makes is
 /// under `target/emulate`; progress goes to stderr.
-pub fn emulate_avx512(options: &Options) -> Result<Ended> {
-    if let Some(ended) = Ended::lacking(&NEEDS) {
-        return Ok(ended);
-    }
-    let Some(kernel) = kernel() else { return Ok(Ended::lacks(&["linux-image-cloud-amd64"])) };
+pub fn run(options: &Options) -> Result<()> {
+    Lacking::check(NEEDS)?;
+    // The last of Debian's cloud kernels, in the order of names.
+    let kernels = files_in("/boot".as_ref(), "vmlinuz-", "-cloud-amd64").unwrap_or_default();
+    let kernel = kernels.last().ok_or_else(|| Lacking::packages(&["linux-image-cloud-amd64"]))?;
     let target = root().join("target/emulate");
-    let built = PROGRAMS.map(|program| build(&program, &target).map(|tests| (program, tests)));
-    let built = built.into_iter().collect::<Result<Vec<_>>>()?;
+    let built = PROGRAMS.iter().map(|program| Ok((program, build(program, &target)?)));
+    let built = built.collect::<Result<Vec<_>>>()?;
+    let machine = |program: &Program, tests: &Path| {
+        let folder = target.join("machine").join(program.test);
+        boot(program, tests, kernel, &folder, options)
+    };
     // All are waited for, whatever becomes of one.
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {
-        let started: Vec<_> = built
-            .iter()
-            .map(|(program, tests)| scope.spawn(|| run(program, tests, &kernel, options, &target)))
-            .collect();
-        let ended = started.into_iter().map(|thread| thread.join().expect("it does not panic"));
-        ended.collect()
+        let started = built.iter().map(|(program, tests)| scope.spawn(|| machine(program, tests)));
+        let started: Vec<_> = started.collect();
+        started.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
     });
-    ended.into_iter().collect::<Result<()>>()?;
-    Ok(Ended::Passed)
+    ended.into_iter().collect()
 }
 
 /// Boots one test binary.
-fn run(
+fn boot(
     program: &Program,
     tests: &Path,
     kernel: &Path,
+    folder: &Path,
     options: &Options,
-    target: &Path,
 ) -> Result<()> {
-    let folder = target.join("machine").join(program.test);
     let disk = folder.join("disk");
-    fs::create_dir_all(&disk).with_context(|| format!("{}", disk.display()))?;
-    fs::copy(kernel, disk.join("vmlinuz")).context("the Linux kernel")?;
-    fs::copy(LOADER, disk.join("isolinux.bin")).context("the boot loader")?;
-    fs::copy(LOADER_MODULE, disk.join("ldlinux.c32")).context("its module")?;
-    let tests = fs::read(tests).with_context(|| format!("{}", tests.display()))?;
-    fs::write(disk.join("initrd"), memory_disk(&tests)).context("the memory disk")?;
-    fs::write(disk.join("isolinux.cfg"), loader_configuration(program, options))?;
-    make_image(&folder)?;
+    fs::create_dir_all(&disk)?;
+    fs::copy(kernel, disk.join("vmlinuz"))?;
+    fs::copy(LOADER, disk.join("isolinux.bin"))?;
+    fs::copy(LOADER_MODULE, disk.join("ldlinux.c32"))?;
+    fs::write(disk.join("initrd"), memory_disk(&fs::read(tests)?)?)?;
+    // What the kernel does not know becomes its first process's environment, what follows the two
+    // dashes its arguments. The loader appends an initrd= of its own unless it finds one.
+    let Options { kernels, effort, .. } = options;
+    let loader = format!(
+        "DEFAULT tests\nPROMPT 0\nLABEL tests\n  KERNEL vmlinuz\n  APPEND initrd=initrd \
+         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={kernels} CACHEWISE_TEST_EFFORT={effort} -- {}\n",
+        program.arguments
+    );
+    fs::write(disk.join("isolinux.cfg"), loader)?;
+    let mut image = command("xorriso -as mkisofs -quiet -o disk.iso -b isolinux.bin -c boot.cat");
+    image.args(["-no-emul-boot", "-boot-load-size", "4", "-boot-info-table", "disk"]);
+    output(image.current_dir(folder))?;
     fs::write(folder.join("bochsrc"), machine_configuration())?;
     // Debian's Bochs stops in its debugger first: continue.
     fs::write(folder.join("start"), "continue\n")?;
 
     let log = folder.join("serial.log");
-    run_machine(&folder, &log, Duration::from_secs(options.limit * 60))?;
+    run_machine(folder, &log, Duration::from_secs(options.limit * 60))?;
     let text = read_log(&log);
     let summary = Summary::of(&text);
-    let test = program.test;
+    let what = format!("emulated AVX-512, {}", program.test);
     if !summary.passed() {
         println!("{}", told(&text));
-        bail!("emulated AVX-512, {test}: failed ({summary:?}); all of it: {}", log.display());
+        bail!("{what}: failed ({summary:?}); all of it: {}", log.display());
     }
     let Summary { kernels, calls, result, .. } = summary;
-    println!(
-        "emulated AVX-512, {test}: {kernels} run, {calls} calls checked; test result: {result}"
-    );
+    println!("{what}: {kernels} run, {calls} calls checked; test result: {result}");
     Ok(())
 }
 
@@ -212,66 +212,34 @@ fn told(log: &str) -> String {
 
 /// Builds a test binary without dynamic linking and without symbols; returns its path.
 fn build(program: &Program, target: &Path) -> Result<PathBuf> {
-    let [package, features] = program.package;
-    let test = program.test;
-    let mut command =
-        cargo(&["test", "--package", package, "--features", features, "--test", test]);
-    command
-        .args(["--no-run", "--target", "x86_64-unknown-linux-gnu", "--message-format", "json"])
-        .args(["--config", "profile.dev.debug=false"])
-        .args(["--config", "profile.dev.strip=\"symbols\""])
-        .arg("--target-dir")
-        .arg(target)
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
-        .current_dir(root())
-        .stderr(Stdio::inherit());
-    programs(&output(&mut command)?.stdout).remove(test).context("cargo named no test binary")
+    let Program { test, options, .. } = program;
+    let mut build = cargo("test --no-run --target x86_64-unknown-linux-gnu --message-format json");
+    build.args(["--config", "profile.dev.debug=false"]);
+    build.args(["--config", "profile.dev.strip=\"symbols\""]);
+    build.args(options.split(' ')).args(["--test", test, "--target-dir"]).arg(target);
+    build.env("RUSTFLAGS", "-C target-feature=+crt-static").current_dir(root());
+    let told = output(build.stderr(Stdio::inherit()))?.stdout;
+    made(&told, None).remove(*test).context("cargo named no test binary")
 }
 
 /// A memory disk with a console and one program, in the `newc` format (Linux,
 /// Documentation/driver-api/early-userspace/buffer-format.rst).
-fn memory_disk(program: &[u8]) -> Vec<u8> {
-    const FOLDER: u32 = 0o040_755;
-    const CHARACTER_DEVICE: u32 = 0o020_600;
-    const PROGRAM: u32 = 0o100_755;
-    let mut disk = Vec::with_capacity(program.len() + 1024);
-    let mut add = |name: &str, mode: u32, data: &[u8], device: (u32, u32)| {
-        let (length, name_length) = (data.len() as u32, name.len() as u32 + 1);
-        let inode = name_length; // any number but 0: nothing here is linked twice
-        // Inode, mode, owner, group, links, time, length, device, the device it is, name, checksum.
-        let fields = [inode, mode, 0, 0, 1, 0, length, 0, 0, device.0, device.1, name_length, 0];
-        disk.extend(b"070701");
-        fields.iter().for_each(|field| disk.extend(format!("{field:08X}").bytes()));
-        disk.extend(name.bytes().chain([0]));
-        disk.resize(disk.len().next_multiple_of(4), 0);
-        disk.extend(data);
-        disk.resize(disk.len().next_multiple_of(4), 0);
-    };
-    add("dev", FOLDER, &[], (0, 0));
-    add("dev/console", CHARACTER_DEVICE, &[], (5, 1));
-    add("tests", PROGRAM, program, (0, 0));
-    add("TRAILER!!!", 0, &[], (0, 0));
-    disk
-}
-
-fn loader_configuration(program: &Program, options: &Options) -> String {
-    // What the kernel does not know becomes its first process's environment, what follows the two
-    // dashes its arguments. The loader appends an initrd= of its own unless it finds one.
-    format!(
-        "DEFAULT tests\nPROMPT 0\nLABEL tests\n  KERNEL vmlinuz\n  APPEND initrd=initrd \
-         {KERNEL_WORDS} CACHEWISE_TEST_KERNELS={} CACHEWISE_TEST_EFFORT={} -- {}\n",
-        options.kernels, options.effort, program.arguments
-    )
-}
-
-fn make_image(folder: &Path) -> Result<()> {
-    let mut command = Command::new("xorriso");
-    command
-        .args(["-as", "mkisofs", "-quiet", "-o", "disk.iso", "-b", "isolinux.bin"])
-        .args(["-c", "boot.cat", "-no-emul-boot", "-boot-load-size", "4", "-boot-info-table"])
-        .arg("disk")
-        .current_dir(folder);
-    output(&mut command).map(drop)
+fn memory_disk(program: &[u8]) -> Result<Vec<u8>> {
+    use cpio::newc::{Builder, trailer};
+    let (folder, character_device, executable) = (0o040_755, 0o020_600, 0o100_755);
+    let console = Builder::new("dev/console").mode(character_device).rdev_major(5).rdev_minor(1);
+    let mut disk = Vec::new();
+    // Any inodes but 0: nothing here is linked twice.
+    for (inode, (entry, content)) in (1..).zip([
+        (Builder::new("dev").mode(folder), &[][..]),
+        (console, &[]),
+        (Builder::new("tests").mode(executable), program),
+    ]) {
+        let mut entry = entry.ino(inode).write(disk, content.len() as u32);
+        entry.write_all(content)?;
+        disk = entry.finish()?;
+    }
+    Ok(trailer(disk)?)
 }
 
 fn machine_configuration() -> String {
@@ -292,54 +260,41 @@ fn machine_configuration() -> String {
     )
 }
 
-/// A child that does not outlive this process's interest in it.
-struct Machine(Child);
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // Refused only where it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Runs the machine until its serial port reports the test binary's end.
 fn run_machine(folder: &Path, log: &Path, limit: Duration) -> Result<()> {
     if log.exists() {
-        fs::remove_file(log).with_context(|| format!("{}", log.display()))?;
+        fs::remove_file(log)?;
     }
-    let screen = File::create(folder.join("screen.log"))?;
-    let machine = Command::new("bochs")
-        .args(["-q", "-f", "bochsrc", "-rc", "start"])
-        .current_dir(folder)
-        .env("TERM", "vt100") // it draws a text screen, into a file here
-        .stdin(Stdio::null())
-        .stdout(screen.try_clone()?)
-        .stderr(screen)
-        .spawn()
-        .context("bochs could not be started")?;
-    let mut machine = Machine(machine);
-    let started = Instant::now();
-    let mut shown = 0;
-    loop {
+    let screen = File::create(folder.join("screen.log"))?.into_file();
+    let mut bochs = command("bochs -q -f bochsrc -rc start");
+    bochs.current_dir(folder).env("TERM", "vt100"); // it draws a text screen, into a file here
+    bochs.stdin(Stdio::null()).stdout(screen.try_clone()?).stderr(screen);
+    let mut machine = bochs.spawn().context("bochs could not be started")?;
+    let (started, mut shown) = (Instant::now(), 0);
+    let ended = loop {
         std::thread::sleep(Duration::from_millis(500));
         let text = read_log(log);
         show_progress(&text, &mut shown);
         if text.contains("exitcode=0x") {
-            return Ok(());
+            break Ok(());
         }
-        if machine.0.try_wait()?.is_some() {
-            bail!("the emulated machine stopped early: see the logs in {}", folder.display());
+        if !matches!(machine.try_wait(), Ok(None)) {
+            let folder = folder.display();
+            break Err(anyhow!("the emulated machine stopped early: see the logs in {folder}"));
         }
         if started.elapsed() > limit {
-            bail!("no result after {} s: see {}", limit.as_secs(), log.display());
+            break Err(anyhow!("no result after {} s: see {}", limit.as_secs(), log.display()));
         }
-    }
+    };
+    // Refused only where it has ended already.
+    let _ = machine.kill();
+    let _ = machine.wait();
+    ended
 }
 
 /// The serial port's log so far; empty before the machine has opened it.
 fn read_log(log: &Path) -> String {
-    fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    fs::read(log).map(|bytes| text(&bytes)).unwrap_or_default()
 }
 
 /// Passes on whole lines that the tests have printed since the last call.
@@ -347,7 +302,7 @@ fn show_progress(text: &str, shown: &mut usize) {
     let Some(end) = text.rfind('\n') else { return };
     for line in text.get(*shown..end).unwrap_or_default().lines() {
         if line.contains(" calls checked in ") || line.starts_with("test ") {
-            let _ = writeln!(std::io::stderr(), "  {}", line.trim_end());
+            eprintln!("  {}", line.trim_end());
         }
     }
     *shown = end;
@@ -385,12 +340,10 @@ test result: ok. 14 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out; fin
     }
 
     #[test]
-    fn memory_disk_is_an_archive_of_aligned_entries() {
-        let disk = memory_disk(b"program");
-        assert_eq!(disk.len() % 4, 0);
-        assert!(disk.starts_with(b"070701"));
+    fn a_memory_disk_has_a_console_and_the_program() {
+        let disk = memory_disk(b"program").expect("a disk");
         let text = String::from_utf8_lossy(&disk);
         assert_eq!(text.matches("070701").count(), 4);
-        assert!(text.contains("dev/console\0") && text.ends_with("TRAILER!!!\0\0\0\0"));
+        assert!(text.contains("dev/console\0") && text.contains("program"), "{text}");
     }
 }

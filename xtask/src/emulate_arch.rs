@@ -12,53 +12,38 @@
 
 mod libraries;
 
-use crate::ci::Ended;
-use crate::command::{number_before, programs, root, text};
+use crate::command::{Lacking, accepted, command, made, number_before, output, root, text};
 use crate::emulate::Summary;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// An architecture that can be emulated.
-#[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// As stages and the command line call it.
-    pub name: &'static str,
-    triple: &'static str,
-    compiler: &'static str,
+    /// As stages, the command line and compilers call it.
+    name: &'static str,
     emulator: &'static str,
-    root: &'static str,
-    packages: [(&'static str, &'static str); 2],
+    /// The Debian package of its C library.
+    libc: &'static str,
     /// Further CPUs: QEMU's name for one, and the kernels that behave differently there.
     variants: &'static [(&'static str, &'static str)],
 }
 
 /// All of them.
-pub const TARGETS: [Target; 2] = [
+const TARGETS: [Target; 2] = [
     Target {
         name: "powerpc64le",
-        triple: "powerpc64le-unknown-linux-gnu",
-        compiler: "powerpc64le-linux-gnu-gcc",
         emulator: "qemu-ppc64le",
-        root: "/usr/powerpc64le-linux-gnu",
-        packages: [
-            ("/usr/bin/powerpc64le-linux-gnu-gcc", "gcc-powerpc64le-linux-gnu"),
-            ("/usr/powerpc64le-linux-gnu/lib/libc.so.6", "libc6-dev-ppc64el-cross"),
-        ],
+        libc: "libc6-dev-ppc64el-cross",
         // The one that the memcmp of seed 004 was written for; the default is a later one.
         variants: &[("power8", "vmx,vsx,dcbz")],
     },
     Target {
         name: "aarch64",
-        triple: "aarch64-unknown-linux-gnu",
-        compiler: "aarch64-linux-gnu-gcc",
         emulator: "qemu-aarch64",
-        root: "/usr/aarch64-linux-gnu",
-        packages: [
-            ("/usr/bin/aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
-            ("/usr/aarch64-linux-gnu/lib/libc.so.6", "libc6-dev-arm64-cross"),
-        ],
+        libc: "libc6-dev-arm64-cross",
         // The shortest and the longest SVE vector.
         variants: &[
             ("max,sve-default-vector-length=16", ".sve"),
@@ -68,67 +53,73 @@ pub const TARGETS: [Target; 2] = [
 ];
 
 /// What every target needs besides its own packages.
-const COMMON: &[(&str, &str)] = &[
+const COMMON: [(&str, &str); 4] = [
     ("/usr/bin/rustc", "rustc-web"),
     ("/usr/bin/cargo", "cargo-web"),
     ("/usr/lib/rustlib/src/rust/library/Cargo.toml", "rust-web-src"),
     ("/usr/bin/qemu-aarch64", "qemu-user"),
 ];
 
+/// The same for all that is built, so that dependencies have the same features and are compiled once.
+const PACKAGES: &str =
+    "-p cachewise-cli -p cachewise-kernels -p cachewise --features cachewise-kernels/lab";
+
 /// Test targets, as cargo names them.
-const TESTS: &[&str] = &["--lib", "--test", "kernels", "--test", "bytes"];
+const TESTS: &str = "--lib --test kernels --test bytes";
 
 /// Those that say little of an architecture and take long there.
-const MORE_TESTS: &[&str] = &["--test", "profile", "-p", "cachewise-measure"];
+const MORE_TESTS: &str = "--test profile -p cachewise-measure";
+
+/// How much of Rust's library is built for the target: `core` alone.
+const CORE: &str = "-Zbuild-std=core";
+
+/// All of it, but not the symbols of backtraces, whose crates take longer to compile than ours.
+const STD: &str = "-Zbuild-std=std,test,panic_abort -Zbuild-std-features=panic-unwind";
 
 /// What passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+#[derive(Default)]
+struct Counts {
     /// Tests of all binaries, the variants' included.
-    pub tests: u64,
+    tests: u64,
     /// Kernels of the table.
-    pub kernels: usize,
+    kernels: usize,
     /// Calls of kernels that were checked, all sweeps together.
-    pub calls: u64,
+    calls: u64,
     /// Calls that `--verify-only` checked, all experiments and the tuning together.
-    pub verified: u64,
+    verified: u64,
     /// C programs that ran.
-    pub programs: usize,
+    programs: usize,
 }
 
-/// Emulates the architecture named, or all, and tells how it went.
-///
-/// # Errors
-/// What fails; with `required`, packages that are missing.
+/// Emulates the architecture named, or all, and tells how it went; with `required`, packages that are
+/// missing are an error.
 pub fn chore(name: Option<&str>, effort: &str, required: bool) -> Result<()> {
     let chosen = match name {
         Some(name) => std::slice::from_ref(find(name)?),
         None => &TARGETS,
     };
-    chosen.iter().try_for_each(|target| run(target, effort)?.told(!required))
+    chosen.iter().try_for_each(|target| Lacking::allowed(run(target, effort), !required))
 }
 
 /// The target of that name.
-///
-/// # Errors
-/// With the names there are.
 pub fn find(name: &str) -> Result<&'static Target> {
-    TARGETS.iter().find(|target| target.name == name).with_context(|| {
-        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-        format!("architecture: found \"{name}\", accepted {}", names.join(", "))
-    })
+    accepted("architecture", &[name.to_owned()], &TARGETS.each_ref().map(|target| target.name))?;
+    TARGETS.iter().find(|target| target.name == name).context("an architecture")
 }
 
 /// Builds, runs and counts. Everything it makes is under `target/emulate-arch`; what the programs
 /// say goes to stderr.
-///
-/// # Errors
-/// A build or a test that fails.
-pub fn run(target: &Target, effort: &str) -> Result<Ended> {
-    if let Some(ended) = Ended::lacking(COMMON.iter().chain(&target.packages)) {
-        return Ok(ended);
-    }
-    let (tests, cachewise) = build(target, effort)?;
+pub fn run(target: &Target, effort: &str) -> Result<()> {
+    let compiler =
+        (format!("/usr/bin/{}", target.tool("gcc")), format!("gcc-{}-linux-gnu", target.name));
+    let libc = (format!("{}/lib/libc.so.6", target.root()), target.libc.to_owned());
+    let own = [compiler, libc];
+    let own = own.iter().map(|(file, package)| (file.as_str(), package.as_str()));
+    Lacking::check(COMMON.into_iter().chain(own))?;
+    let cachewise = cargo(target, &format!("build {PACKAGES} {STD}"))?.remove("cachewise");
+    let cachewise = cachewise.context("cargo built no program")?;
+    let more = if effort == "small" { "" } else { MORE_TESTS };
+    let tests = cargo(target, &format!("test --no-run {PACKAGES} {TESTS} {more} {STD}"))?;
     let mut counts = Counts::default();
     for (name, program) in &tests {
         let mut command = target.emulated(&[], program);
@@ -149,79 +140,62 @@ pub fn run(target: &Target, effort: &str) -> Result<Ended> {
         test(&format!("kernels on {cpu}"), &mut command, &mut counts)?;
     }
     command_line(target, &cachewise, &mut counts)?;
-    libraries::test(target, root(), &mut counts)?;
+    libraries::test(target, &mut counts)?;
     let Counts { tests, kernels, calls, verified, programs } = counts;
     println!(
         "emulated {}: {kernels} kernels, {tests} tests passed, {calls} calls checked by them, \
          {verified} by --verify-only, {programs} C programs",
         target.name
     );
-    Ok(Ended::Passed)
+    Ok(())
 }
 
 impl Target {
+    /// As Rust calls it.
+    fn triple(&self) -> String {
+        format!("{}-unknown-linux-gnu", self.name)
+    }
+
+    /// Where Debian puts what is linked with.
+    fn root(&self) -> String {
+        format!("/usr/{}-linux-gnu", self.name)
+    }
+
+    /// A program of the cross compiler.
+    fn tool(&self, name: &str) -> String {
+        format!("{}-linux-gnu-{name}", self.name)
+    }
+
     fn emulated(&self, options: &[&str], program: &Path) -> Command {
         let mut command = Command::new(self.emulator);
-        command.args(["-L", self.root]).args(options).arg(program);
+        command.args(["-L", &self.root()]).args(options).arg(program);
         // Decisions are the computed ones, whoever runs this.
         command.env_remove("CACHEWISE_PROFILE").env("XDG_CONFIG_HOME", "/nonexistent");
         command
     }
 }
 
-/// Builds the tests, by name, and the program.
-fn build(target: &Target, effort: &str) -> Result<(BTreeMap<String, PathBuf>, PathBuf)> {
-    // The same in both steps, so that dependencies have the same features and are compiled once.
-    let mut packages = vec!["-p", "cachewise-cli", "-p", "cachewise-kernels", "-p", "cachewise"];
-    packages.extend(["--features", "cachewise-kernels/lab"]);
-    let built = cargo(target, STD, &[&["build"], &packages[..]].concat())?;
-    let cachewise = built.into_iter().find(|(name, _)| name == "cachewise");
-    let (_, cachewise) = cachewise.context("cargo built no program")?;
-    let more = if effort == "small" { &[] } else { MORE_TESTS };
-    let tests = [&["test", "--no-run"], &packages[..], TESTS, more].concat();
-    let tests = cargo(target, STD, &tests)?;
-    Ok((tests, cachewise))
-}
-
-/// How much of Rust's library is built for the target: `core` alone.
-const CORE: &[&str] = &["-Zbuild-std=core"];
-
-/// All of it, but not the symbols of backtraces, whose crates take longer to compile than ours.
-const STD: &[&str] = &["-Zbuild-std=std,test,panic_abort", "-Zbuild-std-features=panic-unwind"];
-
 /// Has cargo build for the target; what came out, by name.
-fn cargo(
-    target: &Target,
-    library: &[&str],
-    arguments: &[&str],
-) -> Result<BTreeMap<String, PathBuf>> {
-    let root = root();
-    let variable = |what: &str| {
-        format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"))
-    };
-    let output = Command::new("/usr/bin/cargo")
-        .args(arguments)
-        .args(library)
-        .args(["--target", target.triple])
-        .args(["--message-format", "json", "--target-dir"])
-        .arg(root.join("target/emulate-arch"))
+fn cargo(target: &Target, words: &str) -> Result<BTreeMap<String, PathBuf>> {
+    let triple = target.triple();
+    let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
+    let mut cargo = command("/usr/bin/cargo");
+    cargo
+        .args(words.split_whitespace())
+        .args(["--target", &triple, "--message-format", "json", "--target-dir"])
+        .arg(root().join("target/emulate-arch"))
         // What only debugging and timing need costs time to compile.
         .args(["--config", "profile.dev.debug=false", "--config", "profile.dev.incremental=false"])
         .args(["--config", "profile.dev.package.cachewise-measure.opt-level=1"])
-        .env("RUSTC", "/usr/bin/rustc")
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env(variable("LINKER"), target.compiler)
-        // The outer cargo's choices, which are for another toolchain.
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env_remove("RUSTDOC")
-        .env_remove("RUSTFLAGS")
-        .env_remove("LD_LIBRARY_PATH")
-        .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("/usr/bin/cargo could not be started")?;
-    ensure!(output.status.success(), "the programs for {} did not build", target.name);
-    Ok(programs(&output.stdout))
+        .envs([("RUSTC", "/usr/bin/rustc"), ("RUSTC_BOOTSTRAP", "1")])
+        .env(linker, target.tool("gcc"))
+        .current_dir(root())
+        .stderr(Stdio::inherit());
+    // The outer cargo's choices, which are for another toolchain.
+    for name in ["RUSTUP_TOOLCHAIN", "RUSTDOC", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
+        cargo.env_remove(name);
+    }
+    Ok(made(&output(&mut cargo)?.stdout, None))
 }
 
 /// Runs a test binary, passes on what it says, counts.
@@ -240,49 +214,52 @@ fn test(name: &str, command: &mut Command, counts: &mut Counts) -> Result<()> {
 
 /// The command line, a verb at a time.
 fn command_line(target: &Target, program: &Path, counts: &mut Counts) -> Result<()> {
-    let run = |arguments: &[&str]| -> Result<(Option<i32>, String, String)> {
-        eprintln!("--- cachewise {}", arguments.join(" "));
-        let output = target.emulated(&[], program).args(arguments).output()?;
+    let run = |words: &str| -> Result<(Option<i32>, String, String)> {
+        eprintln!("--- cachewise {words}");
+        let output = target.emulated(&[], program).args(words.split(' ')).output()?;
         Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
     };
-    let succeeds = |arguments: &[&str]| -> Result<String> {
-        let (status, out, err) = run(arguments)?;
-        ensure!(status == Some(0), "{arguments:?} ended with {status:?}: {err}");
+    let succeeds = |words: &str| -> Result<String> {
+        let (status, out, err) = run(words)?;
+        ensure!(status == Some(0), "{words} ended with {status:?}: {err}");
         Ok(out)
     };
-    let kernels = succeeds(&["list", "kernels", "--format", "json"])?;
-    counts.kernels = kernels.lines().count();
-    for line in kernels.lines() {
-        let kernel: serde_json::Value = serde_json::from_str(line)?;
+    let listed = |what: &str| -> Result<Vec<Value>> {
+        let lines = succeeds(&format!("list {what} --format json"))?;
+        lines.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    };
+    let kernels = listed("kernels")?;
+    counts.kernels = kernels.len();
+    for kernel in kernels {
         ensure!(kernel["runs_here"] == true, "the emulated CPU cannot run {}", kernel["name"]);
     }
 
-    let (status, doctor, err) = run(&["doctor"])?;
+    let (status, doctor, err) = run("doctor")?;
     ensure!(status == Some(4), "doctor can tell on an emulated CPU: {status:?}: {doctor}{err}");
     ensure!(doctor.contains("no timing is taken here"), "doctor says nothing of emulation");
-    for unit in [" ns", " GHz"] {
-        ensure!(!doctor.contains(unit), "doctor prints a time: {doctor}");
-    }
-    let decision = succeeds(&["explain", "--op", "zero", "--size", "1M"])?;
+    let times = doctor.contains(" ns") || doctor.contains(" GHz");
+    ensure!(!times, "doctor prints a time: {doctor}");
+    let decision = succeeds("explain --op zero --size 1M")?;
     // Nothing was measured on this CPU, so large stores are the C library's.
     ensure!(decision.contains("libc (from 2 KiB"), "the computed decision is not libc: {decision}");
 
-    let experiments = succeeds(&["list", "experiments", "--format", "json"])?;
-    for line in experiments.lines() {
-        let experiment: serde_json::Value = serde_json::from_str(line)?;
+    let mut verifies = |words: &str| -> Result<()> {
+        counts.verified += calls_in(&succeeds(words)?)?;
+        Ok(())
+    };
+    for experiment in listed("experiments")? {
         let name = experiment["name"].as_str().context("an experiment without a name")?;
-        let out = succeeds(&["run", name, "--verify-only", "--size", "100,4096,9001"])?;
-        counts.verified += calls_in(&out)?;
+        verifies(&format!("run {name} --verify-only --size 100,4096,9001"))?;
     }
-    counts.verified += calls_in(&succeeds(&["tune", "--verify-only"])?)?;
+    verifies("tune --verify-only")?;
 
-    for arguments in [&["tune", "--quick", "--output", "/dev/null"][..], &["run", "copy-matrix"]] {
-        let (status, out, err) = run(arguments)?;
+    for words in ["tune --quick --output /dev/null", "run copy-matrix"] {
+        let (status, out, err) = run(words)?;
         ensure!(
             status == Some(1) && out.is_empty() && err.lines().count() == 1,
-            "{arguments:?} ended with {status:?}, not with one line: {out}{err}"
+            "{words} ended with {status:?}, not with one line: {out}{err}"
         );
-        ensure!(err.contains("emulated by"), "{arguments:?} does not say why: {err}");
+        ensure!(err.contains("emulated by"), "{words} does not say why: {err}");
     }
     Ok(())
 }
@@ -308,7 +285,7 @@ mod tests {
 
     #[test]
     fn unknown_architectures_are_refused_with_the_list() {
-        assert_eq!(find("aarch64").map(|target| target.triple).ok(), Some(TARGETS[1].triple));
+        assert_eq!(find("aarch64").map(|target| target.name).ok(), Some("aarch64"));
         let error = find("riscv64").map(|target| target.name).expect_err("unknown").to_string();
         assert!(error.contains("powerpc64le, aarch64"), "{error}");
     }

@@ -4,11 +4,12 @@
 //! in the standard distribution behind `RUSTC_BOOTSTRAP`. What is found stays in `target/fuzz`, as a
 //! file that becomes a test by being copied to `fuzz/corpus/TARGET/`.
 
-use crate::command::{cargo, files_in, root, run as run_command, text};
+use crate::command::{accepted, cargo, files_in, root, run as run_command, stem};
 use anyhow::{Result, ensure};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use fs_err::{self as fs, File};
+use rayon::prelude::*;
+use std::path::Path;
+use std::process::Command;
 
 const COMPILED_FOR: &str = "x86_64-unknown-linux-gnu";
 
@@ -20,63 +21,44 @@ const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module \
 
 /// Runs the targets named, or all.
 pub fn run(names: &[String], seconds: u64) -> Result<()> {
-    let root = root();
-    let target = root.join("target/fuzz");
-    let sources = files_in(&root.join("fuzz/fuzz_targets"), "", "")?;
-    let known: Vec<String> = sources
-        .iter()
-        .filter_map(|file| Some(text(file.file_stem()?.as_encoded_bytes())))
-        .collect();
-    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
-        anyhow::bail!("target: found \"{unknown}\", accepted {}", known.join(", "));
-    }
-    let mut cargo = cargo(&["build", "--release", "--target", COMPILED_FOR, "--manifest-path"]);
-    cargo.arg(root.join("fuzz/Cargo.toml")).arg("--target-dir").arg(&target);
+    let target = root().join("target/fuzz");
+    let sources = files_in(&root().join("fuzz/fuzz_targets"), "", "")?;
+    let mut wanted: Vec<&str> = sources.iter().map(|file| stem(file)).collect();
+    accepted("target", names, &wanted)?;
+    wanted.retain(|name| names.is_empty() || names.iter().any(|named| named == name));
+    let mut build = cargo("build --release --target-dir");
+    build.arg(&target).arg("--manifest-path").arg(root().join("fuzz/Cargo.toml"));
     // The compiled target is named, so that build scripts and macros are not instrumented.
-    run_command(cargo.env("RUSTFLAGS", FLAGS).env("RUSTC_BOOTSTRAP", "1"))?;
+    build.args(["--target", COMPILED_FOR]).env("RUSTFLAGS", FLAGS).env("RUSTC_BOOTSTRAP", "1");
+    run_command(&mut build)?;
 
-    let mut waiting: Vec<String> =
-        known.into_iter().filter(|name| names.is_empty() || names.contains(name)).rev().collect();
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut running: Vec<(String, Child, PathBuf)> = Vec::new();
-    let mut failed = Vec::new();
-    while !waiting.is_empty() || !running.is_empty() {
-        while running.len() < cpus {
-            let Some(name) = waiting.pop() else { break };
-            running.push(start(root, &target, name, seconds)?);
-        }
-        let (name, mut child, log) = running.remove(0);
-        let status = child.wait()?;
-        let told = fs::read_to_string(&log)?;
-        let executed =
-            told.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-        let executed = executed.map_or("no", str::trim);
-        println!("{name}: {executed} inputs, {status}");
-        if !status.success() {
-            println!("{told}");
-            failed.push(name);
-        }
-    }
+    let passed = wanted.par_iter().map(|name| passes(&target, name, seconds));
+    let passed: Vec<bool> = passed.collect::<Result<_>>()?;
+    let failed = wanted.iter().zip(passed).filter_map(|(name, passed)| (!passed).then_some(*name));
+    let failed: Vec<&str> = failed.collect();
     ensure!(failed.is_empty(), "found something: {}", failed.join(", "));
     Ok(())
 }
 
-fn start(
-    root: &Path,
-    target: &Path,
-    name: String,
-    seconds: u64,
-) -> Result<(String, Child, PathBuf)> {
-    let (found, crashes) = (target.join("corpus").join(&name), target.join("found").join(&name));
+/// Runs one target, and shows what it says where it found something.
+fn passes(target: &Path, name: &str, seconds: u64) -> Result<bool> {
+    let (found, crashes) = (target.join("corpus").join(name), target.join("found").join(name));
     fs::create_dir_all(&found)?;
     fs::create_dir_all(&crashes)?;
     let log = target.join(format!("{name}.log"));
-    let output = File::create(&log)?;
-    let mut command = Command::new(target.join(COMPILED_FOR).join("release").join(&name));
+    let output = File::create(&log)?.into_file();
+    let mut command = Command::new(target.join(COMPILED_FOR).join("release").join(name));
     command.arg(format!("-max_total_time={seconds}")).args(["-timeout=30", "-print_final_stats=1"]);
     command.args(["-rss_limit_mb=4096", "-max_len=16384"]);
     command.arg(format!("-artifact_prefix={}/", crashes.display()));
-    command.arg(&found).arg(root.join("fuzz/corpus").join(&name));
-    let child = command.stdout(output.try_clone()?).stderr(output).spawn()?;
-    Ok((name, child, log))
+    command.arg(&found).arg(root().join("fuzz/corpus").join(name));
+    let status = command.stdout(output.try_clone()?).stderr(output).status()?;
+    let told = fs::read_to_string(&log)?;
+    let executed =
+        told.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    println!("{name}: {} inputs, {status}", executed.map_or("no", str::trim));
+    if !status.success() {
+        println!("{told}");
+    }
+    Ok(status.success())
 }

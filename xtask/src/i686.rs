@@ -1,9 +1,9 @@
 //! 32-bit x86, the documents' own CPUs: their routines under the kernels' tests, and the C interface under
 //! C programs that call all of it, run on this machine.
 
-use crate::ci::Ended;
-use crate::command;
-use anyhow::{Context as _, Result, ensure};
+use crate::command::{Lacking, cargo, command, made, output, prints, root, run as run_command};
+use anyhow::{Context as _, Result};
+use fs_err as fs;
 use std::process::Command;
 
 const TARGET: &str = "i686-unknown-linux-gnu";
@@ -16,14 +16,11 @@ const NEEDED: [(&str, &str); 2] = [
 ];
 
 /// Runs them; skipped where the standard library or the C library for that target is not installed.
-pub fn run() -> Result<Ended> {
-    if let Some(ended) = Ended::without_target(TARGET)?.or_else(|| Ended::lacking(&NEEDED)) {
-        return Ok(ended);
-    }
-    let arguments = ["test", "-p", "cachewise-kernels", "--features", "lab", "--target", TARGET];
-    command::run(&mut command::cargo(&arguments))?;
-    c_programs()?;
-    Ok(Ended::Passed)
+pub fn run() -> Result<()> {
+    Lacking::check_target(TARGET)?;
+    Lacking::check(NEEDED)?;
+    run_command(cargo("test -p cachewise-kernels --features lab --target").arg(TARGET))?;
+    c_programs()
 }
 
 /// What each prints when everything is right.
@@ -32,31 +29,28 @@ const PROGRAMS: [(&str, &str); 2] =
 
 /// C programs, linked with the shared and with the static library.
 fn c_programs() -> Result<()> {
-    let arguments =
-        ["build", "-p", "cachewise-capi", "--target", TARGET, "--message-format", "json"];
-    let told = command::output(&mut command::cargo(&arguments))?.stdout;
+    let told =
+        output(cargo("build -p cachewise-capi --message-format json --target").arg(TARGET))?.stdout;
     let directory = tempfile::tempdir()?;
-    let package = command::root().join("crates/capi");
+    let package = root().join("crates/capi");
     // The shared library is found by its soname.
     for (ending, name) in [(".so", "libcachewise.so.0"), (".a", "libcachewise.a")] {
-        let made = command::files(&told, ending);
-        let made = made.get("cachewise_c").with_context(|| format!("no library in {ending}"))?;
+        let libraries = made(&told, Some(ending));
+        let built =
+            libraries.get("cachewise_c").with_context(|| format!("no library in {ending}"))?;
         let library = directory.path().join(name);
-        std::fs::copy(made, &library)?;
+        fs::copy(built, &library)?;
         for (source, expected) in PROGRAMS {
             let program = directory.path().join(source);
-            let mut compiler = Command::new("cc");
-            compiler.args(["-m32", "-std=c89", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]);
+            let mut cc = command("cc -m32 -std=c89 -pedantic -Wall -Wextra -Werror -O2 -pthread");
             // The kernel's headers are the same for both; no package of Debian puts them elsewhere.
-            compiler.args(["-pthread", "-idirafter", "/usr/include/x86_64-linux-gnu", "-I"]);
-            compiler.arg(package.join("include")).arg("-o").arg(&program);
-            compiler.arg(package.join(format!("tests/c/{source}.c"))).arg(&library);
-            command::run(compiler.arg(format!("-Wl,-rpath,{}", directory.path().display())))?;
-            let mut command = Command::new(&program);
-            command.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
-            let said = command::output(command.env_remove("CACHEWISE_PROFILE"))?;
-            let [out, err] = [&said.stdout, &said.stderr].map(|bytes| command::text(bytes));
-            ensure!(out == expected && err.is_empty(), "{source}, {ending}: {out}{err}");
+            cc.args(["-idirafter", "/usr/include/x86_64-linux-gnu", "-I"]);
+            cc.arg(package.join("include")).arg("-o").arg(&program);
+            cc.arg(package.join(format!("tests/c/{source}.c"))).arg(&library);
+            run_command(cc.arg(format!("-Wl,-rpath,{}", directory.path().display())))?;
+            let mut ran = Command::new(&program);
+            ran.env("HOME", "/nonexistent").env_remove("XDG_CONFIG_HOME");
+            prints(ran.env_remove("CACHEWISE_PROFILE"), expected)?;
         }
     }
     Ok(())

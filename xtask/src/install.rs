@@ -1,9 +1,12 @@
 //! `xtask install`: the command with its manual, the C libraries with headers and pkg-config files, and
 //! the preload libraries, built for release and put where a system expects them.
 
-use crate::command::{self, cargo, root};
-use anyhow::{Context as _, Result, bail};
-use std::fs;
+use crate::command::{self, cargo, command, files_in, printed, root, text};
+use anyhow::{Context as _, Result, bail, ensure};
+use fs_err::{self as fs, os::unix::fs::symlink};
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,22 +29,26 @@ const EXPORTED: &str = "cw_*";
 
 /// Builds and installs.
 pub fn run(args: &Install) -> Result<()> {
-    if !args.prefix.is_absolute() {
-        bail!("--prefix: found {}, accepted an absolute path", args.prefix.display());
+    let prefix = &args.prefix;
+    let found = prefix.display();
+    ensure!(prefix.is_absolute(), "--prefix: found {found}, accepted an absolute path");
+    // Each library by itself, so that none is built with another package's features.
+    for package in ["cachewise-cli", "cachewise-pool-capi", "cachewise-pool-preload"] {
+        built(package)?;
     }
-    let release = build()?;
-    let libdir = args.prefix.join(&args.libdir);
+    built("cachewise-capi")?;
+    let release = built("cachewise-preload")?;
+    let libdir = prefix.join(&args.libdir);
     let staged = |path: &Path| match &args.destdir {
         // An absolute path joined would replace the directory.
         Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
         None => path.to_path_buf(),
     };
-    let (libraries, headers) = (staged(&libdir), staged(&args.prefix.join("include")));
-    let (programs, manual) =
-        (staged(&args.prefix.join("bin")), staged(&args.prefix.join("share/man/man1")));
+    let (libraries, headers) = (staged(&libdir), staged(&prefix.join("include")));
+    let (programs, manual) = (staged(&prefix.join("bin")), staged(&prefix.join("share/man/man1")));
     let pkgconfig = libraries.join("pkgconfig");
     for directory in [&libraries, &headers, &pkgconfig, &programs, &manual] {
-        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        fs::create_dir_all(directory)?;
     }
     let version = env!("CARGO_PKG_VERSION");
     let (major, _) = version.split_once('.').context("a version has dots")?;
@@ -54,65 +61,50 @@ pub fn run(args: &Install) -> Result<()> {
     ] {
         let real = format!("{stem}.{version}");
         place(&release.join(built), &libraries.join(&real), 0o755)?;
-        link(&real, &libraries.join(format!("{stem}.{major}")))?;
-        link(&real, &libraries.join(stem))?;
+        for name in [&format!("{stem}.{major}"), stem] {
+            put(&libraries.join(name), |new| symlink(&real, new))?;
+        }
     }
-    for (package, built, name) in [
-        ("capi", "libcachewise_c.a", "cachewise"),
-        ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool"),
+    let copies = "Copy, zero and compare memory the way this machine's measured profile says";
+    for (package, built, name, about) in [
+        ("capi", "libcachewise_c.a", "cachewise", copies),
+        ("pool-capi", "libcachewise_pool_c.a", "cachewise_pool", "A pool of prezeroed pages"),
     ] {
         let file = format!("{name}.h");
         let header = root().join("crates").join(package).join("include").join(&file);
         let one_object = static_library(&release.join(built), &header, name, &release)?;
         place(&one_object, &libraries.join(format!("lib{name}.a")), 0o644)?;
         place(&header, &headers.join(&file), 0o644)?;
+        let text = package_file(name, about, prefix, &libdir);
+        put(&pkgconfig.join(format!("{name}.pc")), |new| fs::write(new, &text))?;
     }
-    let about = "Copy, zero and compare memory the way this machine's measured profile says";
-    for (name, about) in [("cachewise", about), ("cachewise_pool", "A pool of prezeroed pages")] {
-        let text = package_file(name, about, &args.prefix, &libdir);
-        write(&pkgconfig.join(format!("{name}.pc")), &text)?;
-    }
-    let command = release.join("cachewise");
-    place(&command, &programs.join("cachewise"), 0o755)?;
+    let program = release.join("cachewise");
+    place(&program, &programs.join("cachewise"), 0o755)?;
     let pages = release.join("man");
-    command::run(Command::new(&command).args(["man", "--to"]).arg(&pages))?;
-    for page in fs::read_dir(&pages)? {
-        let page = page?;
-        place(&page.path(), &manual.join(page.file_name()), 0o644)?;
+    command::run(Command::new(&program).args(["man", "--to"]).arg(&pages))?;
+    for page in files_in(&pages, "", "")? {
+        place(&page, &manual.join(page.file_name().context("a page's name")?), 0o644)?;
     }
     Ok(())
 }
 
-/// Builds the command, and each library by itself, so that none is built with another package's
-/// features; returns the directory they are in.
-pub(crate) fn build() -> Result<PathBuf> {
-    built("cachewise-cli")?;
-    built("cachewise-pool-capi")?;
-    built("cachewise-pool-preload")?;
-    built("cachewise-capi")?;
-    built("cachewise-preload")
-}
-
-/// Builds one of them.
+/// Builds a package for release; returns the directory that it is in.
 pub(crate) fn built(package: &str) -> Result<PathBuf> {
-    command::run(cargo(&["build", "--release", "-p", package]).current_dir(root()))?;
-    let mut metadata = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
-    let output = command::output(metadata.current_dir(root()))?;
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    command::run(cargo("build --release -p").arg(package).current_dir(root()))?;
+    let mut metadata = cargo("metadata --format-version 1 --no-deps");
+    let metadata = printed(metadata.current_dir(root()))?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let target = metadata["target_directory"].as_str().context("cargo metadata: no target")?;
     Ok(Path::new(target).join("release"))
 }
 
 /// The functions that a header declares: what begins as they do and is called.
-fn functions(header: &str) -> Vec<&str> {
-    let mut names: Vec<&str> = header
+fn functions(header: &str) -> BTreeSet<&str> {
+    header
         .split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .filter_map(|word| word.strip_suffix('('))
         .filter(|word| word.starts_with("cw_"))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+        .collect()
 }
 
 /// The static library as one object that offers [`EXPORTED`] alone, so that nothing of Rust's meets
@@ -120,26 +112,22 @@ fn functions(header: &str) -> Vec<&str> {
 fn static_library(built: &Path, header: &Path, name: &str, scratch: &Path) -> Result<PathBuf> {
     let object = scratch.join(format!("{name}-static.o"));
     let archive = scratch.join(format!("lib{name}-static.a"));
-    let header = fs::read_to_string(header).with_context(|| header.display().to_string())?;
-    let names = functions(&header);
-    let mut partial = Command::new("ld");
-    partial.args(["-r", "--gc-sections", "-o"]).arg(&object);
-    for name in names {
-        partial.arg("-u").arg(name);
-    }
+    let header = fs::read_to_string(header)?;
+    let mut partial = command("ld -r --gc-sections -o");
+    partial.arg(&object).args(functions(&header).into_iter().flat_map(|name| ["-u", name]));
     partial.arg(built);
-    let mut hide = Command::new("objcopy");
-    hide.args(["--wildcard", "--strip-debug", "--keep-global-symbol", EXPORTED]);
+    let mut hide = command("objcopy --wildcard --strip-debug --keep-global-symbol");
     // The compiler's own form of core, which several objects joined are not any more.
-    hide.args(["--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]).arg(&object);
-    let mut pack = Command::new("ar");
-    pack.arg("rcsD").arg(&archive).arg(&object);
+    hide.args([EXPORTED, "--remove-section", ".llvmbc", "--remove-section", ".llvmcmd"]);
+    hide.arg(&object);
+    let mut pack = command("ar rcsD");
+    pack.arg(&archive).arg(&object);
     let _ = fs::remove_file(&archive);
     for command in [&mut partial, &mut hide, &mut pack] {
         match command.output() {
             Ok(output) if output.status.success() => {}
-            Ok(output) => bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(output) => bail!("{command:?}: {}", text(&output.stderr).trim()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 eprintln!(
                     "{:?}: not found; the static library keeps its inner symbols and is large",
                     command.get_program()
@@ -162,38 +150,22 @@ fn package_file(name: &str, about: &str, prefix: &Path, libdir: &Path) -> String
     )
 }
 
-/// Copies under another name and moves into place: no program ever sees half a library, and one
-/// that runs keeps the old.
+/// Copies a file to where it is installed.
 fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let beside = beside(to);
-    fs::copy(from, &beside)
-        .with_context(|| format!("{} to {}", from.display(), beside.display()))?;
-    fs::set_permissions(&beside, fs::Permissions::from_mode(mode))?;
-    finish(&beside, to)
+    put(to, |new| {
+        fs::copy(from, new)?;
+        fs::set_permissions(new, std::fs::Permissions::from_mode(mode))
+    })
 }
 
-fn write(to: &Path, text: &str) -> Result<()> {
-    let beside = beside(to);
-    fs::write(&beside, text).with_context(|| beside.display().to_string())?;
-    finish(&beside, to)
-}
-
-fn link(to: &str, at: &Path) -> Result<()> {
-    let beside = beside(at);
-    let _ = fs::remove_file(&beside);
-    std::os::unix::fs::symlink(to, &beside).with_context(|| beside.display().to_string())?;
-    finish(&beside, at)
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
-}
-
-fn finish(beside: &Path, to: &Path) -> Result<()> {
-    fs::rename(beside, to).with_context(|| to.display().to_string())?;
+/// Makes it under another name and moves it into place: no program ever sees half a library, and one
+/// that runs keeps the old.
+fn put(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+    let mut new = to.as_os_str().to_owned();
+    new.push(".new");
+    let _ = fs::remove_file(&new);
+    make(Path::new(&new))?;
+    fs::rename(&new, to)?;
     println!("{}", to.display());
     Ok(())
 }
@@ -215,7 +187,6 @@ mod tests {
         let names = functions(&plain);
         assert!(names.contains(&"cw_copy") && names.contains(&"cw_zero_hint"), "{names:?}");
         assert!(!names.contains(&"cw_reuse"), "a type: {names:?}");
-        let twice = functions(&pool).into_iter().find(|name| names.contains(name));
-        assert_eq!(twice, None, "both libraries in one program");
+        assert!(functions(&pool).is_disjoint(&names), "both libraries in one program");
     }
 }

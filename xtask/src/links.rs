@@ -1,40 +1,33 @@
 //! Every link of the repository's Markdown: that files and headings which are linked to are there.
 //! Addresses outside are not asked; they are listed as not checked.
 
-use crate::command;
-use anyhow::{Context as _, Result, bail};
+use crate::command::{command, printed, root};
+use anyhow::{Result, ensure};
+use fs_err as fs;
 use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
 
 /// Checks what is local, and lists what is not.
 pub fn run() -> Result<()> {
-    let root = command::root();
-    let mut texts = BTreeMap::new();
-    let files = tracked(root)?;
-    for file in files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "md")) {
-        let text = std::fs::read_to_string(root.join(file));
-        texts.insert(file.clone(), text.with_context(|| file.display().to_string())?);
-    }
-    let exists = |path: &Path| root.join(path).exists();
-    let found = check(&texts, &exists);
+    let texts = texts("", "md")?;
+    let found = check(&texts, &|path| root().join(path).exists());
     println!("{} links in {} files lead to what is there", found.local, texts.len());
     println!("not checked, outside the repository: {}", found.outside.len());
     found.outside.iter().for_each(|address| println!("  {address}"));
-    if !found.broken.is_empty() {
-        bail!("broken links:\n  {}", found.broken.join("\n  "));
-    }
+    ensure!(found.broken.is_empty(), "broken links:\n  {}", found.broken.join("\n  "));
     Ok(())
 }
 
-/// What Git tracks, or would if it were added.
-fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
-    let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let output = command::output(Command::new("git").args(listed).current_dir(root))?;
-    let names = String::from_utf8(output.stdout)?;
-    let files = names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from);
-    Ok(files.filter(|file| root.join(file).is_file()).collect())
+/// The files below a folder with that ending that Git tracks, or would if they were added.
+fn texts(folder: &str, ending: &str) -> Result<BTreeMap<PathBuf, String>> {
+    let mut git = command("git ls-files -z --cached --others --exclude-standard");
+    let names = printed(git.current_dir(root()))?;
+    let files = names.split('\0').map(Path::new).filter(|file| {
+        file.starts_with(folder) && file.extension().is_some_and(|end| end == ending)
+    });
+    let files = files.filter(|file| root().join(file).is_file());
+    files.map(|file| Ok((file.to_owned(), fs::read_to_string(root().join(file))?))).collect()
 }
 
 #[derive(Default)]
@@ -55,21 +48,18 @@ fn check(texts: &BTreeMap<PathBuf, String>, exists: &dyn Fn(&Path) -> bool) -> F
             let (path, heading) = target.split_once('#').unwrap_or((&target, ""));
             let folder = file.parent().unwrap_or(Path::new(""));
             let to = if path.is_empty() { Some(file.clone()) } else { within(folder, path) };
-            let why = match to {
-                None => Some("leaves the repository"),
-                Some(to) if !exists(&to) && !texts.contains_key(&to) => Some("no such file"),
-                Some(to) if !heading.is_empty() => match texts.get(&to) {
-                    Some(text) if !anchors(text).contains(heading) => Some("no such heading"),
-                    _ => None,
-                },
-                _ => None,
-            };
-            match why {
-                None => found.local += 1,
-                Some(why) => {
-                    found.broken.push(format!("{}:{line}: {target}: {why}", file.display()));
+            let text = to.as_ref().and_then(|to| texts.get(to));
+            let headless = |text| !heading.is_empty() && !anchors(text).contains(heading);
+            let why = match &to {
+                None => "leaves the repository",
+                Some(to) if !exists(to) && text.is_none() => "no such file",
+                Some(_) if text.is_some_and(|text| headless(text)) => "no such heading",
+                Some(_) => {
+                    found.local += 1;
+                    continue;
                 }
-            }
+            };
+            found.broken.push(format!("{}:{line}: {target}: {why}", file.display()));
         }
     }
     found
@@ -80,11 +70,7 @@ fn within(folder: &Path, path: &str) -> Option<PathBuf> {
     let mut to = PathBuf::new();
     for part in folder.join(path).components() {
         match part {
-            Component::ParentDir => {
-                if !to.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir => to.pop().then_some(())?,
             Component::Normal(name) => to.push(name),
             Component::CurDir => {}
             Component::RootDir | Component::Prefix(_) => return None,
@@ -98,8 +84,8 @@ fn targets(text: &str) -> Vec<(usize, String)> {
     let parser = Parser::new(text);
     let line = |at: usize| 1 + text[..at].matches('\n').count();
     let definitions = parser.reference_definitions().iter();
-    let mut found: Vec<(usize, String)> =
-        definitions.map(|(_, to)| (line(to.span.start), to.dest.to_string())).collect();
+    let definitions = definitions.map(|(_, to)| (line(to.span.start), to.dest.to_string()));
+    let mut found: Vec<(usize, String)> = definitions.collect();
     for (event, at) in parser.into_offset_iter() {
         if let Event::Start(
             Tag::Link { link_type: LinkType::Inline, dest_url, .. }
@@ -139,6 +125,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use regex_lite::Regex;
 
     #[test]
     fn every_local_link_leads_somewhere() {
@@ -147,17 +134,10 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_told_with_its_line() {
-        let files = [
-            (
-                "README.md",
-                "# One\nsee [a](docs/a.md), [b](docs/a.md#two-words) and [c](docs/b.md)\n",
-            ),
-            ("docs/a.md", "## Two `words`!\n[up](../README.md#one) [out](../../x) [no](#three)\n"),
-            (
-                "docs/c.md",
-                "`[x](y)` <https://a.b>\n```\n[x](y)\n```\n[r]: z.md\n[w](https://c.d)\n",
-            ),
-        ];
+        let readme = "# One\nsee [a](docs/a.md), [b](docs/a.md#two-words) and [c](docs/b.md)\n";
+        let a = "## Two `words`!\n[up](../README.md#one) [out](../../x) [no](#three)\n";
+        let c = "`[x](y)` <https://a.b>\n```\n[x](y)\n```\n[r]: z.md\n[w](https://c.d)\n";
+        let files = [("README.md", readme), ("docs/a.md", a), ("docs/c.md", c)];
         let texts: BTreeMap<PathBuf, String> =
             files.iter().map(|(name, text)| (name.into(), (*text).to_owned())).collect();
         let found = check(&texts, &|_| false);
@@ -178,5 +158,21 @@ mod tests {
     fn headings_of_one_name_are_numbered() {
         let names = anchors("# A b\n## A b\n```\n# no\n```\n#hash\n### 003: `x_y`, z\n");
         assert_eq!(names.iter().collect::<Vec<_>>(), ["003-x_y-z", "a-b", "a-b-1"]);
+    }
+
+    #[test]
+    fn every_test_that_a_decision_names_exists() {
+        // Four words and more, in small letters: nothing else between backticks looks so.
+        let test = Regex::new("`([a-z0-9][a-z0-9]*(?:_[a-z0-9]*){3,})`").expect("a pattern");
+        let code: String = texts("crates", "rs").expect("sources").into_values().collect();
+        let mut named = 0;
+        for (page, text) in texts("docs/decisions", "md").expect("decisions") {
+            for name in test.captures_iter(&text).map(|found| found[1].to_owned()) {
+                named += 1;
+                let there = code.contains(&format!("fn {name}("));
+                assert!(there, "{}: no test {name}", page.display());
+            }
+        }
+        assert!(named >= 25, "{named} tests are named");
     }
 }

@@ -1,17 +1,16 @@
 //! The kernel series in `linux/`: that it applies and compiles, and that the kernel boots and keeps
 //! what it promises. What each step does is in the scripts there, which people run too.
 
-use crate::ci::Ended;
-use crate::command::{self, root};
-use anyhow::{Context as _, Result, ensure};
+use crate::command::{self, Lacking, remove_folder, root, run};
+use anyhow::{Result, ensure};
+use fs_err as fs;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What the steps need, each with the Debian package it comes from.
-const NEEDS: &[(&str, &str)] = &[
+const NEEDS: [(&str, &str); 7] = [
     ("/usr/src/linux-source-6.12.tar.xz", "linux-source-6.12"),
     ("/usr/bin/patch", "patch"),
     ("/usr/bin/flex", "flex"),
@@ -33,45 +32,31 @@ pub(crate) const BOOT_LIMIT: Duration = Duration::from_secs(15 * 60);
 const REST: Duration = Duration::from_secs(8 * 60);
 
 /// Every patch applies exactly, and every file that one touches compiles without a warning.
-pub(crate) fn compiles() -> Result<Ended> {
-    if let Some(ended) = Ended::lacking(NEEDS) {
-        return Ok(ended);
-    }
+pub(crate) fn compiles() -> Result<()> {
+    Lacking::check(NEEDS)?;
     let (build, patches) = (command::target().join("linux"), patches()?);
-    let source = build.join("source");
-    if source.exists() {
-        fs::remove_dir_all(&source).with_context(|| source.display().to_string())?;
-    }
+    remove_folder(&build.join("source"))?;
     script("fetch", &build, &[])?;
     script("apply", &build, &[])?;
     let touched = touched(&patches);
     ensure!(!touched.is_empty(), "the series touches no file that is compiled");
-    for flavour in ["x86", "um"] {
-        let targets: BTreeSet<String> = match flavour {
-            "x86" => touched.clone(),
-            // Whole folders, since not every file is a part of this kernel.
-            _ => {
-                let objects = touched.iter().filter(|target| *target != FOLDER);
-                objects
-                    .filter_map(|object| Some(format!("{}/", object.rsplit_once('/')?.0)))
-                    .collect()
-            }
-        };
+    // Whole folders, since not every file is a part of this kernel.
+    let objects = touched.iter().filter(|target| *target != FOLDER);
+    let folders = objects.filter_map(|object| Some(format!("{}/", object.rsplit_once('/')?.0)));
+    for (flavour, targets) in [("x86", &touched), ("um", &folders.collect())] {
         let mut arguments = vec![flavour];
         arguments.extend(targets.iter().map(String::as_str));
         let printed = script("build", &build, &arguments)?;
         ensure!(!printed.contains("warning:"), "the compiler warns:\n{printed}");
     }
     println!("linux: {} patches applied, {} targets compiled", patches.len(), touched.len());
-    Ok(Ended::Passed)
+    Ok(())
 }
 
 /// The kernel under QEMU, with every block from a zero list read before it is handed out: the guest's
 /// own tests, the kernel's, and the command.
-pub(crate) fn boots() -> Result<Ended> {
-    if let Some(ended) = Ended::lacking(NEEDS.iter().chain([&QEMU])) {
-        return Ok(ended);
-    }
+pub(crate) fn boots() -> Result<()> {
+    Lacking::check(NEEDS.into_iter().chain([QEMU]))?;
     let build = command::target().join("linux");
     if !build.join("source/mm/scrub.c").exists() {
         script("fetch", &build, &[])?;
@@ -79,34 +64,31 @@ pub(crate) fn boots() -> Result<Ended> {
     }
     let begun = Instant::now();
     let left = || BOOT_LIMIT.saturating_sub(begun.elapsed()).max(Duration::from_secs(1));
-    let mut command = Command::new("timeout");
-    command.arg(left().as_secs().to_string()).arg(linux().join("build")).arg(&build).arg("x86");
-    command::run(command.env("KBUILD_BUILD_TIMESTAMP", "@0"))?;
+    let mut limited = Command::new("timeout");
+    limited.arg(left().as_secs().to_string()).arg(linux().join("build")).arg(&build).arg("x86");
+    run(limited.env("KBUILD_BUILD_TIMESTAMP", "@0"))?;
     let boot = |parts: &[&str], cachewise: Option<&Path>| {
-        let mut command = Command::new(linux().join("boot"));
-        command.arg(&build).arg("x86").args(parts).env("LIMIT", left().as_secs().to_string());
-        command.envs(cachewise.map(|path| ("CACHEWISE", path)));
-        command::run(&mut command)
+        let mut boot = Command::new(linux().join("boot"));
+        boot.arg(&build).arg("x86").args(parts).env("LIMIT", left().as_secs().to_string());
+        run(boot.envs(cachewise.map(|path| ("CACHEWISE", path))))
     };
     boot(&["invariants"], None)?;
     if left() < REST {
         println!("linux-boot: selftests and the command SKIPPED, {} s are left", left().as_secs());
-        return Ok(Ended::Passed);
+        return Ok(());
     }
     script("selftests", &build, &["x86"])?;
-    let cachewise = command_for_guests(&build)?;
-    boot(&["selftests", "cachewise"], Some(&cachewise))?;
-    Ok(Ended::Passed)
+    boot(&["selftests", "cachewise"], Some(&command_for_guests(&build)?))
 }
 
 /// The command, linked statically: a guest has no libraries.
 fn command_for_guests(build: &Path) -> Result<PathBuf> {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     let folder = build.join("cargo");
-    let mut cargo = command::cargo(&["build", "--release", "-p", "cachewise-cli", "--target"]);
+    let mut cargo = command::cargo("build --release -p cachewise-cli --target");
     cargo.args([TARGET, "--target-dir"]).arg(&folder).current_dir(root());
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
-    command::run(cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false"))?;
+    run(cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false"))?;
     Ok(folder.join(TARGET).join("release/cachewise"))
 }
 
@@ -126,9 +108,8 @@ const FOLDER: &str = "arch/x86/lib/";
 
 /// The texts of the series.
 fn patches() -> Result<Vec<String>> {
-    let read =
-        |path: &PathBuf| fs::read_to_string(path).with_context(|| path.display().to_string());
-    command::files_in(&linux().join("patches"), "", "")?.iter().map(read).collect()
+    let files = command::files_in(&linux().join("patches"), "", "")?;
+    files.iter().map(|file| Ok(fs::read_to_string(file)?)).collect()
 }
 
 /// What is made of the files that are changed or added: objects, and the whole of a folder whose

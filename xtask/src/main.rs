@@ -12,20 +12,19 @@ mod emulate_arch;
 mod fuzz;
 mod i686;
 mod install;
-mod interrupt;
 mod links;
 mod linux;
 mod matrix;
 mod nightly;
-mod outputs;
 mod python;
-mod scripts;
 mod soak;
 mod webdriver;
 mod whole;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
+use command::Lacking;
+use std::path::PathBuf;
 
 /// Chores of the Cachewise workspace.
 #[derive(Parser)]
@@ -66,9 +65,9 @@ enum Chore {
     /// times differ by at most 3 % in either record. Octaves only.
     Agree {
         /// The first profile.
-        first: std::path::PathBuf,
+        first: PathBuf,
         /// The second profile, its record beside it.
-        second: std::path::PathBuf,
+        second: PathBuf,
     },
     /// Where each item of the five source documents is answered, or why it is not.
     Checklist,
@@ -92,7 +91,7 @@ enum Chore {
     /// Look at the report in headless Chromium: every control, two widths, both colour schemes.
     ReportInBrowser {
         /// The record to draw [default: the newest tuning in record/].
-        record: Option<std::path::PathBuf>,
+        record: Option<PathBuf>,
     },
     /// Build the C library and the preload library and install them, with header and pkg-config file.
     Install(install::Install),
@@ -121,34 +120,33 @@ enum Chore {
 
 fn main() -> Result<()> {
     match Arguments::parse().chore {
-        Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose)?,
-        Chore::Conformance { only } => _ = conformance::run(only.as_deref())?,
-        Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds)?,
-        Chore::Matrix => _ = matrix::run()?,
-        Chore::Agree { first, second } => agree::run(&first, &second)?,
-        Chore::Checklist => checklist::run()?,
-        Chore::Links => links::run()?,
+        Chore::Ci { stages, allow_skips, verbose } => ci::run(&stages, allow_skips, verbose),
+        Chore::Conformance { only } => conformance::run(only.as_deref()),
+        Chore::Fuzz { targets, seconds } => fuzz::run(&targets, seconds),
+        Chore::Matrix => matrix::run(),
+        Chore::Agree { first, second } => agree::run(&first, &second),
+        Chore::Checklist => checklist::run(),
+        Chore::Links => links::run(),
         Chore::Soak { minutes, threads, mebibytes, seed } => {
-            soak::run(minutes, threads, mebibytes, seed)?
+            soak::run(minutes, threads, mebibytes, seed)
         }
         Chore::ReportInBrowser { record } => {
-            browser::run(&record.map_or_else(newest_tuning, Ok)?)?.told(true)?
+            Lacking::allowed(browser::run(&record.map_or_else(newest_tuning, Ok)?), true)
         }
-        Chore::Install(args) => install::run(&args)?,
-        Chore::Programs(args) => whole::programs::run(&args)?,
-        Chore::LearnKnown(args) => whole::known::run(&args)?,
-        Chore::LearnPrograms(args) => whole::learn::run(&args)?,
+        Chore::Install(args) => install::run(&args),
+        Chore::Programs(args) => whole::programs::run(&args),
+        Chore::LearnKnown(args) => whole::known::run(&args),
+        Chore::LearnPrograms(args) => whole::learn::run(&args),
         Chore::EmulateArch { architecture, effort, required } => {
-            emulate_arch::chore(architecture.as_deref(), &effort, required)?
+            emulate_arch::chore(architecture.as_deref(), &effort, required)
         }
-        Chore::Applications(args) => whole::applications::run(&args)?,
-        Chore::EmulateAvx512(args) => emulate::emulate_avx512(&args)?.told(!args.required)?,
+        Chore::Applications(args) => whole::applications::run(&args),
+        Chore::EmulateAvx512(args) => Lacking::allowed(emulate::run(&args), !args.required),
     }
-    Ok(())
 }
 
 /// The tuning in `record/` whose name, which begins with its date, is the last.
-pub(crate) fn newest_tuning() -> Result<std::path::PathBuf> {
+pub(crate) fn newest_tuning() -> Result<PathBuf> {
     let mut found = command::files_in("record".as_ref(), "", ".jsonl.gz")?;
     found.retain(|path| path.to_string_lossy().contains("-tune-"));
     found.pop().context("record/: no tuning there")

@@ -3,12 +3,12 @@
 //!
 //! The functions are those that the built libraries export: one that `matrix.c` does not know fails.
 
-use crate::command::{output, root, text};
+use crate::command::{command, output, printed, root, text};
 use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// Which libraries, and the pool's size.
 const SETTINGS: &[(&str, &[usize], &str)] = &[
@@ -25,9 +25,9 @@ const NO_PROC: &str = "no-proc";
 /// What `pthread_atfork`, which the situation `fork-handler` calls, is made of: nobody else calls it.
 const BY_PTHREAD_ATFORK: &str = "__register_atfork";
 
-/// Builds the libraries and the program, and calls everything from everywhere; returns a line that
-/// counts situations, functions and calls.
-pub fn run() -> Result<String> {
+/// Builds the libraries and the program, and calls everything from everywhere; the last line counts
+/// situations, functions and calls.
+pub fn run() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let scratch = scratch.path();
     let mut libraries = Vec::new();
@@ -41,8 +41,7 @@ pub fn run() -> Result<String> {
     }
     let (program, constructor) = programs(scratch)?;
     let names = |what: &str| -> Result<Vec<String>> {
-        let told = output(Command::new(&program).arg(what))?;
-        Ok(text(&told.stdout).lines().map(str::to_owned).collect())
+        Ok(printed(Command::new(&program).arg(what))?.lines().map(str::to_owned).collect())
     };
     let (functions, mut situations) = (names("functions")?, names("situations")?);
     let known: BTreeSet<String> = functions.iter().cloned().collect();
@@ -52,16 +51,17 @@ pub fn run() -> Result<String> {
     let gone: Vec<_> = known.difference(&exported).collect();
     ensure!(gone.is_empty(), "in matrix.c, and not exported any more: {gone:?}");
 
-    let root = another_root(scratch, &[&program, &constructor], &libraries)?;
+    let root = scratch.join("root");
+    let mut files = libraries.iter().chain([&program, &constructor]);
+    files.try_for_each(|file| copy_into(&root, file))?;
     situations.push(NO_PROC.to_owned());
-    let (mut calls, mut failed) = (0, Vec::new());
+    let (mut calls, mut failed) = (0, 0);
     for (setting, which, pool) in SETTINGS {
         let preload: Vec<_> =
             which.iter().map(|which| libraries[*which].display().to_string()).collect();
         for situation in &situations {
             for function in &functions {
-                let mut command = Command::new("timeout");
-                command.args(["-k", "1", "30"]);
+                let mut command = command("timeout -k 1 30");
                 if situation == NO_PROC {
                     // The files are at the same paths there.
                     command.arg("chroot").arg(&root).arg(&program).args(["main-thread", function]);
@@ -72,24 +72,19 @@ pub fn run() -> Result<String> {
                 command.env("MATRIX_CONSTRUCTOR", &constructor).env("HOME", "/nonexistent");
                 let output = command.output().context("timeout(1) could not be started")?;
                 calls += 1;
-                if let Some(why) = wrong(&output) {
-                    let line = format!("{function} from {situation}, {setting}: {why}");
-                    println!("{line}");
-                    failed.push(line);
+                // A library that is not loaded says so on stderr.
+                if !output.status.success() || !output.stderr.is_empty() {
+                    let why = format!("{} {}", output.status, text(&output.stderr).trim());
+                    println!("{function} from {situation}, {setting}: {why}");
+                    failed += 1;
                 }
             }
         }
     }
-    ensure!(failed.is_empty(), "{} of {calls} calls failed", failed.len());
+    ensure!(failed == 0, "{failed} of {calls} calls failed");
     let (situations, functions) = (situations.len(), functions.len());
-    Ok(format!("matrix: {situations} situations, {functions} functions, {calls} calls, all right"))
-}
-
-/// Anything but silence and status 0: a library that is not loaded says so on stderr.
-fn wrong(output: &Output) -> Option<String> {
-    let told = String::from_utf8_lossy(&output.stderr);
-    (!output.status.success() || !told.is_empty())
-        .then(|| format!("{} {}", output.status, told.trim()))
+    println!("matrix: {situations} situations, {functions} functions, {calls} calls, all right");
+    Ok(())
 }
 
 fn programs(scratch: &Path) -> Result<(PathBuf, PathBuf)> {
@@ -99,19 +94,16 @@ fn programs(scratch: &Path) -> Result<(PathBuf, PathBuf)> {
         ("matrix.c", &program, &["-fno-builtin", "-rdynamic", "-pthread"] as &[&str]),
         ("constructor.c", &constructor, &["-shared", "-fPIC"]),
     ] {
-        let mut command = Command::new("cc");
-        command.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
-        output(command.arg("-o").arg(to).arg(sources.join(source)))?;
+        let mut cc = command("cc -std=gnu11 -O1 -Wall -Wextra -Werror");
+        output(cc.args(flags).arg("-o").arg(to).arg(sources.join(source)))?;
     }
     Ok((program, constructor))
 }
 
 /// The names of the functions that a shared library exports.
 fn exports(library: &Path) -> Result<Vec<String>> {
-    let told = output(Command::new("nm").args(["-D", "--defined-only"]).arg(library))?;
-    let text = text(&told.stdout);
     let mut names = Vec::new();
-    for line in text.lines() {
+    for line in printed(command("nm -D --defined-only").arg(library))?.lines() {
         let mut words = line.split_whitespace().skip(1);
         let (Some(kind), Some(name)) = (words.next(), words.next()) else { continue };
         if matches!(kind, "T" | "W" | "i") {
@@ -122,17 +114,14 @@ fn exports(library: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A root directory with these files and what they are linked with, at the paths they have here.
-fn another_root(scratch: &Path, programs: &[&PathBuf], libraries: &[PathBuf]) -> Result<PathBuf> {
-    let root = scratch.join("root");
-    for file in programs.iter().copied().chain(libraries) {
-        let text = text(&Command::new("ldd").arg(file).output()?.stdout);
-        let paths = text.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
-        for path in paths.chain([file.as_path()]) {
-            let to = root.join(path.strip_prefix("/")?);
-            fs::create_dir_all(to.parent().context("a folder")?)?;
-            fs::copy(path, &to).with_context(|| path.display().to_string())?;
-        }
+/// Copies a file and what it is linked with to the paths below another root that they have here.
+fn copy_into(root: &Path, file: &Path) -> Result<()> {
+    let linked = text(&Command::new("ldd").arg(file).output()?.stdout);
+    let linked = linked.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);
+    for path in linked.chain([file]) {
+        let to = root.join(path.strip_prefix("/")?);
+        fs::create_dir_all(to.parent().context("a folder")?)?;
+        fs::copy(path, &to)?;
     }
-    Ok(root)
+    Ok(())
 }

@@ -1,8 +1,7 @@
 //! The stages that need a nightly compiler: Miri and ThreadSanitizer. `.ci/nightly` names its date, so
 //! that what passes today passes tomorrow; `.ci/run` installs it.
 
-use crate::ci::Ended;
-use crate::command;
+use crate::command::{self, command, printed, root, run, target};
 use anyhow::{Result, ensure};
 use std::path::Path;
 use std::process::Command;
@@ -15,140 +14,103 @@ const THREADS: &str = "thread-sanitizer";
 /// For Miri: no crate has inline assembly there.
 const INTERPRETED: &str = "powerpc64le-unknown-linux-gnu";
 
-/// Tests of one package.
-struct Part {
-    package: &'static str,
-    /// Which of its test programs, and its features.
-    programs: &'static [&'static str],
-    /// Tests that are left out, for the reason beside them.
-    left_out: &'static [&'static str],
-}
-
-/// What has no system call and no instruction of its own. `cfg!(miri)` makes the amount of work smaller
-/// where a test has much of it.
-const PURE: &[Part] = &[
-    Part {
-        package: "cachewise-learn",
-        programs: &["--lib", "--test", "section", "--test", "corpus"],
-        left_out: &[],
-    },
-    Part {
-        package: "cachewise",
-        // The parser of profiles; its other tests ask the CPU what it is.
-        programs: &["--test", "corpus"],
-        left_out: &[],
-    },
-    Part {
-        package: "cachewise-pages",
-        programs: &["--no-default-features", "--lib", "--test", "buddy"],
-        left_out: &[
-            // Thousands of steps, or of frames: minutes each, interpreted. This module has no unsafe code.
-            "a_model_of_a_pool_that_fills_and_drains",
-            "a_run_is_made_of_blocks",
-            "bookkeeping_is_16_bytes_per_page_and_orders_go_to_18",
-            "every_size_and_order_takes_all_and_gives_all_back",
-            "it_does_what_the_model_does",
-            "runs_of_every_length_leave_the_rest",
-            "runs_tile_exactly",
-            "the_fuzzers_corpus_replays",
-            "the_lists_come_back_from_the_tags_alone",
-        ],
-    },
+/// Tests that have no system call and no instruction of their own, and of these the ones that are left
+/// out. `cfg!(miri)` makes the amount of work smaller where a test has much of it.
+const PURE: [(&str, &[&str]); 3] = [
+    ("-p cachewise-learn --lib --test section --test corpus", &[]),
+    // The parser of profiles; its other tests ask the CPU what it is.
+    ("-p cachewise --test corpus", &[]),
+    ("-p cachewise-pages --no-default-features --lib --test buddy", LONG),
 ];
 
-/// Programs whose threads meet; those of the learner's tests meet under Miri. ThreadSanitizer sees what Rust compiles, and not the kernels' assembly.
-const THREADED: Part = Part {
-    package: "cachewise-pages",
-    programs: &["--lib", "--test", "pool", "--test", "scrubber", "--test", "shards"],
-    left_out: &[],
-};
+/// Thousands of steps, or of frames: minutes each, interpreted. This module has no unsafe code.
+const LONG: &[&str] = &[
+    "a_model_of_a_pool_that_fills_and_drains",
+    "a_run_is_made_of_blocks",
+    "bookkeeping_is_16_bytes_per_page_and_orders_go_to_18",
+    "every_size_and_order_takes_all_and_gives_all_back",
+    "it_does_what_the_model_does",
+    "runs_of_every_length_leave_the_rest",
+    "runs_tile_exactly",
+    "the_fuzzers_corpus_replays",
+    "the_lists_come_back_from_the_tags_alone",
+];
 
-pub(crate) fn miri() -> Result<Ended> {
+/// Tests whose threads meet; those of the learner meet under Miri. ThreadSanitizer sees what Rust
+/// compiles, and not the kernels' assembly.
+const THREADED: &str = "-p cachewise-pages --lib --test pool --test scrubber --test shards";
+
+pub(crate) fn miri() -> Result<()> {
     installed(&["miri", "rust-src"])?;
-    for part in PURE {
-        let mut command = part.command(&["miri", "test", "--target", INTERPRETED], "miri");
+    for (tests, left_out) in PURE {
+        let mut miri = cargo("miri");
+        miri.args(["miri", "test", "--target", INTERPRETED]).args(tests.split(' ')).arg("--");
+        miri.args(left_out.iter().flat_map(|test| ["--skip", test]));
         // Corpora and the folder of a test are files.
-        command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
-        command::run(&mut command)?;
+        run(miri.env("MIRIFLAGS", "-Zmiri-disable-isolation"))?;
     }
-    Ok(Ended::Passed)
+    Ok(())
 }
 
-pub(crate) fn thread_sanitizer() -> Result<Ended> {
+pub(crate) fn thread_sanitizer() -> Result<()> {
     installed(&["rust-src"])?;
-    let mut command = THREADED.command(&["test", "-Zbuild-std", "--target", SANITIZED], THREADS);
+    let mut tests = cargo(THREADS);
+    tests.args(["test", "-Zbuild-std", "--target", SANITIZED]).args(THREADED.split(' '));
     // Tests of forks start threads in the child, which has a copy of this one thread alone.
-    command.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0");
-    command::run(&mut command)?;
-    c_under_thread_sanitizer()?;
-    Ok(Ended::Passed)
+    run(tests.env("RUSTFLAGS", SANITIZE).env("TSAN_OPTIONS", "die_after_fork=0"))?;
+    c_under_thread_sanitizer()
 }
 
 /// One program of threads on both C interfaces. Its own accesses are followed too: those of two threads to
 /// one block are ordered by the pool, or by nothing.
 fn c_under_thread_sanitizer() -> Result<()> {
-    let archives = command::target().join(THREADS).join(SANITIZED).join("debug");
+    let archives = target().join(THREADS).join(SANITIZED).join("debug");
     let scratch = tempfile::tempdir()?;
     let (object, program) = (scratch.path().join("threads.o"), scratch.path().join("threads"));
-    let mut compile = Command::new("cc");
-    compile.args(["-fsanitize=thread", "-g", "-O1", "-DCOPIES", "-c"]);
+    let mut compile = command("cc -fsanitize=thread -g -O1 -DCOPIES -c");
     for package in ["capi", "pool-capi"] {
-        compile.arg("-I").arg(command::root().join("crates").join(package).join("include"));
+        compile.arg("-I").arg(root().join("crates").join(package).join("include"));
         let mut build = cargo(THREADS);
         build.args(["rustc", "-Zbuild-std", "--target", SANITIZED, "--lib"]);
         build.args(["-p", &format!("cachewise-{package}"), "--crate-type", "staticlib"]);
-        command::run(build.env("RUSTFLAGS", SANITIZE))?;
+        run(build.env("RUSTFLAGS", SANITIZE))?;
     }
-    compile.arg(command::root().join("crates/pool-capi/tests/c/threads.c"));
-    command::run(compile.arg("-o").arg(&object))?;
+    compile.arg(root().join("crates/pool-capi/tests/c/threads.c"));
+    run(compile.arg("-o").arg(&object))?;
     // Rust's runtime of the sanitizer, and not that of the C compiler: there can be one.
-    let mut asked = Command::new("rustup");
-    asked.args(["run", TOOLCHAIN.trim(), "rustc", "--print", "sysroot"]);
-    let sysroot = command::output(&mut asked)?;
-    let sysroot = command::text(&sysroot.stdout).trim().to_owned();
-    let runtimes = Path::new(&sysroot).join("lib/rustlib").join(SANITIZED).join("lib");
-    let mut link = Command::new("cc");
-    link.arg("-o").arg(&program).arg(&object).args(["-rdynamic", "-Wl,--whole-archive"]);
+    let sysroot = printed(&mut of_toolchain("rustc --print sysroot"))?;
+    let runtimes = Path::new(sysroot.trim()).join("lib/rustlib").join(SANITIZED).join("lib");
+    let mut link = command("cc -rdynamic -Wl,--whole-archive");
+    link.arg("-o").arg(&program).arg(&object);
     link.arg(runtimes.join("librustc-nightly_rt.tsan.a")).arg("-Wl,--no-whole-archive");
     link.args(["libcachewise_pool_c.a", "libcachewise_c.a"].map(|name| archives.join(name)));
-    command::run(link.args(["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"]))?;
-    command::run(Command::new(&program).env("HOME", "/nonexistent"))
+    run(link.args(["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"]))?;
+    run(Command::new(&program).env("HOME", "/nonexistent"))
+}
+
+fn of_toolchain(words: &str) -> Command {
+    command(&format!("rustup run {} {words}", TOOLCHAIN.trim()))
 }
 
 /// In a target folder of its own, since all is built with another configuration.
 fn cargo(folder: &str) -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", TOOLCHAIN.trim(), "cargo"]);
-    command.env("CARGO_TARGET_DIR", command::target().join(folder)).current_dir(command::root());
-    command
-}
-
-impl Part {
-    fn command(&self, call: &[&str], folder: &str) -> Command {
-        let mut command = cargo(folder);
-        command.args(call).args(["-p", self.package]).args(self.programs).arg("--");
-        for test in self.left_out {
-            command.args(["--skip", test]);
-        }
-        command
-    }
+    let mut cargo = of_toolchain("cargo");
+    cargo.env("CARGO_TARGET_DIR", target().join(folder)).current_dir(root());
+    cargo
 }
 
 /// Fails where a component is missing, and says what installs it.
 fn installed(components: &[&str]) -> Result<()> {
     let toolchain = TOOLCHAIN.trim();
-    let install = format!(
-        "rustup toolchain install {toolchain} --profile minimal --component miri --component rust-src"
-    );
-    let listed =
-        Command::new("rustup").args(["component", "list", "--toolchain", toolchain]).output();
-    let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let text = text.unwrap_or_default();
+    let listed = command("rustup component list --toolchain").arg(toolchain).output();
+    let listed = listed.map(|output| command::text(&output.stdout)).unwrap_or_default();
     for component in components {
-        let there = text
-            .lines()
-            .any(|line| line.starts_with(component) && line.trim_end().ends_with("(installed)"));
-        ensure!(there, "{component} of {toolchain} is not installed: {install}");
+        let mut lines = listed.lines().filter(|line| line.starts_with(component));
+        ensure!(
+            lines.any(|line| line.trim_end().ends_with("(installed)")),
+            "{component} of {toolchain} is not installed: rustup toolchain install {toolchain} \
+             --profile minimal --component miri --component rust-src"
+        );
     }
     Ok(())
 }

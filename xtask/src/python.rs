@@ -1,10 +1,9 @@
 //! The Python package as a user gets it: a wheel, in environments of its own, with the tests of the package
 //! under NumPy 1.26 and 2.x, and NumPy's own tests with all its arrays in the pool.
 
-use crate::ci::Ended;
-use crate::command::{self, root};
+use crate::command::{self, files_in, remove_folder, root, run as run_command};
 use anyhow::{Context as _, Result, anyhow, ensure};
-use std::fs;
+use fs_err as fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,122 +25,104 @@ const ENVIRONMENTS: [Environment; 2] = [
     Environment { requirements: "requirements-numpy2.txt", numpy: "numpy", arrow: true },
 ];
 
-pub(crate) fn run() -> Result<Ended> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let place = std::path::absolute(target)?.join("python");
+pub(crate) fn run() -> Result<()> {
+    let place = command::target().join("python");
     fs::create_dir_all(&place)?;
+    let old_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
+    run_command(Command::new("python3").args(["-c", old_enough])).context(
+        "the package needs Python 3.11 or later (Debian packages: python3 python3-venv)",
+    )?;
+    let made = |requirements: &str| {
+        let list = root().join("python").join(requirements);
+        let folder = place.join(requirements.trim_end_matches(".txt"));
+        environment(&folder, &fs::read_to_string(&list)?, &["--requirement", path(&list)?])
+    };
     let [older, newer] = ENVIRONMENTS;
     // What the second one needs comes from the network while the wheel is built and tested.
     std::thread::scope(|scope| {
-        let second = scope.spawn(|| made(&place, newer.requirements));
-        let python = made(&place, older.requirements)?;
+        let second = scope.spawn(|| made(newer.requirements));
+        let python = made(older.requirements)?;
         let wheel = built(&python, &place)?;
         tests(&python, &wheel, &older)?;
         let python = second.join().map_err(|_| anyhow!("no second environment"))??;
         tests(&python, &wheel, &newer)
-    })?;
-    Ok(Ended::Passed)
+    })
 }
 
+/// The package's own tests with a release of NumPy, and NumPy's in the pool.
 fn tests(python: &Path, wheel: &Path, environment: &Environment) -> Result<()> {
+    let Environment { requirements, numpy, arrow } = environment;
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
-    command::run(Command::new(python).args(pip).arg(wheel))?;
-    own_tests(python, environment)?;
-    if environment.arrow {
-        types(python)?;
+    run_command(Command::new(python).args(pip).arg(wheel))?;
+    println!("python: the package's tests, {requirements}");
+    // Some wait: for a tuning, for the end of a scheduler.
+    let mut own = pytest(python, 2)?;
+    let folder = root().join("python/tests");
+    if !arrow {
+        own.args(["-m", "not arrow", "--ignore"]).arg(folder.join("fleet"));
     }
-    numpys_tests(python, environment)
+    run_command(own.arg(folder))?;
+    if *arrow {
+        println!("python: types");
+        // And whether the stub of the extension module says what the module has.
+        for words in ["mypy", "mypy.stubtest --mypy-config-file pyproject.toml cachewise._core"] {
+            let mut mypy = module(python, words)?;
+            mypy.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
+            run_command(mypy.current_dir(root().join("python")))?;
+        }
+    }
+    println!("python: NumPy's own tests in the pool, {requirements}");
+    let mut numpys = pytest(python, 1)?;
+    // Apart from the package's own settings.
+    let folder = python.ancestors().nth(2).context("the environment's folder")?;
+    numpys.current_dir(folder).env("PYTHONPATH", root().join("python/numpy_suite"));
+    run_command(numpys.args(["-p", "on_pool", "-m", "not slow", "--pyargs", numpy]))
 }
 
-/// An environment with those packages and no others, made anew when the list changes.
-fn made(place: &Path, requirements: &str) -> Result<PathBuf> {
-    let list = root().join("python").join(requirements);
-    let wanted = fs::read(&list).with_context(|| list.display().to_string())?;
-    let environment = place.join(requirements.trim_end_matches(".txt"));
-    let (python, stamp) = (environment.join("bin/python"), environment.join("made-from"));
-    if fs::read(&stamp).is_ok_and(|found| found == wanted) {
+fn path(path: &Path) -> Result<&str> {
+    path.to_str().context("a path that is text")
+}
+
+/// The Python of an environment with those packages and no others, made anew when the list changes.
+pub(crate) fn environment(folder: &Path, list: &str, packages: &[&str]) -> Result<PathBuf> {
+    let (python, stamp) = (folder.join("bin/python"), folder.join("made-from"));
+    if fs::read_to_string(&stamp).is_ok_and(|found| found == list) {
         return Ok(python);
     }
-    if environment.exists() {
-        fs::remove_dir_all(&environment)?;
-    }
-    let old_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
-    command::run(Command::new("python3").args(["-c", old_enough])).context(
-        "the package needs Python 3.11 or later (Debian packages: python3 python3-venv)",
-    )?;
-    command::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    let pip = ["-m", "pip", "install", "--quiet", "--requirement"];
-    command::run(Command::new(&python).args(pip).arg(&list))?;
-    fs::write(&stamp, &wanted)?;
+    eprintln!("installing {} into {}", packages.join(" "), folder.display());
+    remove_folder(folder)?;
+    run_command(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let pip = ["-m", "pip", "install", "--quiet"];
+    run_command(Command::new(&python).args(pip).args(packages))?;
+    fs::write(&stamp, list)?;
     Ok(python)
 }
 
 /// The wheel, made as `pip install ./python` makes it, with the environment's own maturin.
 fn built(python: &Path, place: &Path) -> Result<PathBuf> {
     let wheels = place.join("wheels");
-    if wheels.exists() {
-        fs::remove_dir_all(&wheels)?;
-    }
-    let mut pip = on_path(python)?;
-    pip.args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]);
-    command::run(pip.arg(&wheels).arg(root().join("python")))?;
-    let mut found: Vec<_> = fs::read_dir(&wheels)?.flatten().map(|entry| entry.path()).collect();
+    remove_folder(&wheels)?;
+    let mut pip = module(python, "pip wheel --quiet --no-deps --no-build-isolation --wheel-dir")?;
+    run_command(pip.arg(&wheels).arg(root().join("python")))?;
+    let mut found = files_in(&wheels, "", "")?;
     ensure!(found.len() == 1, "{}: found {} wheels, accepted one", wheels.display(), found.len());
     found.pop().context("a wheel")
 }
 
-/// That interpreter, with the programs of its environment before all others.
-fn on_path(python: &Path) -> Result<Command> {
+/// A module with the programs of its environment before all others. `-P`: the folder it is started in is
+/// no place for modules, or the sources would be tested in place of what was installed.
+fn module(python: &Path, words: &str) -> Result<Command> {
     let programs = python.parent().context("a folder of programs")?;
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&others));
     let mut command = Command::new(python);
+    command.args(["-P", "-m"]).args(words.split(' '));
     command.env("PATH", std::env::join_paths(path)?).env_remove("PYTHONPATH");
     Ok(command)
 }
 
-/// pytest in the environment, in so many processes for each CPU. `-P`: the folder it is started in is no
-/// place for modules, or the sources would be tested in place of what was installed.
+/// pytest, in so many processes for each CPU.
 fn pytest(python: &Path, per_cpu: usize) -> Result<Command> {
     let processes = per_cpu * std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = on_path(python)?;
-    command.args(["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n"]);
-    command.arg(processes.to_string());
-    Ok(command)
-}
-
-fn own_tests(python: &Path, environment: &Environment) -> Result<()> {
-    println!("python: the package's tests, {}", environment.requirements);
-    // Some wait: for a tuning, for the end of a scheduler.
-    let mut command = pytest(python, 2)?;
-    let tests = root().join("python/tests");
-    if !environment.arrow {
-        command.args(["-m", "not arrow", "--ignore"]).arg(tests.join("fleet"));
-    }
-    command::run(command.arg(tests))
-}
-
-/// The package's types, and whether the stub of the extension module says what the module has.
-fn types(python: &Path) -> Result<()> {
-    println!("python: types");
-    let mypy = |module: &str| -> Result<Command> {
-        let mut command = on_path(python)?;
-        command.env("MYPY_CACHE_DIR", python.with_file_name("mypy-cache"));
-        command.current_dir(root().join("python")).args(["-P", "-m", module]);
-        Ok(command)
-    };
-    command::run(&mut mypy("mypy")?)?;
-    let stub = ["--mypy-config-file", "pyproject.toml", "cachewise._core"];
-    command::run(mypy("mypy.stubtest")?.args(stub))
-}
-
-fn numpys_tests(python: &Path, environment: &Environment) -> Result<()> {
-    println!("python: NumPy's own tests in the pool, {}", environment.requirements);
-    let mut command = pytest(python, 1)?;
-    let plugin = root().join("python/numpy_suite");
-    // Apart from the package's own settings.
-    let folder = python.ancestors().nth(2).context("the environment's folder")?;
-    command.current_dir(folder).env("PYTHONPATH", plugin);
-    command.args(["-p", "on_pool", "-m", "not slow", "--pyargs", environment.numpy]);
-    command::run(&mut command)
+    module(python, &format!("pytest -q -p no:cacheprovider -n {processes}"))
 }

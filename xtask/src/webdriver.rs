@@ -1,13 +1,11 @@
-//! As much of WebDriver (W3C, with chromedriver's additions) as looking at a page takes: one session,
-//! plain HTTP to this machine, no client library.
+//! As much of WebDriver (W3C, with chromedriver's additions) as looking at a page takes: one session.
 
 use anyhow::{Context, Result, bail};
+use minreq::{Method, Request};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 /// A browser with one window.
 pub struct Browser {
@@ -53,42 +51,16 @@ impl Browser {
             "goog:chromeOptions": options,
             "goog:loggingPrefs": { "browser": "ALL" },
         });
-        let answer = browser.request(
-            "POST",
-            "/session",
-            &json!({"capabilities": {"alwaysMatch": capabilities}}),
-        )?;
+        let asked = json!({"capabilities": {"alwaysMatch": capabilities}});
+        let answer = browser.request(Method::Post, "/session", &asked)?;
         browser.session = answer["sessionId"].as_str().context("no session")?.to_owned();
         Ok(browser)
     }
 
-    fn request(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let body = if method == "POST" { body.to_string() } else { String::new() };
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )?;
-        let mut reader = BufReader::new(stream);
-        let mut length = None;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line)?;
-            if line.trim().is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().ok();
-            }
-        }
-        let mut bytes = vec![0; length.context("an answer without a length")?];
-        reader.read_exact(&mut bytes)?;
-        let mut answer: Value = serde_json::from_slice(&bytes)?;
+    fn request(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
+        let url = format!("http://127.0.0.1:{}{path}", self.port);
+        let request = Request::new(method, url).with_timeout(120).with_json(body)?;
+        let mut answer: Value = request.send()?.json()?;
         let value = answer["value"].take();
         if let Some(error) = value["error"].as_str() {
             bail!("{path}: {error}: {}", value["message"].as_str().unwrap_or_default());
@@ -97,7 +69,7 @@ impl Browser {
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        self.request("POST", &format!("/session/{}/{path}", self.session), body)
+        self.request(Method::Post, &format!("/session/{}/{path}", self.session), body)
     }
 
     /// Opens a page.
@@ -122,14 +94,14 @@ impl Browser {
 
     /// Clicks the element that a CSS selector finds first, as a user would: it has to be visible.
     pub fn click(&self, selector: &str) -> Result<()> {
-        let found = self
-            .post("element", &json!({"using": "css selector", "value": selector}))
-            .with_context(|| selector.to_owned())?;
-        let id = found.as_object().and_then(|object| object.values().next()?.as_str());
-        let id = id.context("an element without a name")?;
-        self.post(&format!("element/{id}/click"), &json!({}))
-            .map(drop)
-            .with_context(|| selector.to_owned())
+        let click = || {
+            let named = json!({"using": "css selector", "value": selector});
+            let found = self.post("element", &named)?;
+            let id = found.as_object().and_then(|object| object.values().next()?.as_str());
+            let id = id.context("an element without a name")?;
+            self.post(&format!("element/{id}/click"), &json!({})).map(drop)
+        };
+        click().with_context(|| selector.to_owned())
     }
 
     /// Presses and lets go of a key, wherever the focus is.
@@ -151,7 +123,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() {
-            let _ = self.request("DELETE", &format!("/session/{}", self.session), &Value::Null);
+            let _ = self.request(Method::Delete, &format!("/session/{}", self.session), &json!({}));
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();

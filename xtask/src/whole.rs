@@ -16,17 +16,21 @@ pub mod learn;
 pub mod programs;
 mod script;
 
-use crate::interrupt::{INTERRUPTED, Interrupt, progress};
-use crate::outputs::Outputs;
-use crate::scripts::{chosen, open_to_all};
-use anyhow::{Context as _, Result, bail};
+use crate::command::{Lacking, accepted};
+use anyhow::{Context as _, Result, bail, ensure};
 use cachewise_measure::stats::LEAST_ROUNDS;
-use cachewise_measure::whole::{Ended, Run, Times, Verdict};
+use cachewise_measure::whole::{Ended, Run, Times, Verdict, run};
 use cachewise_measure::{PairedRatio, children, turns};
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::{Value, json};
-use std::fs;
+use signal_hook::flag;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What every such chore is told.
@@ -42,8 +46,12 @@ pub struct Common {
     /// without which there is no interval
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(6..=1000))]
     rounds: u32,
-    #[command(flatten)]
-    out: Outputs,
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Write everything as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// With this preload library [default: built for release first]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -57,29 +65,46 @@ fn minutes(text: &str) -> std::result::Result<f64, String> {
     }
 }
 
+/// Status of a chore that the user ended.
+const INTERRUPTED: i32 = 130;
+
+/// Runs that learn, whatever the time.
+const LEAST_RUNS: u32 = 3;
+/// And their part of a program's share.
+const LEARNING: f64 = 1.0 / 3.0;
+
 /// What a program is given by its chore.
 pub struct Turn<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How long it may take.
+    /// How long it may take, and since when.
     pub share: Duration,
+    pub begun: Instant,
     /// A directory of its own that is not there yet, and is removed afterwards.
     pub directory: PathBuf,
     /// Whether somebody wants to stop.
-    pub interrupt: &'a Interrupt,
+    pub stop: &'a AtomicBool,
 }
 
-/// What became of a program that the user did not interrupt.
-pub enum Outcome {
-    /// It was run: lines of the table, what the JSON says, and what was wrong.
-    Shown { lines: Vec<Vec<String>>, json: Value, wrong: Option<String> },
-    /// What it needs is not here.
-    Skipped(String),
+impl Turn<'_> {
+    /// What is left of its time.
+    fn left(&self) -> Duration {
+        self.share.saturating_sub(self.begun.elapsed())
+    }
+}
+
+/// What a program that was run shows: lines of the table after its name, what the JSON says, and what
+/// was wrong.
+pub struct Shown {
+    lines: Vec<Vec<String>>,
+    json: Value,
+    wrong: Option<String>,
 }
 
 /// A run that ended by itself; another is an error, which [`campaign`] does not show after Ctrl-C.
-fn whole(ended: Ended, limit: Duration) -> Result<Run> {
-    match ended {
+fn ran(command: &mut Command, turn: &Turn<'_>, limit: Duration) -> Result<Run> {
+    let ended = run(command, &turn.directory, limit, turn.stop);
+    match ended.with_context(|| command.get_program().display().to_string())? {
         Ended::Run(run) => Ok(run),
         Ended::TooLong => bail!("still running after {:.0} s: ended", limit.as_secs_f64()),
         Ended::Stopped => bail!("interrupted"),
@@ -94,17 +119,37 @@ fn rounds(left: Duration, round: Duration, most: u32) -> usize {
 
 /// What a chore has from its beginning to its end.
 struct Begun {
-    interrupt: Interrupt,
+    stop: Arc<AtomicBool>,
     scratch: tempfile::TempDir,
+    /// The preload library, copied where every user may read it and no build replaces it.
+    library: PathBuf,
 }
 
-/// Begins a chore of that name: whether its results can be written is known before anything is built.
-fn begin(common: &Common, name: &str) -> Result<Begun> {
-    common.out.check()?;
-    let interrupt = Interrupt::new()?;
+/// Begins a chore of that name, on the preload library of that package: whether its results can be
+/// written is known before anything is built.
+///
+/// Ctrl-C no longer ends this process by itself: it ends the program that runs, and then this one
+/// stops by its own. A second one ends it.
+fn begin(common: &Common, name: &str, package: &str) -> Result<Begun> {
+    for file in [&common.markdown, &common.json].into_iter().flatten() {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))
+            .with_context(|| file.display().to_string())?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&stop))?;
+        flag::register(signal, Arc::clone(&stop))?;
+    }
     let scratch = tempfile::Builder::new().prefix(&format!("cachewise-{name}")).tempdir()?;
     open_to_all(scratch.path())?;
-    Ok(Begun { interrupt, scratch })
+    let file = format!("lib{}.so", package.replace('-', "_"));
+    let built = match &common.library {
+        Some(library) => library.clone(),
+        None => crate::install::built(package)?.join(&file),
+    };
+    let library = copied(&built, &scratch.path().join(file))?;
+    Ok(Begun { stop, scratch, library })
 }
 
 /// All programs, one after the other: their table and their record. An error where anything was wrong.
@@ -112,42 +157,35 @@ fn campaign<T>(
     common: &Common,
     programs: &[(String, T)],
     mut table: Table,
-    Begun { interrupt, scratch }: Begun,
-    one: &mut dyn FnMut(&Turn<'_>, &T) -> Result<Outcome>,
+    Begun { stop, scratch, .. }: Begun,
+    one: &mut dyn FnMut(&Turn<'_>, &T) -> Result<Shown>,
 ) -> Result<()> {
     children::adopt_orphans();
     let (begun, time) = (Instant::now(), Duration::from_secs_f64(common.minutes * 60.0));
     let (mut shown, mut skipped) = (Vec::new(), Vec::new());
     let (mut stopped, mut wrong) = (Vec::new(), Vec::new());
-    let columns = table.columns.len();
-    let left_out = |table: &mut Table, name: &str, why: String| {
-        let mut line = vec![String::new(); columns];
-        line[0] = name.to_owned();
-        line[1] = cell(&why);
-        table.push(line);
-    };
+    let interrupted = || stop.load(Ordering::Relaxed);
     for (at, (name, program)) in programs.iter().enumerate() {
-        if interrupt.came() {
-            stopped.push(name.clone());
-            left_out(&mut table, name, "interrupted".to_owned());
-            continue;
+        let mut ended = None;
+        if !interrupted() {
+            let left = time_left(at, programs.len(), begun.elapsed().as_secs_f64());
+            eprintln!("{name}: {} of {}{left}", at + 1, programs.len());
+            let share = turns::share(time.saturating_sub(begun.elapsed()), programs.len() - at);
+            let directory = scratch.path().join(at.to_string());
+            let turn = Turn { name, share, begun: Instant::now(), directory, stop: &stop };
+            ended = Some(one(&turn, program));
+            // Only for the room: what cannot be removed yet goes with the rest, and no table is lost.
+            let _ = fs::remove_dir_all(&turn.directory);
         }
-        progress(name, at, programs.len(), begun);
-        let turn = Turn {
-            name,
-            share: turns::share(time.saturating_sub(begun.elapsed()), programs.len() - at),
-            directory: scratch.path().join(at.to_string()),
-            interrupt: &interrupt,
-        };
-        match one(&turn, program) {
-            _ if interrupt.came() => {
+        let mut left_out = |why: &str| table.push(vec![name.clone(), cell(why)]);
+        match ended.filter(|_| !interrupted()) {
+            None => {
                 stopped.push(name.clone());
-                left_out(&mut table, name, "interrupted".to_owned());
+                left_out("interrupted");
             }
-            Ok(Outcome::Shown { lines, mut json, wrong: what }) => {
-                for mut line in lines {
-                    name.clone_into(&mut line[0]);
-                    table.push(line);
+            Some(Ok(Shown { lines, mut json, wrong: what })) => {
+                for line in lines {
+                    table.push([vec![name.clone()], line].concat());
                 }
                 json["program"] = name.as_str().into();
                 json["wrong"] = what.clone().into();
@@ -157,22 +195,21 @@ fn campaign<T>(
                     wrong.push(name.clone());
                 }
             }
-            Ok(Outcome::Skipped(why)) => {
-                eprintln!("{name}: skipped: {why}");
-                left_out(&mut table, name, format!("skipped: {why}"));
-                skipped.push(json!({ "program": name, "skipped": why }));
-            }
-            // Others may do better.
-            Err(error) => {
+            Some(Err(error)) => {
+                if let Some(Lacking(why)) = error.downcast_ref() {
+                    eprintln!("{name}: skipped: {why}");
+                    left_out(&format!("skipped: {why}"));
+                    skipped.push(json!({ "program": name, "skipped": why }));
+                    continue;
+                }
+                // Others may do better.
                 let what = format!("{error:#}");
                 eprintln!("{name}: {what}");
-                left_out(&mut table, name, format!("WRONG: {what}"));
+                left_out(&format!("WRONG: {what}"));
                 shown.push(json!({ "program": name, "wrong": what }));
                 wrong.push(name.clone());
             }
         }
-        // Only for the room: what cannot be removed yet goes with the rest, and no table is lost.
-        let _ = fs::remove_dir_all(&turn.directory);
     }
     let machine = cachewise_measure::Machine::describe().summary_line();
     let record = json!({
@@ -181,11 +218,17 @@ fn campaign<T>(
         "skipped": skipped,
         "interrupted": stopped,
     });
-    common.out.write(&format!("{machine}\n\n{}", table.markdown()), &record)?;
-    if !wrong.is_empty() {
-        bail!("failed, or not as it has to be: {}", wrong.join(", "));
+    let text = format!("{machine}\n\n{}", table.markdown());
+    print!("{text}");
+    let record = serde_json::to_string_pretty(&record)? + "\n";
+    for (file, text) in [(&common.markdown, &text), (&common.json, &record)] {
+        if let Some(file) = file {
+            cachewise::saving::replace_file(file, text.as_bytes())
+                .with_context(|| file.display().to_string())?;
+        }
     }
-    if interrupt.came() {
+    ensure!(wrong.is_empty(), "failed, or not as it has to be: {}", wrong.join(", "));
+    if interrupted() {
         // Destructors are not run by what follows.
         drop(scratch);
         std::process::exit(INTERRUPTED);
@@ -193,32 +236,44 @@ fn campaign<T>(
     Ok(())
 }
 
-/// The preload library of that package, copied where every user may read it and no build replaces it.
-fn library(common: &Common, package: &str, scratch: &Path) -> Result<PathBuf> {
-    let name = format!("lib{}.so", package.replace('-', "_"));
-    let built = match &common.library {
-        Some(library) => library.clone(),
-        None => crate::install::built(package)?.join(&name),
-    };
-    copied(&built, &scratch.join(name))
+/// How long the rest will take, from what the others took.
+fn time_left(done: usize, all: usize, took: f64) -> String {
+    if done == 0 {
+        return String::new();
+    }
+    let seconds = took / done as f64 * (all - done) as f64;
+    match seconds {
+        0.0..90.0 => format!(", some {seconds:.0} s left"),
+        _ => format!(", some {:.0} min left", seconds / 60.0),
+    }
+}
+
+/// What of `all` is named by `--only`, in their own order; all where nothing is named.
+fn chosen<T: Copy>(all: &[(&str, T)], only: &[String]) -> Result<Vec<(String, T)>> {
+    accepted("--only", only, &all.iter().map(|(name, _)| *name).collect::<Vec<_>>())?;
+    let wanted = all.iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name));
+    Ok(wanted.map(|(name, one)| ((*name).to_owned(), *one)).collect())
+}
+
+/// Servers that refuse to run as root are run as somebody else.
+fn open_to_all(path: &Path) -> Result<()> {
+    Ok(fs::set_permissions(path, Permissions::from_mode(0o755))?)
 }
 
 fn copied(from: &Path, to: &Path) -> Result<PathBuf> {
-    fs::copy(from, to).with_context(|| from.display().to_string())?;
+    fs::copy(from, to)?;
     open_to_all(to)?;
     Ok(to.to_owned())
 }
 
 /// The profile that is named, or the one in force, as a copy.
 fn profile(named: Option<&Path>, to: &Path) -> Result<Option<PathBuf>> {
-    use cachewise::Source;
-    let in_force = || match cachewise::profile_source() {
-        Source::Environment(path) | Source::User(path) | Source::Machine(path) => {
-            Some(path.as_path())
-        }
-        _ => None,
+    use cachewise::Source::{Environment, Machine, User};
+    let from = match (named, cachewise::profile_source()) {
+        (Some(named), _) => named,
+        (None, Environment(path) | User(path) | Machine(path)) => path.as_path(),
+        _ => return Ok(None),
     };
-    let Some(from) = named.or_else(in_force) else { return Ok(None) };
     // A profile that the library passes over would be measured as if it were followed.
     let parsed = cachewise::profile::Profile::read(from)?;
     cachewise::load(&parsed).with_context(|| from.display().to_string())?;
@@ -262,4 +317,29 @@ fn times_json(names: &[&str], times: &Times) -> Value {
 /// The first line of a text that others wrote, for a table.
 fn cell(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(120).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_what_is_done() {
+        assert_eq!(time_left(0, 5, 0.1), "");
+        assert_eq!(time_left(2, 5, 20.0), ", some 30 s left");
+        assert_eq!(time_left(1, 5, 60.0), ", some 4 min left");
+    }
+
+    #[test]
+    fn only_what_is_named_is_chosen_and_what_is_not_known_is_refused() {
+        let all = [("one", 1), ("two", 2), ("three", 3)];
+        let chosen = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+            chosen(&all, &only).map(|found| found.iter().map(|(_, one)| *one).collect::<Vec<_>>())
+        };
+        assert_eq!(chosen(&[]).expect("all"), [1, 2, 3]);
+        assert_eq!(chosen(&["three", "one"]).expect("two"), [1, 3]);
+        let told = chosen(&["one", "four"]).expect_err("not known").to_string();
+        assert_eq!(told, "--only: found \"four\", accepted one, two, three");
+    }
 }

@@ -29,25 +29,13 @@ fn an_installed_library_is_found_and_works() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
     let told = text(run(install.env("CARGO_TARGET_DIR", target)));
     let libraries = root.join("opt/cw/lib64");
-    for name in [
-        "libcachewise.so.0.1.0",
-        "libcachewise.so.0",
-        "libcachewise.so",
-        "libcachewise.a",
-        "libcachewise_preload.so",
-        "libcachewise_preload.so.0",
-        "pkgconfig/cachewise.pc",
-        "libcachewise_pool.so",
-        "libcachewise_pool.so.0",
-        "libcachewise_pool_preload.so",
-        "libcachewise_pool.a",
-        "pkgconfig/cachewise_pool.pc",
-        "../include/cachewise_pool.h",
-        "../include/cachewise.h",
-        "../bin/cachewise",
-        "../share/man/man1/cachewise.1",
-        "../share/man/man1/cachewise-exec.1",
-    ] {
+    let names = "libcachewise.so.0.1.0 libcachewise.so.0 libcachewise.so libcachewise.a \
+        libcachewise_preload.so libcachewise_preload.so.0 pkgconfig/cachewise.pc \
+        libcachewise_pool.so libcachewise_pool.so.0 libcachewise_pool_preload.so \
+        libcachewise_pool.a pkgconfig/cachewise_pool.pc ../include/cachewise_pool.h \
+        ../include/cachewise.h ../bin/cachewise ../share/man/man1/cachewise.1 \
+        ../share/man/man1/cachewise-exec.1";
+    for name in names.split_whitespace() {
         assert!(libraries.join(name).exists(), "{name}: {told}");
     }
     let link = std::fs::read_link(libraries.join("libcachewise.so.0")).expect("a link");
@@ -57,17 +45,11 @@ fn an_installed_library_is_found_and_works() {
     let package = std::fs::read_to_string(libraries.join("pkgconfig/cachewise.pc")).expect("read");
     assert!(package.contains("prefix=/opt/cw\n") && !package.contains("root"), "{package}");
 
-    let flags = Command::new("pkg-config")
-        .args(["--cflags", "--libs", "cachewise"])
-        .env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))
-        .env("PKG_CONFIG_SYSROOT_DIR", &root)
-        .output();
-    let flags = match flags {
-        Ok(output) if output.status.success() => text(output),
-        Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => panic!("pkg-config: {error}"),
-    };
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/capi/examples/log_ring.c");
+    let mut flags = Command::new("pkg-config");
+    flags.args(["--cflags", "--libs", "cachewise"]).env("PKG_CONFIG_SYSROOT_DIR", &root);
+    let flags = text(run(flags.env("PKG_CONFIG_PATH", libraries.join("pkgconfig"))));
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let example = crates.join("capi/examples/log_ring.c");
     let program = directory.path().join("log_ring");
     let mut compile = Command::new("cc");
     compile.args(["-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(&example);
@@ -76,8 +58,7 @@ fn an_installed_library_is_found_and_works() {
     assert!(ran.ends_with("bytes sent\n"), "{ran}");
 
     // The static libraries stand alone, each and both together, and offer the interface alone.
-    let rows =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/pool-capi/examples/row_cache.c");
+    let rows = crates.join("pool-capi/examples/row_cache.c");
     for (source, archives, last) in [
         (&example, &["libcachewise.a"] as &[&str], "bytes sent\n"),
         (&rows, &["libcachewise_pool.a"], "rows were zero\n"),

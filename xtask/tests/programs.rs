@@ -3,30 +3,17 @@
 
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::Duration;
-
-/// The library as it ships.
-fn library() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        // The build of the tests: what it has built is not built again elsewhere.
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--release", "-p", "cachewise-preload"]);
-        let status = build.env("CARGO_TARGET_DIR", target).status().expect("cargo");
-        assert!(status.success());
-        target.join("release/libcachewise_preload.so")
-    })
-}
 
 /// `xtask programs` on these scripts, its tables written into the directory.
 fn start(directory: &Path, scripts: &[(&str, &str)]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command.args(["programs", "--minutes", "0", "--rounds", "6", "--library"]).arg(library());
+    command.args(["programs", "--minutes", "0", "--rounds", "6"]);
+    // The build of the tests: what it has built is not built again elsewhere.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    command.env("CARGO_TARGET_DIR", target);
     for (name, text) in scripts {
         let file = directory.join(format!("{name}.sh"));
         fs::write(&file, text).expect("written");

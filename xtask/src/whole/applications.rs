@@ -7,12 +7,12 @@
 //! long its own work took writes it to `$SECONDS_FILE`. Python's packages come from pip, into an
 //! environment of this chore's own under Cargo's target directory, made once.
 
-use super::script::{Script, Setting};
+use super::script::{PYTHON, Script, Setting};
 use super::{
-    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds,
-    saying, times_json,
+    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, rounds, saying,
+    times_json,
 };
-use crate::scripts;
+use crate::{command, python};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::{LEAST_ROUNDS, median};
 use cachewise_measure::whole::in_turns;
@@ -20,7 +20,6 @@ use cachewise_report::{Align, Table};
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 /// What to run, and where to write.
@@ -97,8 +96,7 @@ impl Candidate {
 /// Runs them; an error where any output differs.
 pub fn run(args: &Applications) -> Result<()> {
     let programs = chosen(&SCRIPTS, &args.common.only)?;
-    let begun = begin(&args.common, "applications")?;
-    let library = library(&args.common, "cachewise-pool-preload", begun.scratch.path())?;
+    let begun = begin(&args.common, "applications", "cachewise-pool-preload")?;
     let mut table = Table::new("", &["program", "output", ">glibc, s", ">rounds"]);
     let mut candidates = vec![
         Candidate::new("glibc", Vec::new()),
@@ -110,11 +108,13 @@ pub fn run(args: &Applications) -> Result<()> {
             None => table.remarks.push(format!("{name} left out: {file} is not installed")),
         }
     }
-    let size = OsString::from(&args.pool);
+    let (library, size) = (begun.library.clone().into(), OsString::from(&args.pool));
     candidates
-        .push(Candidate::new(POOL, vec![("LD_PRELOAD", library.into()), ("CACHEWISE_POOL", size)]));
-    if let Err(error) = python() {
-        table.remarks.push(format!("Python as it is installed: {error:#}"));
+        .push(Candidate::new("pool", vec![("LD_PRELOAD", library), ("CACHEWISE_POOL", size)]));
+    let folder = command::target().join("applications-python");
+    match python::environment(&folder, &PACKAGES.join(" "), &PACKAGES) {
+        Ok(python) => _ = PYTHON.set(python),
+        Err(error) => table.remarks.push(format!("Python as it is installed: {error:#}")),
     }
     let speeds = candidates[1..].iter().map(|candidate| format!("{}, speed", candidate.name));
     let others = ["pool over the best other", "over that one alone", "CPU, pool"];
@@ -132,28 +132,10 @@ pub fn run(args: &Applications) -> Result<()> {
     campaign(&args.common, &programs, table, begun, &mut one)
 }
 
-const POOL: &str = "pool";
-
 fn find(file: &str) -> Option<PathBuf> {
     let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let places = [multiarch.as_str(), "/usr/lib64", "/usr/lib"];
     places.iter().map(|place| Path::new(place).join(file)).find(|path| path.exists())
-}
-
-/// An environment with the packages, made once; scripts are told of it.
-fn python() -> Result<()> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    let place = std::path::absolute(target)?.join("applications-python");
-    let (python, made) = (place.join("bin/python"), place.join("made"));
-    if !made.exists() {
-        eprintln!("installing {} into {}", PACKAGES.join(", "), place.display());
-        let run = crate::command::run;
-        run(Command::new("python3").args(["-m", "venv"]).arg(&place))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(PACKAGES))?;
-        std::fs::write(made, "")?;
-    }
-    scripts::python_is(python);
-    Ok(())
 }
 
 /// One program, run with each allocator in turns.
@@ -162,52 +144,37 @@ fn one(
     (text, argument): &(&str, &str),
     candidates: &[Candidate],
     most: u32,
-) -> Result<Outcome> {
-    let (name, begun) = (turn.name, Instant::now());
-    let (script, first) = match Script::prepare(turn, text, argument, RUNS)? {
-        Ok(ready) => ready,
-        Err(outcome) => return Ok(outcome),
-    };
-    let mut wrong = None;
-    let mut ran = |candidate: &Candidate| -> Result<_> {
-        let (_, run) = script.run(&candidate.settings).with_context(|| candidate.name.clone())?;
-        if run.output != first.output {
-            wrong.get_or_insert_with(|| format!("another output with {}", candidate.name));
-        }
-        Ok(run)
-    };
-    let at_pool = candidates.iter().position(|candidate| candidate.name == POOL);
-    let at_pool = at_pool.context("the pool is a candidate")?;
-    let mut best: Option<(usize, f64)> = None;
-    let settling = Instant::now();
-    for (at, candidate) in candidates.iter().enumerate().filter(|(at, _)| *at != at_pool) {
-        let run = ran(candidate)?;
-        if at > 0 && best.is_none_or(|(_, seconds)| run.seconds < seconds) {
-            best = Some((at, run.seconds));
-        }
-    }
-    let (at_best, _) = best.context("glibc tuned is a candidate")?;
-    let best_other = &candidates[at_best];
-    let stacked = (best_other.name != NO_POOL_OVER).then(|| best_other.under(&candidates[at_pool]));
+) -> Result<Shown> {
+    let name = turn.name;
+    let (mut script, _) = Script::prepare(turn, text, argument, RUNS)?;
+    let mut ran = |of: &Candidate| script.run(&of.settings, &format!("with {}", of.name));
     let known = candidates.len();
+    let (pool, others) = candidates.split_last().context("the pool is the last")?;
+    let settling = Instant::now();
+    let first: Vec<f64> =
+        others.iter().map(|other| Ok(ran(other)?.seconds)).collect::<Result<_>>()?;
+    let at_best = (1..known - 1).min_by(|a, b| first[*a].total_cmp(&first[*b]));
+    let at_best = at_best.context("glibc tuned is a candidate")?;
+    let best_other = &candidates[at_best];
+    let stacked = (best_other.name != NO_POOL_OVER).then(|| best_other.under(pool));
     let candidates: Vec<_> = candidates.iter().cloned().chain(stacked).collect();
     let all = candidates.len();
     // As those runs took, with what a process needs to begin and end; those with the pool are taken to
     // be like them.
     let round = settling.elapsed().mul_f64(all as f64 / (known - 1) as f64);
-    let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
+    let rounds = rounds(turn.left(), round, most);
     let mut resident = vec![Vec::new(); all];
     let times = in_turns(all, rounds, &mut saying(name, rounds), &mut |at| {
         let run = ran(&candidates[at])?;
         resident[at].push(run.resident as f64 / f64::from(1 << 20));
         Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
+    let Script { wrong, percent, .. } = script;
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
     let mebibytes: Vec<f64> = resident.iter().map(|of| median(of)).collect();
     let best_other = &candidates[at_best].name;
     let over = (known..all).next().map(|at| (times.speed(at, 0), times.speed(at, at_best)));
     let mut line = vec![
-        String::new(),
         wrong.clone().unwrap_or_else(|| "same".to_owned()),
         format!("{:.3}", median(&times.wall[0])),
         times.rounds().to_string(),
@@ -217,17 +184,17 @@ fn one(
         Some((speed, alone)) => [format!("{best_other}: {}", interval(speed)), interval(alone)],
         None => [format!("{best_other}: refused"), "-".to_owned()],
     });
-    line.push(interval(&times.cpu(at_pool, 0)));
-    line.extend([0, at_pool].map(|at| format!("{:.0}", mebibytes[at])));
+    line.push(interval(&times.cpu(known - 1, 0)));
+    line.extend([0, known - 1].map(|at| format!("{:.0}", mebibytes[at])));
     let json = json!({
         "same_output": wrong.is_none(),
-        "input_percent": script.percent,
+        "input_percent": percent,
         "candidates": times_json(&names, &times),
         "best_other": best_other,
         "stacked_over_it_alone": over.map(|(_, alone)| interval_json(&alone)),
         "resident_mib": mebibytes,
     });
-    Ok(Outcome::Shown { lines: vec![line], json, wrong })
+    Ok(Shown { lines: vec![line], json, wrong })
 }
 
 #[cfg(test)]
@@ -237,7 +204,7 @@ mod tests {
     #[test]
     fn the_pool_stands_before_the_allocator_that_it_hands_on_to() {
         let pool = Candidate::new(
-            POOL,
+            "pool",
             vec![("LD_PRELOAD", "/pool.so".into()), ("CACHEWISE_POOL", "1G".into())],
         );
         let other = Candidate::new("other", vec![("LD_PRELOAD", "/other.so".into())]);

@@ -4,17 +4,17 @@ use cachewise_measure::units::parse_bytes;
 use std::collections::BTreeMap;
 
 /// Calls and bytes.
-pub(super) type Sum = (u64, u64);
+type Sum = (u64, u64);
 
 /// What a program's processes called.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     /// Processes that printed.
     pub processes: usize,
-    /// By operation and first size of the class, which is named beside.
-    pub calls: BTreeMap<(String, u64), (String, Sum)>,
+    /// By operation and first size of the class.
+    pub calls: BTreeMap<(String, u64), Sum>,
     /// Of large calls, by operation and place: the module's file, the offset and the nearest symbol.
-    pub sites: BTreeMap<(String, String), Sum>,
+    sites: BTreeMap<(String, String), Sum>,
 }
 
 impl Counts {
@@ -41,8 +41,7 @@ impl Counts {
                 (size, _) if !size.starts_with(|first: char| first.is_ascii_digit()) => continue,
                 // A class, and who did it where the library says so.
                 (size, _) => {
-                    let key = (operation.to_owned(), first_size(size));
-                    &mut counts.calls.entry(key).or_insert((size.to_owned(), (0, 0))).1
+                    counts.calls.entry((operation.to_owned(), first_size(size))).or_default()
                 }
             };
             *sum = (sum.0 + calls, sum.1 + bytes);
@@ -50,28 +49,12 @@ impl Counts {
         counts
     }
 
-    /// Operations that were called, in order of their names.
-    pub fn operations(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.calls.keys().map(|(name, _)| name.as_str()).collect();
-        names.dedup();
-        names
-    }
-
-    /// Sums over classes that begin at or above `from` and below `to`, of one operation or all.
-    pub fn between(&self, operation: Option<&str>, from: u64, to: u64) -> Sum {
-        let chosen = self.calls.iter().filter(|((name, first), _)| {
-            operation.is_none_or(|operation| operation == name) && (from..to).contains(first)
-        });
-        chosen.fold((0, 0), |sum, (_, (_, (calls, bytes)))| (sum.0 + calls, sum.1 + bytes))
-    }
-
-    /// The sites with the most bytes first.
-    pub fn largest_sites(&self) -> Vec<(&str, &str, Sum)> {
-        let all = self.sites.iter();
-        let mut sites: Vec<_> =
-            all.map(|((name, place), sum)| (name.as_str(), place.as_str(), *sum)).collect();
-        sites.sort_by_key(|(.., (_, bytes))| std::cmp::Reverse(*bytes));
-        sites
+    /// The sites with the most bytes first: operation, place, calls and bytes.
+    pub fn largest_sites(&self, most: usize) -> Vec<(&str, &str, u64, u64)> {
+        let mut sites: Vec<_> = self.sites.iter().collect();
+        sites.sort_by_key(|(_, (_, bytes))| std::cmp::Reverse(*bytes));
+        let sites = sites.into_iter().take(most);
+        sites.map(|((name, place), (calls, bytes))| (&**name, &**place, *calls, *bytes)).collect()
     }
 }
 
@@ -94,24 +77,15 @@ mod tests {
             4 calls from places that the table had no room for\n\
             memcpy of buffers that overlap: 2 calls, the first from /bin/x+0x10\n";
         let counts = Counts::read(&part.repeat(2));
-        let calls =
-            [(("copy", 2), ("2..4", (6, 16))), (("zero", 1 << 20), ("1M..2M", (2, 2 << 20)))];
-        let sites = [(("zero", "x+0x10 f+0x2"), (2, 2 << 20)), (("copy", "x+0x20"), (4, 198))];
         let named = |(name, size): (&str, &str)| (name.to_owned(), size.to_owned());
-        let expected = Counts {
-            processes: 2,
-            calls: calls
-                .map(|((name, first), (class, sum))| ((name.into(), first), (class.into(), sum)))
-                .into(),
-            sites: sites.map(|(key, sum)| (named(key), sum)).into(),
-        };
-        assert_eq!(counts, expected);
-        assert_eq!(counts.operations(), ["copy", "zero"]);
-        assert_eq!(counts.between(None, 0, u64::MAX), (8, 16 + (2 << 20)));
-        assert_eq!(counts.between(Some("copy"), 0, 3), (6, 16));
-        assert_eq!(counts.between(Some("copy"), 3, u64::MAX), (0, 0));
-        let places: Vec<_> = counts.largest_sites().iter().map(|site| site.1).collect();
-        assert_eq!(places, ["x+0x10 f+0x2", "x+0x20"]);
+        let calls =
+            [(("copy".to_owned(), 2), (6, 16)), (("zero".to_owned(), 1 << 20), (2, 2 << 20))];
+        let sites = [(("zero", "x+0x10 f+0x2"), (2, 2 << 20)), (("copy", "x+0x20"), (4, 198))];
+        let sites = sites.map(|(key, sum)| (named(key), sum)).into();
+        assert_eq!(counts, Counts { processes: 2, calls: calls.into(), sites });
+        let largest = [("zero", "x+0x10 f+0x2", 2, 2 << 20), ("copy", "x+0x20", 4, 198)];
+        assert_eq!(counts.largest_sites(9), largest);
+        assert_eq!(counts.largest_sites(1), largest[..1]);
         assert_eq!(["0", "1", "64..128", "1M..2M"].map(first_size), [0, 1, 64, 1 << 20]);
     }
 }

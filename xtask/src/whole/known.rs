@@ -10,19 +10,21 @@
 //! - *cannot tell* where nothing was decided.
 
 use super::{
-    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds, whole,
+    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, interval, interval_json,
+    ran, rounds, saying,
 };
-use anyhow::{Context as _, Result, bail};
+use crate::command::{command, output, text};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use cachewise_learn::Way;
-use cachewise_learn::section::{Module, Section, Site, write_end};
+use cachewise_learn::section::{Section, Site, write_end};
 use cachewise_learn::trial;
 use cachewise_measure::stats::{LEAST_ROUNDS, PairedRatio};
 use cachewise_measure::turns;
-use cachewise_measure::whole::{MARGIN, Times, in_turns, run as start};
+use cachewise_measure::whole::{MARGIN, Run, Times, in_turns};
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -66,52 +68,28 @@ const PROGRAMS: [(&str, &str); 10] = [
 const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 30.0);
 /// A run of fewer calls would be start and end only.
 const LEAST_CALLS: u32 = 200;
-/// Runs that learn, whatever the time.
-const LEAST_RUNS: u32 = 3;
-/// The part of a program's share that runs which learn may take.
-const LEARNING: f64 = 1.0 / 3.0;
 /// What a program may cost above the better way once it is decided.
 const AFTER: f64 = 1.03;
 
-/// What to think of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Right,
-    CannotTell,
-    NothingBetween,
-    Wrong,
-    /// Too few rounds to say.
-    NoInterval,
-}
+/// The verdict that is an error.
+const WRONG: &str = "WRONG";
 
-impl Verdict {
-    fn name(self) -> &'static str {
-        match self {
-            Verdict::Right => "right",
-            Verdict::CannotTell => "cannot tell",
-            Verdict::NothingBetween => "nothing between them",
-            Verdict::Wrong => "WRONG",
-            Verdict::NoInterval => "too few rounds to say",
-        }
+/// What to think of a decision; `ratio` is the non-temporal time over the temporal one.
+fn verdict(decided: Option<Way>, ratio: &PairedRatio) -> &'static str {
+    if ratio.rounds < LEAST_ROUNDS {
+        return "too few rounds to say";
     }
-
-    /// `ratio` is the non-temporal time over the temporal one.
-    fn of(decided: Option<Way>, ratio: &PairedRatio) -> Verdict {
-        if ratio.rounds < LEAST_ROUNDS {
-            return Verdict::NoInterval;
-        }
-        let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
-            Way::NonTemporal
-        } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
-            Way::Temporal
-        } else {
-            return Verdict::NothingBetween;
-        };
-        match decided {
-            None => Verdict::CannotTell,
-            Some(way) if way == better => Verdict::Right,
-            Some(_) => Verdict::Wrong,
-        }
+    let better = if ratio.high < 1.0 && ratio.median < 1.0 - MARGIN {
+        Way::NonTemporal
+    } else if ratio.low > 1.0 && ratio.median > 1.0 + MARGIN {
+        Way::Temporal
+    } else {
+        return "nothing between them";
+    };
+    match decided {
+        None => "cannot tell",
+        Some(way) if way == better => "right",
+        Some(_) => WRONG,
     }
 }
 
@@ -123,9 +101,12 @@ fn is_dear(ratio: &PairedRatio) -> bool {
 /// Runs them; an error where a decision is wrong or an output differs.
 pub fn run(args: &LearnKnown) -> Result<()> {
     let programs = chosen(&PROGRAMS, &args.common.only)?;
-    let begun = begin(&args.common, "known")?;
-    let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
-    let setup = Setup { file: compile(begun.scratch.path())?, library, args };
+    let begun = begin(&args.common, "known", "cachewise-preload")?;
+    let (source, file) = (begun.scratch.path().join("known.c"), begun.scratch.path().join("known"));
+    fs::write(&source, SOURCE)?;
+    let mut cc = command("cc -std=gnu11 -O1 -fno-builtin -pthread -o");
+    output(cc.arg(&file).arg(&source))?;
+    let setup = Setup { file, library: begun.library.clone(), args };
     let mut table = Table::of(
         "",
         "program | verdict | decision | size | >calls | >tried | >temporal, ms | >non-temporal, \
@@ -137,96 +118,79 @@ pub fn run(args: &LearnKnown) -> Result<()> {
     campaign(&args.common, &programs, table, begun, &mut one)
 }
 
-fn compile(scratch: &Path) -> Result<PathBuf> {
-    let (source, file) = (scratch.join("known.c"), scratch.join("known"));
-    fs::write(&source, SOURCE)?;
-    let mut command = Command::new("cc");
-    command.args(["-std=gnu11", "-O1", "-fno-builtin", "-pthread", "-o"]);
-    crate::command::output(command.arg(&file).arg(&source))?;
-    Ok(file)
-}
-
 struct Setup<'a> {
     file: PathBuf,
     library: PathBuf,
     args: &'a LearnKnown,
 }
 
-/// One run: the seconds of its loops, those of CPU, and what it printed.
-struct Ran {
-    seconds: f64,
-    cpu: f64,
-    printed: String,
-}
+/// What each program printed first with so many calls, which it has to print ever after.
+type Printed = BTreeMap<(String, u32), Vec<u8>>;
 
 impl Setup<'_> {
-    /// A run of a program with so many calls, learning or following a section where one is named.
+    /// A run of a program with so many calls, learning or following a section where one is named; its
+    /// seconds are those of its loops.
     fn timed(
         &self,
         turn: &Turn<'_>,
+        printed: &mut Printed,
         (program, calls): (&str, u32),
         learning: Option<(&str, &Path)>,
-    ) -> Result<Ran> {
+    ) -> Result<Run> {
         let mut command = Command::new(&self.file);
         command.arg(program).arg(calls.to_string()).arg(self.args.kibibytes.to_string());
         if let Some((how, section)) = learning {
             command.env("LD_PRELOAD", &self.library);
             command.env("CACHEWISE_PROGRAM", section).env("CACHEWISE_LEARN", how);
         }
-        let limit = Duration::from_secs(600);
-        let ended = start(&mut command, &turn.directory, limit, turn.interrupt.flag())?;
-        let ran = whole(ended, limit)?;
-        let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds "));
-        match seconds.and_then(|text| text.parse().ok()) {
-            Some(seconds) if ran.status.success() => {
-                let printed = String::from_utf8_lossy(&ran.output).into_owned();
-                Ok(Ran { seconds, cpu: ran.cpu, printed })
-            }
-            _ => bail!("ended with {}: {}", ran.status, ran.told),
-        }
+        let mut ran = ran(&mut command, turn, Duration::from_secs(600))?;
+        let seconds = ran.told.lines().find_map(|line| line.strip_prefix("seconds ")?.parse().ok());
+        let Some(seconds) = seconds.filter(|_| ran.status.success()) else {
+            bail!("ended with {}: {}", ran.status, ran.told);
+        };
+        ran.seconds = seconds;
+        let expected =
+            printed.entry((program.to_owned(), calls)).or_insert_with(|| ran.output.clone());
+        let [found, expected] = [&ran.output, expected].map(|bytes| text(bytes));
+        ensure!(found == expected, "{program}: found output {found:?}, expected {expected:?}");
+        Ok(ran)
     }
 
-    fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Outcome> {
-        let (program, begun) = (turn.name, Instant::now());
+    fn one(&self, turn: &Turn<'_>, ends_as: &str) -> Result<Shown> {
+        let program = turn.name;
         fs::create_dir(&turn.directory)?;
         let file = |what: &str| turn.directory.join(what);
-        let all = (program, self.args.calls);
-        let first = self.timed(turn, all, None)?;
-        let calls = calls(self.args.calls, turn.share, begun.elapsed());
-        let mut printed = Printed::default();
-        if calls == self.args.calls {
-            printed.agree(program, first.printed)?;
-        }
+        let mut printed = Printed::new();
+        self.timed(turn, &mut printed, (program, self.args.calls), None)?;
+        let calls = calls(self.args.calls, turn.share, turn.begun.elapsed());
         let (learned, began) = (file("learned"), Instant::now());
         let mut runs = 0;
         let (sites, section) = loop {
-            let ran = self.timed(turn, (program, calls), Some(("trial", &learned)))?;
-            printed.agree(program, ran.printed)?;
+            self.timed(turn, &mut printed, (program, calls), Some(("trial", &learned)))?;
             runs += 1;
-            let bytes = fs::read(&learned).context("no call had two ways: nothing was learned")?;
-            let section = Section::parse(&bytes).map_err(|error| anyhow::anyhow!("{error}"))?;
-            let sites: Vec<Site> = section.sites().collect();
+            let section = fs::read_to_string(&learned);
+            let section = section.context("no call had two ways: nothing was learned")?;
+            let parsed = Section::parse(section.as_bytes()).map_err(|error| anyhow!("{error}"))?;
+            let sites: Vec<Site> = parsed.sites().collect();
             let open = sites.iter().any(|site| decided(site).is_none());
-            let late = begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
+            let late = turn.begun.elapsed() + began.elapsed() / runs > turn.share.mul_f64(LEARNING);
             if !open || runs >= self.args.runs || late && runs >= LEAST_RUNS {
-                break (sites, bytes);
+                break (sites, section);
             }
         };
-        let section = Section::parse(&section).map_err(|error| anyhow::anyhow!("{error}"))?;
         // A round is three runs, and two more where a program ends as another.
         let round = began.elapsed() / runs * if ends_as == program { 3 } else { 5 };
         let (mut lines, mut records, mut wrong) = (Vec::new(), Vec::new(), None);
         for (at, site) in sites.iter().enumerate() {
-            let left = turns::share(turn.share.saturating_sub(begun.elapsed()), sites.len() - at);
+            let left = turns::share(turn.left(), sites.len() - at);
             let rounds = rounds(left, round, self.args.common.rounds);
             eprintln!("{program}: site {} of {}, {rounds} rounds", at + 1, sites.len());
             let forced = Way::ALL.map(|way| file(way.name()));
             for (way, file) in Way::ALL.into_iter().zip(&forced) {
                 fs::write(file, with_decision(&section, &sites, site, way))?;
             }
-            let mut of_end = Times { wall: vec![Vec::new(); 2], cpu: vec![Vec::new(); 2] };
-            let mut say = super::saying(program, rounds);
-            let times = in_turns(3, rounds, &mut say, &mut |at| {
+            let mut of_end = [Vec::new(), Vec::new()];
+            let times = in_turns(3, rounds, &mut saying(program, rounds), &mut |at| {
                 let after = file("after");
                 let (learn, section) = match forced.get(at) {
                     Some(file) => ("0", file),
@@ -236,23 +200,22 @@ impl Setup<'_> {
                         ("1", &after)
                     }
                 };
-                let ran = self.timed(turn, (program, calls), Some((learn, section)))?;
-                printed.agree(program, ran.printed)?;
+                let learning = Some((learn, section.as_path()));
+                let ran = self.timed(turn, &mut printed, (program, calls), learning)?;
                 if at < 2 && ends_as != program {
-                    let end = self.timed(turn, (ends_as, calls), Some((learn, section)))?;
-                    printed.agree(ends_as, end.printed)?;
-                    of_end.wall[at].push(end.seconds);
+                    let end = self.timed(turn, &mut printed, (ends_as, calls), learning)?;
+                    of_end[at].push(end.seconds);
                 }
                 Ok::<_, anyhow::Error>(Some((ran.seconds, ran.cpu)))
             })?;
             let (line, json, verdict) = shown(site, &times, &of_end, (runs, calls));
-            if verdict == Verdict::Wrong {
+            if verdict == WRONG {
                 wrong = Some("decided for the dearer way".to_owned());
             }
             lines.push(line);
             records.push(json);
         }
-        Ok(Outcome::Shown { lines, json: json!({ "sites": records }), wrong })
+        Ok(Shown { lines, json: json!({ "sites": records }), wrong })
     }
 }
 
@@ -260,12 +223,12 @@ impl Setup<'_> {
 fn shown(
     site: &Site,
     times: &Times,
-    of_end: &Times,
+    of_end: &[Vec<f64>; 2],
     (runs, calls): (u32, u32),
-) -> (Vec<String>, Value, Verdict) {
+) -> (Vec<String>, Value, &'static str) {
     let whole = PairedRatio::in_turns(&times.wall[1], &times.wall[0]);
     // Non-temporal over temporal, of whole runs. The first round warmed up.
-    let ways = match &of_end.wall[..] {
+    let ways = match of_end {
         [temporal, other] if temporal.len() > 1 => {
             PairedRatio::in_turns(&other[1..], &temporal[1..])
         }
@@ -274,12 +237,11 @@ fn shown(
     // What was learned over the better of both.
     let better = &times.wall[usize::from(whole.median < 1.0)];
     let after = PairedRatio::in_turns(&times.wall[2], better);
-    let verdict = Verdict::of(decided(site), &ways);
+    let verdict = verdict(decided(site), &ways);
     let left = &site.left;
     let [temporal, non_temporal] = [0, 1].map(|way| left.evidence.costs[way].mean());
     let line = vec![
-        String::new(),
-        verdict.name().to_owned(),
+        verdict.to_owned(),
         left.outcome.name().to_owned(),
         format!("2^{}", site.octave),
         left.calls.to_string(),
@@ -300,7 +262,7 @@ fn shown(
         "pairs": left.evidence.pairs(),
         "decision": left.outcome.name(),
         "non_temporal_over_temporal": interval_json(&ways),
-        "verdict": verdict.name(),
+        "verdict": verdict,
         "learned_over_better": interval_json(&after),
         // The filling of buffers included.
         "cpu_non_temporal_over_temporal": interval_json(&times.cpu(1, 0)),
@@ -317,23 +279,6 @@ fn calls(most: u32, share: Duration, took: Duration) -> u32 {
     ((f64::from(most) * room) as u32).max(LEAST_CALLS).min(most)
 }
 
-/// What each program printed first, which it has to print ever after.
-#[derive(Default)]
-struct Printed(Vec<(String, String)>);
-
-impl Printed {
-    fn agree(&mut self, program: &str, text: String) -> Result<()> {
-        match self.0.iter().find(|(of, _)| of == program) {
-            Some((_, expected)) if *expected != text => {
-                bail!("{program}: found output {text:?}, expected {expected:?}")
-            }
-            Some(_) => {}
-            None => self.0.push((program.to_owned(), text)),
-        }
-        Ok(())
-    }
-}
-
 fn decided(site: &Site) -> Option<Way> {
     match site.left.outcome {
         trial::Outcome::Decided(way) => Some(way),
@@ -341,15 +286,10 @@ fn decided(site: &Site) -> Option<Way> {
     }
 }
 
-/// The section with one site decided, the others as they are.
-fn with_decision(section: &Section<'_>, sites: &[Site], of: &Site, way: Way) -> String {
-    let mut text = String::from("cachewise-program 2\n");
-    for key in ["program", "cpu", "written"] {
-        let _ = writeln!(text, "{key} {}", section.text(key));
-    }
-    for Module { number, id, path } in section.modules() {
-        let _ = writeln!(text, "module {number} {id} {path}");
-    }
+/// The section with one of its sites decided, the others as they are.
+fn with_decision(section: &str, sites: &[Site], of: &Site, way: Way) -> String {
+    let head = section.lines().take_while(|line| !line.starts_with("site "));
+    let mut text: String = head.flat_map(|line| [line, "\n"]).collect();
     for site in sites {
         let mut site = *site;
         if site.module == of.module && site.same_calls(of) {
@@ -373,26 +313,26 @@ mod tests {
 
     #[test]
     fn a_decision_is_judged_by_whole_runs() {
-        use Verdict::{CannotTell, NoInterval, NothingBetween, Right, Wrong};
+        const NOTHING: &str = "nothing between them";
         let (temporal, non_temporal) = (Some(Way::Temporal), Some(Way::NonTemporal));
         let slower = ratio(1.2, 1.1, 1.3);
         let faster = ratio(0.9, 0.85, 0.95);
         for (decided, ratio, expected) in [
-            (temporal, slower, Right),
-            (non_temporal, slower, Wrong),
-            (None, slower, CannotTell),
-            (temporal, faster, Wrong),
-            (non_temporal, faster, Right),
+            (temporal, slower, "right"),
+            (non_temporal, slower, WRONG),
+            (None, slower, "cannot tell"),
+            (temporal, faster, WRONG),
+            (non_temporal, faster, "right"),
             // Certain, and of no interest.
-            (non_temporal, ratio(1.015, 1.01, 1.02), NothingBetween),
-            (temporal, ratio(0.985, 0.98, 0.99), NothingBetween),
+            (non_temporal, ratio(1.015, 1.01, 1.02), NOTHING),
+            (temporal, ratio(0.985, 0.98, 0.99), NOTHING),
             // Large, and not certain.
-            (non_temporal, ratio(1.3, 0.95, 1.6), NothingBetween),
-            (None, ratio(1.0, 0.99, 1.01), NothingBetween),
+            (non_temporal, ratio(1.3, 0.95, 1.6), NOTHING),
+            (None, ratio(1.0, 0.99, 1.01), NOTHING),
+            (non_temporal, PairedRatio { rounds: 5, ..slower }, "too few rounds to say"),
         ] {
-            assert_eq!(Verdict::of(decided, &ratio), expected, "{decided:?}, {ratio:?}");
+            assert_eq!(verdict(decided, &ratio), expected, "{decided:?}, {ratio:?}");
         }
-        assert_eq!(Verdict::of(non_temporal, &PairedRatio { rounds: 5, ..slower }), NoInterval);
     }
 
     #[test]
@@ -429,7 +369,7 @@ mod tests {
         write_end(&mut text, body.as_bytes()).expect("written");
         let section = Section::parse(text.as_bytes()).expect("a section");
         let sites: Vec<_> = section.sites().collect();
-        let forced = with_decision(&section, &sites, &sites[1], Way::NonTemporal);
+        let forced = with_decision(&text, &sites, &sites[1], Way::NonTemporal);
         let forced = Section::parse(forced.as_bytes()).expect("still a section");
         let outcomes: Vec<_> = forced.sites().map(|site| site.left.outcome.name()).collect();
         assert_eq!(outcomes, ["too-few-calls", "nt"]);

@@ -7,16 +7,17 @@
 //! Then the number of rounds is settled, and libc, the profile alone and what was learned take turns.
 
 use super::script::Script;
-use super::{Common, Outcome, Turn, begin, campaign, chosen, rounds};
-use crate::scripts::open_to_all;
+use super::{
+    Common, LEARNING, LEAST_RUNS, Shown, Turn, begin, campaign, chosen, open_to_all, ran, rounds,
+};
 use anyhow::{Context as _, Result};
 use cachewise_measure::turns;
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::Value;
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What to learn, and how thoroughly.
@@ -42,10 +43,6 @@ pub struct LearnPrograms {
 /// learn, and one to warm up and a hundred and fifty that count of each of three. Where the times of
 /// two runs differ by a tenth, that is an interval of 2 % to each side.
 const RUNS: f64 = 1.0 + 1.5 * 3.0 * (1.0 + 150.0);
-/// Runs that learn, whatever the time.
-const LEAST_RUNS: u32 = 3;
-/// And their part of a program's share.
-const LEARNING: f64 = 1.0 / 3.0;
 /// A site is hardly decided by fewer calls (docs/learning.md).
 const CALLS: f64 = 350.0;
 
@@ -68,8 +65,8 @@ const WORK: &str = "rm -rf run && mkdir run && cd run && exec sh \"$SCRIPT\" run
 /// Runs them; an error where any output differs or any program is slower.
 pub fn run(args: &LearnPrograms) -> Result<()> {
     let programs = chosen(&SCRIPTS, &args.common.only)?;
-    let begun = begin(&args.common, "learn")?;
-    let tools = Tools::new(args, begun.scratch.path())?;
+    let begun = begin(&args.common, "learn", "cachewise-preload")?;
+    let tools = Tools::new(args, begun.scratch.path(), begun.library.clone())?;
     let mut table = Table::of(
         "",
         "program | verdict | >sites | >decided | >speed, profile only | >speed, learned | >CPU, \
@@ -92,7 +89,7 @@ struct Tools {
 }
 
 impl Tools {
-    fn new(args: &LearnPrograms, scratch: &Path) -> Result<Tools> {
+    fn new(args: &LearnPrograms, scratch: &Path, library: PathBuf) -> Result<Tools> {
         let kept = match &args.keep {
             Some(directory) => {
                 fs::create_dir_all(directory)?;
@@ -104,7 +101,6 @@ impl Tools {
             Some(named) => fs::canonicalize(named)?,
             None => crate::install::built("cachewise-cli")?.join("cachewise"),
         };
-        let library = super::library(&args.common, "cachewise-preload", scratch)?;
         let own = kept.join("learned.profile");
         let profile = super::profile(args.profile.as_deref(), &own)?;
         let config = kept.join("config");
@@ -118,19 +114,16 @@ impl Tools {
         };
         fs::create_dir_all(&programs)?;
         // Servers that refuse to run as root are run as somebody else, who saves what he learned too.
-        fs::set_permissions(&programs, fs::Permissions::from_mode(0o777))?;
-        let mut above = programs.parent();
-        while let Some(directory) = above.filter(|directory| directory.starts_with(&kept)) {
-            open_to_all(directory)?;
-            above = directory.parent();
-        }
+        fs::set_permissions(&programs, Permissions::from_mode(0o777))?;
+        let above = programs.ancestors().skip(1);
+        above.take_while(|directory| directory.starts_with(&kept)).try_for_each(open_to_all)?;
         Ok(Tools { cachewise, library, config, profile, kept })
     }
 
     /// One run that learns, or with `prove` so many rounds after it: what `cachewise learn` wrote.
     fn learn(&self, turn: &Turn<'_>, script: &Script<'_>, prove: Option<usize>) -> Result<Value> {
         let record = turn.directory.join("record.json");
-        let mut learn: Command = script.command(&self.cachewise);
+        let mut learn = script.command(&self.cachewise, &turn.directory);
         learn.env("XDG_CONFIG_HOME", &self.config);
         learn.arg("learn").arg("--library").arg(&self.library).args(["--name", turn.name]);
         if let Some(profile) = &self.profile {
@@ -139,22 +132,19 @@ impl Tools {
         if let Some(rounds) = prove {
             learn.args(["--prove", "--rounds", &rounds.to_string()]);
         }
-        learn.arg("--json").arg(&record);
-        learn.arg("--html").arg(self.kept.join(format!("{}.html", turn.name)));
-        learn.args(["--", "sh", "-c", WORK]);
-        let run = script.start(&mut learn)?;
+        let page = self.kept.join(format!("{}.html", turn.name));
+        learn.arg("--json").arg(&record).arg("--html").arg(page).args(["--", "sh", "-c", WORK]);
+        // As long as it takes.
+        let run = ran(&mut learn, turn, Duration::from_secs(24 * 3600))?;
         let text = fs::read_to_string(&record)
             .with_context(|| format!("cachewise learn: {}: {}", run.status, run.told))?;
         fs::remove_file(&record)?;
         Ok(serde_json::from_str(&text)?)
     }
 
-    fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Outcome> {
-        let (name, begun) = (turn.name, Instant::now());
-        let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
-            Ok(ready) => ready,
-            Err(outcome) => return Ok(outcome),
-        };
+    fn one(&self, turn: &Turn<'_>, text: &str, args: &LearnPrograms) -> Result<Shown> {
+        let name = turn.name;
+        let (script, seconds) = Script::prepare(turn, text, "", RUNS)?;
         let learning = turn.share.mul_f64(LEARNING);
         let (learning_began, mut runs) = (Instant::now(), 0);
         // The last one learns before the proof, in the same command.
@@ -179,16 +169,12 @@ impl Tools {
                 break;
             }
         }
-        let longest =
-            first.seconds.max(learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1)));
-        let round = Duration::from_secs_f64(3.0 * longest);
-        let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, args.common.rounds);
-        eprintln!(
-            "{name}: {runs} runs learned; {rounds} rounds of {} % of its input",
-            script.percent
-        );
-        let record = self.learn(turn, &script, Some(rounds))?;
-        Ok(shown(record, runs + 1, script.percent))
+        let learned = learning_began.elapsed().as_secs_f64() / f64::from(runs.max(1));
+        let round = Duration::from_secs_f64(3.0 * seconds.max(learned));
+        let rounds = rounds(turn.left(), round, args.common.rounds);
+        let percent = script.percent;
+        eprintln!("{name}: {runs} runs learned; {rounds} rounds of {percent} % of its input");
+        Ok(shown(self.learn(turn, &script, Some(rounds))?, runs + 1, percent))
     }
 }
 
@@ -207,13 +193,10 @@ fn open_sites(sites: &[Value], runs: u32, more: u32) -> usize {
 }
 
 /// A program's line, from what `cachewise learn --prove` wrote.
-fn shown(mut record: Value, runs: u32, percent: u32) -> Outcome {
+fn shown(mut record: Value, runs: u32, percent: u32) -> Shown {
     let proof = &record["proof"];
-    let ratio = |of: &Value| match (&of["median"], &of["low"], &of["high"]) {
-        (Value::Number(mid), Value::Number(low), Value::Number(high)) => {
-            let [mid, low, high] = [mid, low, high].map(|n| n.as_f64().unwrap_or(f64::NAN));
-            format!("{mid:.3} ({low:.3} .. {high:.3})")
-        }
+    let ratio = |of: &Value| match ["median", "low", "high"].map(|key| of[key].as_f64()) {
+        [Some(median), Some(low), Some(high)] => format!("{median:.3} ({low:.3} .. {high:.3})"),
         _ => "-".to_owned(),
     };
     let all = sites(&record);
@@ -226,7 +209,6 @@ fn shown(mut record: Value, runs: u32, percent: u32) -> Outcome {
         _ => None,
     };
     let line = vec![
-        String::new(),
         wrong.clone().unwrap_or(verdict),
         all.len().to_string(),
         all.iter().filter(decided).count().to_string(),
@@ -239,7 +221,7 @@ fn shown(mut record: Value, runs: u32, percent: u32) -> Outcome {
     ];
     record["input_percent"] = percent.into();
     record["learning_runs"] = runs.into();
-    Outcome::Shown { lines: vec![line], json: record, wrong }
+    Shown { lines: vec![line], json: record, wrong }
 }
 
 #[cfg(test)]
@@ -259,17 +241,17 @@ mod tests {
                 },
             })
         };
-        let line = |record| match shown(record, 4, 50) {
-            Outcome::Shown { lines, wrong, .. } => (lines[0].join("|"), wrong),
-            _ => panic!("it is shown"),
+        let line = |record| {
+            let Shown { lines, wrong, .. } = shown(record, 4, 50);
+            (lines[0].join("|"), wrong)
         };
         let (text, wrong) = line(record("faster", true));
         let both = "1.100 (1.050 .. 1.200)";
-        assert_eq!((text, wrong), (format!("|faster|2|1|{both}|{both}|-|4|9|50"), None));
+        assert_eq!((text, wrong), (format!("faster|2|1|{both}|{both}|-|4|9|50"), None));
         assert!(line(record("SLOWER", true)).1.is_some());
         assert!(line(record("faster", false)).1.is_some());
         let (text, wrong) = line(json!({ "sites": [], "proof": null }));
-        assert!(text.starts_with("|nothing to gain|0|0|-|") && wrong.is_none(), "{text}");
+        assert!(text.starts_with("nothing to gain|0|0|-|") && wrong.is_none(), "{text}");
     }
 
     #[test]

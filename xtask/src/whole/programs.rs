@@ -8,19 +8,20 @@
 use super::counts::Counts;
 use super::script::{Script, Setting};
 use super::{
-    Common, Outcome, Turn, begin, campaign, chosen, interval, interval_json, library, rounds,
-    saying, times_json,
+    Common, Shown, Turn, begin, campaign, chosen, interval, interval_json, rounds, saying,
+    times_json,
 };
+use crate::command::{stem, text};
 use anyhow::{Context as _, Result};
 use cachewise_measure::stats::median;
 use cachewise_measure::whole::{Times, Verdict, in_turns};
 use cachewise_report::Table;
+use fs_err as fs;
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What to run, and where to write.
 #[derive(Debug, clap::Args)]
@@ -55,24 +56,22 @@ const CANDIDATES: [&str; 3] = ["without", "with", "without again"];
 /// Call sites of each program in the JSON.
 const SITES: usize = 16;
 
-/// Ranges of sizes for the record: name and the size it ends before.
-const RANGES: [(&str, u64); 6] = [
+/// Ranges of sizes for the record: name and the size it ends before. What is larger is "more".
+const RANGES: [(&str, u64); 5] = [
     ("below 128 B", 128),
     ("to 4 KiB", 4 << 10),
     ("to 64 KiB", 64 << 10),
     ("to 1 MiB", 1 << 20),
     ("to 16 MiB", 16 << 20),
-    ("more", u64::MAX),
 ];
 
 /// Runs them; an error where any output differs.
 pub fn run(args: &Programs) -> Result<()> {
     let programs = all(args)?;
-    let begun = begin(&args.common, "programs")?;
-    let library = library(&args.common, "cachewise-preload", begun.scratch.path())?;
-    let profile =
-        super::profile(args.profile.as_deref(), &begun.scratch.path().join("machine.profile"))?;
-    let mut settings = vec![("LD_PRELOAD", library.into_os_string())];
+    let begun = begin(&args.common, "programs", "cachewise-preload")?;
+    let copy = begun.scratch.path().join("machine.profile");
+    let profile = super::profile(args.profile.as_deref(), &copy)?;
+    let mut settings = vec![("LD_PRELOAD", begun.library.clone().into_os_string())];
     settings.extend(profile.map(|path| ("CACHEWISE_PROFILE", path.into_os_string())));
     let mut table = Table::of(
         "",
@@ -96,57 +95,38 @@ fn all(args: &Programs) -> Result<Vec<(String, String)>> {
         return Ok(ours.into_iter().map(|(name, text)| (name, text.to_owned())).collect());
     }
     let read = |file: &PathBuf| {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(file).with_context(|| format!("--script {}", file.display()));
-        Ok((name, text?))
+        Ok((stem(file).to_owned(), text?))
     };
     args.script.iter().map(read).collect()
 }
 
 /// One program: prepared, run once without and once counted, then in turns.
-fn one(turn: &Turn<'_>, text: &str, with: &[Setting], most: u32) -> Result<Outcome> {
-    let (name, begun) = (turn.name, Instant::now());
-    let (script, first) = match Script::prepare(turn, text, "", RUNS)? {
-        Ok(ready) => ready,
-        Err(outcome) => return Ok(outcome),
-    };
-    let expected = first.output;
-    let wrong = RefCell::new(None);
-    let seen = |output: &[u8], how: &str| {
-        if output != expected {
-            let start =
-                |text: &[u8]| String::from_utf8_lossy(&text[..text.len().min(4096)]).into_owned();
-            let (found, expected) = (start(output), start(&expected));
-            eprintln!("{name}: {how}: found\n{found}\nexpected\n{expected}");
-            wrong.borrow_mut().get_or_insert_with(|| format!("another output {how}"));
-        }
-    };
+fn one(turn: &Turn<'_>, source: &str, with: &[Setting], most: u32) -> Result<Shown> {
+    let name = turn.name;
+    let (mut script, seconds) = Script::prepare(turn, source, "", RUNS)?;
     let counted = turn.directory.join("counts");
     // Any user may write to it: some servers refuse to run as root.
     fs::write(&counted, "")?;
-    fs::set_permissions(&counted, fs::Permissions::from_mode(0o666))?;
-    let mut counting = with.to_vec();
-    counting.push(("CACHEWISE_STATS", counted.clone().into()));
-    let (_, run) = script.run(&counting).context("with the library, while counted")?;
-    seen(&run.output, "while counted");
-    let counts = Counts::read(&String::from_utf8_lossy(&fs::read(&counted)?));
-    let round = Duration::from_secs_f64(3.0 * first.seconds);
-    let rounds = rounds(turn.share.saturating_sub(begun.elapsed()), round, most);
+    fs::set_permissions(&counted, Permissions::from_mode(0o666))?;
+    let counting = [with, &[("CACHEWISE_STATS", counted.clone().into())]].concat();
+    script.run(&counting, "while counted")?;
+    let counts = Counts::read(&text(&fs::read(&counted)?));
+    let round = Duration::from_secs_f64(3.0 * seconds);
+    let rounds = rounds(turn.left(), round, most);
     let (percent, long) = (script.percent, round.as_secs_f64() * (rounds + 1) as f64);
     eprintln!("{name}: {rounds} rounds of {percent} % of its input, some {long:.0} s");
     let times = in_turns(3, rounds, &mut saying(name, rounds), &mut |at| {
-        if wrong.borrow().is_some() {
+        if script.wrong.is_some() {
             return Ok(None);
         }
-        let (settings, how) = match at {
-            1 => (with, "with the library"),
-            _ => (&[][..], "without the library"),
+        let run = match at {
+            1 => script.run(with, "with the library")?,
+            _ => script.run(&[], "without the library")?,
         };
-        let (_, run) = script.run(settings).with_context(|| how.to_owned())?;
-        seen(&run.output, how);
         Ok::<_, anyhow::Error>(Some((run.seconds, run.cpu)))
     })?;
-    Ok(shown(text, &times, percent, &counts, wrong.into_inner()))
+    Ok(shown(source, &times, percent, &counts, script.wrong))
 }
 
 /// A control that says the same program differs from itself leaves nothing to be told.
@@ -164,7 +144,7 @@ fn shown(
     percent: u32,
     counts: &Counts,
     wrong: Option<String>,
-) -> Outcome {
+) -> Shown {
     let about = script.lines().find(|line| line.starts_with('#') && !line.starts_with("#!"));
     let mut json = json!({
         "about": about.unwrap_or_default().trim_start_matches('#').trim(),
@@ -173,19 +153,15 @@ fn shown(
         "candidates": times_json(&CANDIDATES, times),
         "processes": counts.processes,
         "calls_and_bytes": calls(counts),
-        "large_call_sites": counts.largest_sites().into_iter().take(SITES)
-            .map(|(operation, place, (calls, bytes))| json!([operation, place, calls, bytes]))
-            .collect::<Vec<_>>(),
+        "large_call_sites": counts.largest_sites(SITES),
     });
-    // In the table's order; the name is the campaign's.
-    let mut line = vec![String::new(); 8];
-    match &wrong {
-        Some(what) => line[1] = format!("WRONG: {what}"),
+    let line = match &wrong {
+        Some(what) => vec![format!("WRONG: {what}")],
         None => {
             let (speed, verdict) = (times.speed(1, 0), verdict(times));
             json["verdict"] = verdict.name().into();
             json["speed"] = interval_json(&speed);
-            line[1..].clone_from_slice(&[
+            vec![
                 verdict.name().to_owned(),
                 interval(&speed),
                 interval(&times.speed(2, 0)),
@@ -193,24 +169,20 @@ fn shown(
                 format!("{:.3}", median(&times.wall[0])),
                 interval(&times.cpu(1, 0)),
                 percent.to_string(),
-            ]);
+            ]
         }
-    }
-    Outcome::Shown { lines: vec![line], json, wrong }
+    };
+    Shown { lines: vec![line], json, wrong }
 }
 
 /// Calls and bytes, by operation and range of sizes.
 fn calls(counts: &Counts) -> Value {
     let mut all = json!({});
-    for operation in counts.operations() {
-        let mut from = 0;
-        for (name, to) in RANGES {
-            let (calls, bytes) = counts.between(Some(operation), from, to);
-            from = to;
-            if calls > 0 {
-                all[operation][name] = json!([calls, bytes]);
-            }
-        }
+    for ((operation, first), (calls, bytes)) in &counts.calls {
+        let range = RANGES.iter().find(|(_, to)| first < to);
+        let sum = &mut all[operation][range.map_or("more", |(name, _)| name)];
+        let before = [0, 1].map(|at| sum[at].as_u64().unwrap_or(0));
+        *sum = json!([before[0] + calls, before[1] + bytes]);
     }
     all
 }
@@ -240,21 +212,22 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_no_verdict() {
-        let counts = Counts::read("cachewise: calls of process 7 (/bin/x)\ncopy 64..128 15 1500\n");
+        let counts = Counts::read(
+            "cachewise: calls of process 7 (/bin/x)\ncopy 64..128 15 1500\ncopy 8..16 1 9\n\
+             copy 1G..2G 1 2000000000\n",
+        );
         let shown = |with, what: Option<&str>| {
             let what = what.map(str::to_owned);
-            match shown("#!/bin/sh\n# Sorts.\n", &times(with, 1.0), 40, &counts, what) {
-                Outcome::Shown { lines, json, wrong } => (lines, json, wrong),
-                _ => panic!("it is shown"),
-            }
+            shown("#!/bin/sh\n# Sorts.\n", &times(with, 1.0), 40, &counts, what)
         };
-        let (lines, json, wrong) = shown(0.8, None);
-        assert_eq!((&*lines[0][1], &*lines[0][7], wrong), ("faster", "40", None));
+        let Shown { lines, json, wrong } = shown(0.8, None);
+        assert_eq!((&*lines[0][0], &*lines[0][6], wrong), ("faster", "40", None));
         assert_eq!((&json["about"], &json["same_output"]), (&json!("Sorts."), &json!(true)));
-        assert_eq!(json["calls_and_bytes"]["copy"]["below 128 B"], json!([15, 1500]));
+        let calls = json!({ "below 128 B": [16, 1509], "more": [1, 2_000_000_000] });
+        assert_eq!(json["calls_and_bytes"], json!({ "copy": calls }));
         assert_eq!(json["candidates"][1]["verdict"], "faster");
-        let (lines, json, wrong) = shown(0.8, Some("another output"));
-        assert!(lines[0][1].starts_with("WRONG: another output") && wrong.is_some(), "{lines:?}");
+        let Shown { lines, json, wrong } = shown(0.8, Some("another output"));
+        assert!(lines[0][0].starts_with("WRONG: another output") && wrong.is_some(), "{lines:?}");
         assert!(json["verdict"].is_null(), "{json}");
     }
 }
