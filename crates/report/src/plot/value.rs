@@ -110,6 +110,16 @@ pub enum Quantity {
     Extra(String),
 }
 
+/// Those with a name of their own in records, and their titles.
+const KNOWN: [(&str, Quantity, &str); 6] = [
+    ("gbps", Quantity::Gbps, "GB/s"),
+    ("ns", Quantity::Ns, "time per call"),
+    ("total_ns", Quantity::TotalNs, "operation + reader + bystander"),
+    ("ratio", Quantity::Ratio, "time over the reference's"),
+    ("total_ratio", Quantity::TotalRatio, "whole cost over the reference's"),
+    ("cost", Quantity::Cost, "whole cost per call"),
+];
+
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -144,15 +154,8 @@ impl Spread {
 impl Quantity {
     /// The quantity of that name in a record.
     pub fn named(name: &str) -> Quantity {
-        match name {
-            "gbps" => Quantity::Gbps,
-            "ns" => Quantity::Ns,
-            "total_ns" => Quantity::TotalNs,
-            "ratio" => Quantity::Ratio,
-            "total_ratio" => Quantity::TotalRatio,
-            "cost" => Quantity::Cost,
-            other => Quantity::Extra(other.to_owned()),
-        }
+        let known = KNOWN.into_iter().find(|(known, ..)| *known == name);
+        known.map_or_else(|| Quantity::Extra(name.to_owned()), |(_, quantity, _)| quantity)
     }
 
     /// What the row says; `None` where it says nothing.
@@ -184,14 +187,9 @@ impl Quantity {
 
     /// For the axis.
     pub fn title(&self) -> String {
-        match self {
-            Quantity::Gbps => "GB/s".to_owned(),
-            Quantity::Ns => "time per call".to_owned(),
-            Quantity::TotalNs => "operation + reader + bystander".to_owned(),
-            Quantity::Ratio => "time over the reference's".to_owned(),
-            Quantity::TotalRatio => "whole cost over the reference's".to_owned(),
-            Quantity::Cost => "whole cost per call".to_owned(),
-            Quantity::Extra(name) => axis_title(name),
+        match (self, KNOWN.iter().find(|(_, known, _)| known == self)) {
+            (Quantity::Extra(name), _) => axis_title(name),
+            (_, known) => known.map_or("", |(.., title)| title).to_owned(),
         }
     }
 
