@@ -6,11 +6,13 @@ pub mod fixtures;
 mod scale;
 mod value;
 
-pub use build::{cell_caption, figures, plot, plots};
+pub(crate) use build::cell_caption;
+pub use build::{figures, plot, plots};
 use cachewise_measure::record::distinct;
 use cachewise_measure::{FigureKind, Histogram, Row};
 pub(crate) use scale::{Scale, range};
-pub use value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
+use value::{Coordinate, axis_title, coordinate};
+pub use value::{Quantity, Spread, Unit};
 
 /// One figure of a record.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ mod bars;
 mod curve;
 mod heat;
 mod histogram;
-pub mod palette;
+pub(crate) mod palette;
 #[cfg(test)]
 mod tests;
 
