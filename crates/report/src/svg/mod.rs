@@ -182,16 +182,16 @@ pub fn document(plot: &Plot, only: &Panel) -> String {
     // A legend of its own: in the page it is made of check boxes.
     if plot.kind == FigureKind::Curve {
         let is_drawn = |key: usize| only.series.iter().any(|series| series.key == key);
-        let visible = keys().filter(|(index, key)| key.shown && is_drawn(*index));
-        let visible: Vec<_> = visible.collect();
-        for (place, (index, key)) in visible.iter().enumerate() {
+        let entries: Vec<_> = keys().filter(|(key, of)| of.shown && is_drawn(*key)).collect();
+        for (place, (index, key)) in entries.iter().enumerate() {
             let x = 48.0 + (place % 2) as f64 * 156.0;
             let y = height + 12.0 + (place / 2) as f64 * 16.0;
             let mark = line("line", (x - 20.0, y - 4.0), (x - 4.0, y - 4.0));
+            let class = classes(plot, *index, "series");
             let entry = [mark, label(x, y, "tick left", &key.name)];
-            content.push(nested("g", &[("class", &classes(plot, *index, "series"))], &entry));
+            content.push(nested("g", &[("class", &class)], &entry));
         }
-        height += 10.0 + visible.len().div_ceil(2) as f64 * 16.0;
+        height += 10.0 + entries.len().div_ceil(2) as f64 * 16.0;
     }
     picture(plot, only, height, true, &content) + "\n"
 }

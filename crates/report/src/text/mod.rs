@@ -210,10 +210,11 @@ fn heat(plot: &Plot, panel: &Panel, width: usize) -> Vec<String> {
             let cells = places.iter().take(room / cell).map(|&column| {
                 let text = series.at(column, row).map_or(String::new(), |point| {
                     let value = point.value.mid;
-                    let mark = if ratio { mark(value) } else { "" };
-                    let number =
-                        if with_numbers || !ratio { significant(value) } else { String::new() };
-                    number + mark
+                    match ratio {
+                        true if with_numbers => significant(value) + mark(value),
+                        true => mark(value).to_owned(),
+                        false => significant(value),
+                    }
                 });
                 pad_left(&text, cell)
             });
@@ -297,13 +298,12 @@ mod tests {
     #[test]
     fn forty_columns_are_kept() {
         let long = record(vec![row("copy", 4096, "warm", &"x".repeat(90))]);
-        for (record, width) in
-            [32, 40, 72, 300].map(|width| (everything(), width)).iter().chain([&(long, 40)])
-        {
-            for text in drawn(record, *width, false) {
-                for line in text.lines() {
-                    assert!(line.chars().count() <= usize::from(*width), "{width}: {line:?}");
-                }
+        for width in [32, 40, 72, 300] {
+            for record in [&everything(), &long] {
+                let text = drawn(record, width, false).concat();
+                let mut lines = text.lines();
+                let too_long = lines.find(|line| line.chars().count() > usize::from(width));
+                assert_eq!(too_long, None, "{width}");
             }
         }
     }
@@ -313,10 +313,12 @@ mod tests {
         let [plain, coloured] =
             [false, true].map(|colour| drawn(&everything(), 60, colour).concat());
         assert!(!plain.contains('\u{1b}') && coloured.contains('\u{1b}'));
-        let mut rest = coloured.split('\u{1b}');
-        let first = rest.next().unwrap_or_default().to_owned();
-        let bare =
-            rest.fold(first, |bare, text| bare + text.split_once('m').expect("a code's end").1);
+        let codes = coloured.split('\u{1b}').enumerate();
+        let bare = codes.map(|(index, text)| match index {
+            0 => text,
+            _ => text.split_once('m').expect("a code's end").1,
+        });
+        let bare: String = bare.collect();
         let trimmed: String = bare.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         assert_eq!(plain, trimmed);
     }
