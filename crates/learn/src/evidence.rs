@@ -51,6 +51,11 @@ pub const LENGTHS: usize = 5;
 /// Differences below this share of the cost are none.
 pub const LEAST_EFFECT: f64 = 0.005;
 
+/// Intervals before the work in them is taken into account; one of more times the mean is a
+/// disturbance, and does not count there.
+const WORK_KNOWN: f64 = 8.0;
+const WORK_OUTLIER: f64 = 4.0;
+
 /// Count, sum and sum of squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
@@ -118,6 +123,43 @@ impl Usual {
         let few = self.count < FIRST_FEW || self.size <= 0.0;
         let size = if few { size } else { size.min(OUTLIER * self.size) };
         self.size += (size - self.size) / f64::from(self.count);
+    }
+}
+
+/// What the work in an interval, in bytes of calls, has to do with its length: sums over intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Work {
+    count: f64,
+    bytes: f64,
+    time: f64,
+    squares: f64,
+    products: f64,
+}
+
+impl Work {
+    pub(crate) const NONE: Work =
+        Work { count: 0.0, bytes: 0.0, time: 0.0, squares: 0.0, products: 0.0 };
+
+    pub(crate) fn add(&mut self, bytes: f64, time: f64) {
+        if self.count >= WORK_KNOWN && time * self.count > WORK_OUTLIER * self.time {
+            return;
+        }
+        self.count += 1.0;
+        self.bytes += bytes;
+        self.time += time;
+        self.squares += bytes * bytes;
+        self.products += bytes * time;
+    }
+
+    /// ns per byte: the slope of the line through the intervals, less what a few may exaggerate.
+    pub(crate) fn per_byte(&self) -> f64 {
+        let spread = self.squares - self.bytes * self.bytes / self.count;
+        // Sizes that are all the same leave what rounding leaves.
+        if self.count < WORK_KNOWN || spread <= 1e-9 * self.squares {
+            return 0.0;
+        }
+        let slope = (self.products - self.bytes * self.time / self.count) / spread;
+        slope * self.count / (self.count + WORK_KNOWN / 2.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One call site's trial. A single state machine, and so one file of 800 lines: every transition
+//! One call site's trial. A single state machine, and so one long file: every transition
 //! is read beside the others and against this diagram.
 //!
 //! ```text
@@ -33,7 +33,7 @@
 //!   say the contrary, or where the intervals have become others.
 
 use crate::Way;
-use crate::evidence::{ERROR, Evidence, LENGTHS, Pair};
+use crate::evidence::{ERROR, Evidence, LENGTHS, Pair, Work};
 
 /// Readers up to so many calls late are seen; later ones where calls are small.
 pub const LATE: u32 = 8;
@@ -115,10 +115,6 @@ const DRIFTING_PAIRS: u32 = 3;
 /// What a pair costs on the way that was decided is known after so many; the mean of about as many,
 /// none of which counts for more than twice it.
 const COST_KNOWN: u32 = 4;
-/// Intervals before the work in them is taken into account; one of more times the mean is a
-/// disturbance, and does not count there.
-const WORK_KNOWN: f64 = 8.0;
-const WORK_OUTLIER: f64 = 4.0;
 
 /// Where a trial stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,42 +186,6 @@ pub struct Call {
     pub n: usize,
     /// Bytes of all large calls of the thread before it, at whatever site.
     pub before: u64,
-}
-
-/// What the work in an interval, in bytes of calls, has to do with its length: sums over intervals.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Work {
-    count: f64,
-    bytes: f64,
-    time: f64,
-    squares: f64,
-    products: f64,
-}
-
-impl Work {
-    const NONE: Work = Work { count: 0.0, bytes: 0.0, time: 0.0, squares: 0.0, products: 0.0 };
-
-    fn add(&mut self, bytes: f64, time: f64) {
-        if self.count >= WORK_KNOWN && time * self.count > WORK_OUTLIER * self.time {
-            return;
-        }
-        self.count += 1.0;
-        self.bytes += bytes;
-        self.time += time;
-        self.squares += bytes * bytes;
-        self.products += bytes * time;
-    }
-
-    /// ns per byte: the slope of the line through the intervals, less what a few may exaggerate.
-    fn per_byte(&self) -> f64 {
-        let spread = self.squares - self.bytes * self.bytes / self.count;
-        // Sizes that are all the same leave what rounding leaves.
-        if self.count < WORK_KNOWN || spread <= 1e-9 * self.squares {
-            return 0.0;
-        }
-        let slope = (self.products - self.bytes * self.time / self.count) / spread;
-        slope * self.count / (self.count + WORK_KNOWN / 2.0)
-    }
 }
 
 /// A block's mean interval, and the mean work in one.
@@ -433,7 +393,7 @@ impl Trial {
             let intervals = if clock.block == self.block { clock.intervals } else { 0 };
             *clock = Clock { began: now, bytes: call.before, block: self.block, intervals };
             self.block_calls += 1;
-            if way != self.decided.unwrap_or(self.usual) {
+            if way != self.incumbent() {
                 self.otherwise = self.otherwise.saturating_add(1);
                 self.explored = self.explored.saturating_add(1);
                 self.explored_ever = self.explored_ever.saturating_add(1);
@@ -588,6 +548,19 @@ impl Trial {
         (self.sum, self.sum_bytes, self.counted, self.block_calls) = (0, 0, 0, 0);
     }
 
+    /// The way calls go between pairs.
+    fn incumbent(&self) -> Way {
+        self.decided.unwrap_or(self.usual)
+    }
+
+    /// How much dearer than the incumbent the other way is, by temporal less non-temporal.
+    fn dearer(&self, difference: f64) -> f64 {
+        match self.incumbent() {
+            Way::Temporal => -difference,
+            Way::NonTemporal => difference,
+        }
+    }
+
     /// What a call done the other way is likely to cost more, in intervals, with a margin for what
     /// is not known.
     fn likely_loss(&self) -> f64 {
@@ -600,13 +573,8 @@ impl Trial {
         if known.pairs() < 3 {
             return unknown;
         }
-        let incumbent = self.decided.unwrap_or(self.usual);
-        let dearer = match incumbent {
-            Way::Temporal => -known.difference.mean(),
-            Way::NonTemporal => known.difference.mean(),
-        };
-        let dearer = dearer + 2.0 * known.difference.error();
-        let mean = known.costs[incumbent as usize].mean();
+        let dearer = self.dearer(known.difference.mean()) + 2.0 * known.difference.error();
+        let mean = known.costs[self.incumbent() as usize].mean();
         let least = self.least_loss();
         if mean > 0.0 { (dearer / mean).clamp(least, UNKNOWN_LOSS) } else { unknown }
     }
@@ -623,7 +591,7 @@ impl Trial {
     }
 
     fn end_pair(&mut self, pair: &Pair) {
-        let cost = match self.decided.unwrap_or(self.usual) {
+        let cost = match self.incumbent() {
             Way::Temporal => pair.temporal,
             Way::NonTemporal => pair.non_temporal,
         };
@@ -631,23 +599,17 @@ impl Trial {
         let within = if self.cost_count == 1 { cost } else { cost.min(2.0 * self.cost) };
         self.cost += (within - self.cost) / f64::from(self.cost_count);
         if cost > 0.0 {
-            let dearer = match self.decided.unwrap_or(self.usual) {
-                Way::Temporal => -pair.difference(),
-                Way::NonTemporal => pair.difference(),
-            };
+            let dearer = self.dearer(pair.difference());
             let lost = (dearer / cost).clamp(self.least_loss(), UNKNOWN_LOSS);
             // Each thread's first intervals are not counted, so that many threads make more calls.
             self.lost += lost * f64::from(self.otherwise.max(self.target + self.skipped) + 2);
         }
+        if self.stage != Stage::Decided {
+            self.all.add(pair);
+        }
         match self.stage {
-            Stage::Screening => {
-                self.all.add(pair);
-                self.screened(pair);
-            }
-            Stage::Confirming => {
-                self.all.add(pair);
-                self.confirmed(pair);
-            }
+            Stage::Screening => self.screened(pair),
+            Stage::Confirming => self.confirmed(pair),
             Stage::Decided => self.watched(pair, cost),
         }
         self.next_gap();
@@ -689,15 +651,15 @@ impl Trial {
     fn give_up(&mut self) {
         // Long blocks alone had nothing to confirm.
         let unconfirmed = self.stage == Stage::Confirming && self.screening.pairs() > 0;
-        self.why = if unconfirmed { Why::Unconfirmed } else { Why::NoDifference };
-        self.stage = Stage::Screening;
-        self.decided = None;
-        self.screening = Evidence::NONE;
-        self.confirming = Evidence::NONE;
-        self.explored = 0;
-        self.work = Work::default();
-        self.drawn = None;
+        self.screen_again(if unconfirmed { Why::Unconfirmed } else { Why::NoDifference });
+        (self.decided, self.drawn) = (None, None);
         self.gap = self.watch_gap();
+    }
+
+    fn screen_again(&mut self, why: Why) {
+        (self.stage, self.why) = (Stage::Screening, why);
+        (self.screening, self.confirming) = (Evidence::NONE, Evidence::NONE);
+        (self.explored, self.work) = (0, Work::NONE);
     }
 
     fn watched(&mut self, pair: &Pair, cost: f64) {
@@ -715,14 +677,9 @@ impl Trial {
         }
         let contrary = self.watching.for_way(way.other());
         if contrary >= -libm::log(REOPEN_ERROR) || self.drifting >= DRIFTING_PAIRS {
-            self.stage = Stage::Screening;
-            self.why = Why::Reopened;
+            self.screen_again(Why::Reopened);
             self.reopened += 1;
-            self.explored = 0;
-            self.screening = Evidence::NONE;
-            self.confirming = Evidence::NONE;
             self.all = Evidence::NONE;
-            self.work = Work::default();
         } else if contrary < -1.0 || self.watching.pairs() >= MOST_WATCHED {
             // Nothing contrary so far: begin again, so that a change is not outweighed by the past.
             self.watching = Evidence::NONE;

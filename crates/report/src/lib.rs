@@ -18,7 +18,7 @@ pub mod plot;
 pub mod programs;
 pub mod sentences;
 pub mod splice;
-pub mod svg;
+mod svg;
 pub mod table;
 pub mod text;
 pub mod tuning;

@@ -4,13 +4,12 @@
 
 mod drill;
 
-use crate::plot::{self, Plot};
+use crate::plot::{self, Panel, Plot, Quantity, bins};
 use crate::svg::{self, palette};
 use crate::units::{bytes, significant, time};
 use crate::{Table, compare, crossover};
 use cachewise_measure::{Cpu, FigureKind, Machine, Record, Row, Verdict};
 use minijinja::{Environment, Value, context};
-use serde::Serialize;
 
 /// Panels that stand open; the others are behind a line.
 const OPEN_PANELS: usize = 6;
@@ -27,48 +26,21 @@ pub struct Sheet<'s> {
     pub tables: Vec<Table>,
 }
 
-#[derive(Serialize)]
-struct Drawn {
-    caption: String,
-    columns: Vec<(String, bool)>,
-    rows: Vec<Vec<Cell>>,
-    remarks: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Cell {
-    text: String,
-    /// Whether it says again what stands above it: heard, and seen where rows are cards.
-    again: bool,
-}
-
-impl Drawn {
-    /// A table whose rows leave out what they share with the row above, at their beginning.
-    fn carrying(table: &Table) -> Drawn {
-        let mut drawn = Drawn::from(table);
-        for index in 1..drawn.rows.len() {
-            let (before, rest) = drawn.rows.split_at_mut(index);
-            for (cell, above) in rest[0].iter_mut().zip(&before[index - 1]) {
-                if !cell.text.is_empty() {
-                    break;
-                }
-                *cell = Cell { text: above.text.clone(), again: true };
+/// A table for the template. `carrying`: its rows leave out what they share with the row above, at their
+/// beginning; that is heard, and seen where rows are cards.
+fn drawn(table: &Table, carrying: bool) -> Value {
+    let mut rows: Vec<Vec<(&str, bool)>> = Vec::new();
+    for row in &table.rows {
+        let mut cells: Vec<_> = row.iter().map(|text| (text.as_str(), false)).collect();
+        for (cell, above) in cells.iter_mut().zip(rows.last().into_iter().flatten()) {
+            if !carrying || !cell.0.is_empty() {
+                break;
             }
+            *cell = (above.0, true);
         }
-        drawn
+        rows.push(cells);
     }
-}
-
-impl From<&Table> for Drawn {
-    fn from(table: &Table) -> Drawn {
-        let cell = |text: &String| Cell { text: text.clone(), again: false };
-        Drawn {
-            caption: table.caption.clone(),
-            columns: table.heads(),
-            rows: table.rows.iter().map(|row| row.iter().map(cell).collect()).collect(),
-            remarks: table.remarks.clone(),
-        }
-    }
+    context! { caption => table.caption, columns => table.heads(), rows, remarks => table.remarks }
 }
 
 /// The style of every page: palette, marks, layout.
@@ -98,11 +70,9 @@ pub fn page(sheets: &[Sheet<'_>]) -> Result<String, minijinja::Error> {
         return Err(minijinja::Error::new(kind, "there is no record to draw"));
     }
     let plots: Vec<Vec<Plot>> = sheets.iter().map(|sheet| plots(sheet.record)).collect();
-    let keys = plots.iter().flatten().map(|plot| legend(plot).len()).max();
-    let toggles: String = (0..keys.unwrap_or(0))
-        .map(|key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n"))
-        .collect();
-    let style = page_style() + &toggles;
+    let keys = plots.iter().flatten().map(|plot| legend(plot).len()).max().unwrap_or(0);
+    let toggle = |key| format!(".plot:has(.t{key}:not(:checked)) .s{key}{{display:none}}\n");
+    let style = page_style() + &(0..keys).map(toggle).collect::<String>();
     let sections = sheets.iter().zip(&plots).enumerate();
     let sections: Vec<Value> =
         sections.map(|(index, (sheet, plots))| section(index, sheet, plots)).collect();
@@ -133,16 +103,13 @@ pub(crate) fn render(
 /// What sets the machines of several records apart, in a sentence.
 fn mixed(sheets: &[Sheet<'_>]) -> Option<String> {
     let first = sheets.first()?;
-    let differing: Vec<String> = sheets[1..]
-        .iter()
-        .filter_map(|sheet| {
-            let [one, other] = [first, sheet].map(|sheet| &sheet.record.header.machine);
-            let differences = compare::machine_differences(one, other);
-            (!differences.is_empty()).then(|| {
-                format!("{} differs from {} in {}", sheet.name, first.name, differences.join(", "))
-            })
-        })
-        .collect();
+    let differing = |sheet: &Sheet<'_>| {
+        let [one, other] = [first, sheet].map(|sheet| &sheet.record.header.machine);
+        let differences = compare::machine_differences(one, other).join(", ");
+        (!differences.is_empty())
+            .then(|| format!("{} differs from {} in {differences}", sheet.name, first.name))
+    };
+    let differing: Vec<String> = sheets[1..].iter().filter_map(differing).collect();
     (!differing.is_empty()).then(|| {
         format!(
             "These records come from different machines: {}. Compare ratios between them, never \
@@ -167,10 +134,11 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         verdicts.push(tally(&record.rows));
     }
     let experiment = Some(crate::experiment_of(record)).filter(|name| !name.is_empty());
-    let experiment = experiment.unwrap_or("record").to_owned();
-    let tables = crate::experiment_tables(&experiment, &record.rows);
-    let tables: &[Table] =
-        if crate::has_form(&experiment) || tables.len() <= MOST_TABLES { &tables } else { &[] };
+    let experiment = experiment.unwrap_or("record");
+    let mut tables = crate::experiment_tables(experiment, &record.rows);
+    if tables.len() > MOST_TABLES && !crate::has_form(experiment) {
+        tables.clear();
+    }
     context! {
         id => format!("r{index}"),
         name => sheet.name,
@@ -183,9 +151,9 @@ fn section(index: usize, sheet: &Sheet<'_>, plots: &[Plot]) -> Value {
         notes => record.notes.iter().map(|note| &note.text).collect::<Vec<_>>(),
         command => shell_words(&header.command),
         figures => plots.iter().map(picture).collect::<Vec<_>>(),
-        decisions => sheet.tables.iter().map(Drawn::carrying).collect::<Vec<_>>(),
-        crossovers => crossover::table(record).as_ref().map(Drawn::carrying),
-        tables => tables.iter().map(Drawn::from).collect::<Vec<_>>(),
+        decisions => sheet.tables.iter().map(|table| drawn(table, true)).collect::<Vec<_>>(),
+        crossovers => crossover::table(record).map(|table| drawn(&table, true)),
+        tables => tables.iter().map(|table| drawn(table, false)).collect::<Vec<_>>(),
         groups => drill::groups(&record.rows),
         rows => record.rows.len(),
         interrupted => record.end.as_ref().is_none_or(|end| end.interrupted),
@@ -208,32 +176,29 @@ fn tally(rows: &[Row]) -> String {
 
 fn facts(record: &Record) -> Vec<(String, String)> {
     let header = &record.header;
-    let mut facts = vec![
-        ("started".to_owned(), header.started.clone()),
-        ("written by".to_owned(), header.tool.clone()),
-        ("seed".to_owned(), header.seed.to_string()),
-    ];
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, text: String| facts.push((name.to_owned(), text));
+    fact("started", header.started.clone());
+    fact("written by", header.tool.clone());
+    fact("seed", header.seed.to_string());
     if let Some(end) = &record.end {
         let peak = end.peak_bytes.map(|peak| format!(", {} at the peak", bytes(peak)));
-        let peak = peak.unwrap_or_default();
-        facts.push(("took".to_owned(), format!("{:.0} s{peak}", end.seconds)));
+        fact("took", format!("{:.0} s{}", end.seconds, peak.unwrap_or_default()));
     }
     let clock = &header.clock;
     let (cost, ghz) = (time(clock.cost_ns), significant(clock.core_ghz));
-    let text = format!("{}, {cost} per reading, core at {ghz} GHz", clock.source);
-    facts.push(("clock".to_owned(), text));
+    fact("clock", format!("{}, {cost} per reading, core at {ghz} GHz", clock.source));
     if let Some(latencies) = &header.latencies {
         let all = [latencies.l1, latencies.l2, latencies.llc, latencies.dram];
         let [l1, l2, llc, dram] = all.map(time);
-        let text = format!("L1 {l1}, L2 {l2}, LLC {llc}, DRAM {dram}");
-        facts.push(("a dependent load".to_owned(), text));
+        fact("a dependent load", format!("L1 {l1}, L2 {l2}, LLC {llc}, DRAM {dram}"));
     }
     for (name, value) in &header.settings {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        facts.push((name.replace('_', " "), text));
+        fact(&name.replace('_', " "), text);
     }
     for (name, value) in header.flags.iter().filter(|(_, value)| !value.is_empty()) {
-        facts.push((name.clone(), value.clone()));
+        fact(name, value.clone());
     }
     facts
 }
@@ -298,25 +263,22 @@ fn picture(plot: &Plot) -> Value {
         let keys = legend(plot).iter().enumerate();
         keys.filter(|(_, key)| key.shown == shown).map(key).collect()
     };
-    let view = |panel: &plot::Panel| {
-        let svg = svg::panel(plot, panel).write();
-        context! { title => panel.title, svg }
-    };
-    let mut views: Vec<Value> = plot.panels.iter().map(view).collect();
-    let folded = views.split_off(views.len().min(OPEN_PANELS));
+    let view = |panel: &Panel| context! { title => panel.title, svg => svg::panel(plot, panel) };
+    let mut open: Vec<Value> = plot.panels.iter().map(view).collect();
+    let folded = open.split_off(open.len().min(OPEN_PANELS));
     let colours = match plot.value.is_ratio() {
         true => ("faster than the reference", "slower"),
         false => ("less", "more"),
     };
-    let numbers = |panel| Drawn::from(&numbers(plot, panel));
+    let numbers = |panel| drawn(&numbers(plot, panel), false);
     context! {
         title => plot.title,
         note => note(plot),
         keys => keys(true),
         more => keys(false),
-        parts => plot.value == plot::Quantity::Cost,
+        parts => plot.value == Quantity::Cost,
         colours => (plot.kind == FigureKind::HeatMap).then_some(colours),
-        open => views,
+        open,
         folded,
         tables => plot.panels.iter().map(numbers).collect::<Vec<_>>(),
     }
@@ -324,35 +286,34 @@ fn picture(plot: &Plot) -> Value {
 
 /// How to read the figure.
 fn note(plot: &Plot) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    match plot.kind {
+    let ratio = plot.value.is_ratio();
+    let mut note = match plot.kind {
+        FigureKind::Curve if ratio => {
+            "Points are medians, bands their 95 % intervals; below the heavy line at 1 is faster than \
+             the reference"
+        }
         FigureKind::Curve => {
-            parts.push("Points are medians, bands their 95 % intervals");
-            parts.push(match plot.value.is_ratio() {
-                true => "below the heavy line at 1 is faster than the reference",
-                false => "the reference is dashed",
-            });
-            if plot.panels.iter().any(|panel| !panel.rules.is_empty()) {
-                parts.push("dotted rules: one operand is as large as that cache");
-            }
+            "Points are medians, bands their 95 % intervals; the reference is dashed"
         }
-        FigureKind::Bars if plot.value == plot::Quantity::Cost => {
-            parts.push("Medians of the three parts, stacked");
+        FigureKind::Bars if plot.value == Quantity::Cost => "Medians of the three parts, stacked",
+        FigureKind::Bars => "Medians, whiskers their 95 % intervals",
+        FigureKind::HeatMap if ratio => {
+            "Time over the reference's: below 1 is faster; the heavy line is break-even"
         }
-        FigureKind::Bars => parts.push("Medians, whiskers their 95 % intervals"),
-        FigureKind::HeatMap if plot.value.is_ratio() => {
-            parts.push("Time over the reference's: below 1 is faster; the heavy line is break-even")
-        }
-        FigureKind::HeatMap => parts.push("Medians"),
+        FigureKind::HeatMap => "Medians",
         FigureKind::Histogram => {
-            parts.push("Single calls; counts on a logarithmic axis, the line is the running tally");
+            "Single calls; counts on a logarithmic axis, the line is the running tally"
         }
     }
-    format!("{}.", parts.join("; "))
+    .to_owned();
+    if plot.kind == FigureKind::Curve && plot.panels.iter().any(|panel| !panel.rules.is_empty()) {
+        note += "; dotted rules: one operand is as large as that cache";
+    }
+    note + "."
 }
 
 /// A panel's figures as a table.
-pub fn numbers(plot: &Plot, panel: &plot::Panel) -> Table {
+pub fn numbers(plot: &Plot, panel: &Panel) -> Table {
     match plot.kind {
         FigureKind::Curve => curve_numbers(plot, panel),
         FigureKind::Histogram => histogram_numbers(plot, panel),
@@ -360,53 +321,43 @@ pub fn numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     }
 }
 
-fn curve_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
-    let mut columns = vec![format!(">{}", panel.x.title)];
+fn curve_numbers(plot: &Plot, panel: &Panel) -> Table {
+    let mut columns = vec![format!(">{}", panel.x.title())];
     columns.extend(panel.series.iter().map(|series| format!(">{}", plot.keys[series.key].name)));
     let mut table = Table::new(format!("{} ({})", panel.title, plot.value.title()), &columns);
+    let write = |mid: f64| match plot.value {
+        // Its unit stands in the caption.
+        Quantity::Gbps => significant(mid),
+        _ => plot.value.write(mid),
+    };
     for &place in &panel.x.places {
+        let points = panel.series.iter().map(|series| series.at(place, 0.0));
         let mut row = vec![panel.x.write(place)];
-        for series in &panel.series {
-            let point = series.points.iter().find(|point| point.x == place);
-            let mid = point.map(|point| point.value.mid);
-            row.push(mid.map_or("-".to_owned(), |mid| match plot.value {
-                // Its unit stands in the caption.
-                plot::Quantity::Gbps => significant(mid),
-                _ => plot.value.write(mid),
-            }));
-        }
+        row.extend(points.map(|point| point.map_or("-".into(), |point| write(point.value.mid))));
         table.push(row);
     }
     table
 }
 
-fn point_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
-    let parts = plot.value == plot::Quantity::Cost;
+fn point_numbers(plot: &Plot, panel: &Panel) -> Table {
     let x_is_name = panel.x.names.len() == panel.series.len() && panel.y.is_none();
+    let x = (!x_is_name).then_some(&panel.x);
     let mut columns = vec!["candidate".to_owned()];
-    if !x_is_name {
-        columns.push(format!(">{}", panel.x.title));
-    }
-    if let Some(y) = &panel.y {
-        columns.push(format!(">{}", y.title));
-    }
+    columns.extend(x.into_iter().chain(&panel.y).map(|axis| format!(">{}", axis.title())));
     columns.extend([format!(">{}", plot.value.title()), ">95 % interval".to_owned()]);
-    if parts {
+    if plot.value == Quantity::Cost {
         columns.extend([">operation", ">reader", ">bystander"].map(str::to_owned));
     }
-    let mut table = Table::new(panel.title.clone(), &columns);
+    let mut table = Table::new(&panel.title, &columns);
     for series in &panel.series {
         for point in &series.points {
+            let value = point.value;
+            let [mid, low, high] =
+                [value.mid, value.low, value.high].map(|value| plot.value.write(value));
             let mut row = vec![plot.keys[series.key].name.clone()];
-            if !x_is_name {
-                row.push(panel.x.write(point.x));
-            }
-            if let Some(y) = &panel.y {
-                row.push(y.write(point.y));
-            }
-            row.push(plot.value.write(point.value.mid));
-            let (low, high) = (point.value.low, point.value.high);
-            row.push(format!("{} .. {}", plot.value.write(low), plot.value.write(high)));
+            row.extend(x.map(|x| x.write(point.x)));
+            row.extend(panel.y.as_ref().map(|y| y.write(point.y)));
+            row.extend([mid, format!("{low} .. {high}")]);
             row.extend(point.parts.iter().flatten().map(|part| time(*part)));
             table.push(row);
         }
@@ -414,25 +365,16 @@ fn point_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
     table
 }
 
-fn histogram_numbers(plot: &Plot, panel: &plot::Panel) -> Table {
-    let mut table =
-        Table::new(panel.title.clone(), &["candidate", ">from", ">to", ">calls", ">so far"]);
+fn histogram_numbers(plot: &Plot, panel: &Panel) -> Table {
+    let mut table = Table::of(&panel.title, "candidate | >from | >to | >calls | >so far");
     for series in &panel.series {
         let Some(histogram) = &series.histogram else { continue };
         let name = &plot.keys[series.key].name;
-        let total = (histogram.counts.iter().sum::<u64>() + histogram.above).max(1) as f64;
-        let mut tally = 0;
-        for (edges, count) in histogram.edges_ns.windows(2).zip(&histogram.counts) {
-            tally += count;
-            if *count > 0 {
-                table.push(vec![
-                    name.clone(),
-                    time(edges[0]),
-                    time(edges[1]),
-                    count.to_string(),
-                    format!("{:.2} %", tally as f64 / total * 100.0),
-                ]);
-            }
+        let (bins, _) = bins(histogram);
+        for bin in bins.iter().filter(|bin| bin.calls > 0) {
+            let so_far = format!("{:.2} %", bin.so_far * 100.0);
+            let (from, to) = (time(bin.from), time(bin.to));
+            table.push(vec![name.clone(), from, to, bin.calls.to_string(), so_far]);
         }
         if histogram.above > 0 {
             let edge = time(histogram.edges_ns.last().copied().unwrap_or(0.0));

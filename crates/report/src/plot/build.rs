@@ -1,12 +1,12 @@
 //! From rows and a [`Figure`] to a [`Plot`].
 
 use super::value::{Coordinate, Quantity, Spread, Unit, axis_title, coordinate};
-use super::{Axis, Key, Panel, Plot, Point, Rule, Series};
+use super::{Axis, Key, Panel, Plot, Point, Series, agree_on_colours};
 use crate::cost::median;
 use crate::units::bytes;
 use cachewise_measure::record::{distinct, groups};
-use cachewise_measure::{CellKey, Figure, FigureKind, Machine, Record, Row};
-use std::collections::{BTreeMap, BTreeSet};
+use cachewise_measure::{CellKey, Figure, FigureKind, Histogram, Machine, Record, Row};
+use std::collections::BTreeMap;
 
 /// So many candidates are drawn before anybody asks, the reference among them.
 const SHOWN: usize = 7;
@@ -17,25 +17,25 @@ pub fn figures(record: &Record) -> Vec<Figure> {
     if !record.header.figures.is_empty() {
         return record.header.figures.clone();
     }
-    let mut found = Vec::new();
-    for state in distinct(record.rows.iter().map(|row| row.cell.state.as_str())) {
-        let of_state: Vec<&Row> =
-            record.rows.iter().filter(|row| row.cell.state == state).collect();
-        let sizes: BTreeSet<u64> = of_state.iter().map(|row| row.cell.size).collect();
-        let parts = of_state.iter().any(|row| has_parts(row));
-        let (kind, x) = match sizes.len() {
-            0..=2 => (FigureKind::Bars, "candidate"),
-            _ => (FigureKind::Curve, "size"),
+    let figure = |state: &str| {
+        let of_state = || record.rows.iter().filter(|row| row.cell.state == state);
+        let is_curve = crate::sorted(of_state().map(|row| row.cell.size)).len() > 2;
+        let has_parts = |row: &Row| !row.reader_ns.is_empty() || !row.bystander_ns.is_empty();
+        let (title, value) = match (of_state().any(has_parts), is_curve) {
+            (true, true) => ("Whole cost over the reference's by size", "total_ratio"),
+            (true, false) => ("Whole cost", "cost"),
+            (false, true) => ("Speed by size", "gbps"),
+            (false, false) => ("Speed", "gbps"),
         };
-        let (title, value) = match (parts, kind) {
-            (true, FigureKind::Curve) => ("Whole cost over the reference's by size", "total_ratio"),
-            (true, _) => ("Whole cost", "cost"),
-            (false, FigureKind::Curve) => ("Speed by size", "gbps"),
-            (false, _) => ("Speed", "gbps"),
+        let title = format!("{title}: {state}");
+        let figure = match is_curve {
+            true => Figure::curve(&title, "size", value),
+            false => Figure::bars(&title, value),
         };
-        found.push(Figure::new(&format!("{title}: {state}"), kind, x, value).of(state));
-    }
-    found
+        figure.of(state)
+    };
+    let states = record.rows.iter().map(|row| row.cell.state.as_str());
+    distinct(states).into_iter().map(figure).collect()
 }
 
 /// Those of a record's figures that it has rows for.
@@ -43,109 +43,90 @@ pub fn plots(record: &Record) -> Vec<Plot> {
     figures(record).iter().filter_map(|figure| plot(record, figure)).collect()
 }
 
-fn has_parts(row: &Row) -> bool {
-    !row.reader_ns.is_empty() || !row.bystander_ns.is_empty()
-}
-
 /// The rows a figure is about: of the first experiment in the record that has all the candidates
 /// it names (the one in the settings first), in the states it names.
 fn rows_of<'r>(record: &'r Record, figure: &Figure) -> Vec<&'r Row> {
-    let rows = record.rows.iter().map(|row| row.experiment.as_str());
-    let experiments = distinct(record.experiment().into_iter().chain(rows));
     let fits = |row: &&Row| {
         row.cell.state.starts_with(&figure.states)
             && (figure.candidates.is_empty() || figure.candidates.contains(&row.candidate))
             && (figure.kind != FigureKind::Histogram || row.histogram.is_some())
     };
-    for experiment in experiments {
+    let rows: Vec<&Row> = record.rows.iter().filter(fits).collect();
+    let experiments = rows.iter().map(|row| row.experiment.as_str());
+    for experiment in distinct(record.experiment().into_iter().chain(experiments)) {
         let rows: Vec<&Row> =
-            record.rows.iter().filter(|row| row.experiment == experiment).filter(fits).collect();
+            rows.iter().copied().filter(|row| row.experiment == experiment).collect();
         let has = |name: &String| rows.iter().any(|row| row.candidate == *name);
         if !rows.is_empty() && figure.candidates.iter().all(has) {
             return rows;
         }
     }
-    record.rows.iter().filter(fits).collect()
+    rows
 }
 
 /// Coordinates that set panels apart where the figure's own leave several cells at one place.
 const FURTHER: [&str; 6] = ["state", "source", "destination", "size", "reader", "bystander"];
 
-/// The figure's panels, and what else is needed so that no two cells share a place.
+/// The coordinates whose values each get a panel: the figure's, and what else is needed so that no two
+/// cells share a place.
 fn panels_of(rows: &[&Row], figure: &Figure) -> Vec<String> {
-    let mut panels: Vec<String> =
-        figure.panels.iter().filter(|name| *name != "operation").cloned().collect();
-    let conflict = |panels: &[String]| -> Option<String> {
-        // Rows of one candidate stand near each other; a record's cells are few thousand.
-        let mut seen: BTreeMap<String, &Row> = BTreeMap::new();
-        for row in rows {
-            let mut place = format!("{} {}", row.candidate, row.cell.operation);
-            for name in panels.iter().chain([&figure.x]).chain(&figure.y) {
-                place.push_str(&format!(" {:?}", coordinate(row, name)));
-            }
-            let Some(other) = seen.insert(place, row) else { continue };
-            if other.cell == row.cell {
-                continue;
-            }
-            let axes = row.cell.axes.keys().chain(other.cell.axes.keys()).map(String::as_str);
-            return FURTHER
-                .into_iter()
-                .chain(axes)
-                .find(|name| coordinate(row, name) != coordinate(other, name))
-                .map(str::to_owned);
-        }
-        None
-    };
-    while let Some(name) = conflict(&panels) {
+    let mut panels = figure.panels.clone();
+    panels.retain(|name| name != "operation");
+    while let Some(name) = further_panel(rows, figure, &panels) {
         panels.push(name);
     }
     panels
 }
 
+/// A coordinate in which two cells at one place differ.
+fn further_panel(rows: &[&Row], figure: &Figure, panels: &[String]) -> Option<String> {
+    let mut seen: BTreeMap<String, &Row> = BTreeMap::new();
+    for row in rows {
+        let names = panels.iter().chain([&figure.x]).chain(&figure.y);
+        let places: Vec<_> = names.map(|name| coordinate(row, name)).collect();
+        let place = format!("{} {} {places:?}", row.candidate, row.cell.operation);
+        let Some(other) = seen.insert(place, row).filter(|other| other.cell != row.cell) else {
+            continue;
+        };
+        let axes = row.cell.axes.keys().chain(other.cell.axes.keys()).map(String::as_str);
+        let differs = |name: &&str| coordinate(row, name) != coordinate(other, name);
+        return FURTHER.into_iter().chain(axes).find(differs).map(str::to_owned);
+    }
+    None
+}
+
 /// The panel's name: operation, then what the panel coordinates are.
 fn panel_title(row: &Row, panels: &[String]) -> String {
-    let mut parts = vec![row.cell.operation.clone()];
     let wants = |name: &str| panels.iter().any(|panel| panel == name);
-    let mut skip_destination = false;
-    for name in panels {
-        let text = match (name.as_str(), coordinate(row, name)) {
-            ("source", Some(Coordinate::Label(source))) if wants("destination") => {
-                skip_destination = true;
-                match &row.cell.destination {
-                    Some(destination) => format!("{source} to {destination}"),
-                    None => source,
-                }
+    let moves = wants("source") && wants("destination") && row.cell.source.is_some();
+    let part = |name: &String| {
+        Some(match (name.as_str(), coordinate(row, name)?) {
+            ("source", Coordinate::Label(source)) if moves => match &row.cell.destination {
+                Some(destination) => format!("{source} to {destination}"),
+                None => source,
+            },
+            ("destination", _) if moves => return None,
+            ("size", Coordinate::Number(_)) => bytes(row.cell.size),
+            ("reader", Coordinate::Number(share)) => format!("{:.0} % of it read", share * 100.0),
+            ("bystander", Coordinate::Number(size)) => format!("beside {}", bytes(size as u64)),
+            (_, Coordinate::Number(value)) => {
+                format!("{} {}", axis_title(name), Unit::of(name).write(value))
             }
-            ("destination", _) if skip_destination => continue,
-            ("size", Some(Coordinate::Number(_))) => bytes(row.cell.size),
-            ("reader", Some(Coordinate::Number(share))) => {
-                format!("{:.0} % of it read", share * 100.0)
-            }
-            ("bystander", Some(Coordinate::Number(size))) => {
-                format!("beside {}", bytes(size as u64))
-            }
-            (_, Some(Coordinate::Number(value))) => {
-                format!("{} {}", axis_title(name), Unit::of_axis(name).write(value))
-            }
-            (_, Some(Coordinate::Label(text))) => text,
-            (_, None) => continue,
-        };
-        if !text.is_empty() {
-            parts.push(text);
-        }
-    }
-    parts.join(", ")
+            (_, Coordinate::Label(text)) => text,
+        })
+    };
+    let parts = panels.iter().filter_map(part).filter(|part| !part.is_empty());
+    std::iter::once(row.cell.operation.clone()).chain(parts).collect::<Vec<_>>().join(", ")
 }
 
 /// An axis over the rows.
 fn axis(rows: &[&Row], name: &str) -> Axis {
-    let found: Vec<Coordinate> = rows.iter().filter_map(|row| coordinate(row, name)).collect();
     let mut names: Vec<String> = Vec::new();
     let mut places: Vec<f64> = Vec::new();
-    for place in &found {
+    for place in rows.iter().filter_map(|row| coordinate(row, name)) {
         match place {
-            Coordinate::Number(value) => places.push(*value),
-            Coordinate::Label(text) if !names.contains(text) => names.push(text.clone()),
+            Coordinate::Number(value) => places.push(value),
+            Coordinate::Label(text) if !names.contains(&text) => names.push(text),
             Coordinate::Label(_) => {}
         }
     }
@@ -155,105 +136,84 @@ fn axis(rows: &[&Row], name: &str) -> Axis {
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
     let [least, most] = [places.first(), places.last()].map(|end| end.copied().unwrap_or(0.0));
-    let unit = Unit::of_axis(name);
-    let wide = least > 0.0 && most / least >= 16.0;
-    let log = names.is_empty() && least > 0.0 && (wide || unit == Unit::Bytes);
-    Axis { title: axis_title(name), unit, names, log, places }
-}
-
-fn place(row: &Row, name: &str, axis: &Axis) -> Option<f64> {
-    match coordinate(row, name)? {
-        Coordinate::Number(value) => Some(value),
-        Coordinate::Label(text) => {
-            axis.names.iter().position(|known| *known == text).map(|index| index as f64)
-        }
-    }
+    let wide = most / least >= 16.0 || Unit::of(name) == Unit::Bytes;
+    Axis { name: name.to_owned(), log: names.is_empty() && least > 0.0 && wide, names, places }
 }
 
 /// Where the operands stop fitting the caches.
-fn rules(figure: &Figure, x: &Axis, machine: &Machine) -> Vec<Rule> {
+fn rules(x: &Axis, machine: &Machine) -> Vec<(f64, &'static str)> {
     let (Some(first), Some(last)) = (x.places.first(), x.places.last()) else { return Vec::new() };
-    if figure.x != "size" {
-        return Vec::new();
-    }
     let caches = &machine.caches;
-    let mut levels = vec![("L1", caches.l1d.bytes), ("L2", caches.l2.bytes)];
-    if let Some(usable) = caches.llc_usable {
-        levels.push(("LLC, usable", usable));
-    }
-    if caches.llc.bytes != caches.l2.bytes {
-        levels.push(("LLC", caches.llc.bytes));
-    }
-    levels
-        .into_iter()
-        .map(|(name, size)| Rule { at: size as f64, name: name.to_owned() })
-        .filter(|rule| *first <= rule.at && rule.at <= *last)
-        .collect()
+    let own_llc = (caches.llc.bytes != caches.l2.bytes).then_some(caches.llc.bytes);
+    let levels = [
+        (Some(caches.l1d.bytes), "L1"),
+        (Some(caches.l2.bytes), "L2"),
+        (caches.llc_usable, "LLC, usable"),
+        (own_llc, "LLC"),
+    ];
+    let rule = |(size, name): (Option<usize>, _)| size.map(|size| (size as f64, name));
+    let fits = |rule: &(f64, _)| x.name == "size" && (*first..=*last).contains(&rule.0);
+    levels.into_iter().filter_map(rule).filter(fits).collect()
 }
 
 /// A candidate's name in the legend: without its operation where panels say which.
-fn key_name(row: &Row, several_operations: bool) -> String {
-    let prefix = format!("{}.", row.cell.operation);
-    match row.candidate.strip_prefix(&prefix) {
-        Some(technique) if several_operations => technique.to_owned(),
-        _ => row.candidate.clone(),
+fn key_name(row: &Row, several_operations: bool) -> &str {
+    let technique = row.candidate.strip_prefix(&row.cell.operation);
+    let technique = technique.and_then(|rest| rest.strip_prefix('.'));
+    technique.filter(|_| several_operations).unwrap_or(&row.candidate)
+}
+
+/// The rows' candidates, in the figure's order.
+fn keys(rows: &[&Row], figure: &Figure, several_operations: bool) -> Vec<Key> {
+    // One that no other is compared with is not the reference, unless it is drawn alone.
+    let alone = rows.iter().all(|row| row.candidate == rows[0].candidate);
+    let serves = |name: &str| rows.iter().any(|row| row.reference == name && row.candidate != name);
+    let mut keys: Vec<Key> = Vec::new();
+    for row in rows {
+        let name = key_name(row, several_operations);
+        if !keys.iter().any(|key| key.name == name) {
+            let reference = row.candidate == row.reference && (alone || serves(&row.candidate));
+            keys.push(Key { name: name.to_owned(), reference, shown: true, colour: 0 });
+        }
     }
+    let is = |name: &str, key: &Key| {
+        name == key.name || name.split_once('.').is_some_and(|(_, rest)| rest == key.name)
+    };
+    let place = |key: &Key| figure.candidates.iter().position(|name| is(name, key));
+    keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
+    keys
 }
 
 /// Draws nothing yet: collects the figure's rows into panels and series. `None` where the record
 /// has no row for it.
 pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     let value = Quantity::named(&figure.value);
-    let rows = rows_of(record, figure);
-    let has_place = |row: &&Row| {
+    let mut rows = rows_of(record, figure);
+    rows.retain(|row| {
         let mut axes = figure.y.iter().chain([&figure.x]);
-        value.of(row).is_some() && axes.all(|name| coordinate(row, name).is_some())
-    };
-    let is_drawn = |row: &&Row| figure.kind == FigureKind::Histogram || has_place(row);
-    let rows: Vec<&Row> = rows.into_iter().filter(is_drawn).collect();
-    let operations: BTreeSet<&str> = rows.iter().map(|row| row.cell.operation.as_str()).collect();
-    let short = operations.len() > 1;
-    // One that no other is compared with is not the reference, unless it is drawn alone.
-    let alone = rows.iter().all(|row| row.candidate == rows[0].candidate);
-    let serves =
-        |name: &str| alone || rows.iter().any(|row| row.reference == name && row.candidate != name);
-    let mut keys: Vec<Key> = Vec::new();
-    for row in &rows {
-        let name = key_name(row, short);
-        if !keys.iter().any(|key| key.name == name) {
-            let reference = row.candidate == row.reference && serves(&row.candidate);
-            keys.push(Key { name, reference, shown: true, colour: 0 });
-        }
-    }
-    if !figure.candidates.is_empty() {
-        let order = |key: &Key| {
-            figure.candidates.iter().position(|name| {
-                *name == key.name || name.split_once('.').is_some_and(|(_, rest)| rest == key.name)
-            })
-        };
-        keys.sort_by_key(|key| order(key).unwrap_or(usize::MAX));
-    }
+        let has_place = axes.all(|name| coordinate(row, name).is_some());
+        figure.kind == FigureKind::Histogram || (has_place && value.of(row).is_some())
+    });
+    let short = rows.iter().any(|row| row.cell.operation != rows[0].cell.operation);
+    let keys = keys(&rows, figure, short);
     let panel_names = panels_of(&rows, figure);
     let mut panels: Vec<Panel> = Vec::new();
     for (title, members) in groups(rows.iter().copied(), |row| panel_title(row, &panel_names)) {
         let x = axis(&members, &figure.x);
         let y = figure.y.as_deref().map(|name| axis(&members, name));
-        let mut series: Vec<Series> = Vec::new();
-        for (index, key) in keys.iter().enumerate() {
-            let mine: Vec<&Row> =
-                members.iter().copied().filter(|row| key_name(row, short) == key.name).collect();
-            if mine.is_empty() {
-                continue;
-            }
-            let points = points(&mine, figure, &value, &x, y.as_ref());
+        let series = |(key, Key { name, .. }): (usize, &Key)| {
+            let is_mine = |row: &&Row| key_name(row, short) == name;
+            let mine: Vec<&Row> = members.iter().copied().filter(is_mine).collect();
             let histogram = (figure.kind == FigureKind::Histogram).then(|| merged(&mine)).flatten();
-            series.push(Series { key: index, points, histogram });
+            let points = points(&mine, &value, &x, y.as_ref());
+            (!mine.is_empty()).then_some(Series { key, points, histogram })
+        };
+        let series: Vec<Series> = keys.iter().enumerate().filter_map(series).collect();
+        if series.iter().any(|s| !s.points.is_empty() || s.histogram.is_some()) {
+            let rules = rules(&x, &record.header.machine);
+            panels.push(Panel { title, x, y, series, rules });
         }
-        let rules = rules(figure, &x, &record.header.machine);
-        panels.push(Panel { title, x, y, series, rules });
     }
-    panels
-        .retain(|panel| panel.series.iter().any(|s| !s.points.is_empty() || s.histogram.is_some()));
     if panels.is_empty() {
         return None;
     }
@@ -261,59 +221,37 @@ pub fn plot(record: &Record, figure: &Figure) -> Option<Plot> {
     if figure.kind == FigureKind::Curve && figure.candidates.is_empty() {
         choose_shown(&mut plot);
     }
-    super::agree_on_colours(std::slice::from_mut(&mut plot));
+    agree_on_colours(std::slice::from_mut(&mut plot));
     Some(plot)
 }
 
-fn points(
-    rows: &[&Row],
-    figure: &Figure,
-    value: &Quantity,
-    x: &Axis,
-    y: Option<&Axis>,
-) -> Vec<Point> {
-    let mut found: Vec<(f64, f64, Vec<&Row>)> = Vec::new();
-    for row in rows {
-        let Some(at_x) = place(row, &figure.x, x) else { continue };
-        let at_y = match (&figure.y, y) {
-            (Some(name), Some(axis)) => match place(row, name, axis) {
-                Some(at) => at,
-                None => continue,
-            },
-            _ => 0.0,
+fn points(rows: &[&Row], value: &Quantity, x: &Axis, y: Option<&Axis>) -> Vec<Point> {
+    let place = |row: &Row| Some((x.place(row)?, y.map_or(Some(0.0), |y| y.place(row))?));
+    let point = |(place, members): (Option<(f64, f64)>, Vec<&Row>)| {
+        let (x, y) = place?;
+        let spreads: Vec<Spread> = members.iter().filter_map(|row| value.of(row)).collect();
+        let part = |of: fn(&Row) -> &Vec<f64>| {
+            let medians = members.iter().map(|row| median(of(row)));
+            // Below 0 by noise alone, or the sum would have no value.
+            median(&medians.filter(|m| m.is_finite()).collect::<Vec<_>>()).max(0.0)
         };
-        match found.iter_mut().find(|(a, b, _)| *a == at_x && *b == at_y) {
-            Some((_, _, members)) => members.push(row),
-            None => found.push((at_x, at_y, vec![row])),
-        }
-    }
-    found.sort_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal));
-    found
-        .into_iter()
-        .filter_map(|(x, y, members)| {
-            let spreads: Vec<Spread> = members.iter().filter_map(|row| value.of(row)).collect();
-            let parts = (*value == Quantity::Cost).then(|| {
-                let part = |of: fn(&Row) -> &Vec<f64>| {
-                    let medians = members.iter().map(|row| median(of(row)));
-                    let finite: Vec<f64> = medians.filter(|m| m.is_finite()).collect();
-                    // Below 0 by noise alone, or the sum would have no value.
-                    median(&finite).max(0.0)
-                };
-                let all: [fn(&Row) -> &Vec<f64>; 3] =
-                    [|row| &row.operation_ns, |row| &row.reader_ns, |row| &row.bystander_ns];
-                all.map(part)
-            });
-            Some(Point { x, y, value: Spread::pooled(&spreads)?, parts })
-        })
-        .collect()
+        let all: [fn(&Row) -> &Vec<f64>; 3] =
+            [|row| &row.operation_ns, |row| &row.reader_ns, |row| &row.bystander_ns];
+        let parts = (*value == Quantity::Cost).then(|| all.map(part));
+        Some(Point { x, y, value: Spread::pooled(&spreads)?, parts })
+    };
+    let places = groups(rows.iter().copied(), place);
+    let mut points: Vec<Point> = places.into_iter().filter_map(point).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+    points
 }
 
 /// Histograms with the same edges added up; of others the first.
-fn merged(rows: &[&Row]) -> Option<cachewise_measure::Histogram> {
+fn merged(rows: &[&Row]) -> Option<Histogram> {
     let mut all = rows.iter().filter_map(|row| row.histogram.as_ref()).filter(|histogram| {
         histogram.edges_ns.len() == histogram.counts.len() + 1
             && histogram.edges_ns.iter().all(|edge| edge.is_finite())
-            && histogram.edges_ns.windows(2).all(|pair| pair[0] < pair[1])
+            && histogram.edges_ns.is_sorted_by(|a, b| a < b)
     });
     let mut sum = all.next()?.clone();
     for other in all.filter(|other| other.edges_ns == sum.edges_ns) {
@@ -328,47 +266,40 @@ fn choose_shown(plot: &mut Plot) {
     if plot.keys.len() <= SHOWN {
         return;
     }
-    let better = plot.value.more_is_better().unwrap_or(true);
-    // Per key: places at which it is best, sum of log distances to the best, places.
-    let mut scores = vec![(0_usize, 0.0_f64, 0_usize); plot.keys.len()];
+    let less_is_better = plot.value.more_is_better() == Some(false);
+    // Per key: places at which it is best, and its log distances to the best.
+    let mut scores = vec![(0_usize, Vec::new()); plot.keys.len()];
     for panel in &plot.panels {
         for &place in &panel.x.places {
-            let mut here: Vec<(usize, f64)> = panel
-                .series
-                .iter()
-                .filter_map(|series| {
-                    let point = series.points.iter().find(|point| point.x == place)?;
-                    (point.value.mid > 0.0).then_some((series.key, point.value.mid))
-                })
-                .collect();
-            here.sort_by(|a, b| if better { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
-            let Some(&(best, top)) = here.first() else { continue };
+            let point = |series: &Series| {
+                let mid = series.at(place, 0.0)?.value.mid;
+                (mid > 0.0).then(|| (series.key, if less_is_better { -mid.ln() } else { mid.ln() }))
+            };
+            let here: Vec<(usize, f64)> = panel.series.iter().filter_map(point).collect();
+            // The first of equals.
+            let best = here.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1));
+            let Some(&(best, top)) = best else { continue };
             scores[best].0 += 1;
-            for (key, value) in here {
-                scores[key].1 += (value / top).ln().abs();
-                scores[key].2 += 1;
-            }
+            here.iter().for_each(|(key, value)| scores[*key].1.push(top - value));
         }
     }
     let mut order: Vec<usize> = (0..plot.keys.len()).collect();
     order.sort_by(|&a, &b| {
-        let mean = |key: usize| scores[key].1 / scores[key].2.max(1) as f64;
+        let mean =
+            |key: usize| scores[key].1.iter().sum::<f64>() / scores[key].1.len().max(1) as f64;
         (plot.keys[b].reference, scores[b].0)
             .cmp(&(plot.keys[a].reference, scores[a].0))
             .then(mean(a).total_cmp(&mean(b)))
     });
-    for (rank, key) in order.iter().enumerate() {
-        plot.keys[*key].shown = rank < SHOWN;
-    }
     // The legend goes by position, so those that are seen come first.
-    let position = |old: usize| order.iter().position(|key| *key == old).unwrap_or(old);
+    plot.keys = order.iter().map(|key| plot.keys[*key].clone()).collect();
+    plot.keys[SHOWN..].iter_mut().for_each(|key| key.shown = false);
     for panel in &mut plot.panels {
         for series in &mut panel.series {
-            series.key = position(series.key);
+            series.key = order.iter().position(|key| *key == series.key).unwrap_or(series.key);
         }
         panel.series.sort_by_key(|series| series.key);
     }
-    plot.keys = order.iter().map(|key| plot.keys[*key].clone()).collect();
 }
 
 /// A cell's coordinates for people, axes included.
@@ -379,7 +310,7 @@ pub fn cell_caption(cell: &CellKey) -> String {
         text.push_str(&format!(", {}", cell.state));
     }
     for (name, value) in &cell.axes {
-        text.push_str(&format!(", {} {}", axis_title(name), Unit::of_axis(name).write(*value)));
+        text.push_str(&format!(", {} {}", axis_title(name), Unit::of(name).write(*value)));
     }
     text
 }
@@ -435,17 +366,11 @@ mod tests {
         assert_eq!(drawn.keys.iter().filter(|key| key.shown).count(), SHOWN);
         assert!(drawn.keys[0].reference && drawn.keys[0].name == "libc");
         assert_eq!(drawn.keys[1].name, "copy.k0");
-        for series in &drawn.panels[0].series {
-            let time = 1024.0 / series.points[0].value.mid;
-            let name = &drawn.keys[series.key].name;
-            let index: f64 = name.strip_prefix("copy.k").map_or(1.0, |n| n.parse().expect("n"));
-            assert!((time / (1.0 + index) - time_of_row()).abs() < 1.0, "{name} {time}");
-        }
-    }
-
-    /// Of a kernel with the factor one; libc's is twice that.
-    fn time_of_row() -> f64 {
-        median(&row("copy", 1024, "warm", "copy.k0").operation_ns)
+        // Each has kept its values.
+        let mut series: Vec<&Series> = drawn.panels[0].series[1..].iter().collect();
+        series.sort_by(|a, b| b.points[0].value.mid.total_cmp(&a.points[0].value.mid));
+        let names = series.iter().map(|series| drawn.keys[series.key].name.clone());
+        assert!(names.eq((0..12).map(|index| format!("copy.k{index}"))));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub fn machine() -> Machine {
             model: 1,
             stepping: 1,
             features: "sse2 avx2".into(),
-            microcode: None,
+            ..Cpu::default()
         },
         caches: Caches {
             l1d: level(32 << 10),
@@ -33,7 +33,7 @@ pub fn machine() -> Machine {
         governor: None,
         hypervisor: Some("KVM".into()),
         kernel: "Linux 6.1 x86_64".into(),
-        libc: Libc { name: "glibc".into(), version: "2.36".into(), tunables: BTreeMap::new() },
+        libc: Libc { name: "glibc".into(), version: "2.36".into(), ..Libc::default() },
         compiler: "rustc 1.95.0".into(),
         emulated: None,
     }
@@ -41,10 +41,9 @@ pub fn machine() -> Machine {
 
 /// Fifteen rounds between 100 and 114 ns per KiB; kernels other than libc take half as long.
 pub fn row(operation: &str, size: u64, state: &str, candidate: &str) -> Row {
-    let scale = size as f64 / 1024.0 * if candidate == "libc" { 2.0 } else { 1.0 };
-    let operation_ns: Vec<f64> =
-        (0..15).map(|round| (100.0 + f64::from(round * 7 % 15)) * scale).collect();
     let median = if candidate == "libc" { 1.0 } else { 0.5 };
+    let scale = size as f64 / 512.0 * median;
+    let operation_ns = (0..15).map(|round| (100.0 + f64::from(round * 7 % 15)) * scale).collect();
     let ratio = PairedRatio { median, low: median * 0.98, high: median * 1.02, rounds: 15 };
     let cell = CellKey::new(operation, size as usize, state);
     let row = Row::new("grid", cell, candidate, "libc", operation_ns);
@@ -60,30 +59,25 @@ pub fn record(rows: Vec<Row>) -> Record {
         peak_bytes: None,
         verdicts: vec!["It <pays> from 4 KiB on.".into(), "Below, it does not.".into()],
     };
+    let clock = ClockFacts {
+        source: "tsc".into(),
+        frequency_ghz: Some(2.4),
+        cost_ns: 20.0,
+        resolution_ns: 0.4,
+        core_ghz: 3.2,
+    };
+    let warning = Warning {
+        id: "virtual".into(),
+        cause: "a guest <script>alert(1)</script>".into(),
+        remedy: "bare metal".into(),
+        figure: "KVM".into(),
+    };
     let header = Header {
-        schema: 1,
-        tool: "cachewise 0.1.0".into(),
-        command: vec!["cachewise".into(), "run".into(), "grid".into(), "it's; <b>".into()],
+        command: ["cachewise", "run", "grid", "it's; <b>"].map(str::to_owned).to_vec(),
         started: "2026-01-02T03:04:05Z".into(),
-        machine: machine(),
         settings: BTreeMap::from([("experiment".to_owned(), "grid".into())]),
-        seed: 7,
-        flags: BTreeMap::new(),
-        clock: ClockFacts {
-            source: "tsc".into(),
-            frequency_ghz: Some(2.4),
-            cost_ns: 20.0,
-            resolution_ns: 0.4,
-            core_ghz: 3.2,
-        },
-        latencies: None,
-        warnings: vec![Warning {
-            id: "virtual".into(),
-            cause: "a guest <script>alert(1)</script>".into(),
-            remedy: "bare metal".into(),
-            figure: "KVM".into(),
-        }],
-        figures: Vec::new(),
+        warnings: vec![warning],
+        ..Header::now("cachewise 0.1.0", machine(), clock, 7)
     };
     Record { header, rows, notes: Vec::new(), decisions: Decisions::default(), end: Some(end) }
 }
@@ -102,8 +96,7 @@ pub fn everything() -> Record {
             row.reader_ns = row.operation_ns.iter().map(|time| time / 2.0).collect();
             row.bystander_ns = row.operation_ns.iter().map(|time| time / 4.0 - 28.0).collect();
             row.total_ratio = row.ratio;
-            row.extra.insert("bytes_per_cycle".into(), size as f64 / 500.0);
-            rows.push(row);
+            rows.push(row.with(&[("bytes_per_cycle", size as f64 / 500.0)]));
         }
     }
     for delay in [0.0, 1000.0, 100_000.0] {
@@ -125,13 +118,12 @@ pub fn everything() -> Record {
         above: 2,
     });
     rows.push(single);
+    let map = figure(FigureKind::HeatMap, "delay_ns", "total_ratio").of("map");
     let mut record = record(rows);
-    let mut map = figure(FigureKind::HeatMap, "delay_ns", "total_ratio").of("map");
-    map.y = Some("touched".to_owned());
     record.header.figures = vec![
         figure(FigureKind::Curve, "size", "gbps").of("warm"),
         figure(FigureKind::Bars, "candidate", "cost").by(&["size"]).of("warm"),
-        map,
+        Figure { y: Some("touched".to_owned()), ..map },
         figure(FigureKind::Histogram, "ns", "ns").of("single"),
     ];
     record

@@ -1,16 +1,18 @@
 //! A record's figures as data: panels, series, points. What draws them (SVG, text) decides nothing
 //! but how they look.
 
-pub mod fixtures;
-pub mod scale;
-pub mod value;
-
 mod build;
+pub mod fixtures;
+mod scale;
+mod value;
 
-pub use build::{cell_caption, figures, plot, plots};
-use cachewise_measure::FigureKind;
+pub(crate) use build::cell_caption;
+pub use build::{figures, plot, plots};
 use cachewise_measure::record::distinct;
-pub use value::{Coordinate, Quantity, Spread, Unit};
+use cachewise_measure::{FigureKind, Histogram, Row};
+pub(crate) use scale::{Scale, range};
+use value::{Coordinate, axis_title, coordinate};
+pub use value::{Quantity, Spread, Unit};
 
 /// One figure of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +25,7 @@ pub struct Plot {
     pub value: Quantity,
     /// Everyone who is drawn in any panel; a series refers to its entry.
     pub keys: Vec<Key>,
-    /// The panels.
+    /// One pair of axes each.
     pub panels: Vec<Panel>,
 }
 
@@ -40,16 +42,6 @@ pub struct Key {
     pub colour: usize,
 }
 
-/// Gives everyone the same colour in all of the plots, in the order in which they are first seen.
-pub fn agree_on_colours(plots: &mut [Plot]) {
-    let keys = || plots.iter().flat_map(|plot| &plot.keys).filter(|key| !key.reference);
-    let shown = keys().filter(|key| key.shown);
-    let names = distinct(shown.chain(keys()).map(|key| key.name.clone()));
-    for key in plots.iter_mut().flat_map(|plot| &mut plot.keys) {
-        key.colour = names.iter().position(|name| *name == key.name).unwrap_or(0);
-    }
-}
-
 /// One pair of axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
@@ -61,51 +53,21 @@ pub struct Panel {
     pub y: Option<Axis>,
     /// What stands in it.
     pub series: Vec<Series>,
-    /// Upright rules: where the operands stop fitting a cache.
-    pub rules: Vec<Rule>,
-}
-
-impl Panel {
-    /// Every point with its series' key, the best first where there is one for each candidate; and
-    /// whether there is.
-    pub(crate) fn points(&self, value: &Quantity) -> (Vec<(usize, &Point)>, bool) {
-        let by_candidate = self.x.names.len() >= self.series.len()
-            && self.series.iter().all(|series| series.points.len() == 1);
-        let mut found: Vec<(usize, &Point)> = Vec::new();
-        for series in &self.series {
-            found.extend(series.points.iter().map(|point| (series.key, point)));
-        }
-        if by_candidate {
-            let better = value.more_is_better().unwrap_or(true);
-            found.sort_by(|(_, a), (_, b)| {
-                let order = a.value.mid.total_cmp(&b.value.mid);
-                if better { order.reverse() } else { order }
-            });
-        }
-        (found, by_candidate)
-    }
+    /// Upright rules: where the operands stop fitting a cache, and which.
+    pub rules: Vec<(f64, &'static str)>,
 }
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it measures.
-    pub title: String,
-    /// How its numbers are written.
-    pub unit: Unit,
+    /// Its coordinate.
+    pub name: String,
     /// Names of its places, where they are names; a place is then an index into this.
     pub names: Vec<String>,
     /// Whether equal factors are equal distances.
     pub log: bool,
     /// Every place that a point has, in order.
     pub places: Vec<f64>,
-}
-
-impl Axis {
-    /// A place on it as text.
-    pub fn write(&self, place: f64) -> String {
-        self.names.get(place as usize).cloned().unwrap_or_else(|| self.unit.write(place))
-    }
 }
 
 /// One candidate in one panel.
@@ -116,7 +78,7 @@ pub struct Series {
     /// Its points, in the order of the horizontal axis.
     pub points: Vec<Point>,
     /// Distributions, of histograms only.
-    pub histogram: Option<cachewise_measure::Histogram>,
+    pub histogram: Option<Histogram>,
 }
 
 /// A value at a place.
@@ -124,7 +86,7 @@ pub struct Series {
 pub struct Point {
     /// Along the horizontal axis.
     pub x: f64,
-    /// Along the vertical axis of a heat map.
+    /// Along the vertical axis of a heat map, 0 elsewhere.
     pub y: f64,
     /// The value.
     pub value: Spread,
@@ -132,11 +94,114 @@ pub struct Point {
     pub parts: Option<[f64; 3]>,
 }
 
-/// An upright rule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
-    /// Where.
-    pub at: f64,
-    /// What lies there.
+/// One of the bars of a panel.
+pub(crate) struct Bar<'p> {
+    pub key: usize,
     pub name: String,
+    pub point: &'p Point,
+}
+
+/// One of the bins of a histogram.
+pub(crate) struct Bin {
+    /// Its edges in nanoseconds.
+    pub from: f64,
+    pub to: f64,
+    pub calls: u64,
+    /// The share of all calls that took no longer.
+    pub so_far: f64,
+}
+
+/// Gives everyone the same colour in all of the plots, in the order in which they are first seen.
+pub fn agree_on_colours(plots: &mut [Plot]) {
+    let keys = || plots.iter().flat_map(|plot| &plot.keys).filter(|key| !key.reference);
+    let shown = keys().filter(|key| key.shown);
+    let names = distinct(shown.chain(keys()).map(|key| key.name.clone()));
+    for key in plots.iter_mut().flat_map(|plot| &mut plot.keys) {
+        key.colour = names.iter().position(|name| *name == key.name).unwrap_or(0);
+    }
+}
+
+impl Plot {
+    /// The first bars of a panel, and how many there are beyond. Where there is one for each candidate,
+    /// the best is first, and the reference is always among them.
+    pub(crate) fn bars<'p>(&self, panel: &'p Panel, most: usize) -> (Vec<Bar<'p>>, usize) {
+        let by_candidate = panel.x.names.len() >= panel.series.len()
+            && panel.series.iter().all(|series| series.points.len() == 1);
+        let mut bars: Vec<Bar<'p>> = Vec::new();
+        for Series { key, points, .. } in &panel.series {
+            let who = &self.keys[*key].name;
+            let name = |point: &Point| match by_candidate {
+                true => who.clone(),
+                false => format!("{}: {who}", panel.x.write(point.x)),
+            };
+            bars.extend(points.iter().map(|point| Bar { key: *key, name: name(point), point }));
+        }
+        bars.sort_by(|a, b| match (by_candidate, self.value.more_is_better()) {
+            (false, _) => a.point.x.total_cmp(&b.point.x),
+            (true, Some(false)) => a.point.value.mid.total_cmp(&b.point.value.mid),
+            (true, _) => b.point.value.mid.total_cmp(&a.point.value.mid),
+        });
+        let all = bars.len();
+        let mut rank = 0;
+        bars.retain(|bar| {
+            rank += 1;
+            rank <= most || (by_candidate && self.keys[bar.key].reference)
+        });
+        let beyond = all - bars.len();
+        (bars, beyond)
+    }
+
+    /// The series that a heat map shows: the reference against itself is one everywhere.
+    pub(crate) fn grids<'p>(&self, panel: &'p Panel) -> impl Iterator<Item = &'p Series> {
+        let alone = !self.value.is_ratio() || panel.series.len() == 1;
+        panel.series.iter().filter(move |series| alone || !self.keys[series.key].reference)
+    }
+}
+
+impl Axis {
+    /// What it measures, for people.
+    pub fn title(&self) -> String {
+        axis_title(&self.name)
+    }
+
+    /// A place on it as text.
+    pub fn write(&self, place: f64) -> String {
+        let name = self.names.get(place as usize).cloned();
+        name.unwrap_or_else(|| Unit::of(&self.name).write(place))
+    }
+
+    /// Where a row lies on it.
+    fn place(&self, row: &Row) -> Option<f64> {
+        match coordinate(row, &self.name)? {
+            Coordinate::Number(value) => Some(value),
+            Coordinate::Label(text) => {
+                self.names.iter().position(|known| *known == text).map(|index| index as f64)
+            }
+        }
+    }
+
+    /// The scale of its places between two lengths.
+    pub(crate) fn scale(&self, ends: (f64, f64)) -> Scale {
+        let [first, last] = [self.places.first(), self.places.last()];
+        let range = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(1.0));
+        Scale::new(range, self.log, ends)
+    }
+}
+
+impl Series {
+    /// The point at a place.
+    pub(crate) fn at(&self, x: f64, y: f64) -> Option<&Point> {
+        self.points.iter().find(|point| point.x == x && point.y == y)
+    }
+}
+
+/// A histogram's bins, and how many calls are in them and above.
+pub(crate) fn bins(histogram: &Histogram) -> (Vec<Bin>, u64) {
+    let total = histogram.counts.iter().sum::<u64>() + histogram.above;
+    let mut tally = 0;
+    let bin = |(edges, &calls): (&[f64], &u64)| {
+        tally += calls;
+        Bin { from: edges[0], to: edges[1], calls, so_far: tally as f64 / total.max(1) as f64 }
+    };
+    (histogram.edges_ns.windows(2).zip(&histogram.counts).map(bin).collect(), total)
 }

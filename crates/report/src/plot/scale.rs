@@ -1,5 +1,7 @@
 //! From values to lengths, and which values get a tick.
 
+use super::{Axis, Quantity, Unit};
+
 /// A straight or logarithmic map from values to a length. Monotone, and finite for every finite
 /// value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +29,24 @@ impl Scale {
         Scale { low, high, log, start, end }
     }
 
+    /// For values of a quantity: a logarithm where they are ratios or span more than a decade, from zero
+    /// otherwise; with that share of room beyond them, twice as much where only a logarithm shows them.
+    pub fn of_values(
+        quantity: &Quantity,
+        values: impl Iterator<Item = f64>,
+        room: f64,
+        ends: (f64, f64),
+    ) -> Scale {
+        let line = quantity.is_ratio().then_some(1.0);
+        let (low, high) = range(values.chain(line));
+        let wide = high / low > 12.0 && !quantity.is_ratio();
+        if low > 0.0 && (quantity.is_ratio() || wide) {
+            let factor = if wide { 1.0 + 2.0 * room } else { 1.0 + room };
+            return Scale::new((low / factor, high * factor), true, ends);
+        }
+        Scale::new((low.min(0.0), high * (1.0 + room)), false, ends)
+    }
+
     /// Where a value lies; values beyond the ends lie at the ends.
     pub fn at(&self, value: f64) -> f64 {
         let value = if value.is_nan() { self.low } else { value.clamp(self.low, self.high) };
@@ -43,9 +63,13 @@ impl Scale {
         self.log
     }
 
-    /// Both ends of what it maps.
-    pub fn range(&self) -> (f64, f64) {
-        (self.low, self.high)
+    /// Places on an axis that get a tick, at most about so many.
+    pub fn ticks_of(&self, axis: &Axis, most: usize) -> Vec<f64> {
+        if !axis.names.is_empty() || axis.places.len() <= most {
+            return axis.places.clone();
+        }
+        let binary = axis.log && Unit::of(&axis.name) == Unit::Bytes;
+        if binary { self.binary_ticks(most) } else { self.ticks(most) }
     }
 
     /// At most about `most` round values in its range: 1, 2 or 5 times a power of ten.
@@ -56,11 +80,8 @@ impl Scale {
     fn straight_ticks(&self, most: usize) -> Vec<f64> {
         let rough = (self.high - self.low) / most.max(1) as f64;
         let power = 10_f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0]
-            .into_iter()
-            .map(|factor| factor * power)
-            .find(|step| *step >= rough * 0.999)
-            .unwrap_or(power * 10.0);
+        let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999);
+        let step = factor.unwrap_or(10.0) * power;
         if !(step.is_finite() && step > 0.0) {
             return vec![self.low];
         }
@@ -72,18 +93,16 @@ impl Scale {
     }
 
     fn log_ticks(&self, most: usize) -> Vec<f64> {
-        for factors in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0][..], &[1.0][..]] {
-            let ticks = self.decades(factors);
-            if (2..=most).contains(&ticks.len()) {
-                return ticks;
-            }
+        let all = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].map(|factors| self.decades(factors));
+        if let Some(ticks) = all.iter().find(|ticks| (2..=most).contains(&ticks.len())) {
+            return ticks.clone();
         }
-        let ticks = self.decades(&[1.0]);
-        if ticks.len() < 2 {
+        let [.., decades] = all;
+        if decades.len() < 2 {
             return self.straight_ticks(most);
         }
-        let step = ticks.len().div_ceil(most.max(1));
-        ticks.into_iter().step_by(step).collect()
+        let step = decades.len().div_ceil(most.max(1));
+        decades.into_iter().step_by(step).collect()
     }
 
     fn decades(&self, factors: &[f64]) -> Vec<f64> {
@@ -97,7 +116,7 @@ impl Scale {
 
     /// Powers of two in its range, every fourth, second or every one, so that there are at most
     /// `most`: the ticks of an axis of sizes.
-    pub fn binary_ticks(&self, most: usize) -> Vec<f64> {
+    fn binary_ticks(&self, most: usize) -> Vec<f64> {
         let first = self.low.max(1.0).log2().ceil() as i32;
         let last = self.high.max(1.0).log2().floor() as i32;
         let count = (last - first + 1).max(0) as usize;
@@ -107,6 +126,13 @@ impl Scale {
             .map(|power| 2_f64.powi(power))
             .collect()
     }
+}
+
+/// The least and the greatest of the finite values.
+pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let ends = (f64::INFINITY, f64::NEG_INFINITY);
+    let finite = values.filter(|value| value.is_finite());
+    finite.fold(ends, |(low, high), value| (low.min(value), high.max(value)))
 }
 
 #[cfg(test)]
@@ -136,7 +162,7 @@ mod tests {
             log: bool,
         ) {
             let scale = Scale::new((low, low * factor), log, (0.0, 1.0));
-            let (low, high) = scale.range();
+            let Scale { low, high, .. } = scale;
             for ticks in [scale.ticks(6), scale.binary_ticks(6)] {
                 prop_assert!(ticks.windows(2).all(|pair| pair[0] < pair[1]), "{ticks:?}");
                 prop_assert!(ticks.iter().all(|tick| {

@@ -47,17 +47,14 @@ pub enum Unit {
 
 impl Unit {
     /// The unit an axis of that name is in.
-    pub fn of_axis(name: &str) -> Unit {
-        const OF_BYTES: [&str; 7] =
-            ["size", "bystander", "offset", "first_difference", "block", "buffer", "distance"];
-        if OF_BYTES.contains(&name) || name.ends_with("_bytes") || name.ends_with("_size") {
-            Unit::Bytes
-        } else if name.ends_with("_ns") {
-            Unit::Time
-        } else if matches!(name, "reader" | "touched" | "touched_fraction" | "fraction") {
-            Unit::Share
-        } else {
-            Unit::Plain
+    pub fn of(name: &str) -> Unit {
+        match name {
+            "size" | "bystander" | "offset" | "first_difference" | "block" | "buffer"
+            | "distance" => Unit::Bytes,
+            "reader" | "touched" | "touched_fraction" | "fraction" => Unit::Share,
+            _ if name.ends_with("_bytes") || name.ends_with("_size") => Unit::Bytes,
+            _ if name.ends_with("_ns") => Unit::Time,
+            _ => Unit::Plain,
         }
     }
 
@@ -66,7 +63,11 @@ impl Unit {
         match self {
             Unit::Bytes if value >= 0.0 && value.fract() == 0.0 => units::bytes(value as u64),
             Unit::Time if value == 0.0 => "0".to_owned(),
-            Unit::Time => trim_unit(&units::time(value)),
+            Unit::Time => {
+                let text = units::time(value);
+                let (number, unit) = text.split_once(' ').unwrap_or((&text, "ns"));
+                format!("{} {unit}", trim(number))
+            }
             Unit::Share => format!("{} %", trim(&units::significant(value * 100.0))),
             Unit::Bytes | Unit::Plain if value.abs() >= 1e6 => format!("{value:e}"),
             Unit::Bytes | Unit::Plain => trim(&format!("{value:.4}")),
@@ -76,18 +77,8 @@ impl Unit {
 
 /// Without the zeros after the point.
 fn trim(text: &str) -> String {
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text.to_owned()
-    }
-}
-
-fn trim_unit(text: &str) -> String {
-    match text.split_once(' ') {
-        Some((number, unit)) => format!("{} {unit}", trim(number)),
-        None => trim(text),
-    }
+    let text = if text.contains('.') { text.trim_end_matches('0') } else { text };
+    text.trim_end_matches('.').to_owned()
 }
 
 /// What an axis measures, for people.
@@ -119,6 +110,16 @@ pub enum Quantity {
     Extra(String),
 }
 
+/// Those with a name of their own in records, and their titles.
+const KNOWN: [(&str, Quantity, &str); 6] = [
+    ("gbps", Quantity::Gbps, "GB/s"),
+    ("ns", Quantity::Ns, "time per call"),
+    ("total_ns", Quantity::TotalNs, "operation + reader + bystander"),
+    ("ratio", Quantity::Ratio, "time over the reference's"),
+    ("total_ratio", Quantity::TotalRatio, "whole cost over the reference's"),
+    ("cost", Quantity::Cost, "whole cost per call"),
+];
+
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
@@ -133,19 +134,12 @@ pub struct Spread {
 impl Spread {
     fn of(values: &[f64]) -> Option<Spread> {
         let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        if finite.is_empty() {
-            return None;
-        }
         let (low, high) = stats::median_interval(&finite);
-        Some(Spread { mid: stats::median(&finite), low, high })
+        (!finite.is_empty()).then(|| Spread { mid: stats::median(&finite), low, high })
     }
 
     fn exactly(value: f64) -> Spread {
         Spread { mid: value, low: value, high: value }
-    }
-
-    fn finite(self) -> Option<Spread> {
-        (self.mid.is_finite() && self.low.is_finite() && self.high.is_finite()).then_some(self)
     }
 
     /// Several launches of the same cell: the median of their medians, and the widest interval.
@@ -160,25 +154,18 @@ impl Spread {
 impl Quantity {
     /// The quantity of that name in a record.
     pub fn named(name: &str) -> Quantity {
-        match name {
-            "gbps" => Quantity::Gbps,
-            "ns" => Quantity::Ns,
-            "total_ns" => Quantity::TotalNs,
-            "ratio" => Quantity::Ratio,
-            "total_ratio" => Quantity::TotalRatio,
-            "cost" => Quantity::Cost,
-            other => Quantity::Extra(other.to_owned()),
-        }
+        let known = KNOWN.into_iter().find(|(known, ..)| *known == name);
+        known.map_or_else(|| Quantity::Extra(name.to_owned()), |(_, quantity, _)| quantity)
     }
 
     /// What the row says; `None` where it says nothing.
     pub fn of(&self, row: &Row) -> Option<Spread> {
         match self {
             Quantity::Gbps => {
-                let time = Spread::of(&row.operation_ns)?;
-                let speed = |time: f64| row.cell.size as f64 / time;
-                Spread { mid: speed(time.mid), low: speed(time.high), high: speed(time.low) }
-                    .finite()
+                let Spread { mid, low, high } = Spread::of(&row.operation_ns)?;
+                let [mid, low, high] = [mid, high, low].map(|time| row.cell.size as f64 / time);
+                let is_finite = [mid, low, high].iter().all(|speed| speed.is_finite());
+                is_finite.then_some(Spread { mid, low, high })
             }
             Quantity::Ns => Spread::of(&row.operation_ns),
             Quantity::TotalNs | Quantity::Cost if !row.is_measurable() => None,
@@ -200,49 +187,45 @@ impl Quantity {
 
     /// For the axis.
     pub fn title(&self) -> String {
+        match (self, KNOWN.iter().find(|(_, known, _)| known == self)) {
+            (Quantity::Extra(name), _) => axis_title(name),
+            (_, known) => known.map_or("", |(.., title)| title).to_owned(),
+        }
+    }
+
+    fn unit(&self) -> Unit {
         match self {
-            Quantity::Gbps => "GB/s".to_owned(),
-            Quantity::Ns => "time per call".to_owned(),
-            Quantity::TotalNs => "operation + reader + bystander".to_owned(),
-            Quantity::Ratio => "time over the reference's".to_owned(),
-            Quantity::TotalRatio => "whole cost over the reference's".to_owned(),
-            Quantity::Cost => "whole cost per call".to_owned(),
-            Quantity::Extra(name) => axis_title(name),
+            Quantity::Ns | Quantity::TotalNs | Quantity::Cost => Unit::Time,
+            Quantity::Extra(name) if name.ends_with("share") => Unit::Share,
+            Quantity::Extra(name) => Unit::of(name),
+            _ => Unit::Plain,
         }
     }
 
     /// A value of it as text.
     pub fn write(&self, value: f64) -> String {
-        match self {
-            Quantity::Gbps => format!("{} GB/s", units::significant(value)),
-            Quantity::Ns | Quantity::TotalNs | Quantity::Cost => units::time(value),
-            Quantity::Ratio | Quantity::TotalRatio => format!("{value:.3}"),
-            Quantity::Extra(name) if name.ends_with("_ns") => units::time(value),
-            Quantity::Extra(name) if name.ends_with("share") => {
-                format!("{} %", units::significant(value * 100.0))
-            }
-            Quantity::Extra(_) => trim(&units::significant(value)),
+        match (self, self.unit()) {
+            (Quantity::Gbps, _) => format!("{} GB/s", units::significant(value)),
+            (Quantity::Ratio | Quantity::TotalRatio, _) => format!("{value:.3}"),
+            (_, Unit::Time) => units::time(value),
+            (_, Unit::Share) => format!("{} %", units::significant(value * 100.0)),
+            _ => trim(&units::significant(value)),
         }
     }
 
     /// A tick of its axis.
     pub fn tick(&self, value: f64) -> String {
-        match self {
-            Quantity::Ns | Quantity::TotalNs | Quantity::Cost => Unit::Time.write(value),
-            Quantity::Extra(name) if name.ends_with("share") => Unit::Share.write(value),
-            Quantity::Extra(name) => Unit::of_axis(name).write(value),
-            _ => Unit::Plain.write(value),
-        }
+        self.unit().write(value)
     }
 
     /// Whether more of it is better; `None` where the experiment alone knows.
     pub fn more_is_better(&self) -> Option<bool> {
         match self {
             Quantity::Gbps => Some(true),
-            Quantity::Extra(name) if name.ends_with("_ns") => Some(false),
+            Quantity::Ratio | Quantity::TotalRatio => Some(false),
+            _ if self.unit() == Unit::Time => Some(false),
             Quantity::Extra(name) if name.contains("gbps") || name.contains("per_s") => Some(true),
-            Quantity::Extra(_) => None,
-            _ => Some(false),
+            _ => None,
         }
     }
 
@@ -259,10 +242,10 @@ mod tests {
 
     #[test]
     fn units_are_written_short() {
-        assert_eq!(Unit::of_axis("size").write(65536.0), "64 KiB");
-        assert_eq!(Unit::of_axis("delay_ns").write(1500.0), "1.5 us");
-        assert_eq!(Unit::of_axis("reader").write(0.5), "50 %");
-        assert_eq!(Unit::of_axis("threads").write(2.0), "2");
+        assert_eq!(Unit::of("size").write(65536.0), "64 KiB");
+        assert_eq!(Unit::of("delay_ns").write(1500.0), "1.5 us");
+        assert_eq!(Unit::of("reader").write(0.5), "50 %");
+        assert_eq!(Unit::of("threads").write(2.0), "2");
         assert_eq!(Quantity::Gbps.tick(0.5), "0.5");
         assert_eq!(Quantity::named("total_ns").tick(2e6), "2 ms");
     }

@@ -1,7 +1,7 @@
 //! Grids of colour, one per candidate, with the line where the ratio passes one.
 
-use super::{Element, WIDTH, heard, label, line, path, rectangle, stroke, title, unheard};
-use crate::plot::{Axis, Panel, Plot, Series};
+use super::*;
+use crate::plot::{Axis, Series, range};
 use crate::units::significant;
 
 const LEFT: f64 = 58.0;
@@ -9,141 +9,120 @@ const RIGHT: f64 = WIDTH - 8.0;
 const ROW: f64 = 22.0;
 
 /// Classes from far below one to far above it (`h0` to `h8`, `h4` is about one), or from the least
-/// to the most.
-fn shade(value: f64, ratio: bool, (least, most): (f64, f64)) -> usize {
+/// to the most (`q0` to `q8`).
+fn shade(value: f64, ratio: bool, (least, most): (f64, f64)) -> String {
     if ratio {
         const EDGES: [f64; 8] = [0.5, 0.7, 0.85, 0.97, 1.03, 1.18, 1.43, 2.0];
-        return EDGES.iter().filter(|edge| value >= **edge).count();
+        return format!("h{}", EDGES.iter().filter(|edge| value >= **edge).count());
     }
     let share = if most > least { (value - least) / (most - least) } else { 0.5 };
-    (share * 8.0).round().clamp(0.0, 8.0) as usize
+    format!("q{}", (share * 8.0).round().clamp(0.0, 8.0))
 }
 
 /// The picture's height and elements: the candidates under each other.
-pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<Element>) {
-    let mut out = Vec::new();
-    let mut top = 0.0;
-    let Some(y_axis) = &panel.y else { return (top, out) };
-    let mids = || panel.series.iter().flat_map(|s| &s.points).map(|point| point.value.mid);
-    let range = (mids().fold(f64::INFINITY, f64::min), mids().fold(f64::NEG_INFINITY, f64::max));
-    for series in &panel.series {
-        // The reference against itself is one everywhere.
-        if plot.value.is_ratio() && plot.keys[series.key].reference && panel.series.len() > 1 {
-            continue;
-        }
-        let mut group = Element::new("g").set("class", format!("series s{}", series.key));
-        group.push(label(8.0, top + 13.0, "name strong", plot.keys[series.key].name.clone()));
-        let bottom = grid(plot, panel, y_axis, series, range, top + 20.0, &mut group);
-        out.push(group);
-        top = bottom + 36.0;
-    }
-    (top, out)
+pub(super) fn draw(plot: &Plot, panel: &Panel) -> (f64, Vec<String>) {
+    let Some(y_axis) = &panel.y else { return (0.0, Vec::new()) };
+    let mids = panel.series.iter().flat_map(|s| &s.points).map(|point| point.value.mid);
+    let grid = Grid { plot, panel, y_axis, range: range(mids) };
+    let high = 56.0 + ROW * y_axis.places.len() as f64;
+    let drawn = plot.grids(panel).enumerate().map(|(index, of)| grid.draw(of, high * index as f64));
+    let drawn: Vec<String> = drawn.collect();
+    (high * drawn.len() as f64, drawn)
 }
 
-fn grid(
-    plot: &Plot,
-    panel: &Panel,
-    y_axis: &Axis,
-    series: &Series,
+struct Grid<'p> {
+    plot: &'p Plot,
+    panel: &'p Panel,
+    y_axis: &'p Axis,
+    /// Of all candidates' values.
     range: (f64, f64),
-    top: f64,
-    group: &mut Element,
-) -> f64 {
-    let (columns, rows) = (panel.x.places.len(), y_axis.places.len());
-    let width = (RIGHT - LEFT) / columns.max(1) as f64;
-    let bottom = top + ROW * rows as f64;
-    let ratio = plot.value.is_ratio();
-    let left = |column: usize| LEFT + width * column as f64;
-    // The greatest value of the vertical axis is on top.
-    let above = |row: usize| bottom - ROW * (row + 1) as f64;
-    let mut values = vec![vec![None; columns]; rows];
-    for point in &series.points {
-        let column = panel.x.places.iter().position(|place| *place == point.x);
-        let row = y_axis.places.iter().position(|place| *place == point.y);
-        if let (Some(column), Some(row)) = (column, row) {
-            values[row][column] = Some(point.value);
-        }
+}
+
+impl Grid<'_> {
+    fn width(&self) -> f64 {
+        (RIGHT - LEFT) / self.panel.x.places.len().max(1) as f64
     }
-    for (row, of_row) in values.iter().enumerate() {
-        let place = y_axis.write(y_axis.places[row]);
-        let cells = of_row.iter().zip(&panel.x.places).filter_map(|(value, at)| {
-            let value = plot.value.write(value.as_ref()?.mid);
-            Some(format!("{value} at {}", panel.x.write(*at)))
-        });
-        let said: Vec<String> = cells.collect();
-        let said = format!("{} {place}: {}", y_axis.title, said.join(", "));
-        let mut line_of = heard("cells", said);
-        for (column, value) in of_row.iter().enumerate() {
-            let corner = (left(column), above(row));
-            let Some(value) = value else {
-                line_of.push(rectangle("cell none", corner, (width, ROW)));
+
+    fn left(&self, column: usize) -> f64 {
+        LEFT + self.width() * column as f64
+    }
+
+    fn draw(&self, series: &Series, top: f64) -> String {
+        let Grid { plot, panel, y_axis, .. } = self;
+        let (x, y) = (&panel.x.places, &y_axis.places);
+        let top = top + 20.0;
+        let bottom = top + ROW * y.len() as f64;
+        // The greatest value of the vertical axis is on top.
+        let above = |row: usize| bottom - ROW * (row + 1) as f64;
+        let key = &plot.keys[series.key];
+        let mut inside = vec![label(8.0, top - 7.0, "name strong", &key.name)];
+        inside.extend((0..y.len()).map(|row| self.row(series, y[row], above(row))));
+        let mut axis = Vec::new();
+        for row in (0..y.len()).step_by(y.len().div_ceil(12).max(1)) {
+            let at = above(row) + ROW / 2.0 + 3.5;
+            axis.push(label(LEFT - 4.0, at, "tick right", &y_axis.write(y[row])));
+        }
+        for column in (0..x.len()).step_by((48.0 / self.width()).ceil().max(1.0) as usize) {
+            let at = (self.left(column) + self.width() / 2.0).clamp(LEFT, RIGHT - 14.0);
+            axis.push(label(at, bottom + 12.0, "tick", &panel.x.write(x[column])));
+        }
+        axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", &panel.x.title()));
+        let upwards = format!("upwards: {}", y_axis.title());
+        axis.push(label(RIGHT, top - 7.0, "tick right", &upwards));
+        inside.push(unheard("axis", &axis));
+        if plot.value.is_ratio() {
+            let edges = self.break_even(series, above);
+            inside.extend((!edges.is_empty()).then(|| stroke("break-even", &edges)));
+        } else {
+            inside.push(line("grid", (LEFT, bottom), (RIGHT, bottom)));
+        }
+        nested("g", &[("class", &format!("series s{}", series.key))], &inside)
+    }
+
+    /// One place of the vertical axis.
+    fn row(&self, series: &Series, place: f64, top: f64) -> String {
+        let Grid { plot, panel, y_axis, .. } = self;
+        let up = format!("{} {}", y_axis.title(), y_axis.write(place));
+        let width = self.width();
+        let (mut cells, mut said) = (Vec::new(), Vec::new());
+        for (column, at) in panel.x.places.iter().enumerate() {
+            let corner = (self.left(column), top);
+            let Some(value) = series.at(*at, place).map(|point| point.value) else {
+                cells.push(rectangle("cell none", corner, (width, ROW), ""));
                 continue;
             };
-            let class =
-                format!("cell {}{}", if ratio { "h" } else { "q" }, shade(value.mid, ratio, range));
-            let (x, y) = (&panel.x.title, &y_axis.title);
-            let at = panel.x.write(panel.x.places[column]);
+            let at = panel.x.write(*at);
             let [mid, low, high] =
                 [value.mid, value.low, value.high].map(|value| plot.value.write(value));
-            let text = format!("{y} {place}, {x} {at}: {mid} (95 %: {low} .. {high})");
-            line_of.push(rectangle(&class, corner, (width, ROW)).with(title(text)));
+            let text = format!("{up}, {} {at}: {mid} (95 %: {low} .. {high})", panel.x.title());
+            let shade = shade(value.mid, plot.value.is_ratio(), self.range);
+            cells.push(rectangle(&format!("cell {shade}"), corner, (width, ROW), &text));
             if width >= 26.0 {
-                let middle = (left(column) + width / 2.0, above(row) + ROW / 2.0 + 3.5);
-                let class = format!("value {}", class.replace("cell ", "on-"));
-                line_of.push(label(middle.0, middle.1, &class, significant(value.mid)));
+                let (x, y) = (corner.0 + width / 2.0, top + ROW / 2.0 + 3.5);
+                cells.push(label(x, y, &format!("value on-{shade}"), &significant(value.mid)));
             }
+            said.push(format!("{mid} at {at}"));
         }
-        group.push(line_of);
+        heard("cells", &format!("{up}: {}", said.join(", ")), &cells)
     }
-    let mut axis = unheard("axis");
-    let every = (rows as f64 / 12.0).ceil().max(1.0) as usize;
-    for row in (0..rows).step_by(every) {
-        let at = above(row) + ROW / 2.0 + 3.5;
-        axis.push(label(LEFT - 4.0, at, "tick right", y_axis.write(y_axis.places[row])));
-    }
-    let every = (48.0 / width).ceil().max(1.0) as usize;
-    for column in (0..columns).step_by(every) {
-        let at = (left(column) + width / 2.0).clamp(LEFT, RIGHT - 14.0);
-        axis.push(label(at, bottom + 12.0, "tick", panel.x.write(panel.x.places[column])));
-    }
-    axis.push(label((LEFT + RIGHT) / 2.0, bottom + 26.0, "title", panel.x.title.clone()));
-    axis.push(label(RIGHT, top - 7.0, "tick right", format!("upwards: {}", y_axis.title)));
-    group.push(axis);
-    if ratio {
-        let edges = break_even(&values, left, above);
-        if !edges.is_empty() {
-            let edges = edges.into_iter().map(|(from, to)| path([from, to]));
-            group.push(stroke("break-even", edges.collect()));
-        }
-    } else {
-        group.push(line("grid", (LEFT, bottom), (RIGHT, bottom)));
-    }
-    bottom
-}
 
-type Edge = ((f64, f64), (f64, f64));
-
-/// The edges between cells on different sides of one.
-fn break_even(
-    values: &[Vec<Option<crate::plot::Spread>>],
-    left: impl Fn(usize) -> f64,
-    above: impl Fn(usize) -> f64,
-) -> Vec<Edge> {
-    let side =
-        |row: usize, column: usize| values.get(row)?.get(column)?.map(|value| value.mid < 1.0);
-    let mut edges = Vec::new();
-    for (row, of_row) in values.iter().enumerate() {
-        for column in 0..of_row.len() {
-            let Some(here) = side(row, column) else { continue };
-            let (x, y) = (left(column), above(row));
-            if side(row, column + 1).is_some_and(|other| other != here) {
-                let x = left(column + 1);
-                edges.push(((x, y), (x, y + ROW)));
+    /// The edges between cells on different sides of one, as a path.
+    fn break_even(&self, series: &Series, above: impl Fn(usize) -> f64) -> String {
+        let (x, y) = (&self.panel.x.places, &self.y_axis.places);
+        let is_below = |row: usize, column: usize| {
+            Some(series.at(*x.get(column)?, *y.get(row)?)?.value.mid < 1.0)
+        };
+        let mut edges = String::new();
+        for (row, column) in (0..y.len()).flat_map(|row| (0..x.len()).map(move |at| (row, at))) {
+            let Some(here) = is_below(row, column) else { continue };
+            let (left, right, top) = (self.left(column), self.left(column + 1), above(row));
+            if is_below(row, column + 1).is_some_and(|other| other != here) {
+                edges += &path([(right, top), (right, top + ROW)]);
             }
-            if side(row + 1, column).is_some_and(|other| other != here) {
-                edges.push(((x, y), (left(column + 1), y)));
+            if is_below(row + 1, column).is_some_and(|other| other != here) {
+                edges += &path([(left, top), (right, top)]);
             }
         }
+        edges
     }
-    edges
 }

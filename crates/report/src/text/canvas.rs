@@ -27,10 +27,8 @@ impl Canvas {
 
     fn cell(&mut self, column: f64, row: f64) -> Option<&mut Cell> {
         let inside = |at: f64, count: usize| at >= 0.0 && (at as usize) < count;
-        if !inside(column, self.columns) || !inside(row, self.rows) {
-            return None;
-        }
-        self.cells.get_mut(row as usize * self.columns + column as usize)
+        let is_inside = inside(column, self.columns) && inside(row, self.rows);
+        is_inside.then(|| &mut self.cells[row as usize * self.columns + column as usize])
     }
 
     /// An upright rule in a column.
@@ -51,8 +49,9 @@ impl Canvas {
         }
     }
 
-    /// A line through the points, in units of columns and rows.
-    pub(super) fn curve(&mut self, points: &[(f64, f64)], rank: usize) {
+    /// A line through the points, in units of columns and rows, with a letter at each; several
+    /// letters in one place become `*`.
+    pub(super) fn curve(&mut self, points: &[(f64, f64)], letter: char, rank: usize) {
         for pair in points.windows(2) {
             let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
             let steps = ((x1 - x0).abs() * 2.0).max((y1 - y0).abs() * 4.0).ceil().max(1.0) as usize;
@@ -60,6 +59,13 @@ impl Canvas {
                 let share = step as f64 / steps as f64;
                 // The middle of a column's cell is the place.
                 self.dot(x0 + (x1 - x0) * share + 0.5, y0 + (y1 - y0) * share + 0.5, rank);
+            }
+        }
+        for (column, row) in points {
+            if let Some(cell) = self.cell(column.round(), row.round()) {
+                let alone = cell.letter.is_none_or(|other| other == letter);
+                cell.letter = Some(if alone { letter } else { '*' });
+                cell.rank = rank;
             }
         }
     }
@@ -74,33 +80,20 @@ impl Canvas {
         }
     }
 
-    /// A letter; several in one place become `*`.
-    pub(super) fn mark(&mut self, column: f64, row: f64, letter: char, rank: usize) {
-        if let Some(cell) = self.cell(column.round(), row.round()) {
-            let alone = cell.letter.is_none_or(|other| other == letter);
-            cell.letter = Some(if alone { letter } else { '*' });
-            cell.rank = rank;
-        }
-    }
-
     /// A row as text.
     pub(super) fn row(&self, row: usize, colour: bool) -> String {
-        let mut text = String::new();
-        for cell in &self.cells[row * self.columns..(row + 1) * self.columns] {
+        let text = |cell: &Cell| {
             let drawn = match (cell.letter, cell.dots) {
                 (Some(letter), _) => letter,
-                (None, 0) => {
-                    text.push(cell.behind.unwrap_or(' '));
-                    continue;
-                }
+                (None, 0) => return cell.behind.unwrap_or(' ').to_string(),
                 (None, dots) => char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' '),
             };
             match CODES.get(cell.rank).filter(|_| colour && cell.letter != Some('*')) {
-                Some(code) => text.push_str(&format!("\u{1b}[{code}m{drawn}\u{1b}[0m")),
-                None => text.push(drawn),
+                Some(code) => format!("\u{1b}[{code}m{drawn}\u{1b}[0m"),
+                None => drawn.to_string(),
             }
-        }
-        text
+        };
+        self.cells[row * self.columns..][..self.columns].iter().map(text).collect()
     }
 }
 
@@ -111,14 +104,12 @@ mod tests {
     #[test]
     fn lines_are_dots_and_points_are_letters() {
         let mut canvas = Canvas::new(5, 2);
-        canvas.curve(&[(0.0, 1.0), (4.0, 0.0)], 0);
-        canvas.mark(0.0, 1.0, 'a', 0);
-        canvas.mark(4.0, 0.0, 'a', 0);
-        canvas.mark(4.0, 0.0, 'b', 1);
+        canvas.curve(&[(0.0, 1.0), (4.0, 0.0)], 'a', 0);
+        canvas.curve(&[(4.0, 0.0)], 'b', 1);
         assert_eq!(canvas.row(0, false).chars().last(), Some('*'));
         assert_eq!(canvas.row(1, false).chars().next(), Some('a'));
         assert!(canvas.row(1, false).chars().nth(1).is_some_and(|c| c > '\u{2800}'));
-        canvas.mark(9.0, 9.0, 'z', 0);
-        canvas.mark(-1.0, f64::NAN, 'z', 0);
+        canvas.curve(&[(9.0, 9.0)], 'z', 0);
+        canvas.curve(&[(-1.0, f64::NAN)], 'z', 0);
     }
 }
