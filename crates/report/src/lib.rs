@@ -37,17 +37,19 @@ const FORMS: &[(&str, Form)] = &[
     ("cached-target", forms::cached_target::tables),
     ("receive", forms::receive::tables),
     ("peers", peers::tables),
-    ("read-batch", forms::read_batch::tables),
-    ("aliasing", forms::aliasing::tables),
-    ("page-colour", forms::values::tables),
-    ("values", forms::values::tables),
+    ("read-batch", |rows| forms::grids::READ_BATCHES.tables(rows)),
+    ("aliasing", |rows| {
+        [forms::grids::OFFSETS.tables(rows), forms::grids::PAGES.tables(rows)].concat()
+    }),
+    ("page-colour", |rows| forms::grids::VALUES_STORED.tables(rows)),
+    ("values", |rows| forms::grids::VALUES_STORED.tables(rows)),
     ("twins", forms::twins::tables),
-    ("sticky", forms::sticky::tables),
+    ("sticky", |rows| forms::grids::CALLS.tables(rows)),
     ("vector-state", forms::vector_state::tables),
     ("compare-latency", forms::compare_latency::tables),
-    ("extent", forms::extent::tables),
-    ("parallel", forms::parallel::tables),
-    ("tune-parallel", forms::parallel::tables),
+    ("extent", |rows| forms::grids::EXTENTS.tables(rows)),
+    ("parallel", |rows| forms::grids::THREADS_TOGETHER.tables(rows)),
+    ("tune-parallel", |rows| forms::grids::THREADS_TOGETHER.tables(rows)),
     ("page-fault", forms::page_fault::tables),
 ];
 

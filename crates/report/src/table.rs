@@ -40,6 +40,20 @@ impl Table {
         Table::new(caption, &heads.split(" | ").collect::<Vec<_>>())
     }
 
+    /// A line for each of some items; a column is its head and what stands in it.
+    pub fn listing<'i, T: 'i>(
+        caption: impl Into<String>,
+        columns: &[(&str, fn(&T) -> String)],
+        items: impl IntoIterator<Item = &'i T>,
+    ) -> Table {
+        let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+        let mut table = Table::new(caption, &heads);
+        for item in items {
+            table.push(columns.iter().map(|(_, cell)| cell(item)).collect());
+        }
+        table
+    }
+
     /// Column heads, and whether each is right-aligned.
     pub fn heads(&self) -> Vec<(String, bool)> {
         self.columns.iter().map(|(name, align)| (name.clone(), *align == Align::Right)).collect()
