@@ -12,7 +12,7 @@ pub mod twins;
 pub mod vector_state;
 
 use crate::cost::{self, comparison, median};
-use crate::{Table, axis};
+use crate::{Table, axis, or_dash};
 use cachewise_kernels::find;
 use cachewise_measure::record::names::*;
 use cachewise_measure::record::{by_cell, distinct, groups};
@@ -22,11 +22,6 @@ use std::cmp::Ordering;
 
 /// A column of a table that has a line for each row.
 type Column = (&'static str, fn(&Row) -> String);
-
-/// Something as text; `-` where there is none.
-fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
-    value.map_or("-".to_owned(), text)
-}
 
 /// `~` where it cannot be told from the reference.
 fn doubt(row: &Row) -> &'static str {
