@@ -1,8 +1,8 @@
 //! Matrix experiments in seed 002's columns (002.3): name, B/s, the time for the seed's volume, and
 //! what the kernel is; beside them the ratio to the reference, its verdict, and how near the limit.
 
-use crate::Table;
 use crate::cost::{self, comparison, median};
+use crate::table::{Column, Table};
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
 use cachewise_measure::record::by_cell;
@@ -117,7 +117,7 @@ fn rounds(row: &Row) -> usize {
     row.operation_ns.iter().filter(|time| time.is_finite()).count()
 }
 
-const FLAT: [(&str, fn(&Row) -> String); 27] = [
+const FLAT: [Column<Row>; 27] = [
     ("experiment", |row| row.experiment.clone()),
     ("operation", |row| row.cell.operation.clone()),
     ("bytes", |row| row.cell.size.to_string()),

@@ -1,7 +1,7 @@
 //! What was learned about one program's call sites: a table, and a page of its own.
 
-use crate::Table;
 use crate::html::{page_style, render};
+use crate::table::{Column, Table};
 use crate::units::{bytes, significant, time};
 use cachewise_learn::Way;
 use cachewise_learn::evidence::Moments;
@@ -92,7 +92,7 @@ fn percent(ratio: f64) -> String {
 }
 
 /// What is said of each site.
-const COLUMNS: [(&str, fn(&SiteLine) -> String); 11] = [
+const COLUMNS: [Column<SiteLine>; 11] = [
     ("module", |line| line.module.clone()),
     ("function", |line| line.function.clone()),
     ("operation", |line| line.site.operation.name().to_owned()),

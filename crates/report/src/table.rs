@@ -11,6 +11,9 @@ pub enum Align {
     Right,
 }
 
+/// A column of a [listing](Table::listing): its head and what stands in it.
+pub type Column<T> = (&'static str, fn(&T) -> String);
+
 /// A table with a caption above and remarks below. Every row has one text per column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -40,10 +43,10 @@ impl Table {
         Table::new(caption, &heads.split(" | ").collect::<Vec<_>>())
     }
 
-    /// A line for each of some items; a column is its head and what stands in it.
+    /// A line for each of some items.
     pub fn listing<'i, T: 'i>(
         caption: impl Into<String>,
-        columns: &[(&str, fn(&T) -> String)],
+        columns: &[Column<T>],
         items: impl IntoIterator<Item = &'i T>,
     ) -> Table {
         let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();

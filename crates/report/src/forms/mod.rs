@@ -12,16 +12,14 @@ pub mod twins;
 pub mod vector_state;
 
 use crate::cost::{self, comparison, median};
-use crate::{Table, axis, or_dash};
+use crate::table::{Column, Table};
+use crate::{axis, or_dash};
 use cachewise_kernels::find;
 use cachewise_measure::record::names::*;
 use cachewise_measure::record::{by_cell, distinct, groups};
 use cachewise_measure::units::{bytes, gigabytes_per_second, significant, time};
 use cachewise_measure::{CellKey, Histogram, PairedRatio, ProofVerdict, Row, Verdict, stats};
 use std::cmp::Ordering;
-
-/// A column of a table that has a line for each row.
-type Column = (&'static str, fn(&Row) -> String);
 
 /// `~` where it cannot be told from the reference.
 fn doubt(row: &Row) -> &'static str {

@@ -25,7 +25,7 @@ fn seconds(row: &Row, name: &str) -> String {
     format!("{:.3}s", figure(row, name))
 }
 
-const FAULTED: [Column; 14] = [
+const FAULTED: [Column<Row>; 14] = [
     ("who", |row| row.candidate.clone()),
     (">Gb", |row| format!("{:.3}", figure(row, "gb"))),
     (">Rep", |row| axis(row, REPS).to_string()),
@@ -119,7 +119,7 @@ fn settings(rows: &[Row]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-const LATENCY: [Column; 7] = [
+const LATENCY: [Column<Row>; 7] = [
     ("who", |row| row.candidate.clone()),
     (">p50", |row| time(figure(row, "p50_ns"))),
     (">p99", |row| time(figure(row, "p99_ns"))),
