@@ -81,21 +81,21 @@ pub fn of_setting(rows: &[Row]) -> (Answer, String) {
     let count = |wanted| compared.iter().filter(|row| says(row) == Some(wanted)).count();
     let (gained, lost, all) = (count(Verdict::Faster), count(Verdict::Slower), compared.len());
     match (gained, lost) {
-        (0, 0) => (
-            Answer::CannotTell,
-            format!("no difference is larger than the noise in any of {all} cells"),
-        ),
+        (0, 0) => {
+            let why = format!("no difference is larger than the noise in any of {all} cells");
+            (Answer::CannotTell, why)
+        }
         (_, 0) => (
             Answer::Yes,
             format!("libc is faster with it in {gained} of {all} cells, slower in none"),
         ),
-        (0, _) => {
-            (Answer::No, format!("libc is slower with it in {lost} of {all} cells, faster in none"))
+        _ => {
+            let faster = match gained {
+                0 => "faster in none".to_owned(),
+                _ => format!("and faster in {gained}"),
+            };
+            (Answer::No, format!("libc is slower with it in {lost} of {all} cells, {faster}"))
         }
-        _ => (
-            Answer::No,
-            format!("libc is slower with it in {lost} of {all} cells, and faster in {gained}"),
-        ),
     }
 }
 

@@ -122,44 +122,35 @@ pub fn gain_of(rows: &[Row]) -> (Answer, String) {
     let has = |members: &[&Row], wanted: Verdict| {
         members.iter().any(|row| cost::verdict(row) == Some(wanted))
     };
-    let faster = cells.iter().filter(|(_, members)| has(members, Verdict::Faster)).count();
     let known = |row: &&Row| cost::verdict(row).is_some() || row.dropped;
     // Shown to be slower: everything that was tried there is.
     let slower = |members: &[&Row]| {
         let none = !has(members, Verdict::Faster) && !has(members, Verdict::CannotTell);
         none && members.iter().all(known)
     };
+    let faster = cells.iter().filter(|(_, members)| has(members, Verdict::Faster)).count();
     let slower = cells.iter().filter(|(_, members)| slower(members)).count();
     let best = cells
         .iter()
         .flat_map(|(_, members)| members)
         .filter(|row| cost::verdict(row) == Some(Verdict::Faster))
-        .filter_map(|row| Some((row, cost::ratio(row)?)))
-        .min_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let counts = format!("{faster} of {all} cells, slower in {slower}");
+        .filter_map(|row| Some((row, cost::ratio(row)?.median)))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    let counts = format!("faster than {reference} in {faster} of {all} cells, slower in {slower}");
     match best {
-        Some((row, ratio)) => (
-            Answer::Yes,
-            format!(
-                "{who} is faster than {reference} in {counts}; at most {} ({} of {}, {})",
-                gain(ratio.median),
-                row.cell.operation,
-                bytes(row.cell.size),
-                row.candidate
-            ),
-        ),
-        None if 2 * slower >= all => {
-            (Answer::No, format!("{who} is faster than {reference} in {counts}"))
+        Some((Row { cell, candidate, .. }, ratio)) => {
+            let (most, operation, size) = (gain(ratio), &cell.operation, bytes(cell.size));
+            let most = format!("at most {most} ({operation} of {size}, {candidate})");
+            (Answer::Yes, format!("{who} is {counts}; {most}"))
         }
+        None if 2 * slower >= all => (Answer::No, format!("{who} is {counts}")),
         None if slower == 0 => (
             Answer::CannotTell,
             format!("no difference to {reference} is larger than the noise, in {all} cells"),
         ),
         None => (
             Answer::CannotTell,
-            format!(
-                "{who} is shown to be faster than {reference} in {counts}; cannot tell in the others"
-            ),
+            format!("{who} is shown to be {counts}; cannot tell in the others"),
         ),
     }
 }

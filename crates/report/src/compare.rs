@@ -220,12 +220,11 @@ pub fn compare(old: &Record, new: &Record, margin: f64) -> Comparison {
     rows.sort_by_key(|(index, ..)| *index);
     let rows: Vec<Change> = rows.into_iter().map(|(_, change, _)| change).collect();
     let changes = rows.iter().map(|row| row.change).filter(|ratio| ratio.rounds >= LEAST_ROUNDS);
-    let changes: Vec<f64> = changes.map(|ratio| ratio.median).collect();
-    let mean = GeometricMean::new(&changes, 0);
-    let outcome = over_all(&rows, &mean, margin);
+    let mean = GeometricMean::new(&changes.map(|ratio| ratio.median).collect::<Vec<_>>(), 0);
+    let (outcome, sentence) = over_all(&rows, &mean, margin);
     Comparison {
-        sentence: sentence(&rows, &mean, outcome, margin),
         outcome,
+        sentence,
         mean,
         margin,
         rows,
@@ -263,14 +262,17 @@ fn confirm(rows: &mut [(usize, Change, f64)]) {
     }
 }
 
-fn over_all(rows: &[Change], mean: &GeometricMean, margin: f64) -> Outcome {
-    let confirmed = |wanted: Outcome| rows.iter().any(|row| row.confirmed && row.outcome == wanted);
+/// The verdict over all, and that in a sentence.
+fn over_all(rows: &[Change], mean: &GeometricMean, margin: f64) -> (Outcome, String) {
+    let confirmed =
+        |wanted: Outcome| rows.iter().filter(|row| row.confirmed && row.outcome == wanted).count();
+    let (slower, faster) = (confirmed(Outcome::Slower), confirmed(Outcome::Faster));
     // A mean over few rows has no interval worth the name.
     let many = mean.count >= LEAST_ROUNDS;
     let settled = rows.iter().filter(|row| row.outcome == Outcome::Unchanged).count();
-    if confirmed(Outcome::Slower) || (many && mean.low > 1.0 && mean.mean > 1.0 + margin) {
+    let outcome = if slower > 0 || (many && mean.low > 1.0 && mean.mean > 1.0 + margin) {
         Outcome::Slower
-    } else if confirmed(Outcome::Faster) || (many && mean.high < 1.0 && mean.mean < 1.0 - margin) {
+    } else if faster > 0 || (many && mean.high < 1.0 && mean.mean < 1.0 - margin) {
         Outcome::Faster
     } else if 2 * settled >= rows.len()
         && !rows.is_empty()
@@ -280,34 +282,27 @@ fn over_all(rows: &[Change], mean: &GeometricMean, margin: f64) -> Outcome {
         Outcome::Unchanged
     } else {
         Outcome::CannotTell
-    }
-}
-
-fn sentence(rows: &[Change], mean: &GeometricMean, outcome: Outcome, margin: f64) -> String {
-    let confirmed =
-        |wanted: Outcome| rows.iter().filter(|row| row.confirmed && row.outcome == wanted).count();
-    let (slower, faster) = (confirmed(Outcome::Slower), confirmed(Outcome::Faster));
+    };
     let [mid, low, high] = [mean.mean, mean.low, mean.high].map(|ratio| (ratio - 1.0) * 100.0);
     let average = if mid.is_finite() {
         format!("{mid:+.1} % time in the geometric mean ({low:+.1} .. {high:+.1})")
     } else {
         "nothing could be compared".to_owned()
     };
-    let margin = margin * 100.0;
-    let of = format!("of {} rows", rows.len());
-    match outcome {
-        Outcome::Slower if faster > 0 => format!(
-            "Slower: {slower} {of} by more than {margin:.0} %, though {faster} are faster; {average}."
-        ),
-        Outcome::Slower => format!("Slower: {slower} {of} by more than {margin:.0} %; {average}."),
-        Outcome::Faster => {
-            format!("Faster: {faster} {of} by more than {margin:.0} %, none slower; {average}.")
+    let (percent, of) = (format!("{:.0} %", margin * 100.0), format!("of {} rows", rows.len()));
+    let verdict = match outcome {
+        Outcome::Slower => {
+            let though = match faster {
+                0 => String::new(),
+                faster => format!(", though {faster} are faster"),
+            };
+            format!("Slower: {slower} {of} by more than {percent}{though}")
         }
-        Outcome::Unchanged => format!("No change beyond {margin:.0} % {of}; {average}."),
-        Outcome::CannotTell => {
-            format!("Cannot tell: the intervals {of} are wider than {margin:.0} %; {average}.")
-        }
-    }
+        Outcome::Faster => format!("Faster: {faster} {of} by more than {percent}, none slower"),
+        Outcome::Unchanged => format!("No change beyond {percent} {of}"),
+        Outcome::CannotTell => format!("Cannot tell: the intervals {of} are wider than {percent}"),
+    };
+    (outcome, format!("{verdict}; {average}."))
 }
 
 impl Comparison {
@@ -323,13 +318,9 @@ impl Comparison {
         let mut rows: Vec<&Change> =
             self.rows.iter().filter(|row| all || has_changed(row)).collect();
         if !all {
-            rows.sort_by(|a, b| {
-                let size = |row: &Change| row.change.median.ln().abs();
-                (b.outcome == Outcome::Slower)
-                    .cmp(&(a.outcome == Outcome::Slower))
-                    .then(b.confirmed.cmp(&a.confirmed))
-                    .then(size(b).total_cmp(&size(a)))
-            });
+            let worse = |row: &Change| (row.outcome == Outcome::Slower, row.confirmed);
+            let size = |row: &Change| row.change.median.ln().abs();
+            rows.sort_by(|a, b| worse(b).cmp(&worse(a)).then(size(b).total_cmp(&size(a))));
         }
         let caption = if all { "Every row" } else { "Rows that changed" };
         let mut table = Table::of(
@@ -337,25 +328,21 @@ impl Comparison {
             "what | candidate | >old ratio | >new ratio | >change | >95 % interval | verdict",
         );
         for row in rows {
-            let what = if several {
-                format!("{}: {}", row.experiment, row.what)
-            } else {
-                row.what.clone()
-            };
+            let experiment = if several { format!("{}: ", row.experiment) } else { String::new() };
             let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
-            let likely = has_changed(row) && !row.confirmed;
+            let chance = if has_changed(row) && !row.confirmed { ", or chance" } else { "" };
             table.push(vec![
-                what,
+                experiment + &row.what,
                 row.candidate.clone(),
                 format!("{:.3}", row.old),
                 format!("{:.3}", row.new),
                 format!("{} %", percent(row.change.median)),
                 format!("{} .. {}", percent(row.change.low), percent(row.change.high)),
-                format!("{}{}", row.outcome.name(), if likely { ", or chance" } else { "" }),
+                format!("{}{chance}", row.outcome.name()),
             ]);
         }
         let reference = self.rows.first().map_or("the reference", |row| row.reference.as_str());
-        table.remarks.push(format!(
+        table.remark(format!(
             "ratio: whole time over {reference}'s in the same rounds; change: new ratio over old, \
              + is slower; `or chance`: one such row among {} may be luck",
             self.rows.len()
@@ -367,21 +354,18 @@ impl Comparison {
     pub fn remarks(&self) -> Vec<String> {
         let outcomes = [Outcome::Slower, Outcome::Faster, Outcome::Unchanged, Outcome::CannotTell];
         let counts = outcomes.map(|outcome| format!("{} {}", self.count(outcome), outcome.name()));
-        let mut lines = vec![counts.join(", ")];
-        for (count, what) in [
+        let left = [
             (self.only_old, "only in the old record"),
             (self.only_new, "only in the new record"),
             (
                 self.left_out,
                 "dropped early for slowness, without a reference, or not measurable: not compared",
             ),
-        ] {
-            if count > 0 {
-                lines.push(format!("{count} rows {what}"));
-            }
-        }
-        lines.extend(self.differences.iter().map(|text| format!("the runs differ in {text}")));
-        lines
+        ];
+        let left = left.into_iter().filter(|(count, _)| *count > 0);
+        let left = left.map(|(count, what)| format!("{count} rows {what}"));
+        let differences = self.differences.iter().map(|text| format!("the runs differ in {text}"));
+        std::iter::once(counts.join(", ")).chain(left).chain(differences).collect()
     }
 }
 
@@ -390,16 +374,13 @@ mod tests {
     use super::*;
     use crate::plot::fixtures::{machine, record, row};
 
+    /// The same rows in every record, their times multiplied, with other jitter in other rounds.
     fn scaled(factor: impl Fn(usize, &Row) -> f64) -> Record {
-        let mut rows = Vec::new();
-        for size in [256, 1024, 4096, 16384, 65536, 1 << 20] {
-            for candidate in ["libc", "copy.a", "copy.b"] {
-                rows.push(row("copy", size, "warm", candidate));
-            }
-        }
+        let candidates = ["libc", "copy.a", "copy.b"];
+        let at = |size| candidates.map(|candidate| row("copy", size, "warm", candidate));
+        let mut rows = [256, 1024, 4096, 16384, 65536, 1 << 20].map(at).concat();
         for (index, row) in rows.iter_mut().enumerate() {
             let factor = factor(index, row);
-            // Rounds of another run: other jitter.
             for (round, time) in row.operation_ns.iter_mut().enumerate() {
                 *time *= factor * (1.0 + 0.002 * ((round * 5 + index) % 11) as f64);
             }
@@ -408,19 +389,13 @@ mod tests {
     }
 
     #[test]
-    fn a_record_against_itself_has_not_changed() {
-        let one = scaled(|_, _| 1.0);
-        let same = compare(&one, &one, 0.05);
-        assert_eq!(same.outcome, Outcome::Unchanged);
-        assert!(same.rows.iter().all(|row| row.outcome == Outcome::Unchanged));
-        assert_eq!(same.rows.len(), 12);
-    }
-
-    #[test]
     fn a_slower_machine_is_no_regression_and_a_slower_row_is() {
         let old = scaled(|_, _| 1.0);
-        let everything_slower = scaled(|_, _| 3.0);
-        assert_eq!(compare(&old, &everything_slower, 0.05).outcome, Outcome::Unchanged);
+        for factor in [1.0, 3.0] {
+            let same = compare(&old, &scaled(|_, _| factor), 0.05);
+            assert_eq!(same.outcome, Outcome::Unchanged, "{factor}");
+            assert_eq!((same.rows.len(), same.count(Outcome::Unchanged)), (12, 12), "{factor}");
+        }
         let one_row = scaled(|index, _| if index == 4 { 1.3 } else { 1.0 });
         let found = compare(&old, &one_row, 0.05);
         assert_eq!(found.outcome, Outcome::Slower, "{}", found.sentence);
@@ -434,11 +409,8 @@ mod tests {
         ");
         let back = compare(&one_row, &old, 0.05);
         assert_eq!(back.outcome, Outcome::Faster, "{}", back.sentence);
-        let mixed = scaled(|index, _| match index {
-            4 => 1.3,
-            5 => 0.7,
-            _ => 1.0,
-        });
+        let mixed =
+            scaled(|index, _| [1.3, 0.7].get(index.wrapping_sub(4)).copied().unwrap_or(1.0));
         let found = compare(&old, &mixed, 0.05);
         assert_eq!(found.outcome, Outcome::Slower);
         assert!(found.sentence.contains("though 1 are faster"), "{}", found.sentence);

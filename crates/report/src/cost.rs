@@ -54,6 +54,13 @@ pub fn part(row: &Row, times: &[f64]) -> String {
     }
 }
 
+/// Operation, reader, bystander and their sum as texts.
+pub fn parts(row: &Row) -> [String; 4] {
+    let [operation, reader, bystander] =
+        [&row.operation_ns, &row.reader_ns, &row.bystander_ns].map(|times| part(row, times));
+    [operation, reader, bystander, total(row)]
+}
+
 /// The sum as text.
 pub fn total(row: &Row) -> String {
     if row.is_measurable() { time(median(&row.total_ns())) } else { NOT_MEASURABLE.to_owned() }

@@ -7,13 +7,6 @@ use crate::units::{bytes, gain};
 use cachewise_measure::record::groups;
 use cachewise_measure::{CellKey, Record, Row};
 
-/// One candidate's result at one size.
-struct Entry<'r> {
-    name: &'r str,
-    ratio: Spread,
-    reference: bool,
-}
-
 /// A table of ranges, or nothing where no operation was measured at three sizes in the same state.
 /// Candidates that were measured at fewer than half of the sizes do not take part.
 pub fn table(record: &Record) -> Option<Table> {
@@ -28,9 +21,7 @@ pub fn table(record: &Record) -> Option<Table> {
     );
     let kept = rows.into_iter().filter(|row| !row.dropped);
     for (name, rows) in groups(kept, |row| group_name(&row.cell)) {
-        for line in ranges(&name, &rows) {
-            table.push(line);
-        }
+        table.rows.extend(ranges(&name, &rows));
     }
     if table.rows.is_empty() {
         return None;
@@ -64,39 +55,34 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
         });
         2 * at.count() >= sizes.len()
     };
-    let mut best: Vec<(u64, Entry<'_>)> = Vec::new();
-    for &size in &sizes {
-        let mut entries: Vec<(&str, bool, Vec<Spread>)> = Vec::new();
-        for row in rows.iter().filter(|row| row.cell.size == size) {
-            let Some(ratio) = Quantity::TotalRatio.of(row) else { continue };
-            match entries.iter_mut().find(|(known, ..)| *known == row.candidate) {
-                Some((.., ratios)) => ratios.push(ratio),
-                None => entries.push((&row.candidate, row.candidate == row.reference, vec![ratio])),
-            }
-        }
-        entries.retain(|(name, reference, _)| *reference || present(name));
-        let entries = entries.into_iter().filter_map(|(name, reference, ratios)| {
-            Some(Entry { name, reference, ratio: Spread::pooled(&ratios)? })
+    let fastest = |size: &u64| {
+        let here = rows.iter().copied().filter(|row| row.cell.size == *size);
+        let candidates =
+            groups(here, |row| (row.candidate.as_str(), row.candidate == row.reference));
+        let taking_part =
+            candidates.into_iter().filter(|((name, reference), _)| *reference || present(name));
+        let pooled = taking_part.filter_map(|((name, reference), rows)| {
+            let ratios = rows.into_iter().filter_map(|row| Quantity::TotalRatio.of(row));
+            Some((*size, name, reference, Spread::pooled(&ratios.collect::<Vec<_>>())?))
         });
-        let winner = entries.min_by(|a, b| a.ratio.mid.total_cmp(&b.ratio.mid));
-        best.extend(winner.map(|winner| (size, winner)));
-    }
+        pooled.min_by(|a, b| a.3.mid.total_cmp(&b.3.mid))
+    };
+    let best: Vec<(u64, &str, bool, Spread)> = sizes.iter().filter_map(fastest).collect();
     let mut lines = Vec::new();
-    for run in best.chunk_by(|a, b| a.1.name == b.1.name) {
+    for run in best.chunk_by(|a, b| a.1 == b.1) {
         let (from, to) = (run[0].0, run[run.len() - 1].0);
-        let middle = &run[run.len() / 2].1;
-        let ratio = middle.ratio;
-        let interval = format!("{} .. {}", gain(ratio.high), gain(ratio.low));
+        let (_, fastest, is_reference, ratio) = run[run.len() / 2];
         let is_faster = ratio.high < 1.0 && ratio.mid < 0.99;
-        let verdict = if is_faster { "faster" } else { "cannot tell" };
-        let told = match middle.reference {
-            true => [String::new(), String::new(), "reference".to_owned()],
-            false => [gain(ratio.mid), interval, verdict.to_owned()],
+        let told = if is_reference {
+            [String::new(), String::new(), "reference".to_owned()]
+        } else {
+            let verdict = if is_faster { "faster" } else { "cannot tell" };
+            let interval = format!("{} .. {}", gain(ratio.high), gain(ratio.low));
+            [gain(ratio.mid), interval, verdict.to_owned()]
         };
         let title = if lines.is_empty() { name.to_owned() } else { String::new() };
-        let mut line = vec![title, bytes(from), bytes(to), middle.name.to_owned()];
-        line.extend(told);
-        lines.push(line);
+        let line = [title, bytes(from), bytes(to), fastest.to_owned()];
+        lines.push(line.into_iter().chain(told).collect());
     }
     lines
 }
@@ -105,6 +91,7 @@ fn ranges(name: &str, rows: &[&Row]) -> Vec<Vec<String>> {
 mod tests {
     use super::*;
     use crate::plot::fixtures::{record, row};
+    use cachewise_measure::PairedRatio;
 
     #[test]
     fn ranges_name_who_wins_and_whether_that_can_be_told() {
@@ -119,13 +106,13 @@ mod tests {
             rows.push(row("copy", size, "warm", "libc"));
             for (name, factor) in [("copy.a", 1.0), ("copy.b", if size < 512 { 0.5 } else { 1.3 })]
             {
-                let mut other = row("copy", size, "warm", name);
-                let ratio = other.ratio.as_mut().expect("a ratio");
-                (ratio.low, ratio.median, ratio.high) =
-                    (low * factor, (low + high) / 2.0 * factor, high * factor);
-                rows.push(other);
+                let [low, median, high] = [low, (low + high) / 2.0, high].map(|end| end * factor);
+                let ratio = PairedRatio { median, low, high, rounds: 15 };
+                rows.push(row("copy", size, "warm", name).with_ratio(ratio));
             }
         }
+        let two = vec![row("copy", 256, "warm", "libc"), row("copy", 512, "warm", "libc")];
+        assert_eq!(table(&record(two)), None, "two sizes are no range");
         insta::assert_snapshot!(table(&record(rows)).expect("a table").terminal(None), @r"
         Fastest by size
         what         from     to  fastest  against the reference     95 % interval  verdict
@@ -134,11 +121,5 @@ mod tests {
                     2 KiB  4 KiB  libc                                              reference
           speed at the range's middle size, of the whole cost where reader or bystander were there: +100 % is twice as fast; sizes are those measured, so the fastest changes somewhere between one range's `to` and the next one's `from`
         ");
-    }
-
-    #[test]
-    fn two_sizes_make_no_crossover() {
-        let rows = vec![row("copy", 256, "warm", "libc"), row("copy", 512, "warm", "libc")];
-        assert_eq!(table(&record(rows)), None);
     }
 }

@@ -37,29 +37,44 @@ const FORMS: &[(&str, Form)] = &[
     ("cached-target", forms::cached_target::tables),
     ("receive", forms::receive::tables),
     ("peers", peers::tables),
-    ("read-batch", forms::read_batch::tables),
-    ("aliasing", forms::aliasing::tables),
-    ("page-colour", forms::values::tables),
-    ("values", forms::values::tables),
+    ("read-batch", |rows| forms::grids::READ_BATCHES.tables(rows)),
+    ("aliasing", |rows| {
+        [forms::grids::OFFSETS.tables(rows), forms::grids::PAGES.tables(rows)].concat()
+    }),
+    ("page-colour", |rows| forms::grids::VALUES_STORED.tables(rows)),
+    ("values", |rows| forms::grids::VALUES_STORED.tables(rows)),
     ("twins", forms::twins::tables),
-    ("sticky", forms::sticky::tables),
+    ("sticky", |rows| forms::grids::CALLS.tables(rows)),
     ("vector-state", forms::vector_state::tables),
     ("compare-latency", forms::compare_latency::tables),
-    ("extent", forms::extent::tables),
-    ("parallel", forms::parallel::tables),
-    ("tune-parallel", forms::parallel::tables),
+    ("extent", |rows| forms::grids::EXTENTS.tables(rows)),
+    ("parallel", |rows| forms::grids::THREADS_TOGETHER.tables(rows)),
+    ("tune-parallel", |rows| forms::grids::THREADS_TOGETHER.tables(rows)),
     ("page-fault", forms::page_fault::tables),
 ];
 
+fn form(experiment: &str) -> Option<Form> {
+    FORMS.iter().find(|(name, _)| *name == experiment).map(|(_, form)| *form)
+}
+
+/// Whether an experiment's tables have a form of their own.
+pub fn has_form(experiment: &str) -> bool {
+    form(experiment).is_some()
+}
+
 /// An experiment's tables: in its own form, or the matrix.
 pub fn experiment_tables(experiment: &str, rows: &[cachewise_measure::Row]) -> Vec<Table> {
-    let form = FORMS.iter().find(|(name, _)| *name == experiment);
-    form.map_or(matrix::tables as Form, |(_, form)| *form)(rows)
+    form(experiment).unwrap_or(matrix::tables)(rows)
 }
 
 /// An axis of a row as a number that equals none where there is none.
 fn axis(row: &cachewise_measure::Row, name: &str) -> f64 {
     row.axis(name).unwrap_or(f64::NAN)
+}
+
+/// Something as text; `-` where there is none.
+fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or("-".to_owned(), text)
 }
 
 /// A key for groups of rows.
@@ -76,11 +91,6 @@ fn sorted<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
 fn experiment_of(record: &cachewise_measure::Record) -> &str {
     let first = || record.rows.first().map(|row| row.experiment.as_str());
     record.experiment().or_else(first).unwrap_or_default()
-}
-
-/// Whether an experiment's tables have a form of their own.
-pub fn has_form(experiment: &str) -> bool {
-    FORMS.iter().any(|(name, _)| *name == experiment)
 }
 
 /// What a record's rows amount to; the first is the headline. By today's rules, not those of the day it

@@ -1,8 +1,8 @@
 //! Matrix experiments in seed 002's columns (002.3): name, B/s, the time for the seed's volume, and
 //! what the kernel is; beside them the ratio to the reference, its verdict, and how near the limit.
 
-use crate::Table;
 use crate::cost::{self, comparison, median};
+use crate::table::{Column, Table};
 use crate::units::{bytes, significant};
 use cachewise_kernels::find;
 use cachewise_measure::record::by_cell;
@@ -68,9 +68,7 @@ fn line(row: &Row, parts: bool, in_memory: bool) -> Vec<String> {
         format!("{:.0}", volume / rate * 1e6),
     ];
     if parts {
-        let parts = [&row.operation_ns, &row.reader_ns, &row.bystander_ns];
-        cells.extend(parts.map(|times| cost::part(row, times)));
-        cells.push(cost::total(row));
+        cells.extend(cost::parts(row));
     }
     cells.extend(comparison(row));
     let rated = match in_memory {
@@ -101,10 +99,7 @@ fn residency(row: &Row) -> Option<String> {
 
 /// Every row as one flat table, for CSV: one line per candidate and cell.
 pub fn flat(rows: &[Row]) -> Table {
-    let heads: Vec<&str> = FLAT.iter().map(|(head, _)| *head).collect();
-    let mut table = Table::new("", &heads);
-    rows.iter().for_each(|row| table.push(FLAT.iter().map(|(_, cell)| cell(row)).collect()));
-    table
+    Table::listing("", &FLAT, rows)
 }
 
 fn exact(value: impl Into<Option<f64>>) -> String {
@@ -122,10 +117,7 @@ fn rounds(row: &Row) -> usize {
     row.operation_ns.iter().filter(|time| time.is_finite()).count()
 }
 
-/// A column of the flat table.
-type Column = (&'static str, fn(&Row) -> String);
-
-const FLAT: [Column; 27] = [
+const FLAT: [Column<Row>; 27] = [
     ("experiment", |row| row.experiment.clone()),
     ("operation", |row| row.cell.operation.clone()),
     ("bytes", |row| row.cell.size.to_string()),

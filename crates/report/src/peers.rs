@@ -1,9 +1,9 @@
 //! `peers` as a table per operation: the library beside the best peer, by size and by script.
 
-use crate::Table;
 use crate::units::{bytes, significant};
+use crate::{Table, or_dash};
 use cachewise_measure::Row;
-use cachewise_measure::record::names::{LIBRARY, SHARED};
+use cachewise_measure::record::names::{LIBRARY, OF_ENVELOPE, SHARED};
 use cachewise_measure::record::{distinct, groups};
 
 /// One table per operation; a row per cell.
@@ -23,28 +23,27 @@ fn table(operation: &str, rows: &[&Row]) -> Table {
     columns.extend(shared.then(|| ">shared".to_owned()));
     columns.extend([">library", ">95 % interval", ">of envelope", "best peer"].map(str::to_owned));
     let mut table = Table::new(format!("{operation}: speed as a multiple of libc's"), &columns);
+    let number = |value: f64| {
+        or_dash(Some(value).filter(|value| value.is_finite()), |value| format!("{value:.2}"))
+    };
     for own in rows.iter().filter(|row| row.candidate == LIBRARY) {
-        let of_cell = |name: &str| {
-            rows.iter().find(|row| row.cell == own.cell && row.candidate == name).copied()
+        let here = || rows.iter().copied().filter(|row| row.cell == own.cell);
+        let of = |name: &str| here().find(|row| row.candidate == name);
+        let speed = |row: Option<&Row>| {
+            number(row.and_then(|row| row.ratio).map_or(f64::NAN, |ratio| 1.0 / ratio.median))
         };
-        let speed = |row: &Row| row.ratio.map_or(f64::NAN, |ratio| 1.0 / ratio.median);
-        let number = |value: f64| {
-            if value.is_finite() { format!("{value:.2}") } else { "-".to_owned() }
-        };
-        let reference = of_cell(&own.reference);
-        let libc_ns = reference.map_or(f64::NAN, Row::median_ns);
-        let best = rows
-            .iter()
-            .filter(|row| row.cell == own.cell && is_peer(row) && !row.dropped)
+        let best = here()
+            .filter(|row| is_peer(row) && !row.dropped)
             .min_by(|a, b| a.median_ns().total_cmp(&b.median_ns()));
+        let libc_ns = of(&own.reference).map_or(f64::NAN, Row::median_ns);
         let mut cells = vec![label(own), significant(libc_ns)];
-        cells.extend(peers.iter().map(|peer| number(of_cell(peer).map_or(f64::NAN, speed))));
-        cells.extend(shared.then(|| number(of_cell(SHARED).map_or(f64::NAN, speed))));
-        cells.push(number(speed(own)));
-        cells.push(own.ratio.map_or("-".to_owned(), |ratio| {
+        cells.extend(peers.iter().map(|peer| speed(of(peer))));
+        cells.extend(shared.then(|| speed(of(SHARED))));
+        cells.push(speed(Some(own)));
+        cells.push(or_dash(own.ratio, |ratio| {
             format!("{:.2} .. {:.2}", 1.0 / ratio.high, 1.0 / ratio.low)
         }));
-        cells.push(own.extra.get("of_envelope").map_or("-".to_owned(), |of| number(1.0 / of)));
+        cells.push(or_dash(own.figure(OF_ENVELOPE), |of| number(1.0 / of)));
         cells.push(best.map_or_else(String::new, |row| row.candidate.clone()));
         table.push(cells);
     }
@@ -58,8 +57,8 @@ pub(crate) fn is_peer(row: &Row) -> bool {
 
 /// A cell by its size and state.
 pub(crate) fn label(row: &Row) -> String {
-    match (row.cell.axes.get("span"), row.cell.state.as_str()) {
-        (Some(span), state) => format!("{state}, over {}", bytes(*span as u64)),
+    match (row.axis("span"), row.cell.state.as_str()) {
+        (Some(span), state) => format!("{state}, over {}", bytes(span as u64)),
         (None, "warm") => bytes(row.cell.size),
         (None, state) => format!("{} {state}", bytes(row.cell.size)),
     }
@@ -73,10 +72,9 @@ mod tests {
     fn row(candidate: &str, ns: f64) -> Row {
         let (median, low, high) = (ns / 40.0, ns / 41.0, ns / 39.0);
         let cell = CellKey::new("copy", 4096, "misaligned");
-        let mut row = Row::new("peers", cell, candidate, "libc", vec![ns; 15])
-            .with_ratio(PairedRatio { median, low, high, rounds: 15 });
-        row.extra.insert("of_envelope".to_owned(), ns / 32.0);
-        row
+        Row::new("peers", cell, candidate, "libc", vec![ns; 15])
+            .with_ratio(PairedRatio { median, low, high, rounds: 15 })
+            .with(&[(OF_ENVELOPE, ns / 32.0)])
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What was learned about one program's call sites: a table, and a page of its own.
 
-use crate::Table;
 use crate::html::{page_style, render};
+use crate::table::{Column, Table};
 use crate::units::{bytes, significant, time};
 use cachewise_learn::Way;
 use cachewise_learn::evidence::Moments;
@@ -91,52 +91,48 @@ fn percent(ratio: f64) -> String {
     format!("{}{}", if ratio >= 0.0 { "+" } else { "" }, significant(100.0 * ratio))
 }
 
+/// What is said of each site.
+const COLUMNS: [Column<SiteLine>; 11] = [
+    ("module", |line| line.module.clone()),
+    ("function", |line| line.function.clone()),
+    ("operation", |line| line.site.operation.name().to_owned()),
+    (">size", |line| format!("{}..{}", bytes(1 << line.site.octave), bytes(2 << line.site.octave))),
+    (">calls", |line| line.site.left.calls.to_string()),
+    (">bytes", |line| bytes(line.site.bytes)),
+    (">tried", |line| line.site.left.explored.to_string()),
+    (">from call to call, temporal", |line| with_interval(&line.site.left.evidence.costs[0])),
+    (">non-temporal", |line| with_interval(&line.site.left.evidence.costs[1])),
+    ("decision", SiteLine::decision),
+    (">gain %", |line| match line.gain() {
+        None => "-".to_owned(),
+        Some([0.0, 0.0, 0.0]) => "0".to_owned(),
+        Some([mid, low, high]) => {
+            format!("{} ({} .. {})", percent(mid), percent(low), percent(high))
+        }
+    }),
+];
+
 /// The sites, those that moved the most bytes first.
 pub fn sites(program: &Program) -> Table {
-    let mut table = Table::of(
-        format!("{}: call sites of large copies and fills", program.name),
-        "module | function | operation | >size | >calls | >bytes | >tried | >from call to call, \
-         temporal | >non-temporal | decision | >gain %",
-    );
     let mut lines: Vec<_> = program.sites.iter().collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.site.bytes));
-    for line in lines {
-        let Site { operation, octave, bytes: moved, left, .. } = line.site;
-        let gain = line.gain().map_or("-".to_owned(), |[mid, low, high]| {
-            if (mid, low, high) == (0.0, 0.0, 0.0) {
-                return "0".to_owned();
-            }
-            format!("{} ({} .. {})", percent(mid), percent(low), percent(high))
-        });
-        table.push(vec![
-            line.module.clone(),
-            line.function.clone(),
-            operation.name().to_owned(),
-            format!("{}..{}", bytes(1 << octave), bytes(2 << octave)),
-            left.calls.to_string(),
-            bytes(moved),
-            left.explored.to_string(),
-            with_interval(&left.evidence.costs[0]),
-            with_interval(&left.evidence.costs[1]),
-            line.decision(),
-            gain,
-        ]);
-    }
+    let caption = format!("{}: call sites of large copies and fills", program.name);
+    let mut table = Table::listing(caption, &COLUMNS, lines);
     if program.sites.is_empty() {
         table.remark("no large call was seen: nothing to learn");
     } else {
-        for remark in [
+        table.remark(
             "from call to call: the time to the same site's next call on its thread, with a 95 % \
              interval; copy, reader and bystander are in it",
+        );
+        table.remark(
             "tried: calls done otherwise than they would have been; gain: of that time, against \
              the profile without this section",
-        ] {
-            table.remark(remark);
-        }
+        );
         // The call is before the address it returns to.
         let found = program.sites.iter().filter(|line| !line.path.is_empty());
         if let Some(SiteLine { path, site, .. }) = found.max_by_key(|line| line.site.bytes) {
-            table.remarks.push(format!(
+            table.remark(format!(
                 "source line of the site with the most bytes: addr2line -e {path} {:#x}",
                 site.offset.saturating_sub(1)
             ));
@@ -203,14 +199,14 @@ pub fn page(program: &Program) -> Result<String, minijinja::Error> {
             "Time gained by site, over all its calls",
             "Nothing was decided otherwise than the profile has it.",
             |line| {
-                let [gain, ..] = line.gain()?;
-                let Outcome::Decided(way) = line.site.left.outcome else { return None };
-                if way == line.site.usual {
+                let ([gain, ..], Outcome::Decided(way)) = (line.gain()?, line.site.left.outcome)
+                else {
                     return None;
-                }
+                };
                 let cost = line.site.left.evidence.costs[way as usize].mean();
                 let gained = gain * cost * line.site.left.calls as f64;
-                Some((gained, format!("{} ({} %)", time(gained), percent(gain))))
+                (way != line.site.usual)
+                    .then(|| (gained, format!("{} ({} %)", time(gained), percent(gain))))
             },
         ),
     ];
@@ -250,14 +246,15 @@ mod tests {
                 length: 0,
             });
         }
+        let (screening, confirming) = (Evidence::NONE, Evidence::NONE);
         let left = Left {
             outcome,
             calls: 1000,
             explored: 90,
             reopened: 0,
             evidence,
-            screening: Evidence::NONE,
-            confirming: Evidence::NONE,
+            screening,
+            confirming,
         };
         let site = Site {
             module: 0,
@@ -268,12 +265,8 @@ mod tests {
             usual: Way::Temporal,
             left,
         };
-        SiteLine {
-            module: "libx.so".into(),
-            function: function.into(),
-            path: "/lib/libx.so".into(),
-            site,
-        }
+        let [module, function, path] = ["libx.so", function, "/lib/libx.so"].map(str::to_owned);
+        SiteLine { module, function, path, site }
     }
 
     fn program() -> Program {

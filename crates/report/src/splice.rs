@@ -73,57 +73,49 @@ pub struct SpliceError {
 const ACCEPTED: &str = "verdict, verdicts, machine, command, decisions, crossovers, \
      table CAPTION, plot N [PANEL], numbers N [PANEL], figure N FILE.svg [PANEL]";
 
-/// The marker in an opening line's inside.
-fn marker(line: usize, inside: &str) -> Result<Marker, SpliceError> {
-    let error = |what: String| SpliceError { line, what };
-    let (record, rest) = inside.trim().split_once(char::is_whitespace).ok_or_else(|| {
-        error(format!("found \"{}\", accepted RECORD and one of {ACCEPTED}", inside.trim()))
-    })?;
-    let rest = rest.trim();
-    let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let argument = argument.trim();
-    let numbered = || -> Result<(usize, String), SpliceError> {
-        let (number, panel) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
-        match number.parse() {
-            Ok(number @ 1..) => Ok((number, panel.trim().to_owned())),
-            _ => {
-                Err(error(format!("{word}: found \"{number}\", accepted a figure's number from 1")))
+/// The first word and the rest.
+fn parted(text: &str) -> (&str, &str) {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim())
+}
+
+/// What the inside of an opening marker asks for, of which record.
+fn wanted(inside: &str) -> Result<(String, What), String> {
+    let (record, wanted) = parted(inside.trim());
+    let (word, argument) = parted(wanted);
+    let (number, rest) = parted(argument);
+    let number = || match number.parse() {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err(format!("{word}: found \"{number}\", accepted a figure's number from 1")),
+    };
+    let what = match (word, argument) {
+        ("", _) => Err(format!("found \"{record}\", accepted RECORD and one of {ACCEPTED}")),
+        ("verdict", "") => Ok(What::Verdict),
+        ("verdicts", "") => Ok(What::Verdicts),
+        ("machine", "") => Ok(What::Machine),
+        ("command", "") => Ok(What::Command),
+        ("decisions", "") => Ok(What::Decisions),
+        ("crossovers", "") => Ok(What::Crossovers),
+        ("table", "") => Err("table: found nothing, accepted a caption or a number".to_owned()),
+        ("table", _) => Ok(What::Table(argument.to_owned())),
+        ("plot", _) => Ok(What::Plot(number()?, rest.to_owned())),
+        ("numbers", _) => Ok(What::Numbers(number()?, rest.to_owned())),
+        ("figure", _) => match (number()?, parted(rest)) {
+            (number, (file, panel))
+                if file.ends_with(".svg") && !file.starts_with('/') && !file.contains("..") =>
+            {
+                Ok(What::Figure(number, file.to_owned(), panel.to_owned()))
             }
+            (_, (file, _)) => Err(format!(
+                "figure: found \"{file}\", accepted the name of an .svg file beside or below this one"
+            )),
+        },
+        ("verdict" | "verdicts" | "machine" | "command" | "decisions" | "crossovers", _) => {
+            Err(format!("{word}: found \"{argument}\", accepted nothing after it"))
         }
+        _ => Err(format!("found \"{word}\", accepted {ACCEPTED}")),
     };
-    let plain = |what: What| {
-        if argument.is_empty() {
-            Ok(what)
-        } else {
-            Err(error(format!("{word}: found \"{argument}\", accepted nothing after it")))
-        }
-    };
-    let what = match word {
-        "verdict" => plain(What::Verdict)?,
-        "verdicts" => plain(What::Verdicts)?,
-        "machine" => plain(What::Machine)?,
-        "command" => plain(What::Command)?,
-        "decisions" => plain(What::Decisions)?,
-        "crossovers" => plain(What::Crossovers)?,
-        "table" if !argument.is_empty() => What::Table(argument.to_owned()),
-        "table" => {
-            return Err(error("table: found nothing, accepted a caption or a number".into()));
-        }
-        "plot" => numbered().map(|(number, panel)| What::Plot(number, panel))?,
-        "numbers" => numbered().map(|(number, panel)| What::Numbers(number, panel))?,
-        "figure" => {
-            let (number, rest) = numbered()?;
-            let (file, panel) = rest.split_once(char::is_whitespace).unwrap_or((&rest, ""));
-            if !file.ends_with(".svg") || file.starts_with('/') || file.contains("..") {
-                return Err(error(format!(
-                    "figure: found \"{file}\", accepted the name of an .svg file beside or below this one"
-                )));
-            }
-            What::Figure(number, file.to_owned(), panel.trim().to_owned())
-        }
-        other => return Err(error(format!("found \"{other}\", accepted {ACCEPTED}"))),
-    };
-    Ok(Marker { line, record: record.to_owned(), what })
+    Ok((record.to_owned(), what?))
 }
 
 /// The text with everything between markers made again by `make`, which says why it cannot. Markers
@@ -140,7 +132,7 @@ pub fn splice(
     let mut fence: Option<String> = None;
     for (index, line) in source.split_inclusive('\n').enumerate() {
         let number = index + 1;
-        let wrong = |what: String| Err(SpliceError { line: number, what });
+        let error = |what: String| SpliceError { line: number, what };
         let trimmed = line.trim();
         if open.is_none() {
             let ticks: String = trimmed.chars().take_while(|c| matches!(c, '`' | '~')).collect();
@@ -157,22 +149,22 @@ pub fn splice(
         if fence.is_some() {
             // Text, whatever it looks like.
         } else if trimmed == CLOSE {
-            let Some(marker) = open.take() else {
-                return wrong(format!("found {CLOSE}, accepted after an opening marker"));
-            };
+            let marker = open
+                .take()
+                .ok_or_else(|| error(format!("found {CLOSE}, accepted after an opening marker")))?;
             let made = make(&marker).map_err(|what| SpliceError { line: marker.line, what })?;
             out.push_str(made.trim_end());
             out.push('\n');
         } else if let Some(inside) = trimmed.strip_prefix(OPEN) {
             if let Some(Marker { line, .. }) = open {
                 let what = format!("found another marker, accepted {CLOSE} for line {line} first");
-                return wrong(what);
+                return Err(error(what));
             }
-            let Some(inside) = inside.strip_suffix(OPEN_END) else {
-                let what = format!("found a marker that goes on, accepted {OPEN_END} in its line");
-                return wrong(what);
-            };
-            open = Some(marker(number, inside)?);
+            let inside = inside.strip_suffix(OPEN_END).ok_or_else(|| {
+                error(format!("found a marker that goes on, accepted {OPEN_END} in its line"))
+            })?;
+            let (record, what) = wanted(inside).map_err(error)?;
+            open = Some(Marker { line: number, record, what });
         } else if open.is_some() {
             continue;
         }
@@ -198,51 +190,49 @@ pub fn make(
     verdicts: &[String],
     decisions: Option<&Table>,
 ) -> Result<Made, String> {
-    let plain = |markdown: String| Ok(Made { markdown, file: None });
     let own = crate::verdicts(record);
     let verdicts: &[String] = if own.is_empty() { verdicts } else { &own };
-    match what {
-        What::Verdict => plain(inline(verdicts.first().ok_or("the record has no verdict")?)),
-        What::Verdicts if verdicts.is_empty() => Err("the record has no verdict".to_owned()),
+    let headline = || verdicts.first().ok_or("the record has no verdict");
+    let markdown = match what {
+        What::Verdict => inline(headline()?),
         What::Verdicts => {
-            plain(verdicts.iter().map(|verdict| format!("- {}\n", inline(verdict))).collect())
+            headline()?;
+            verdicts.iter().map(|verdict| format!("- {}\n", inline(verdict))).collect()
         }
-        What::Machine => plain(inline(&record.header.machine.summary_line())),
+        What::Machine => inline(&record.header.machine.summary_line()),
         What::Command => {
             let command = html::shell_words(&record.header.command);
             let fence = fence_for(&command);
-            plain(format!("{fence}sh\n{command}\n{fence}"))
+            format!("{fence}sh\n{command}\n{fence}")
         }
         What::Decisions => {
-            plain(decisions.ok_or("the record holds no decisions: it is no tuning")?.markdown())
+            decisions.ok_or("the record holds no decisions: it is no tuning")?.markdown()
         }
-        What::Crossovers => plain(
-            crossover::table(record).ok_or("no state was measured at three sizes")?.markdown(),
-        ),
-        What::Table(wanted) => plain(table(record, wanted)?.markdown()),
+        What::Crossovers => {
+            crossover::table(record).ok_or("no state was measured at three sizes")?.markdown()
+        }
+        What::Table(wanted) => table(record, wanted)?.markdown(),
         What::Plot(number, panel) => {
-            let plot = only(figure(record, *number)?, panel)?;
-            let drawn = text::plot(&plot, text::Style { width: 78, colour: false });
+            let style = text::Style { width: 78, colour: false };
+            let drawn = text::plot(&figure(record, *number, panel)?, style);
             let fence = fence_for(&drawn);
-            plain(format!("{fence}text\n{drawn}{fence}"))
+            format!("{fence}text\n{drawn}{fence}")
         }
         What::Numbers(number, panel) => {
-            let plot = only(figure(record, *number)?, panel)?;
-            let tables: Vec<String> =
-                plot.panels.iter().map(|panel| html::numbers(&plot, panel).markdown()).collect();
-            plain(tables.join("\n"))
+            let plot = figure(record, *number, panel)?;
+            let tables = plot.panels.iter().map(|panel| html::numbers(&plot, panel).markdown());
+            tables.collect::<Vec<_>>().join("\n")
         }
         What::Figure(number, file, panel) => {
-            let plot = only(figure(record, *number)?, panel)?;
+            let plot = figure(record, *number, panel)?;
             let first = plot.panels.first().ok_or("the figure has no panel")?;
-            let alt = format!("{}: {}", plot.title, first.title);
-            let alt = inline(&alt).replace('[', "(").replace(']', ")");
-            Ok(Made {
-                markdown: format!("![{alt}]({file})"),
-                file: Some((file.clone(), svg::document(&plot, first))),
-            })
+            let alt = inline(&format!("{}: {}", plot.title, first.title));
+            let markdown = format!("![{}]({file})", alt.replace('[', "(").replace(']', ")"));
+            let file = Some((file.clone(), svg::document(&plot, first)));
+            return Ok(Made { markdown, file });
         }
-    }
+    };
+    Ok(Made { markdown, file: None })
 }
 
 /// Text of a record as one line of Markdown: no markup of its own, and no marker's end.
@@ -252,24 +242,16 @@ fn inline(text: &str) -> String {
 
 /// A fence longer than any in the text.
 fn fence_for(text: &str) -> String {
-    let mut longest = 2;
-    let mut run = 0;
-    for character in text.chars() {
-        run = if character == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    "`".repeat(longest + 1)
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
 }
 
-fn figure(record: &Record, number: usize) -> Result<Plot, String> {
+/// The figure of that number with the panels whose title starts so.
+fn figure(record: &Record, number: usize, wanted: &str) -> Result<Plot, String> {
     let drawn = plot::plots(record);
     let count = drawn.len();
     let found = drawn.into_iter().nth(number - 1);
-    found.ok_or_else(|| format!("found figure {number}, accepted 1 to {count}"))
-}
-
-/// The figure with the panels whose title starts so.
-fn only(mut plot: Plot, wanted: &str) -> Result<Plot, String> {
+    let mut plot = found.ok_or_else(|| format!("found figure {number}, accepted 1 to {count}"))?;
     let titles: Vec<String> = plot.panels.iter().map(|panel| panel.title.clone()).collect();
     plot.panels.retain(|panel| panel.title.starts_with(wanted));
     if plot.panels.is_empty() {
@@ -280,16 +262,15 @@ fn only(mut plot: Plot, wanted: &str) -> Result<Plot, String> {
 
 fn table(record: &Record, wanted: &str) -> Result<Table, String> {
     let tables = crate::experiment_tables(crate::experiment_of(record), &record.rows);
-    let captions: Vec<String> = tables.iter().map(|table| table.caption.clone()).collect();
     let found = match wanted.parse::<usize>() {
-        Ok(number) => number.checked_sub(1).and_then(|index| tables.into_iter().nth(index)),
-        Err(_) => tables.into_iter().find(|table| table.caption.starts_with(wanted)),
+        Ok(number) => number.checked_sub(1).and_then(|index| tables.get(index)),
+        Err(_) => tables.iter().find(|table| table.caption.starts_with(wanted)),
     };
-    found.ok_or_else(|| {
-        let some: Vec<&str> = captions.iter().take(6).map(String::as_str).collect();
+    found.cloned().ok_or_else(|| {
+        let some: Vec<&str> = tables.iter().take(6).map(|table| table.caption.as_str()).collect();
         format!(
             "found table \"{wanted}\", accepted 1 to {} or the start of a caption: {}",
-            captions.len(),
+            tables.len(),
             some.join("; ")
         )
     })
@@ -322,18 +303,24 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_marker_is_named() {
-        let refused = |text: &str| spliced(text).expect_err("refused");
-        assert!(refused("\n<!-- cachewise r verdict -->\n").starts_with("2: found no end"));
-        assert!(refused("<!-- /cachewise -->").starts_with("1: found <!-- /cachewise"));
-        assert!(refused("<!-- cachewise r verdict\n").contains("goes on"));
-        assert!(refused("<!-- cachewise r -->\n").contains("accepted RECORD and one of"));
-        assert!(refused("<!-- cachewise r picture -->\n").contains("found \"picture\""));
-        assert!(refused("<!-- cachewise r plot 0 -->\n").contains("from 1"));
-        assert!(refused("<!-- cachewise r verdict 3 -->\n").contains("nothing after it"));
-        assert!(refused("<!-- cachewise r figure 1 ../../x.svg -->\n").contains("beside or below"));
-        assert!(refused("<!-- cachewise r table -->\n").contains("a caption or a number"));
-        let two = "<!-- cachewise r verdict -->\n<!-- cachewise r verdict -->\n";
-        assert!(refused(two).starts_with("2: found another marker"));
+        for (text, said) in [
+            ("\n<!-- cachewise r verdict -->\n", "2: found no end"),
+            ("<!-- /cachewise -->", "1: found <!-- /cachewise"),
+            ("<!-- cachewise r verdict\n", "goes on"),
+            ("<!-- cachewise r -->\n", "accepted RECORD and one of"),
+            ("<!-- cachewise r picture -->\n", "found \"picture\""),
+            ("<!-- cachewise r plot 0 -->\n", "from 1"),
+            ("<!-- cachewise r verdict 3 -->\n", "nothing after it"),
+            ("<!-- cachewise r figure 1 ../../x.svg -->\n", "beside or below"),
+            ("<!-- cachewise r table -->\n", "a caption or a number"),
+            (
+                "<!-- cachewise r verdict -->\n<!-- cachewise r verdict -->\n",
+                "2: found another marker",
+            ),
+        ] {
+            let error = spliced(text).expect_err("refused");
+            assert!(error.contains(said), "{error}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::closing::{Answer, Closing, Trust};
 use crate::units::{bytes, gain};
-use crate::{Table, sorted};
+use crate::{Table, or_dash, sorted};
 use cachewise_measure::record::{Decision, Decisions};
 use cachewise_measure::stats::geometric_mean;
 use cachewise_measure::{PairedRatio, Record, Row, ThreadDecision, Warning};
@@ -43,40 +43,38 @@ struct Cell<'t> {
     ratio: PairedRatio,
 }
 
-/// What the referee saw of some decisions.
-#[derive(Clone, Debug, Default)]
-struct Seen<'t> {
-    cells: Vec<Cell<'t>>,
+/// The mean time over libc's.
+fn mean(cells: &[Cell<'_>]) -> f64 {
+    geometric_mean(&cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
 }
 
-impl<'t> Seen<'t> {
-    fn mean(&self) -> f64 {
-        geometric_mean(&self.cells.iter().map(|cell| cell.ratio.median).collect::<Vec<_>>())
-    }
+fn worst<'c, 't>(cells: &'c [Cell<'t>]) -> Option<&'c Cell<'t>> {
+    cells.iter().max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
+}
 
-    fn worst(&self) -> Option<&Cell<'t>> {
-        self.cells.iter().max_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
-    }
+/// Whether a decision is about calls of that size.
+fn covers(decision: &Decision, operation: &str, size: u64) -> bool {
+    decision.operation == operation
+        && decision.from <= size
+        && decision.to.is_none_or(|to| size <= to)
 }
 
 impl<'t> Tuned<'t> {
     /// What a record has of it.
-    #[must_use]
     pub fn of(record: &'t Record, libc: &'t str) -> Tuned<'t> {
         let (decisions, rows) = (&record.decisions, &record.rows);
         Tuned { decisions, rows, libc, warnings: &record.header.warnings, llc: None }
     }
 
-    /// The referee's cells of the decisions that satisfy `of`.
-    fn seen(&self, of: impl Fn(&Decision) -> bool) -> Seen<'t> {
+    /// The referee's cells of the decisions that satisfy `of`: the rounds with operands on lines and
+    /// anywhere together.
+    fn seen(&self, of: impl Fn(&Decision) -> bool) -> Vec<Cell<'t>> {
         let decided = |row: &Row| {
             self.decisions.kernels.iter().any(|decision| {
                 of(decision)
                     && decision.reuse == "unknown"
-                    && decision.operation == row.cell.operation
                     && decision.kernel == row.candidate
-                    && decision.from <= row.cell.size
-                    && decision.to.is_none_or(|to| row.cell.size <= to)
+                    && covers(decision, &row.cell.operation, row.cell.size)
             })
         };
         let referee: Vec<&Row> = self.rows.iter().filter(|row| row.experiment == REFEREE).collect();
@@ -104,14 +102,12 @@ impl<'t> Tuned<'t> {
             let ones = vec![1.0; ratios.len()];
             Cell { row, ratio: PairedRatio::exact(&ratios, &ones) }
         };
-        Seen { cells: cells.map(cell).collect() }
+        cells.map(cell).collect()
     }
 
-    /// What the referee saw of the decisions that stand, as rows of the library: the rounds with operands
-    /// on lines and anywhere together.
-    #[must_use]
+    /// What the referee saw of the decisions that stand, as rows of the library.
     pub fn library(&self) -> Vec<Row> {
-        let cells = self.seen(|_| true).cells.into_iter();
+        let cells = self.seen(|_| true).into_iter();
         let row = |Cell { row, ratio }: Cell<'_>| Row {
             candidate: "cachewise".to_owned(),
             ratio: Some(ratio),
@@ -122,7 +118,6 @@ impl<'t> Tuned<'t> {
     }
 
     /// The decisions, and how the library fared against libc where it followed them.
-    #[must_use]
     pub fn table(&self) -> Table {
         let mut table = Table::new(
             format!("Decisions, and the library's speed with them against {}", self.libc),
@@ -135,16 +130,16 @@ impl<'t> Tuned<'t> {
             let reuse = if here == before { "" } else { here.1 };
             before = here;
             let seen = self.seen(|other| other == decision);
-            let figure = |ratio: Option<f64>| ratio.map_or("-".to_owned(), gain);
+            let figure = |ratio: Option<f64>| or_dash(ratio, gain);
             table.push(vec![
                 operation.to_owned(),
                 reuse.to_owned(),
                 bytes(decision.from),
                 decision.to.map_or("and up".to_owned(), |to| bytes(to + 1)),
                 decision.kernel.clone(),
-                if seen.cells.is_empty() { "-".to_owned() } else { seen.cells.len().to_string() },
-                figure(seen.worst().map(|_| seen.mean())),
-                figure(seen.worst().map(|cell| cell.ratio.median)),
+                or_dash(Some(seen.len()).filter(|count| *count > 0), |count| count.to_string()),
+                figure(worst(&seen).map(|_| mean(&seen))),
+                figure(worst(&seen).map(|cell| cell.ratio.median)),
             ]);
         }
         for remark in [
@@ -159,42 +154,41 @@ impl<'t> Tuned<'t> {
     }
 
     /// From what size on several threads pay for one call.
-    #[must_use]
     pub fn threads(&self) -> String {
-        let mut text = String::new();
-        for ThreadDecision { operation, supply, threads, from } in &self.decisions.threads {
+        let line = |ThreadDecision { operation, supply, threads, from }: &ThreadDecision| {
             let from = from
                 .map_or("at no size tried".to_owned(), |from| format!("from {} on", bytes(from)));
-            text.push_str(&format!("  {operation:<8}{threads} {supply} threads pay {from}\n"));
-        }
+            format!("  {operation:<8}{threads} {supply} threads pay {from}\n")
+        };
+        let text: String = self.decisions.threads.iter().map(line).collect();
         if text.is_empty() { text } else { format!("several threads for one call:\n{text}") }
     }
 
+    /// Whether a kernel is to be called anywhere.
+    fn has_kernels(&self) -> bool {
+        self.decisions.kernels.iter().any(|decision| decision.kernel != "libc")
+    }
+
     /// The last three lines.
-    #[must_use]
     pub fn closing(&self) -> Closing {
-        let kernels = |operation: &str| self.seen(|decision| decision.operation == operation);
-        let mut gains: Vec<(&str, f64)> = Vec::new();
-        let mut left: Vec<&str> = Vec::new();
+        let (mut gains, mut left) = (Vec::new(), Vec::new());
         for operation in ["copy", "move", "fill", "zero", "compare", "equal"] {
-            let seen = kernels(operation);
-            if seen.cells.is_empty() {
+            let seen = self.seen(|decision| decision.operation == operation);
+            if seen.is_empty() {
                 left.push(operation);
             } else {
-                gains.push((operation, seen.mean()));
+                gains.push((operation, mean(&seen)));
             }
         }
         gains.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let told = |(operation, ratio): &(&str, f64)| format!("{operation} {}", gain(*ratio));
-        let told: Vec<String> = gains.iter().map(told).collect();
-        let left = if left.is_empty() {
-            String::new()
-        } else {
-            let stay = if left.len() == 1 { "stays" } else { "stay" };
-            format!("; {} {stay} with libc at every size", left.join(", "))
+        let told = gains.iter().map(|(operation, ratio)| format!("{operation} {}", gain(*ratio)));
+        let told: Vec<String> = told.collect();
+        let left = match left.len() {
+            0 => String::new(),
+            1 => format!("; {} stays with libc at every size", left[0]),
+            _ => format!("; {} stay with libc at every size", left.join(", ")),
         };
-        let unchecked = self.decisions.kernels.iter().any(|decision| decision.kernel != "libc");
-        let (answer, because) = if gains.is_empty() && unchecked {
+        let (answer, because) = if gains.is_empty() && self.has_kernels() {
             let why = "kernels were decided for, and none was checked against libc afterwards";
             (Answer::CannotTell, why.to_owned())
         } else if gains.is_empty() {
@@ -214,16 +208,16 @@ impl<'t> Tuned<'t> {
     fn trust(&self) -> Trust {
         let mut trust = Trust::of(&[], self.warnings, false);
         let seen = self.seen(|_| true);
-        let lost = seen.cells.iter().filter(|cell| cell.ratio.median > LOSS).count();
-        if let (1.., Some(Cell { ratio, row })) = (lost, seen.worst()) {
-            let (all, worst) = (seen.cells.len(), gain(ratio.median));
+        let lost = seen.iter().filter(|cell| cell.ratio.median > LOSS).count();
+        if let (1.., Some(Cell { ratio, row })) = (lost, worst(&seen)) {
+            let (all, worst) = (seen.len(), gain(ratio.median));
             let (operation, size, state) = (&row.cell.operation, bytes(row.cell.size), state(row));
             trust.doubt(format!(
                 "{lost} of {all} checked cells lose more than 3 %, at worst {worst} ({operation} of \
                  {size}, {state})"
             ));
         }
-        if seen.cells.is_empty() && self.decisions.kernels.iter().any(|d| d.kernel != "libc") {
+        if seen.is_empty() && self.has_kernels() {
             trust.doubt("there was no time to check the decisions");
         }
         if let Some(llc) = self.llc {
@@ -252,7 +246,6 @@ impl<'t> Tuned<'t> {
 
     /// Who was shown to be what for one operation at the measured sizes around one, and what the referee
     /// saw there.
-    #[must_use]
     pub fn evidence(&self, operation: &str, size: u64, chosen: &str) -> Vec<Table> {
         let race = self.race(RACE, operation);
         let sizes = sorted(race.iter().map(|row| row.cell.size));
@@ -266,7 +259,6 @@ impl<'t> Tuned<'t> {
 
     /// Who won an operation's race of entries: small calls as programs make them, in a hot and in a cold
     /// span. `None` where the record has none.
-    #[must_use]
     pub fn entries(&self, operation: &str) -> Option<Table> {
         let race = self.race(ENTRIES, operation);
         let mut names = sorted(race.iter().map(|row| row.candidate.as_str()));
@@ -284,7 +276,7 @@ impl<'t> Tuned<'t> {
         let title = format!("Entries with calls as programs make them, time over {}'s", self.libc);
         let mut table = Table::new(title, &["entry", ">hot", ">cold"]);
         for name in &names {
-            let shown = states.map(|state| ratio(name, state).map_or("-".to_owned(), interval));
+            let shown = states.map(|state| or_dash(ratio(name, state), interval));
             table.push([vec![(*name).to_owned()], shown.to_vec()].concat());
         }
         (!names.is_empty()).then_some(table)
@@ -292,19 +284,15 @@ impl<'t> Tuned<'t> {
 
     /// What the referee saw of the range that a size is in.
     fn refereed(&self, operation: &str, size: u64, chosen: &str) -> Option<Table> {
-        let seen = self.seen(|decision| {
-            decision.operation == operation
-                && decision.kernel == chosen
-                && decision.from <= size
-                && decision.to.is_none_or(|to| size <= to)
-        });
-        if seen.cells.is_empty() {
+        let seen =
+            self.seen(|decision| decision.kernel == chosen && covers(decision, operation, size));
+        if seen.is_empty() {
             return None;
         }
         let title = format!("The library with {chosen}, time over {}'s", self.libc);
         let mut table =
             Table::new(title, &[">size", "state", ">time", ">95 % interval", ">rounds"]);
-        for Cell { row, ratio } in &seen.cells {
+        for Cell { row, ratio } in &seen {
             table.push(vec![
                 bytes(row.cell.size),
                 state(row).replace(ANYWHERE, ""),
@@ -352,8 +340,7 @@ fn shown(race: &[&Row], size: u64, chosen: &str, libc: &str) -> Table {
         Table::new(format!("Time over {libc}'s at {}, by state", bytes(size)), &columns);
     for name in names {
         let mut cells = vec![if name == chosen { "->" } else { "" }.to_owned(), name.to_owned()];
-        cells
-            .extend(states.iter().map(|state| ratio(name, state).map_or("-".to_owned(), interval)));
+        cells.extend(states.iter().map(|state| or_dash(ratio(name, state), interval)));
         table.push(cells);
     }
     for remark in [

@@ -10,16 +10,7 @@ const BAR: f64 = 20.0;
 
 /// The sweep, the pages, then a histogram per cut, launches beside each other.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let mut tables = Vec::new();
-    let sweep = rows.iter().filter(|row| row.cell.state == "sweep");
-    for ((operation, size), of_it) in groups(sweep, operation_and_size) {
-        let head = |at: f64| if at as u64 == size { "none".to_owned() } else { format!("{at}") };
-        let caption =
-            format!("{operation}, {}: ns by the offset of the first difference", bytes(size));
-        let place = |row: &Row| axis(row, FIRST_DIFFERENCE);
-        let time = |row: &Row| significant(row.median_ns());
-        tables.push(pivot(caption, "kernel", &of_it, place, head, time));
-    }
+    let mut tables = grids::FIRST_DIFFERENCES.tables(rows);
     let pages: Vec<&Row> = rows.iter().filter(|row| row.cell.state == "pages").collect();
     if !pages.is_empty() {
         tables.push(pages_table(pages));
@@ -33,14 +24,11 @@ pub fn tables(rows: &[Row]) -> Vec<Table> {
 
 fn pages_table(mut rows: Vec<&Row>) -> Table {
     rows.sort_by(|a, b| a.median_ns().total_cmp(&b.median_ns()));
-    let mut table = Table::new(
-        "Pages of 4 KiB compared as ksmd does",
-        &["kernel", ">ns a comparison", ">ratio", ">95 % interval", "verdict"],
-    );
-    for row in &rows {
-        let mut line = vec![row.candidate.clone(), significant(row.median_ns())];
-        line.extend(comparison(row));
-        table.push(line);
+    let heads = "kernel | >ns a comparison | >ratio | >95 % interval | verdict";
+    let mut table = Table::of("Pages of 4 KiB compared as ksmd does", heads);
+    for row in rows {
+        let first = [row.candidate.clone(), significant(row.median_ns())];
+        table.push(first.into_iter().chain(comparison(row)).collect());
     }
     table
 }

@@ -1,34 +1,38 @@
 //! Tables in the form of the source documents, one file per experiment or pair of experiments, and what
 //! they share: rows against columns of one quantity, axes, proofs of residency.
 
-pub mod aliasing;
 pub mod cached_target;
 pub mod compare_latency;
-pub mod extent;
+pub mod grids;
 pub mod page_fault;
 pub mod page_loops;
-pub mod parallel;
-pub mod read_batch;
 pub mod receive;
 pub mod reuse_map;
-pub mod sticky;
 pub mod twins;
-pub mod values;
 pub mod vector_state;
 
 use crate::cost::{self, comparison, median};
-use crate::{Table, axis, operation_and_size};
+use crate::table::{Column, Table};
+use crate::{axis, or_dash};
 use cachewise_kernels::find;
 use cachewise_measure::record::names::*;
 use cachewise_measure::record::{by_cell, distinct, groups};
 use cachewise_measure::units::{bytes, gigabytes_per_second, significant, time};
 use cachewise_measure::{CellKey, Histogram, PairedRatio, ProofVerdict, Row, Verdict, stats};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
-/// A ratio to the reference, with `~` where it cannot be told from 1.
+/// `~` where it cannot be told from the reference.
+fn doubt(row: &Row) -> &'static str {
+    if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" }
+}
+
+/// A ratio to the reference.
 fn ratio(row: &Row) -> Option<String> {
-    let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };
-    row.ratio.map(|ratio| format!("{:.2}{doubt}", ratio.median))
+    row.ratio.map(|ratio| format!("{:.2}{}", ratio.median, doubt(row)))
+}
+
+fn ratio_or_none(row: &Row) -> String {
+    or_dash(ratio(row), |ratio| ratio)
 }
 
 /// GB/s, with the ratio in brackets.
@@ -42,58 +46,38 @@ fn gbps(row: &Row) -> String {
     significant(row.gbps())
 }
 
+/// A kernel's other names.
+fn aliases(name: &str) -> String {
+    find(name).map_or(String::new(), |kernel| kernel.aliases.join(" "))
+}
+
 /// A column's head where it is a size.
 fn size_text(value: f64) -> String {
     bytes(value as u64)
 }
 
-/// One line per candidate, one column per value of `column` (ascending), `cell` in between. Absent
-/// combinations are `-`.
-fn pivot(
+/// One line per name, in the order of their first appearance, one column for each place and head, by
+/// place. Rows without a column are left out; absent combinations are `-`.
+fn grid<'r, K: PartialOrd>(
     caption: String,
     first: &str,
-    rows: &[&Row],
-    column: impl Fn(&Row) -> f64,
-    head: impl Fn(f64) -> String,
+    rows: &[&'r Row],
+    line: impl Fn(&Row) -> String,
+    column: impl Fn(&Row) -> Option<(K, String)>,
     cell: impl Fn(&Row) -> String,
 ) -> Table {
-    let mut values: Vec<f64> = rows.iter().map(|row| column(row)).filter(|x| !x.is_nan()).collect();
-    values.sort_by(f64::total_cmp);
-    values.dedup();
-    let columns: Vec<_> = values.into_iter().map(|value| (value, head(value))).collect();
-    grid(caption, first, rows, &columns, |row| (row.candidate.clone(), column(row)), cell)
-}
-
-/// The columns that rows have, in the order of their first appearance, with their heads.
-fn columns<K: PartialEq>(
-    rows: &[&Row],
-    column: impl Fn(&Row) -> K,
-    head: impl Fn(&K) -> String,
-) -> Vec<(K, String)> {
-    let found = distinct(rows.iter().map(|row| column(row))).into_iter();
-    found.map(|column| (head(&column), column)).map(|(head, column)| (column, head)).collect()
-}
-
-/// One line per name, in the order of their first appearance, one column for each of those given;
-/// `place` tells a row's line and column. Absent combinations are `-`.
-fn grid<K: PartialEq>(
-    caption: String,
-    first: &str,
-    rows: &[&Row],
-    columns: &[(K, String)],
-    place: impl Fn(&Row) -> (String, K),
-    cell: impl Fn(&Row) -> String,
-) -> Table {
+    let place = |row: &&'r Row| Some((line(row), column(row)?, *row));
+    let placed: Vec<_> = rows.iter().filter_map(place).collect();
+    let mut columns = distinct(placed.iter().map(|(_, column, _)| column));
+    columns.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
     let heads = columns.iter().map(|(_, head)| format!(">{head}"));
     let heads: Vec<String> = std::iter::once(first.to_owned()).chain(heads).collect();
     let mut table = Table::new(caption, &heads);
-    for (name, of_one) in groups(rows.iter().copied(), |row: &Row| place(row).0) {
-        let mut line = vec![name];
-        line.extend(columns.iter().map(|(column, _)| {
-            let found = of_one.iter().find(|row| place(row).1 == *column);
-            found.map_or("-".to_owned(), |row| cell(row))
-        }));
-        table.push(line);
+    for (name, of_one) in groups(&placed, |(name, ..)| name) {
+        let found = |wanted: &(K, String)| of_one.iter().find(|(_, column, _)| column == wanted);
+        let text = |column| found(column).map_or("-".to_owned(), |(.., row)| cell(row));
+        table
+            .push(std::iter::once(name.clone()).chain(columns.iter().copied().map(text)).collect());
     }
     table
 }

@@ -5,16 +5,13 @@ use super::*;
 
 /// One table per repetitions and threads, one of faults without zeroing, and one of latencies.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let faults = rows.iter().filter(|row| row.cell.axes.contains_key("cline"));
-    let mut tables: Vec<Table> =
-        groups(faults, |row: &Row| (axis(row, "rep") as u64, axis(row, "threads") as u64))
-            .into_iter()
-            .map(|((reps, threads), rows)| faulted(reps, threads, &rows))
-            .collect();
+    let faults = rows.iter().filter(|row| row.cell.axes.contains_key(LINES));
+    let cells = groups(faults, |row: &Row| (axis(row, REPS), axis(row, THREADS)));
+    let mut tables: Vec<Table> = cells.into_iter().map(faulted).collect();
     tables.extend(without_zeroing(rows));
     let single: Vec<&Row> = rows.iter().filter(|row| row.extra.contains_key("p999_ns")).collect();
     if !single.is_empty() {
-        tables.push(latencies(&single));
+        tables.push(Table::listing("Latency of a zeroed page at hand-out", &LATENCY, single));
     }
     tables.extend(settings(rows));
     tables
@@ -24,36 +21,35 @@ fn figure(row: &Row, name: &str) -> f64 {
     row.figure(name).unwrap_or(f64::NAN)
 }
 
-fn faulted(reps: u64, threads: u64, rows: &[&Row]) -> Table {
-    let heads = "who | >Gb | >Rep | >Threads | >CLine | >User | >System | >Wall | >flt/cpu/s | \
-         >fault/wsec | >Scrub | >later ns | >CPU ns | >time over kernel 4k";
+fn seconds(row: &Row, name: &str) -> String {
+    format!("{:.3}s", figure(row, name))
+}
+
+const FAULTED: [Column<Row>; 14] = [
+    ("who", |row| row.candidate.clone()),
+    (">Gb", |row| format!("{:.3}", figure(row, "gb"))),
+    (">Rep", |row| axis(row, REPS).to_string()),
+    (">Threads", |row| axis(row, THREADS).to_string()),
+    (">CLine", |row| format!("{:.0}", axis(row, LINES))),
+    (">User", |row| seconds(row, USER)),
+    (">System", |row| seconds(row, "system_s")),
+    (">Wall", |row| seconds(row, "wall_s")),
+    (">flt/cpu/s", |row| format!("{:.0}", figure(row, "flt_per_cpu_s"))),
+    (">fault/wsec", |row| format!("{:.0}", figure(row, "fault_per_wall_s"))),
+    (">Scrub", |row| seconds(row, "scrub_s")),
+    (">later ns", |row| significant(stats::median(&row.reader_ns))),
+    (">CPU ns", |row| significant(figure(row, TOTAL_CPU))),
+    (">time over kernel 4k", |row| {
+        row.ratio.map_or("-".to_owned(), |ratio| {
+            format!("{:.3} ({:.3} .. {:.3}){}", ratio.median, ratio.low, ratio.high, doubt(row))
+        })
+    }),
+];
+
+fn faulted(((reps, threads), mut rows): ((f64, f64), Vec<&Row>)) -> Table {
+    rows.sort_by(|a, b| axis(a, LINES).total_cmp(&axis(b, LINES)));
     let caption = format!("{reps} repetitions, {threads} threads: pages taken and touched");
-    let mut table = Table::of(caption, heads);
-    let mut rows = rows.to_vec();
-    rows.sort_by(|a, b| axis(a, "cline").total_cmp(&axis(b, "cline")));
-    for row in rows {
-        let seconds = |name: &str| format!("{:.3}s", figure(row, name));
-        let ratio = row.ratio.map_or("-".to_owned(), |ratio| {
-            let doubt = if row.verdict == Some(Verdict::CannotTell) { "~" } else { "" };
-            format!("{:.3} ({:.3} .. {:.3}){doubt}", ratio.median, ratio.low, ratio.high)
-        });
-        table.push(vec![
-            row.candidate.clone(),
-            format!("{:.3}", figure(row, "gb")),
-            reps.to_string(),
-            threads.to_string(),
-            format!("{:.0}", axis(row, "cline")),
-            seconds("user_s"),
-            seconds("system_s"),
-            seconds("wall_s"),
-            format!("{:.0}", figure(row, "flt_per_cpu_s")),
-            format!("{:.0}", figure(row, "fault_per_wall_s")),
-            seconds("scrub_s"),
-            significant(stats::median(&row.reader_ns)),
-            significant(figure(row, "total_cpu_ns")),
-            ratio,
-        ]);
-    }
+    let mut table = Table::listing(caption, &FAULTED, rows);
     table.remark(
         "Gb: decimal, all repetitions; User + System is exact, their proportion the tick's (no \
          tick seen: all in User); flt/cpu/s: pages over User + System; fault/wsec: pages over \
@@ -68,17 +64,23 @@ fn without_zeroing(rows: &[Row]) -> Option<Table> {
     let heads = ">CLine | >Threads | >zeroing fault, ns | >ready fault, ns | >rate | >fault-around, ns \
          | >rate | >no fault, ns | >rate";
     let mut table = Table::of("Faults that zero nothing, and no fault", heads);
-    let once = rows.iter().filter(|row| axis(row, "rep") == 1.0);
-    let cells = groups(once, |row: &Row| (axis(row, "threads") as u64, axis(row, "cline") as u64));
-    for ((threads, lines), of_cell) in cells {
+    let once = rows.iter().filter(|row| axis(row, REPS) == 1.0);
+    for ((threads, lines), of_cell) in
+        groups(once, |row: &Row| (axis(row, THREADS), axis(row, LINES)))
+    {
         let named = |name: &str| of_cell.iter().find(|row| row.candidate == name);
         let (Some(kernel), Some(_)) = (named(KERNEL_FAULT), named(READY_FAULT)) else { continue };
         let mut line =
             vec![lines.to_string(), threads.to_string(), significant(kernel.median_ns())];
-        for name in [READY_FAULT, READY_AROUND, PREZEROED] {
-            let row = named(name);
-            line.push(row.map_or("-".to_owned(), |row| significant(row.median_ns())));
-            line.push(row.and_then(|row| row.ratio).map_or("-".to_owned(), times));
+        for row in [READY_FAULT, READY_AROUND, PREZEROED].map(named) {
+            line.push(or_dash(row, |row| significant(row.median_ns())));
+            // A rate is the inverse of a ratio of times.
+            line.push(or_dash(
+                row.and_then(|row| row.ratio),
+                |PairedRatio { median, low, high, .. }| {
+                    format!("{:.2} ({:.2} .. {:.2})", 1.0 / median, 1.0 / high, 1.0 / low)
+                },
+            ));
         }
         table.push(line);
     }
@@ -97,12 +99,11 @@ fn settings(rows: &[Row]) -> Option<Table> {
                  >found zeroed | >scrub CPU ns";
     let mut table = Table::of("The scrubber's settings, beside a bystander", heads);
     for row in rows.iter().filter(|row| row.cell.state == SCRUB_SETTINGS) {
-        let walks = rows.iter().filter(|row| row.cell.state == BYSTANDER_WALK);
-        let walk = walks.into_iter().find(|walk| walk.candidate == row.candidate);
+        let mut walks = rows.iter().filter(|row| row.cell.state == BYSTANDER_WALK);
         let mut line = vec![row.candidate.clone()];
-        for row in [Some(row), walk] {
-            line.push(row.map_or("-".to_owned(), |row| significant(row.median_ns())));
-            line.push(row.and_then(|row| row.ratio).map_or("-".to_owned(), |ratio| {
+        for row in [Some(row), walks.find(|walk| walk.candidate == row.candidate)] {
+            line.push(or_dash(row, |row| significant(row.median_ns())));
+            line.push(or_dash(row.and_then(|row| row.ratio), |ratio| {
                 format!("{:.2} ({:.2} .. {:.2})", ratio.median, ratio.low, ratio.high)
             }));
         }
@@ -118,22 +119,12 @@ fn settings(rows: &[Row]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A rate from a ratio of times.
-fn times(ratio: PairedRatio) -> String {
-    format!("{:.2} ({:.2} .. {:.2})", 1.0 / ratio.median, 1.0 / ratio.high, 1.0 / ratio.low)
-}
-
-fn latencies(rows: &[&Row]) -> Table {
-    let heads = "who | >p50 | >p99 | >p99.9 | >worst | >found zeroed | >scrubbed MiB";
-    let mut table = Table::of("Latency of a zeroed page at hand-out", heads);
-    for row in rows {
-        let mut line = vec![row.candidate.clone()];
-        line.extend(
-            ["p50_ns", "p99_ns", "p999_ns", "worst_ns"].map(|name| time(figure(row, name))),
-        );
-        line.push(format!("{:.1} %", 100.0 * figure(row, "hit_share")));
-        line.push(format!("{:.0}", figure(row, "scrubbed_mib")));
-        table.push(line);
-    }
-    table
-}
+const LATENCY: [Column<Row>; 7] = [
+    ("who", |row| row.candidate.clone()),
+    (">p50", |row| time(figure(row, "p50_ns"))),
+    (">p99", |row| time(figure(row, "p99_ns"))),
+    (">p99.9", |row| time(figure(row, "p999_ns"))),
+    (">worst", |row| time(figure(row, "worst_ns"))),
+    (">found zeroed", |row| format!("{:.1} %", 100.0 * figure(row, HIT_SHARE))),
+    (">scrubbed MiB", |row| format!("{:.0}", figure(row, "scrubbed_mib"))),
+];

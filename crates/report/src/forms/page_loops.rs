@@ -8,10 +8,10 @@ const RUNS: usize = 5;
 
 /// One table per buffer, rows in the order they were given.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    by_cell(rows).into_iter().map(|(key, rows)| table(key, &rows)).collect()
+    by_cell(rows).into_iter().map(table).collect()
 }
 
-fn table(key: &CellKey, rows: &[&Row]) -> Table {
+fn table((key, rows): (&CellKey, Vec<&Row>)) -> Table {
     let loops = rows.iter().find_map(|row| row.figure("loops")).unwrap_or(1.0);
     let what = if key.operation == "zero" { "zeroing" } else { "copying" };
     let size = bytes(key.size);
@@ -19,12 +19,12 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
     let columns =
         ["name", ">", ">", ">five times", ">", ">", ">zeroed/copied", ">ratio", ">95 % interval"];
     let mut table = Table::new(caption, &[&columns[..], &["verdict", "alias"][..]].concat());
-    for row in rows {
+    for row in &rows {
         let mut cells = vec![row.candidate.clone()];
         cells.extend(five(&row.total_ns()).map(|time| minutes(time * loops)));
         cells.push(counters(row, loops));
         cells.extend(comparison(row));
-        cells.push(find(&row.candidate).map_or(String::new(), |kernel| kernel.aliases.join(" ")));
+        cells.push(aliases(&row.candidate));
         table.push(cells);
     }
     let Some(first) = rows.first() else { return table };
@@ -34,13 +34,13 @@ fn table(key: &CellKey, rows: &[&Row]) -> Table {
     } else {
         format!(" of {} loops each, scaled", first.calls)
     };
-    table.remarks.push(format!(
+    table.remark(format!(
         "times: fastest, quartiles and slowest of {rounds} runs{scaled}; ratio: time over {}'s in \
          the same rounds",
         first.reference
     ));
     if let Some(faults) = rows.iter().find_map(|row| row.figure("faults_per_loop")) {
-        table.remarks.push(format!(
+        table.remark(format!(
             "fork: the kernel's own fork, a child that uses the buffer and ends, and the wait; {faults:.1} \
              page faults a loop"
         ));

@@ -23,38 +23,18 @@ fn title(key: &CellKey) -> String {
     format!("{} of {}{place}", key.operation, bytes(key.size))
 }
 
-/// A column: traffic first, then times.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Delay {
-    Traffic(f64),
-    Time(f64),
-}
-
-impl Delay {
-    fn of(key: &CellKey) -> Delay {
-        match key.axes.get("delay_ns") {
-            Some(time) => Delay::Time(*time),
-            None => Delay::Traffic(key.axis("delay_bytes").unwrap_or(0.0)),
-        }
-    }
-
-    fn text(self) -> String {
-        match self {
-            Delay::Traffic(0.0) => "at once".to_owned(),
-            Delay::Traffic(traffic) => format!("after {}", bytes(traffic as u64)),
-            Delay::Time(nanoseconds) => format!("after {}", time(nanoseconds)),
-        }
-    }
+/// A column, traffic first, then times; and its head.
+fn delay(row: &Row) -> Option<((bool, f64), String)> {
+    Some(match (row.axis(DELAY_NS), row.axis(DELAY_BYTES).unwrap_or(0.0)) {
+        (Some(ns), _) => ((true, ns), format!("after {}", time(ns))),
+        (None, 0.0) => ((false, 0.0), "at once".to_owned()),
+        (None, traffic) => ((false, traffic), format!("after {}", size_text(traffic))),
+    })
 }
 
 fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
     let mut rows = rows.to_vec();
-    rows.sort_by(|a, b| {
-        a.cell.reader.partial_cmp(&b.cell.reader).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let delay = |row: &Row| Delay::of(&row.cell);
-    let mut delays = columns(&rows, delay, |delay| delay.text());
-    delays.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(std::cmp::Ordering::Equal));
+    rows.sort_by(|a, b| a.cell.reader.partial_cmp(&b.cell.reader).unwrap_or(Ordering::Equal));
     let reference = rows.first().map_or("", |row| row.reference.as_str());
     let share = |row: &Row| format!("{:.1} %", row.cell.reader.unwrap_or(0.0) * 100.0);
     let cell = |row: &Row| {
@@ -68,18 +48,13 @@ fn table(title: &str, candidate: &str, rows: &[&Row]) -> Table {
         })
     };
     let caption = format!("{candidate} over {reference}, {title}");
-    let place = |row: &Row| (share(row), delay(row));
-    let mut table = grid(caption, ">read", &rows, &delays, place, cell);
-    let wins = by_verdict(&rows, Verdict::Faster);
-    let losses = by_verdict(&rows, Verdict::Slower);
-    table.remarks.push(format!(
+    let mut table = grid(caption, ">read", &rows, share, delay, cell);
+    let by_verdict = |wanted| rows.iter().filter(|row| cost::verdict(row) == Some(wanted)).count();
+    let (wins, losses) = (by_verdict(Verdict::Faster), by_verdict(Verdict::Slower));
+    table.remark(format!(
         "operation and reader over {reference}'s in the same rounds: < faster ({wins}), > slower \
          ({losses}), ~ cannot tell ({})",
         rows.len() - wins - losses
     ));
     table
-}
-
-fn by_verdict(rows: &[&Row], wanted: Verdict) -> usize {
-    rows.iter().filter(|row| cost::verdict(row) == Some(wanted)).count()
 }

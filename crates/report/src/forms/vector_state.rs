@@ -5,28 +5,10 @@ use super::*;
 
 /// The costs, then one table per operation.
 pub fn tables(rows: &[Row]) -> Vec<Table> {
-    let mut tables = Vec::new();
     let saving: Vec<&Row> =
         rows.iter().filter(|row| row.cell.axes.contains_key(COMPONENTS)).collect();
-    if !saving.is_empty() {
-        tables.push(costs(&saving));
-    }
-    let beside = rows.iter().filter(|row| row.cell.state == "break-even");
-    for (operation, of_it) in groups(beside, |row: &Row| row.cell.operation.clone()) {
-        let caption = format!("{operation}: time over the faster integer kernel's, by size");
-        let cell = |row: &Row| match row.median_ns() {
-            ns if row.candidate == row.reference => format!("1 ({} ns)", significant(ns)),
-            _ => ratio(row).unwrap_or("-".to_owned()),
-        };
-        let size = |row: &Row| row.cell.size as f64;
-        let mut table = pivot(caption, "kernel", &of_it, size, size_text, cell);
-        table.remark(
-            "+: between saving and restoring the registers the kernel uses, which hold something \
-             (dirty) or nothing (clean); ~: cannot tell it from 1",
-        );
-        tables.push(table);
-    }
-    tables
+    let costs = (!saving.is_empty()).then(|| costs(&saving));
+    costs.into_iter().chain(grids::BREAK_EVEN.tables(rows)).collect()
 }
 
 fn costs(rows: &[&Row]) -> Table {
@@ -41,11 +23,10 @@ fn costs(rows: &[&Row]) -> Table {
             let state = format!(" {state}");
             of_one.iter().find(|row| row.cell.state.ends_with(&state))?.figure(name)
         };
-        let net = |state| figure(state, NET_NS).map_or("-".to_owned(), significant);
+        let net = |state| or_dash(figure(state, NET_NS), significant);
         let mut line = vec![component_names(components), size.to_string(), candidate];
         line.extend(states.map(net));
-        let held = figure("clean", HELD).map(|held| component_names(held as u64));
-        line.push(held.unwrap_or("-".to_owned()));
+        line.push(or_dash(figure("clean", HELD), |held| component_names(held as u64)));
         table.push(line);
     }
     table.remark(

@@ -25,40 +25,37 @@ fn worst<'r>(rows: &[&'r Row]) -> Option<&'r Row> {
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut sentences = Vec::new();
     let copies: Vec<&Row> = rows.iter().filter(|row| row.extra.contains_key(ALIAS_RATIO)).collect();
-    sentences.push(match worst(&copies) {
+    let offset = |row: &Row| axis(row, OFFSET);
+    let mut sentences = vec![match worst(&copies) {
         _ if copies.is_empty() => "4 KiB aliasing: cannot tell, no copy was measured".to_owned(),
         None => "4 KiB aliasing: no offset is shown to cost 5 % or more here".to_owned(),
         Some(row) => {
-            let (cost, who, place) = (cost(row), &row.candidate, where_is(&row.cell) + &page_text(row));
+            let (cost, who, offset, place) = (cost(row), &row.candidate, offset(row), place(row));
             format!(
-                "4 KiB aliasing costs up to {cost:.2}x here: {who} with the destination {} B above the \
-                 source modulo 4 KiB, {place}",
-                axis(row, OFFSET)
+                "4 KiB aliasing costs up to {cost:.2}x here: {who} with the destination {offset} B above \
+                 the source modulo 4 KiB, {place}"
             )
         }
-    });
+    }];
     for (candidate, of_it) in by_candidate(&copies) {
+        let mut slow = distinct(of_it.iter().copied().filter(is_slower).map(offset));
+        slow.sort_by(f64::total_cmp);
+        let many = joined(slow, ", ");
         sentences.push(match worst(&of_it) {
             None => format!(
                 "{candidate}: no offset is shown to cost 5 % or more over the one half a page further"
             ),
-            Some(row) => {
-                let slow = of_it.iter().copied().filter(is_slower);
-                let mut many = distinct(slow.map(|row| axis(row, OFFSET)));
-                many.sort_by(f64::total_cmp);
-                let many: Vec<String> = many.iter().map(f64::to_string).collect();
-                let (many, cost, offset) = (many.join(", "), cost(row), axis(row, OFFSET));
-                let place = where_is(&row.cell) + &page_text(row);
-                format!(
-                    "{candidate}: slower at offsets {many}; at worst {cost:.2}x ({place}, offset {offset})"
-                )
-            }
+            Some(row) => format!(
+                "{candidate}: slower at offsets {many}; at worst {:.2}x ({}, offset {})",
+                cost(row),
+                place(row),
+                offset(row)
+            ),
         });
     }
     let movsb = copies.iter().copied().filter(|row| row.candidate == "copy.rep.movsb");
-    let movsb: Vec<&Row> = movsb.filter(|row| (1.0..64.0).contains(&axis(row, OFFSET))).collect();
+    let movsb: Vec<&Row> = movsb.filter(|row| (1.0..64.0).contains(&offset(row))).collect();
     if !movsb.is_empty() {
         let slow = movsb.into_iter().filter(is_slower).map(cost).filter(|cost| *cost > SLOW_CASE);
         let found = slow.reduce(f64::max).map_or(
@@ -71,13 +68,14 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     sentences
 }
 
-fn page_text(row: &Row) -> String {
-    let distance = axis(row, DISTANCE);
-    if !distance.is_nan() {
-        return format!(", destination {} above", bytes(distance as u64));
-    }
-    let pages = axis(row, PAGE_BYTES);
-    if pages.is_nan() { String::new() } else { format!(" on {} pages", bytes(pages as u64)) }
+/// Where the operands are, and how far from each other or on which pages.
+fn place(row: &Row) -> String {
+    let further = match (row.axis(DISTANCE), row.axis(PAGE_BYTES)) {
+        (Some(distance), _) => format!(", destination {} above", bytes(distance as u64)),
+        (None, Some(pages)) => format!(" on {} pages", bytes(pages as u64)),
+        (None, None) => String::new(),
+    };
+    where_is(&row.cell) + &further
 }
 
 /// 2 MiB against 4 KiB pages. Measured one after the other, which is said.
@@ -86,38 +84,28 @@ fn page_verdicts(rows: &[Row]) -> Vec<String> {
         row.cell.state == "pages"
             || (row.cell.state == "aliased" && axis(row, OFFSET) == (PAGE_SIZE / 2) as f64)
     });
-    let mut sentences = Vec::new();
     let key = |row: &Row| (row.cell.operation.clone(), row.cell.destination.clone(), row.cell.size);
-    for ((operation, level, _), of_cell) in groups(comparable, key) {
-        let mut largest: Option<(String, f64, Verdict)> = None;
-        let mut compared = false;
-        for (candidate, pair) in by_candidate(&of_cell) {
+    let sentence = |((operation, level, _), of_cell): ((String, Option<String>, _), Vec<&Row>)| {
+        let compare = |(candidate, pair): (String, Vec<&Row>)| {
             let on = |bytes: usize| pair.iter().find(|row| axis(row, PAGE_BYTES) == bytes as f64);
-            let (Some(small), Some(huge)) = (on(PAGE_SIZE), on(2 << 20)) else { continue };
-            compared = true;
-            let ratio = versus(small, huge);
-            let verdict = says(ratio);
-            let beyond = (ratio.median - 1.0).abs();
-            if verdict != Verdict::CannotTell
-                && largest.as_ref().is_none_or(|known| beyond > (known.1 - 1.0).abs())
-            {
-                largest = Some((candidate, ratio.median, verdict));
-            }
-        }
-        if !compared {
-            continue;
-        }
-        let level = level.unwrap_or_default();
-        sentences.push(match largest {
-            None => format!("{operation}, {level}: no measurable difference between 4 KiB and 2 MiB pages (measured one after the other)"),
-            Some((candidate, ratio, verdict)) => format!(
-                "{operation}, {level}: 4 KiB pages take {} {} than 2 MiB pages at most ({candidate}; measured one after the other)",
-                percent(ratio),
-                if verdict == Verdict::Slower { "longer" } else { "less" },
+            Some((candidate, versus(on(PAGE_SIZE)?, on(2 << 20)?)))
+        };
+        let compared: Vec<_> = by_candidate(&of_cell).into_iter().filter_map(compare).collect();
+        let told = compared.iter().filter(|(_, pair)| says(*pair) != Verdict::CannotTell);
+        let beyond = |pair: &PairedRatio| (pair.median - 1.0).abs();
+        let largest = told.max_by(|a, b| beyond(&a.1).total_cmp(&beyond(&b.1)));
+        let said = match largest {
+            None => "no measurable difference between 4 KiB and 2 MiB pages (measured one after the other)".to_owned(),
+            Some((candidate, pair)) => format!(
+                "4 KiB pages take {} {} than 2 MiB pages at most ({candidate}; measured one after the other)",
+                percent(pair.median),
+                if pair.median > 1.0 { "longer" } else { "less" },
             ),
-        });
-    }
-    sentences
+        };
+        let level = level.unwrap_or_default();
+        (!compared.is_empty()).then(|| format!("{operation}, {level}: {said}"))
+    };
+    groups(comparable, key).into_iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -125,20 +113,15 @@ mod tests {
     use super::*;
 
     fn aliased(candidate: &str, offset: f64, ratio: f64) -> Row {
-        let axes = [(OFFSET, offset), (PAGE_BYTES, 4096.0)];
-        let cell = key("copy", 4096, (Some(Level::L1), Some(Level::L1)), "aliased", &axes);
-        let mut row = made_up::row(cell, candidate, "twin", 100.0 * ratio);
-        let theirs = made_up::row(row.cell.clone(), "twin", "twin", 100.0);
-        row.ratio = Some(versus(&row, &theirs));
-        row.with(&[(ALIAS_RATIO, ratio)])
+        let cell = at(Level::L1, cell("copy", 4096, "aliased"));
+        let cell = cell.with(&[(OFFSET, offset), (PAGE_BYTES, 4096.0)]);
+        over(100.0, row(&cell, candidate, 100.0 * ratio)).with(&[(ALIAS_RATIO, ratio)])
     }
 
     fn pages(small: f64, huge: f64) -> [Row; 2] {
-        [(4096.0, small), (2097152.0, huge)].map(|(bytes, ns)| {
-            let cell =
-                key("zero", 4096, (None, Some(Level::Dram)), "pages", &[(PAGE_BYTES, bytes)]);
-            made_up::row(cell, LIBC, LIBC, ns)
-        })
+        let cell = at(Level::Dram, cell("zero", 4096, "pages"));
+        [(4096.0, small), (2097152.0, huge)]
+            .map(|(bytes, ns)| row(&cell.clone().with(&[(PAGE_BYTES, bytes)]), LIBC, ns))
     }
 
     #[test]

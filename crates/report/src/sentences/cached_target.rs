@@ -10,96 +10,68 @@ const MATTERS: f64 = 0.03;
 
 /// Which of the documents' CPUs this one is like. Pure.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut texts = targets(rows);
-    texts.extend(prefetching(rows));
-    texts
+    [targets(rows), prefetching(rows)].concat()
 }
 
-/// One cell's time per operation, without what comes after it.
-fn operation(of_cell: &[&Row], name: &str) -> Option<f64> {
-    named(of_cell, name).map(Row::median_ns)
-}
-
-/// A kind of CPU by its non-temporal stores to a cached target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TargetKind {
-    /// Within 10 % of cached speed (AXP, 001.4).
-    Cached,
-    /// No faster than to a target in memory (A64, Opteron, 001.4).
-    Memory,
-    /// Neither.
-    Between,
-    /// The interval spans a border.
-    Open,
-}
-
-/// By the paired ratio to the fastest temporal store, and the time over that to a far target.
-fn target_kind(over_cached: PairedRatio, over_far: f64) -> TargetKind {
+/// The documents' CPUs whose non-temporal stores to a cached target these are like (001.4), by the paired
+/// ratio to the fastest temporal store, and the time over that to a far target.
+fn target_kind(over_cached: PairedRatio, over_far: f64) -> &'static str {
     if over_cached.rounds < stats::LEAST_ROUNDS {
-        TargetKind::Open
+        "cannot tell"
     } else if over_cached.high <= NEAR {
-        TargetKind::Cached
+        "within 10 % of cached speed, as Athlon XP"
     } else if over_cached.low <= NEAR {
-        TargetKind::Open
+        "cannot tell"
     } else if over_far >= 1.0 / NEAR {
-        TargetKind::Memory
+        "always at memory speed, as Athlon 64 and Opteron"
     } else {
-        TargetKind::Between
+        "neither at cached nor at memory speed, as none of the documents' CPUs"
     }
 }
 
 fn targets(rows: &[Row]) -> Vec<String> {
     let cells = by_cell(rows);
     let cell = |size: u64, state: &str, cached: f64| {
-        cells.iter().find(|(key, _)| {
-            key.size == size
-                && key.state == state
-                && key.axes.get(SOURCE_CACHED).copied() == Some(cached)
-        })
+        let is_it = |key: &CellKey| {
+            key.size == size && key.state == state && key.axis(SOURCE_CACHED) == Some(cached)
+        };
+        cells.iter().find(|(key, _)| is_it(key)).map(|(_, of_cell)| of_cell.as_slice())
     };
-    let mut texts = Vec::new();
     let read = cells.iter().filter(|(key, _)| key.state == TARGET_READ);
-    for size in crate::sorted(read.map(|(key, _)| key.size)) {
-        let (Some((_, read)), Some((_, far))) =
-            (cell(size, TARGET_READ, 1.0), cell(size, TARGET_FAR, 1.0))
-        else {
-            continue;
-        };
-        let Some(fastest) = fastest_temporal(read) else { continue };
-        let kind = |row: &&Row| {
-            let at_memory = operation(far, &row.candidate)?;
-            let over_cached = versus(row, fastest);
-            let text = format!("{} {:.2}", row.candidate, over_cached.median);
-            Some((target_kind(over_cached, row.median_ns() / at_memory), text))
-        };
-        let non_temporal = read.iter().filter(|row| is_non_temporal(row));
-        let found: Vec<(TargetKind, String)> = non_temporal.filter_map(kind).collect();
-        if found.is_empty() {
-            continue;
-        }
-        let by_kind = groups(&found, |(kind, _)| *kind).into_iter();
-        let kinds = by_kind.map(|(kind, names)| {
-            let kind = match kind {
-                TargetKind::Cached => "within 10 % of cached speed, as Athlon XP",
-                TargetKind::Memory => "always at memory speed, as Athlon 64 and Opteron",
-                TargetKind::Between => {
-                    "neither at cached nor at memory speed, as none of the documents' CPUs"
-                }
-                TargetKind::Open => "cannot tell",
-            };
-            let names: Vec<&str> = names.into_iter().map(|(_, text)| text.as_str()).collect();
-            format!("{kind}: {}", names.join(", "))
-        });
-        texts.push(format!(
+    let sizes = crate::sorted(read.map(|(key, _)| key.size)).into_iter();
+    let told = sizes.filter_map(|size| {
+        let read = cell(size, TARGET_READ, 1.0)?;
+        let target = cached_target(size, read, cell(size, TARGET_FAR, 1.0)?)?;
+        let unread =
+            cell(size, TARGET_UNREAD, 1.0).and_then(|unread| pre_reading(size, read, unread));
+        let uncached = cell(size, TARGET_READ, 0.0).and_then(|cell| uncached_source(size, cell));
+        Some([Some(target), unread, uncached])
+    });
+    told.flatten().flatten().collect()
+}
+
+/// What non-temporal stores to a cached target do (001.4).
+fn cached_target(size: u64, read: &[&Row], far: &[&Row]) -> Option<String> {
+    let fastest = fastest_temporal(read)?;
+    let kind = |row: &&Row| {
+        let at_memory = named(far, &row.candidate)?.median_ns();
+        let over_cached = versus(row, fastest);
+        let text = format!("{} {:.2}", row.candidate, over_cached.median);
+        Some((target_kind(over_cached, row.median_ns() / at_memory), text))
+    };
+    let non_temporal = read.iter().filter(|row| is_non_temporal(row));
+    let found: Vec<(&str, String)> = non_temporal.filter_map(kind).collect();
+    let kinds = groups(&found, |(kind, _)| *kind).into_iter().map(|(kind, names)| {
+        format!("{kind}: {}", joined(names.into_iter().map(|(_, text)| text), ", "))
+    });
+    (!found.is_empty()).then(|| {
+        format!(
             "NT to a cached target of {} (001.4; time over the fastest temporal stores, {}): {}",
             bytes(size),
             fastest.candidate,
-            kinds.collect::<Vec<_>>().join("; ")
-        ));
-        texts.extend(pre_reading(size, read, cell(size, TARGET_UNREAD, 1.0).map(|(_, rows)| rows)));
-        texts.extend(uncached_source(size, cell(size, TARGET_READ, 0.0).map(|(_, rows)| rows)));
-    }
-    texts
+            joined(kinds, "; ")
+        )
+    })
 }
 
 fn is_non_temporal(row: &Row) -> bool {
@@ -112,11 +84,10 @@ fn fastest_temporal<'r>(of_cell: &[&'r Row]) -> Option<&'r Row> {
 }
 
 /// What reading the target first changes for non-temporal stores (001.2).
-fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<String> {
-    let unread = unread?;
+fn pre_reading(size: u64, read: &[&Row], unread: &[&Row]) -> Option<String> {
     let change = |row: &&Row| {
-        let unread = operation(unread, &row.candidate).filter(|time| *time > 0.0)?;
-        Some(format!("{} {:.2}", row.candidate, operation(read, &row.candidate)? / unread))
+        let unread = named(unread, &row.candidate)?.median_ns();
+        (unread > 0.0).then(|| format!("{} {:.2}", row.candidate, row.median_ns() / unread))
     };
     let non_temporal = read.iter().filter(|row| is_non_temporal(row));
     let changes: Vec<String> = non_temporal.filter_map(change).collect();
@@ -130,8 +101,7 @@ fn pre_reading(size: u64, read: &[&Row], unread: Option<&Vec<&Row>>) -> Option<S
 }
 
 /// Who wins when the source is not cached (001.3).
-fn uncached_source(size: u64, of_cell: Option<&Vec<&Row>>) -> Option<String> {
-    let of_cell = of_cell?;
+fn uncached_source(size: u64, of_cell: &[&Row]) -> Option<String> {
     let best = fastest(of_cell.iter().copied().filter(|row| is_non_temporal(row)))?;
     let temporal = fastest_temporal(of_cell)?;
     let pair = versus(best, temporal);
@@ -161,24 +131,19 @@ fn prefetching(rows: &[Row]) -> Vec<String> {
             Some((row.candidate.as_str(), level.as_str(), pair))
         }));
     }
-    groups(&found, |(name, ..)| *name)
-        .into_iter()
-        .map(|(name, levels)| {
-            let says = |wanted: &str| {
-                let found = levels.iter().find(|(_, level, _)| *level == wanted);
-                found.map(|(.., pair)| pair.verdict(MATTERS))
-            };
-            let kind = prefetch_kind(says("L2"), says("DRAM"));
-            let figure = |(_, level, pair): &&(&str, &str, PairedRatio)| {
-                format!("{level} {:.2} ({})", pair.median, pair.verdict(MATTERS))
-            };
-            let figures: Vec<String> = levels.iter().map(figure).collect();
-            format!(
-                "prefetchnta in {name} (002.9) {kind}; time over without: {}",
-                figures.join(", ")
-            )
-        })
-        .collect()
+    let sentence = |(name, levels): (&str, Vec<&(&str, &str, PairedRatio)>)| {
+        let says = |wanted: &str| {
+            let found = levels.iter().find(|(_, level, _)| *level == wanted);
+            found.map(|(.., pair)| pair.verdict(MATTERS))
+        };
+        let kind = prefetch_kind(says("L2"), says("DRAM"));
+        let figures = levels.iter().map(|(_, level, pair)| {
+            format!("{level} {:.2} ({})", pair.median, pair.verdict(MATTERS))
+        });
+        let figures = joined(figures, ", ");
+        format!("prefetchnta in {name} (002.9) {kind}; time over without: {figures}")
+    };
+    groups(&found, |(name, ..)| *name).into_iter().map(sentence).collect()
 }
 
 /// By what it does to a source in L2 and in memory.
@@ -199,16 +164,11 @@ fn prefetch_kind(in_l2: Option<Verdict>, in_memory: Option<Verdict>) -> &'static
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::steady::{cell, noisy, row};
 
-    fn target(state: &str, cached: f64, temporal: f64, non_temporal: f64, noise: f64) -> Vec<Row> {
-        let mut key = cell("copy", 8192, state);
-        key.axes.insert(SOURCE_CACHED.to_owned(), cached);
-        vec![
-            row(&key, LIBC, temporal * 1.2),
-            row(&key, "copy.avx", temporal),
-            noisy(&key, "copy.avx.nt", non_temporal, noise),
-        ]
+    fn target(state: &str, cached: f64, temporal: f64, non_temporal: f64, noise: f64) -> [Row; 3] {
+        let key = cell("copy", 8192, state).with(&[(SOURCE_CACHED, cached)]);
+        let non_temporal = noisy(&key, "copy.avx.nt", non_temporal, noise);
+        [row(&key, LIBC, temporal * 1.2), row(&key, "copy.avx", temporal), non_temporal]
     }
 
     fn targets(non_temporal: f64, far: f64, noise: f64) -> Vec<String> {
@@ -221,10 +181,9 @@ mod tests {
         verdicts(&rows.concat())
     }
 
-    fn prefetched(levels: &[(&str, f64)]) -> Vec<String> {
-        let at = |(level, with): &(&str, f64)| {
-            let mut key = cell("copy", 65536, PREFETCHNTA);
-            key.source = Some((*level).to_owned());
+    fn prefetched(levels: &[(Level, f64)]) -> Vec<String> {
+        let at = |(level, with): &(Level, f64)| {
+            let key = at(*level, cell("copy", 65536, PREFETCHNTA));
             [row(&key, "copy.mmx", 100.0), row(&key, "copy.mmx.pf320", *with)]
         };
         verdicts(&levels.iter().flat_map(at).collect::<Vec<_>>())
@@ -233,7 +192,8 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn each_kind_of_target_and_of_prefetch_has_its_sentence() {
-        let prefetched = |l2: f64, memory: f64| prefetched(&[("L2", l2), ("DRAM", memory)]);
+        let prefetched =
+            |l2: f64, memory: f64| prefetched(&[(Level::L2, l2), (Level::Dram, memory)]);
         let cases = [
             ("at cached speed", targets(105.0, 900.0, 0.001)),
             ("at memory speed", targets(900.0, 900.0, 0.001)),
@@ -246,19 +206,22 @@ mod tests {
             ("prefetching hurts in L2", prefetched(150.0, 100.0)),
             ("prefetching helps in L2", prefetched(50.0, 100.0)),
             ("prefetching hurts uncached", prefetched(100.0, 150.0)),
-            ("prefetching in L1 alone", self::prefetched(&[("L1", 90.0)])),
+            ("prefetching in L1 alone", self::prefetched(&[(Level::L1, 90.0)])),
         ];
         kept("cached-target", &cases);
     }
 
     #[test]
     fn borders_of_the_kinds() {
-        let pair = |median: f64, low: f64, high: f64| PairedRatio { median, low, high, rounds: 15 };
-        assert_eq!(target_kind(pair(1.05, 1.0, 1.1), 0.1), TargetKind::Cached);
-        assert_eq!(target_kind(pair(1.1, 1.05, 1.2), 0.1), TargetKind::Open);
-        assert_eq!(target_kind(pair(9.0, 8.9, 9.1), 0.95), TargetKind::Memory);
-        assert_eq!(target_kind(pair(3.0, 2.9, 3.1), 0.3), TargetKind::Between);
-        let few = PairedRatio { rounds: 2, ..pair(1.0, 1.0, 1.0) };
-        assert_eq!(target_kind(few, 1.0), TargetKind::Open);
+        for (low, high, rounds, over_far, kind) in [
+            (1.0, 1.1, 15, 0.1, "within"),
+            (1.05, 1.2, 15, 0.1, "cannot"),
+            (8.9, 9.1, 15, 0.95, "always"),
+            (2.9, 3.1, 15, 0.3, "neither"),
+            (1.0, 1.0, 2, 1.0, "cannot"),
+        ] {
+            let over_cached = PairedRatio { median: (low + high) / 2.0, low, high, rounds };
+            assert_eq!(target_kind(over_cached, over_far).split(' ').next(), Some(kind));
+        }
     }
 }

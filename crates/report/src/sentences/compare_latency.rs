@@ -63,8 +63,8 @@ fn pre_check(pages: &[&Row]) -> String {
 
 fn distribution(pages: &[&Row]) -> Option<String> {
     let row = pages.first()?;
-    let [a, b, c] = WITHIN.map(|name| row.figure(name).map(|share| share * 100.0));
-    let (a, b, c) = (a?, b?, c?);
+    let [Some(a), Some(b), Some(c)] = WITHIN.map(|name| row.figure(name)) else { return None };
+    let [a, b, c] = [a, b, c].map(|share| share * 100.0);
     Some(format!(
         "Pages that differ do so within 16, 32, 64 bytes in {a:.0}, {b:.0}, {c:.0} % of the cases here; \
          the POWER8 document counted (004.6) 76, 83, 84 %"
@@ -81,19 +81,20 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
         let plain = names.filter(|name| family(name).is_some_and(|(_, pre)| pre == 0));
         let width = |name: &&str| find(name).map_or(0, |kernel| kernel.registers.bytes());
         let Some(vector) = plain.max_by_key(width) else { continue };
-        let at = |name: &str, position: f64| {
-            let is_it = |row: &&&Row| axis(row, FIRST_DIFFERENCE) == position;
-            of_size.iter().filter(|row| row.candidate == name).find(is_it)
+        let of = |name: &str| {
+            of_size.iter().copied().filter(|row| row.candidate == name).collect::<Vec<_>>()
         };
-        let mut points: Vec<(usize, f64, Verdict)> = of_size
-            .iter()
-            .filter(|row| row.candidate == vector)
-            .filter_map(|row| {
-                let position = axis(row, FIRST_DIFFERENCE);
-                let ratio = versus(row, at(&integer, position)?);
-                // Position 0 counts as byte 1: the scale between is logarithmic.
-                Some(((position as usize).max(1), ratio.median, says(ratio)))
-            })
+        let over = |row: &Row, other: &str| {
+            let position = axis(row, FIRST_DIFFERENCE);
+            let other =
+                of(other).into_iter().find(|other| axis(other, FIRST_DIFFERENCE) == position)?;
+            Some((position as usize, versus(row, other)))
+        };
+        // Position 0 counts as byte 1: the scale between is logarithmic.
+        let mut points: Vec<_> = of(vector)
+            .into_iter()
+            .filter_map(|row| over(row, &integer))
+            .map(|(position, pair)| (position.max(1), pair.median, says(pair)))
             .collect();
         points.sort_by_key(|point| point.0);
         if let Some(found) = break_even(&points) {
@@ -101,11 +102,11 @@ fn by_position(sweep: &[&Row]) -> Vec<String> {
                 "{operation} of {size} B: {vector} beats {integer} {found} of equal beginning"
             ));
         }
-        let (whole, first) = (size as f64, format!("{vector}.pre64"));
-        if let (Some(with), Some(without)) = (at(&first, whole), at(vector, whole)) {
-            let ratio = versus(with, without);
-            let part = percent(ratio.median);
-            let effect = match says(ratio) {
+        let mut pre_checked =
+            of(&format!("{vector}.pre64")).into_iter().filter_map(|row| over(row, vector));
+        if let Some((_, pair)) = pre_checked.find(|(position, _)| *position as u64 == size) {
+            let part = percent(pair.median);
+            let effect = match says(pair) {
                 Verdict::Slower => format!("costs {part} (004.8: \"no downside\")"),
                 Verdict::Faster => format!("saves {part}"),
                 Verdict::CannotTell => "costs nothing measurable (004.8: still true)".to_owned(),
@@ -163,13 +164,11 @@ fn spikes(calls: &[&Row]) -> Option<String> {
     if calls.iter().all(|row| row.histogram.is_none()) {
         return None;
     }
-    let found: Vec<String> = calls
-        .iter()
-        .filter_map(|row| {
-            let at = spike(row.histogram.as_ref()?)?;
-            Some(format!("{} at {at:.0} ns in launch {:.0}", row.candidate, axis(row, LAUNCH)))
-        })
-        .collect();
+    let told = |row: &&Row| {
+        let at = spike(row.histogram.as_ref()?)?;
+        Some(format!("{} at {at:.0} ns in launch {:.0}", row.candidate, axis(row, LAUNCH)))
+    };
+    let found: Vec<String> = calls.iter().filter_map(told).collect();
     Some(if found.is_empty() {
         "The unexplained spike near 600 ns (004.9): not here, in any launch of any kernel"
             .to_owned()
@@ -196,24 +195,21 @@ fn clock(calls: &[&Row]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::row;
     use cachewise_measure::CallTimes;
 
     fn page(candidate: &str, ns: f64) -> Row {
-        let row = row(key("compare", 4096, (None, None), "pages", &[]), candidate, LIBC, ns);
         let [a, b, c] = WITHIN;
-        row.with(&[(a, 0.5), (b, 0.6), (c, 0.7)])
+        row(&cell("compare", 4096, "pages"), candidate, ns).with(&[(a, 0.5), (b, 0.6), (c, 0.7)])
     }
 
     fn swept(candidate: &str, position: f64, ns: f64) -> Row {
-        let cell = key("compare", 4096, (None, None), "sweep", &[(FIRST_DIFFERENCE, position)]);
-        row(cell, candidate, LIBC, ns)
+        row(&cell("compare", 4096, "sweep").with(&[(FIRST_DIFFERENCE, position)]), candidate, ns)
     }
 
     fn called(candidate: &str, launch: f64, share: f64, times: &CallTimes) -> Row {
-        let cell = key("compare", 4096, (None, None), "calls to 1000 ns", &[(LAUNCH, launch)]);
-        let row = row(cell, candidate, LIBC, 50.0).with(&[(BELOW_100, share)]);
-        Row { histogram: Some(times.histogram(1000.0, 1)), ..row }
+        let cell = cell("compare", 4096, "calls to 1000 ns").with(&[(LAUNCH, launch)]);
+        let histogram = Some(times.histogram(1000.0, 1));
+        Row { histogram, ..row(&cell, candidate, 50.0).with(&[(BELOW_100, share)]) }
     }
 
     /// Calls under 100 ns, of integers and of vectors, in two launches.

@@ -3,46 +3,40 @@
 use super::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let mut headline = Vec::new();
+    let (mut headline, mut sentences) = (Vec::new(), Vec::new());
     for ((operation, size), of_it) in groups(rows, operation_and_size) {
         let is_whole = |row: &&Row| axis(row, CHUNK) == size as f64;
-        let whole = of_it.iter().copied().filter(is_whole);
-        let Some(best) = whole.max_by(|a, b| a.gbps().total_cmp(&b.gbps())) else { continue };
+        let Some(best) = fastest(of_it.iter().copied().filter(is_whole)) else { continue };
         for (candidate, ways) in by_candidate(&of_it) {
             let (whole, pieces): (Vec<&Row>, Vec<&Row>) = ways.iter().copied().partition(is_whole);
             let (Some(one), 1..) = (whole.first(), pieces.len()) else { continue };
             let part = |row: &&Row| {
                 let pieces = bytes(axis(row, CHUNK) as u64);
                 let order = if axis(row, SHUFFLED) == 1.0 { " shuffled" } else { "" };
-                let takes = takes(versus(row, one), "no measurable difference");
-                format!("{pieces}{order} {takes}")
+                format!("{pieces}{order} {}", takes(versus(row, one), "no measurable difference"))
             };
-            let parts: Vec<String> = pieces.iter().map(part).collect();
             let sentence = format!(
                 "{operation} with {candidate}: one call of {} {:.3} GB/s; by {}",
                 bytes(size),
                 one.gbps(),
-                parts.join(", by ")
+                joined(pieces.iter().map(part), ", by ")
             );
             if candidate == best.candidate {
-                let pages: Vec<_> =
-                    ways.iter().filter(|row| axis(row, CHUNK) == PAGE_SIZE as f64).collect();
-                let slower = pages.iter().any(|row| says(versus(row, one)) == Verdict::Slower);
-                let answer = if pages.is_empty() {
-                    "cannot tell whether one contiguous call pays, single pages were not measured"
-                } else if slower {
-                    "one contiguous call pays"
-                } else {
-                    "one contiguous call brings no measurable benefit"
+                let pages = ways.iter().filter(|row| axis(row, CHUNK) == PAGE_SIZE as f64);
+                let slower = pages.map(|row| says(versus(row, one)) == Verdict::Slower);
+                let answer = match slower.reduce(|one, other| one || other) {
+                    None => {
+                        "cannot tell whether one contiguous call pays, single pages were not measured"
+                    }
+                    Some(true) => "one contiguous call pays",
+                    Some(false) => "one contiguous call brings no measurable benefit",
                 };
                 headline.push(format!("{operation}: {answer} (fastest: {sentence})"));
             }
             sentences.push(sentence);
         }
     }
-    headline.extend(sentences);
-    headline
+    [headline, sentences].concat()
 }
 
 #[cfg(test)]
@@ -52,8 +46,8 @@ mod tests {
     fn rows(pieces: [f64; 2], page: f64, shuffled: f64) -> [Row; 3] {
         let ways = [(8192.0, 0.0, 100.0), (pieces[0], 0.0, page), (pieces[1], 1.0, shuffled)];
         ways.map(|(chunk, order, ns)| {
-            let axes = [(CHUNK, chunk), (SHUFFLED, order)];
-            made_up::row(key("zero", 8192, (None, None), "extent", &axes), "zero.avx", "x", ns)
+            let cell = cell("zero", 8192, "extent").with(&[(CHUNK, chunk), (SHUFFLED, order)]);
+            row(&cell, "zero.avx", ns)
         })
     }
 

@@ -35,9 +35,9 @@ use cachewise_measure::{
     CellKey, Decision, Histogram, MARGIN, PairedRatio, ProofVerdict, Row, ThreadDecision, Verdict,
     stats,
 };
-use vector_state::break_even;
 #[cfg(test)]
-use {cachewise_measure::Level, made_up::key};
+use made_up::*;
+use vector_state::break_even;
 
 /// What is said of an experiment's rows; the first is the headline.
 pub fn of(experiment: &str, rows: &[Row], decisions: &[Decision]) -> Vec<String> {
@@ -87,6 +87,9 @@ fn own(experiment: &str, sound: &[Row], decisions: &[Decision]) -> Option<Vec<St
     })
 }
 
+/// Rows by cell.
+type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
+
 /// The rows that a sentence may rest on, and a sentence about each kind of the others.
 fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
     let mut sound = Vec::new();
@@ -97,7 +100,7 @@ fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
         let mut proofs = of_cell.iter().flat_map(|row| &row.proofs);
         if let Some(proof) = proofs.find(|proof| proof.verdict == ProofVerdict::Failed) {
             misplaced += 1;
-            first.get_or_insert_with(|| format!("{}: {}", cell(key), proof.text));
+            first.get_or_insert_with(|| format!("{}: {}", in_words(key), proof.text));
         } else {
             sound.extend(of_cell.into_iter().cloned());
         }
@@ -111,7 +114,7 @@ fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
     }));
     let before = sound.len();
     let unmeasurable = sound.iter().find(|row| !row.is_measurable());
-    let example = unmeasurable.map(|row| format!("{}, {}", row.candidate, cell(&row.cell)));
+    let example = unmeasurable.map(|row| format!("{}, {}", row.candidate, in_words(&row.cell)));
     sound.retain(Row::is_measurable);
     said.extend(example.map(|example| {
         format!(
@@ -123,7 +126,7 @@ fn sound(rows: &[Row]) -> (Vec<Row>, Vec<String>) {
 }
 
 /// A cell in a few words.
-fn cell(key: &CellKey) -> String {
+fn in_words(key: &CellKey) -> String {
     format!("{} of {}, {}", key.operation, bytes(key.size), where_is(key))
 }
 
@@ -210,6 +213,18 @@ fn percent(ratio: f64) -> String {
     if change >= 10.0 { format!("{change:.0} %") } else { format!("{change:.1} %") }
 }
 
+/// Texts one after the other.
+fn joined(texts: impl IntoIterator<Item = impl ToString>, between: &str) -> String {
+    texts.into_iter().map(|text| text.to_string()).collect::<Vec<_>>().join(between)
+}
+
+/// Where the pair with the least and the one with the greatest median are, by their first part.
+fn ends<T>(pairs: &[(T, PairedRatio)]) -> Option<[&(T, PairedRatio); 2]> {
+    let by_median =
+        |a: &&(T, PairedRatio), b: &&(T, PairedRatio)| a.1.median.total_cmp(&b.1.median);
+    Some([pairs.iter().min_by(by_median)?, pairs.iter().max_by(by_median)?])
+}
+
 /// The least and the greatest of some values.
 fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let values: Vec<f64> = values.into_iter().collect();
@@ -233,59 +248,56 @@ fn kept(name: &str, cases: &[(&str, Vec<String>)]) {
     insta::assert_snapshot!(name, cases.iter().map(case).collect::<String>());
 }
 
+/// Rows that were never measured, beside libc.
 #[cfg(test)]
 mod made_up {
-    pub(super) use cachewise_measure::record::made_up::{noisy, row};
-    use cachewise_measure::{CellKey, Level};
+    use super::*;
+    pub(super) use cachewise_measure::Level;
+    use cachewise_measure::record::made_up;
 
-    /// The key of a cell with levels and axes.
-    pub(super) fn key(
-        operation: &str,
-        size: usize,
-        levels: (Option<Level>, Option<Level>),
-        state: &str,
-        axes: &[(&str, f64)],
-    ) -> CellKey {
+    pub(super) fn cell(operation: &str, size: usize, state: &str) -> CellKey {
+        CellKey::new(operation, size, state)
+    }
+
+    /// The same with its operands at a level.
+    pub(super) fn at(level: Level, cell: CellKey) -> CellKey {
+        let destination = Some(level.to_string());
         CellKey {
-            source: levels.0.map(|level| level.to_string()),
-            destination: levels.1.map(|level| level.to_string()),
-            ..CellKey::new(operation, size, state).with(axes)
+            source: destination.clone().filter(|_| cell.operation == "copy"),
+            destination,
+            ..cell
         }
     }
 
-    /// Rows of one cell beside libc.
-    pub(super) mod steady {
-        use cachewise_measure::record::made_up;
-        use cachewise_measure::{CellKey, Row};
+    pub(super) fn row(cell: &CellKey, candidate: &str, ns: f64) -> Row {
+        noisy(cell, candidate, ns, 0.001)
+    }
 
-        pub(crate) fn cell(operation: &str, size: usize, state: &str) -> CellKey {
-            CellKey::new(operation, size, state)
-        }
+    pub(super) fn noisy(cell: &CellKey, candidate: &str, ns: f64, noise: f64) -> Row {
+        made_up::noisy(cell.clone(), candidate, LIBC, ns, noise)
+    }
 
-        pub(crate) fn row(cell: &CellKey, candidate: &str, ns: f64) -> Row {
-            made_up::row(cell.clone(), candidate, "libc", ns)
-        }
+    /// A row with its ratio to another of that time.
+    pub(super) fn over(ns: f64, row: Row) -> Row {
+        let pair = versus(&row, &self::row(&row.cell, "twin", ns));
+        row.with_ratio(pair)
+    }
 
-        pub(crate) fn noisy(cell: &CellKey, candidate: &str, ns: f64, noise: f64) -> Row {
-            made_up::noisy(cell.clone(), candidate, "libc", ns, noise)
-        }
+    /// A row with that ratio.
+    pub(super) fn with_ratio(row: Row, (low, median, high): (f64, f64, f64)) -> Row {
+        row.with_ratio(PairedRatio { median, low, high, rounds: 15 })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::made_up::{noisy, row};
     use super::*;
     use cachewise_measure::Proof;
 
     #[test]
     fn claims_are_true_false_or_open() {
-        let cell = || CellKey::new("zero", 4096, "warm");
-        let rows = [
-            row(cell(), "a", "a", 100.0),
-            row(cell(), "b", "a", 150.0),
-            noisy(cell(), "c", "a", 100.0, 0.3),
-        ];
+        let cell = cell("zero", 4096, "warm");
+        let rows = [row(&cell, "a", 100.0), row(&cell, "b", 150.0), noisy(&cell, "c", 100.0, 0.3)];
         let of_cell: Vec<&Row> = rows.iter().collect();
         let slower = between(&of_cell, "b", "a").expect("both");
         assert_eq!(claim(Verdict::Slower, slower), "still true");
@@ -309,15 +321,11 @@ mod tests {
 
     #[test]
     fn what_was_not_where_it_is_said_to_be_says_nothing() {
-        let at = |level: &str, ns: f64| {
-            let key = CellKey {
-                source: Some(level.into()),
-                destination: Some(level.into()),
-                ..CellKey::new("copy", 4096, "placed").with(&[(READ_BYTES, ns)])
-            };
-            row(key, "copy.avx.g*", "libc", ns)
+        let at = |level, ns| {
+            let cell = at(level, cell("copy", 4096, "placed")).with(&[(READ_BYTES, ns)]);
+            row(&cell, "copy.avx.g*", ns)
         };
-        let mut rows = vec![at("L1", 100.0), at("LLC", 100.0), at("LLC", 200.0)];
+        let mut rows = vec![at(Level::L1, 100.0), at(Level::Llc, 100.0), at(Level::Llc, 200.0)];
         let (all, said) = sound(&rows);
         assert!(all.len() == 3 && said.is_empty());
         rows[1].proofs.push(Proof {

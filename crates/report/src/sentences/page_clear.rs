@@ -6,7 +6,7 @@ use super::*;
 const PERIOD: (&str, &str) = ("zero.mmx.nt", "zero.mmx");
 
 /// Pairs of today, the widest first.
-const TODAY: &[(&str, &str)] = &[
+const TODAY: [(&str, &str); 4] = [
     ("zero.avx512.nt", "zero.avx512"),
     ("zero.avx.nt", "zero.avx"),
     ("zero.sse2.nt", "zero.sse2"),
@@ -19,58 +19,54 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let mut texts = Vec::new();
-    let claims: Vec<String> = [(32 << 10, Verdict::Slower), (320 << 10, Verdict::Faster)]
-        .into_iter()
-        .filter_map(|(size, claimed)| {
-            let (_, of_cell) = cells.iter().find(|(key, _)| key.size == size)?;
-            let found = between(of_cell, PERIOD.0, PERIOD.1)?;
-            Some(format!("at {} {}: {}", bytes(size), claim(claimed, found), times(found)))
-        })
-        .collect();
-    if claims.is_empty() {
-        texts.push(
-            "Vlasenko 2004 (000.12), non-temporal zeroing loses at 32 KiB and wins at 320 KiB: not \
-             tested, as mmx_APn and mmx_APN were not measured at these sizes"
-                .to_owned(),
-        );
+    let tested = |(size, claimed): (u64, Verdict)| {
+        let (_, of_cell) = cells.iter().find(|(key, _)| key.size == size)?;
+        let found = between(of_cell, PERIOD.0, PERIOD.1)?;
+        Some(format!("at {} {}: {}", bytes(size), claim(claimed, found), times(found)))
+    };
+    let claims = [(32 << 10, Verdict::Slower), (320 << 10, Verdict::Faster)];
+    let claims: Vec<String> = claims.into_iter().filter_map(tested).collect();
+    let mut texts = vec![if claims.is_empty() {
+        "Vlasenko 2004 (000.12), non-temporal zeroing loses at 32 KiB and wins at 320 KiB: not \
+         tested, as mmx_APn and mmx_APN were not measured at these sizes"
+            .to_owned()
     } else {
-        texts.push(format!(
+        format!(
             "Vlasenko 2004 (000.12), mmx_APN against mmx_APn: non-temporal zeroing loses at 32 KiB and \
              wins at 320 KiB; {}",
             claims.join("; ")
-        ));
-    }
-    let has = |(nt, temporal): &&(&str, &str)| {
-        cells.iter().any(|(_, of_cell)| between(of_cell, nt, temporal).is_some())
-    };
-    if let Some((nt, temporal)) = TODAY.iter().find(has) {
-        let by = |wanted: Verdict| {
-            let is_it = |pair| says(pair) == wanted;
-            let of_it = |(_, of_cell): &&(&CellKey, Vec<&Row>)| {
-                between(of_cell, nt, temporal).is_some_and(is_it)
-            };
-            let mut sizes: Vec<u64> = cells.iter().filter(of_it).map(|(key, _)| key.size).collect();
-            sizes.sort_unstable();
-            let names: Vec<String> = sizes.into_iter().map(bytes).collect();
-            if names.is_empty() { "no size".to_owned() } else { names.join(", ") }
-        };
-        let [faster, slower, open] =
-            [Verdict::Faster, Verdict::Slower, Verdict::CannotTell].map(by);
-        texts.push(format!(
-            "Today {nt} against {temporal}, reading included: faster at {faster}, slower at {slower}, \
-             cannot tell at {open}"
-        ));
-    }
+        )
+    }];
+    texts.extend(TODAY.iter().find_map(|pair| today(&cells, *pair)));
     texts.extend(beside_libc(&cells));
     texts
+}
+
+/// At which sizes one of a pair beats the other. None where they were not compared.
+fn today(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
+    let pairs =
+        cells.iter().filter_map(|(key, of_cell)| Some((key.size, between(of_cell, nt, temporal)?)));
+    let mut found: Vec<(u64, Verdict)> = pairs.map(|(size, pair)| (size, says(pair))).collect();
+    found.sort_unstable_by_key(|(size, _)| *size);
+    let [faster, slower, open] =
+        [Verdict::Faster, Verdict::Slower, Verdict::CannotTell].map(|wanted| {
+            let sizes = found.iter().filter(|(_, verdict)| *verdict == wanted);
+            let sizes = joined(sizes.map(|(size, _)| bytes(*size)), ", ");
+            if sizes.is_empty() { "no size".to_owned() } else { sizes }
+        });
+    (!found.is_empty()).then(|| {
+        format!(
+            "Today {nt} against {temporal}, reading included: faster at {faster}, slower at {slower}, \
+             cannot tell at {open}"
+        )
+    })
 }
 
 /// The best of a dozen is a little faster than libc by luck alone; this much is no luck.
 const CLEARLY: f64 = 0.03;
 
 /// At how many sizes anybody beats libc, and who. None where nobody was compared with libc.
-pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
+pub(super) fn beside_libc(cells: &Cells<'_>) -> Option<String> {
     let mut better = Vec::new();
     let mut compared = 0;
     for (key, of_cell) in cells {
@@ -79,11 +75,9 @@ pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
         let others: Vec<_> =
             names.filter_map(|name| Some((name, between(of_cell, name, LIBC)?))).collect();
         compared += usize::from(!others.is_empty());
-        let best = others
-            .into_iter()
-            .filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster)
-            .min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
-        if let Some((name, pair)) = best {
+        let clearly =
+            others.into_iter().filter(|(_, pair)| pair.verdict(CLEARLY) == Verdict::Faster);
+        if let Some([(name, pair), _]) = ends(&clearly.collect::<Vec<_>>()) {
             let size = bytes(key.size);
             better.push(format!("{name} at {size} ({:.2} of libc's time)", pair.median));
         }
@@ -102,17 +96,17 @@ pub(super) fn beside_libc(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::steady::{cell, noisy, row};
 
-    fn at(size: usize, temporal: f64, nt: f64) -> Vec<Row> {
+    fn sized(size: usize, temporal: f64, nt: f64) -> Vec<Row> {
         let cell = cell("zero", size, "made up");
-        vec![
-            row(&cell, LIBC, 100.0),
-            row(&cell, "zero.mmx", temporal),
-            row(&cell, "zero.mmx.nt", nt),
-            row(&cell, "zero.avx", temporal / 2.0),
-            row(&cell, "zero.avx.nt", nt / 2.0),
-        ]
+        let times = [
+            (LIBC, 100.0),
+            ("zero.mmx", temporal),
+            ("zero.mmx.nt", nt),
+            ("zero.avx", temporal / 2.0),
+            ("zero.avx.nt", nt / 2.0),
+        ];
+        times.map(|(name, ns)| row(&cell, name, ns)).to_vec()
     }
 
     #[test]
@@ -126,7 +120,9 @@ mod tests {
         let small = cell("zero", 4096, "made up");
         let untested = [row(&small, LIBC, 50.0), row(&small, "zero.avx", 60.0)];
         let both = |small: (f64, f64), large: (f64, f64)| {
-            verdicts(&[at(32 << 10, small.0, small.1), at(320 << 10, large.0, large.1)].concat())
+            verdicts(
+                &[sized(32 << 10, small.0, small.1), sized(320 << 10, large.0, large.1)].concat(),
+            )
         };
         let cases = [
             ("as claimed", both((100.0, 150.0), (100.0, 60.0))),

@@ -12,39 +12,32 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 fn of_state(of_all: &[&Row]) -> Vec<String> {
     let ending = |suffix: &str| of_all.iter().copied().find(|row| row.candidate.ends_with(suffix));
+    let untold =
+        |why| format!("comparing between saving and restoring registers: cannot tell, {why}");
     let Some(integers) = named(of_all, "compare.gpr64") else {
-        return vec![
-            "comparing between saving and restoring registers: cannot tell, no integer kernel was \
-             measured"
-                .to_owned(),
-        ];
+        return vec![untold("no integer kernel was measured")];
     };
     let mut said = Vec::new();
-    match (ending(", saved behind 64 B"), ending(", saved")) {
-        (Some(behind), Some(always)) => {
-            let (gain, pre) = (versus(behind, integers), versus(always, behind));
-            let beside = beside(behind, integers, " alone");
-            said.push(format!(
-                "004.5, 64 bytes by integers, then saving, vectors and restoring: {beside}; {}",
-                claim(Verdict::Faster, gain),
-            ));
-            said.push(format!(
-                "004.5, saving for every pair over saving behind 64 bytes: {}; {}",
-                times(pre),
-                claim(Verdict::Slower, pre),
-            ));
-        }
-        _ => said.push(
-            "comparing between saving and restoring registers: cannot tell, registers were not saved \
-             here"
-                .to_owned(),
-        ),
+    if let (Some(behind), Some(always)) = (ending(", saved behind 64 B"), ending(", saved")) {
+        let (gain, pre) = (versus(behind, integers), versus(always, behind));
+        said.push(format!(
+            "004.5, 64 bytes by integers, then saving, vectors and restoring: {}; {}",
+            beside(behind, integers, " alone"),
+            claim(Verdict::Faster, gain),
+        ));
+        said.push(format!(
+            "004.5, saving for every pair over saving behind 64 bytes: {}; {}",
+            times(pre),
+            claim(Verdict::Slower, pre),
+        ));
+    } else {
+        said.push(untold("registers were not saved here"));
     }
     if let (Some(library), Some(libc)) = (named(of_all, LIBRARY), named(of_all, LIBC)) {
         let beside = beside(library, libc, "");
         said.push(format!("in a program, which owns its registers: this library {beside}"));
     }
-    let figure = |name: &str| integers.extra.get(name).map(|part| part * 100.0);
+    let figure = |name: &str| integers.figure(name).map(|part| part * 100.0);
     if let [Some(a), Some(b), Some(c)] = WITHIN.map(figure) {
         said.push(format!(
             "of the pairs that differ, {a:.0}, {b:.0}, {c:.0} % do so within 16, 32, 64 bytes; {:.0} % of \
@@ -70,12 +63,10 @@ fn beside(ours: &Row, theirs: &Row, alone: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::row;
 
     fn pair(candidate: &str, ns: f64) -> Row {
-        let cell = key("compare", 4096, (None, None), PAIRS[0], &[]);
-        let row = row(cell, candidate, LIBC, ns);
-        WITHIN.into_iter().fold(row, |row, name| row.with(&[(name, 0.8)]))
+        let row = row(&cell("compare", 4096, PAIRS[0]), candidate, ns);
+        row.with(&WITHIN.map(|name| (name, 0.8)))
     }
 
     #[test]

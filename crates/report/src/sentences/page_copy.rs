@@ -19,8 +19,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                  mmx_APn and mmx_APN were not measured"
                 .to_owned()
         }
-        Some(told) => {
-            let Buffers { tally, .. } = &told;
+        Some((tally, told)) => {
             let answer = match (tally.faster, tally.slower) {
                 (faster, _) if faster == tally.all => "still true",
                 (0, 0) => "cannot tell here",
@@ -33,10 +32,10 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             )
         }
     }];
-    if let Some(told) = buffers(&cells, "mmx_APN", "mmx_APn/APN") {
-        let answer = if told.tally.slower > 0 {
+    if let Some((tally, told)) = buffers(&cells, "mmx_APN", "mmx_APn/APN") {
+        let answer = if tally.slower > 0 {
             "no longer true here, zeroing by temporal stores pays"
-        } else if told.tally.faster > 0 {
+        } else if tally.faster > 0 {
             "still true, and non-temporal zeroing gains"
         } else {
             "nothing was found against it"
@@ -63,55 +62,35 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 }
 
 /// The seed's claim where the destination is in memory: the documents' stores, then today's widest.
-fn cold_destination(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
+fn cold_destination(cells: &Cells<'_>) -> Option<String> {
     let pairs = [("mmx_APN", "mmx_APn")].into_iter().chain(TODAY);
     let parts: Vec<String> = pairs.filter_map(|pair| against(cells, pair)).collect();
     (!parts.is_empty()).then(|| format!("Destinations in memory: {}", parts.join(". ")))
 }
 
 /// One of a pair against the other, in words.
-fn against(cells: &[(&CellKey, Vec<&Row>)], (nt, temporal): (&str, &str)) -> Option<String> {
-    Some(format!("{nt} against {temporal}: {}", buffers(cells, nt, temporal)?))
+fn against(cells: &Cells<'_>, (nt, temporal): (&str, &str)) -> Option<String> {
+    Some(format!("{nt} against {temporal}: {}", buffers(cells, nt, temporal)?.1))
 }
 
-/// How a candidate fared against another over all buffers.
-struct Buffers {
-    tally: Tally,
-    worst: (u64, PairedRatio),
-    best: (u64, PairedRatio),
-}
-
-impl std::fmt::Display for Buffers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Tally { all, faster, slower, open } = self.tally;
-        write!(
-            f,
-            "faster at {faster} of {all} buffers, slower at {slower}, cannot tell at {open}; from \
-             {} at {} to {} at {}",
-            times(self.best.1),
-            bytes(self.best.0),
-            times(self.worst.1),
-            bytes(self.worst.0),
-        )
-    }
-}
-
-fn buffers(cells: &[(&CellKey, Vec<&Row>)], ours: &str, theirs: &str) -> Option<Buffers> {
-    let pairs: Vec<_> = cells
-        .iter()
-        .filter_map(|(key, of_cell)| Some((key.size, between(of_cell, ours, theirs)?)))
-        .collect();
-    let by_median =
-        |a: &&(u64, PairedRatio), b: &&(u64, PairedRatio)| a.1.median.total_cmp(&b.1.median);
-    Some(Buffers {
-        tally: Tally::of(pairs.iter().map(|(_, pair)| *pair)),
-        worst: *pairs.iter().max_by(by_median)?,
-        best: *pairs.iter().min_by(by_median)?,
-    })
+/// How a candidate fared against another over all buffers, and that in words.
+fn buffers(cells: &Cells<'_>, ours: &str, theirs: &str) -> Option<(Tally, String)> {
+    let pair =
+        |(key, of_cell): &(&CellKey, Vec<&Row>)| Some((key.size, between(of_cell, ours, theirs)?));
+    let pairs: Vec<_> = cells.iter().filter_map(pair).collect();
+    let [best, worst] =
+        ends(&pairs)?.map(|(size, pair)| format!("{} at {}", times(*pair), bytes(*size)));
+    let tally = Tally::of(pairs.iter().map(|(_, pair)| *pair));
+    let Tally { all, faster, slower, open } = tally;
+    let told = format!(
+        "faster at {faster} of {all} buffers, slower at {slower}, cannot tell at {open}; from {best} to \
+         {worst}"
+    );
+    Some((tally, told))
 }
 
 /// What part of a real fork the copying is, from the smallest buffer to the largest.
-fn beside_fork(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
+fn beside_fork(cells: &Cells<'_>) -> Option<String> {
     let mut shares: Vec<(u64, f64)> = cells
         .iter()
         .filter_map(|(key, of_cell)| Some((key.size, between(of_cell, LIBC, FORK)?.median)))
@@ -130,32 +109,32 @@ fn beside_fork(cells: &[(&CellKey, Vec<&Row>)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::steady::{cell, row};
 
-    fn at(size: usize, temporal: f64, nt: f64, mixed: f64) -> Vec<Row> {
+    fn sized(size: usize, temporal: f64, nt: f64, mixed: f64) -> Vec<Row> {
         let cell = cell("copy", size, "made up");
-        vec![
-            row(&cell, LIBC, 100.0),
-            row(&cell, "mmx_APn", temporal),
-            row(&cell, "mmx_APN", nt),
-            row(&cell, "mmx_APn/APN", mixed),
-            row(&cell, "avx", 100.0),
-            row(&cell, "2M avx", 5000.0),
-            row(&cell, FORK, 400.0),
-        ]
+        let times = [
+            (LIBC, 100.0),
+            ("mmx_APn", temporal),
+            ("mmx_APN", nt),
+            ("mmx_APn/APN", mixed),
+            ("avx", 100.0),
+            ("2M avx", 5000.0),
+            (FORK, 400.0),
+        ];
+        times.map(|(name, ns)| row(&cell, name, ns)).to_vec()
     }
 
     #[test]
     fn each_outcome_has_its_sentences() {
-        let mut cold = at(4096, 100.0, 60.0, 60.0);
+        let mut cold = sized(4096, 100.0, 60.0, 60.0);
         cold.iter_mut().for_each(|row| row.cell.state = COLD_DESTINATION.into());
-        let (small, large) = (at(4096, 100.0, 150.0, 120.0), at(8192, 90.0, 60.0, 62.0));
-        let wins = [at(4096, 200.0, 150.0, 150.0), at(8192, 200.0, 120.0, 120.0)];
+        let (small, large) = (sized(4096, 100.0, 150.0, 120.0), sized(8192, 90.0, 60.0, 62.0));
+        let wins = [sized(4096, 200.0, 150.0, 150.0), sized(8192, 200.0, 120.0, 120.0)];
         let libc = row(&cell("copy", 4096, "made up"), LIBC, 1.0);
         let cases = [
             ("non-temporal wins everywhere", verdicts(&wins.concat())),
             ("at some buffers", verdicts(&[small.clone(), large].concat())),
-            ("no difference", verdicts(&at(4096, 100.0, 100.0, 110.0))),
+            ("no difference", verdicts(&sized(4096, 100.0, 100.0, 110.0))),
             ("other destinations in memory", verdicts(&[small, cold].concat())),
             ("libc alone", verdicts(&[libc])),
         ];

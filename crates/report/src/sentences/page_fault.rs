@@ -5,36 +5,41 @@ use super::*;
 /// Lines of a page.
 const PAGE_LINES: usize = PAGE_SIZE / 64;
 
+/// One candidate's row of so many lines, threads and repetitions.
+type Find<'f, 'r> = &'f dyn Fn(&str, usize, usize, usize) -> Option<&'r Row>;
+
 /// The sentences, the headline first.
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let find = |name: &str, lines: usize, threads: usize, reps: usize| {
+        let wanted = [(LINES, lines), (THREADS, threads), (REPS, reps)];
         rows.iter().find(|row| {
             row.cell.state == FAULT
                 && row.candidate == name
-                && axis(row, LINES) == lines as f64
-                && axis(row, THREADS) == threads as f64
-                && axis(row, REPS) == reps as f64
+                && wanted.iter().all(|(name, value)| axis(row, name) == *value as f64)
         })
     };
+    let compared =
+        |name, lines, reps| find(name, lines, 1, reps).filter(|row: &&Row| row.ratio.is_some());
+    let many = many(rows);
     let mut texts = Vec::new();
-    if let Some(row) = find(PREZEROED, 1, 1, 1).filter(|row| row.ratio.is_some()) {
-        let thp = find("kernel THP", 1, 1, 1)
-            .map_or(String::new(), |thp| format!(", {} THP's", rate(Some(versus(row, thp)))));
-        let hot = find("pool hot-zero", 1, 1, 1).map_or(String::new(), |hot| {
-            format!(", {} that of zeroing at hand-out", rate(Some(versus(row, hot))))
-        });
+    if let Some(row) = compared(PREZEROED, 1, 1) {
+        let over = |name, told: &dyn Fn(String) -> String| {
+            find(name, 1, 1, 1).map_or(String::new(), |other| told(rate(Some(versus(row, other)))))
+        };
+        let thp = over("kernel THP", &|rate| format!(", {rate} THP's"));
+        let hot = over("pool hot-zero", &|rate| format!(", {rate} that of zeroing at hand-out"));
         texts.push(format!(
             "A prezeroed page is taken and touched in one line at {} the rate of the kernel's 4 KiB \
              fault{thp}{hot} (one thread)",
             rate(row.ratio)
         ));
     }
-    texts.extend(inside_the_fault(&find, many(rows)));
+    texts.extend(inside_the_fault(&find, many));
     texts.extend(break_even(rows));
     for (name, lines, reps) in
         [(PREZEROED, PAGE_LINES, 1), ("pool draining", 1, 10), ("pool hot-zero", 1, 1)]
     {
-        if let Some(row) = find(name, lines, 1, reps).filter(|row| row.ratio.is_some()) {
+        if let Some(row) = compared(name, lines, reps) {
             texts.push(format!(
                 "{name}, {lines} of {PAGE_LINES} lines, {reps} x: {} the kernel's rate{}",
                 rate(row.ratio),
@@ -42,7 +47,6 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             ));
         }
     }
-    let many = many(rows);
     if many > 1
         && let (Some(one), Some(all)) = (find(PREZEROED, 1, 1, 1), find(PREZEROED, 1, many, 1))
     {
@@ -65,12 +69,11 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 /// lost.
 fn settings(rows: &[Row]) -> Vec<String> {
     let of = |state: &'static str| rows.iter().filter(move |row| row.cell.state == state);
-    let shares: Vec<String> = of(SCRUB_SETTINGS)
-        .filter_map(|row| {
-            let (share, cpu) = (row.extra.get(HIT_SHARE)?, row.extra.get(SCRUB_CPU)?);
-            Some(format!("{}: {:.0} %, {cpu:.0} ns", row.candidate, 100.0 * share))
-        })
-        .collect();
+    let share = |row: &Row| {
+        let (share, cpu) = (row.figure(HIT_SHARE)?, row.figure(SCRUB_CPU)?);
+        Some(format!("{}: {:.0} %, {cpu:.0} ns", row.candidate, 100.0 * share))
+    };
+    let shares: Vec<String> = of(SCRUB_SETTINGS).filter_map(share).collect();
     if shares.is_empty() {
         return Vec::new();
     }
@@ -78,17 +81,15 @@ fn settings(rows: &[Row]) -> Vec<String> {
         "Part of the pages found zeroed, and the scrubber's CPU a page, by setting: {}",
         shares.join("; ")
     )];
-    let through = |state| of(state).find(|row| row.candidate == SCRUB_THROUGH)?.ratio;
+    let through = |state| {
+        let ratio = of(state).find(|row| row.candidate == SCRUB_THROUGH)?.ratio?;
+        let PairedRatio { median, low, high, .. } = ratio;
+        Some(format!("{median:.2} ({low:.2} .. {high:.2}), {}", says(ratio)))
+    };
     if let (Some(program), Some(bystander)) = (through(SCRUB_SETTINGS), through(BYSTANDER_WALK)) {
-        let said = |ratio: PairedRatio| {
-            let PairedRatio { median, low, high, .. } = ratio;
-            format!("{median:.2} ({low:.2} .. {high:.2}), {}", says(ratio))
-        };
         texts.push(format!(
             "Scrubbing with temporal stores, time over scrubbing with non-temporal ones: the program's \
-             {}; the bystander's {}",
-            said(program),
-            said(bystander)
+             {program}; the bystander's {bystander}"
         ));
     }
     texts
@@ -100,21 +101,16 @@ fn many(rows: &[Row]) -> usize {
 }
 
 /// Two questions of 003.14, kept apart: what a fault without zeroing would give, and what no fault does.
-fn inside_the_fault<'r>(
-    find: &dyn Fn(&str, usize, usize, usize) -> Option<&'r Row>,
-    many: usize,
-) -> Option<String> {
+fn inside_the_fault(find: Find<'_, '_>, many: usize) -> Option<String> {
     let of = |name: &str, lines, threads| find(name, lines, threads, 1)?.ratio;
     let ready = of(READY_FAULT, 1, 1)?;
     let beside = |lines, threads, what: String| {
-        of(READY_FAULT, lines, threads)
-            .map_or(String::new(), |ratio| format!(", {what} {}", rate(Some(ratio))))
+        let ratio = of(READY_FAULT, lines, threads);
+        ratio.map_or(String::new(), |ratio| format!(", {what} {}", rate(Some(ratio))))
     };
     let all = beside(PAGE_LINES, 1, format!("{PAGE_LINES} lines"));
-    let threads = match many {
-        1 => String::new(),
-        many => beside(1, many, format!("{many} threads")),
-    };
+    let threads =
+        if many == 1 { String::new() } else { beside(1, many, format!("{many} threads")) };
     let most = match says(ready) {
         Verdict::Faster => "prezeroing inside the fault gives at most that",
         Verdict::Slower => "prezeroing inside the fault gives nothing here",
@@ -187,63 +183,45 @@ fn break_even(rows: &[Row]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::steady::{cell, row};
 
     fn fault(name: &str, lines: usize, ns: f64) -> Row {
-        let mut key = cell("zero", 4096, FAULT);
-        for (axis, value) in [(LINES, lines as f64), (THREADS, 1.0), (REPS, 1.0)] {
-            key.axes.insert(axis.to_owned(), value);
-        }
-        row(&key, name, ns)
+        let axes = [(LINES, lines as f64), (THREADS, 1.0), (REPS, 1.0)];
+        row(&cell("zero", 4096, FAULT).with(&axes), name, ns)
     }
 
     /// A program and its bystander beside a scrubber of two settings.
     fn settings() -> Vec<String> {
-        let mut rows = Vec::new();
-        for (state, base, through) in [(SCRUB_SETTINGS, 100.0, 80.0), (BYSTANDER_WALK, 10.0, 15.0)]
-        {
+        let of = |(state, base, through)| {
             let key = cell("zero", 4096, state);
-            let [base, through] =
-                [(SCRUB_BASE, base), (SCRUB_THROUGH, through)].map(|(name, ns)| {
-                    row(&key, name, ns).with(&[(HIT_SHARE, 0.75), (SCRUB_CPU, 120.0)])
-                });
-            let ratio = versus(&through, &base);
-            rows.extend([base, Row { ratio: Some(ratio), ..through }]);
-        }
-        verdicts(&rows)
+            [row(&key, SCRUB_BASE, base), over(base, row(&key, SCRUB_THROUGH, through))]
+                .map(|row| row.with(&[(HIT_SHARE, 0.75), (SCRUB_CPU, 120.0)]))
+        };
+        let rows = [(SCRUB_SETTINGS, 100.0, 80.0), (BYSTANDER_WALK, 10.0, 15.0)].map(of);
+        verdicts(&rows.concat())
     }
 
     /// Faults on pages that are ready, at this time where the kernel's own take 1000.
     fn ready(ready: f64) -> Vec<String> {
-        let mut rows = Vec::new();
-        for lines in [1, PAGE_LINES] {
+        let rows = [1, PAGE_LINES].map(|lines| {
+            let beside_kernel = |name, ns| over(1000.0, fault(name, lines, ns));
             let kernel = fault(KERNEL_FAULT, lines, 1000.0);
-            for (name, ns) in [(READY_FAULT, ready), (PREZEROED, 20.0)] {
-                let row = fault(name, lines, ns);
-                let ratio = between(&[&row, &kernel], name, KERNEL_FAULT);
-                rows.push(Row { ratio, ..row });
-            }
-            rows.push(kernel);
-        }
-        verdicts(&rows)
+            [beside_kernel(READY_FAULT, ready), beside_kernel(PREZEROED, 20.0), kernel]
+        });
+        verdicts(&rows.concat())
     }
 
     #[test]
     fn each_outcome_has_its_sentences() {
-        let mut rows = Vec::new();
-        for (lines, pool, thp) in [(1, 20.0, 200.0), (64, 210.0, 205.0)] {
-            let kernel = fault(KERNEL_FAULT, lines, 1000.0);
-            rows.extend([kernel, fault("kernel THP", lines, thp), fault(PREZEROED, lines, pool)]);
-        }
-        rows[2].ratio = between(&[&rows[2], &rows[0]], PREZEROED, KERNEL_FAULT);
-        let between =
-            [(32, 100.0, 150.0), (48, 100.0, 50.0)].into_iter().flat_map(|(lines, thp, pool)| {
-                [fault("kernel THP", lines, thp), fault(PREZEROED, lines, pool)]
-            });
-        let gap: Vec<Row> = rows.iter().cloned().chain(between).collect();
+        let at = |(lines, pool, thp)| {
+            let pool = fault(PREZEROED, lines, pool);
+            [fault("kernel THP", lines, thp), if lines == 1 { over(1000.0, pool) } else { pool }]
+        };
+        let rows = [(1, 20.0, 200.0), (64, 210.0, 205.0)].map(at).concat();
+        let between = [(32, 150.0, 100.0), (48, 50.0, 100.0)].map(at).concat();
+        let gap = [&rows[..], &between].concat();
         let cases = [
             ("the pool loses from some fraction on", verdicts(&rows)),
-            ("the pool wins at every fraction", verdicts(&rows[..3])),
+            ("the pool wins at every fraction", verdicts(&rows[..2])),
             ("the pool wins here and there", verdicts(&gap)),
             ("zeroing inside the fault would gain", ready(500.0)),
             ("it would lose", ready(1500.0)),

@@ -5,11 +5,11 @@ use super::*;
 /// The numbers with which a family is fastest and slowest in one cell, and the time of the slowest over
 /// that of the fastest; none where no two members can be told apart.
 fn extreme_members(members: &[&Row]) -> Option<([String; 2], PairedRatio)> {
-    let best = members.iter().max_by(|a, b| a.gbps().total_cmp(&b.gbps()))?;
-    let others = members.iter().map(|row| (row, versus(row, best)));
-    let slower = others.filter(|(_, ratio)| says(*ratio) == Verdict::Slower);
-    let (worst, cost) = slower.max_by(|a, b| a.1.median.total_cmp(&b.1.median))?;
-    Some(([best, worst].map(|row| bytes(axis(row, READ_BYTES) as u64)), cost))
+    let best = fastest(members.iter().copied())?;
+    let others = members.iter().map(|row| (*row, versus(row, best)));
+    let slower = others.filter(|(_, ratio)| says(*ratio) == Verdict::Slower).collect::<Vec<_>>();
+    let [_, (worst, cost)] = ends(&slower)?;
+    Some(([best, worst].map(|row| bytes(axis(row, READ_BYTES) as u64)), *cost))
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
@@ -19,14 +19,12 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let key = |row: &Row| (where_is(&row.cell), row.cell.size);
     for ((where_, size), of_cell) in groups(with_axis, key) {
         let what = format!("{where_}, {}", bytes(size));
-        let families = by_candidate(&of_cell);
-        let fastest = of_cell.iter().max_by(|a, b| a.gbps().total_cmp(&b.gbps()));
-        for (family, members) in &families {
+        let fastest = fastest(of_cell.iter().copied());
+        for (family, members) in by_candidate(&of_cell) {
             if members.len() < 2 {
                 continue;
             }
-            let leads = fastest.is_some_and(|row| row.candidate == *family);
-            let (short, long) = match extreme_members(members) {
+            let (short, long) = match extreme_members(&members) {
                 Some(([best, worst], cost)) => {
                     let [more, low, high] = [cost.median, cost.low, cost.high].map(percent);
                     (
@@ -47,7 +45,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
                     ),
                 ),
             };
-            if leads {
+            if fastest.is_some_and(|row| row.candidate == family) {
                 headline.push(short);
             }
             details.push(long);
@@ -95,24 +93,22 @@ fn movdqa(what: &str, of_cell: &[&Row]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn row(level: Level, family: &str, bytes: f64, ns: f64) -> Row {
-        let levels = (Some(level), Some(level));
-        let cell = key("copy", 4096, levels, "placed", &[(READ_BYTES, bytes)]);
-        made_up::row(cell, family, "libc", ns)
+    fn member(level: Level, family: &str, bytes: f64, ns: f64) -> Row {
+        row(&at(level, cell("copy", 4096, "placed")).with(&[(READ_BYTES, bytes)]), family, ns)
     }
 
     #[test]
     fn each_outcome_has_its_sentences() {
         let family = "copy.avx.g*";
         let rows = [
-            row(Level::L1, family, 32.0, 100.0),
-            row(Level::L1, family, 128.0, 100.05),
-            row(Level::Dram, family, 32.0, 130.0),
-            row(Level::Dram, family, 128.0, 100.0),
+            member(Level::L1, family, 32.0, 100.0),
+            member(Level::L1, family, 128.0, 100.05),
+            member(Level::Dram, family, 32.0, 130.0),
+            member(Level::Dram, family, 128.0, 100.0),
         ];
         let movdqa = |level, eight| {
             let name = "copy.sse2.movdqa.g*";
-            verdicts(&[row(level, name, 16.0, 100.0), row(level, name, 128.0, eight)])
+            verdicts(&[member(level, name, 16.0, 100.0), member(level, name, 128.0, eight)])
         };
         let cases = [
             ("no difference in L1, one in memory", verdicts(&rows)),
@@ -121,7 +117,7 @@ mod tests {
             ("movdqa in L1, no difference", movdqa(Level::L1, 100.1)),
             ("movdqa in L2, as claimed", movdqa(Level::L2, 80.0)),
             ("movdqa in memory, of which nothing is claimed", movdqa(Level::Dram, 80.0)),
-            ("one member", verdicts(&[row(Level::L1, "copy.sse2.dillon", 128.0, 1.0)])),
+            ("one member", verdicts(&[member(Level::L1, "copy.sse2.dillon", 128.0, 1.0)])),
         ];
         kept("read-batch", &cases);
     }

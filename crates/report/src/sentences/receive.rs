@@ -8,32 +8,28 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let mut texts = Vec::new();
     let (means, compared) = means(&cells);
-    if let [(best, _), (second, _), ..] = means[..] {
-        let told: Vec<String> =
-            means.iter().map(|(name, mean)| format!("{name} {mean:.2}")).collect();
+    let mut texts = vec![if let [(best, _), (second, _), ..] = means[..] {
         let head = if says(over_cells(&cells, best, second)) == Verdict::Faster {
             format!("\"{best}\" costs least")
         } else {
             format!("Cannot tell \"{best}\" from \"{second}\"; they cost least")
         };
-        texts.push(format!(
+        format!(
             "Policies over {} of receiving and sending (001.8; whole cost over \"never NT\", \
              geometric mean): {head}: {}",
             counted(compared, "cell"),
-            told.join(", ")
-        ));
+            joined(means.iter().map(|(name, mean)| format!("{name} {mean:.2}")), ", ")
+        )
     } else {
-        texts.push("Policies (001.8): cannot tell, no cell has two of them".to_owned());
-    }
+        "Policies (001.8): cannot tell, no cell has two of them".to_owned()
+    }];
     texts.extend(recommended(&cells));
     for (state, what) in [(RECEIVE, "Receiving"), (SEND, "Sending, for a device to fetch (001.8)")]
     {
         let of_state = || cells.iter().filter(|(key, _)| key.state == state);
-        let Tally { all, faster, slower, open } = Tally::of(
-            of_state().filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT")),
-        );
+        let pairs = of_state().filter_map(|(_, of_cell)| between(of_cell, "always NT", "never NT"));
+        let Tally { all, faster, slower, open } = Tally::of(pairs);
         let lost = match of_state().count() - all {
             0 => String::new(),
             lost => format!(", not measurable in {lost} more"),
@@ -45,9 +41,7 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             ));
         }
     }
-    texts.extend(from_128(&cells));
-    texts.extend(beside_tcp(&cells));
-    texts.extend(both_ends(rows));
+    texts.extend([from_128(&cells), beside_tcp(&cells), both_ends(rows)].into_iter().flatten());
     texts
 }
 
@@ -79,8 +73,6 @@ fn both_ends(rows: &[Row]) -> Option<String> {
          {most:.0} % of a core in {cells}"
     ))
 }
-
-type Cells<'r> = [(&'r CellKey, Vec<&'r Row>)];
 
 /// Each policy's whole cost over "never NT", the geometric mean, cheapest first, over the cells in which
 /// all of them can be measured; and how many these are.
@@ -156,18 +148,16 @@ fn beside_tcp(cells: &Cells<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::steady::{cell, row};
 
     fn point(state: &str, size: usize, read: bool, never: f64, always: f64) -> Vec<Row> {
-        let mut key = cell("copy", size, state);
-        key.axes.insert(READ.to_owned(), f64::from(u8::from(read)));
+        let key = cell("copy", size, state).with(&[(READ, f64::from(u8::from(read)))]);
         let by_size = [size >= 128, size >= 64 << 10, size > 512 << 10];
         let non_temporal = [false, true, by_size[0], by_size[1], by_size[2], !read, state == SEND];
-        let mut rows = vec![row(&key, LIBC, never)];
-        rows.extend(POLICIES.iter().zip(non_temporal).map(|(name, non_temporal)| {
+        let policy = |(name, non_temporal): (&&str, bool)| {
             row(&key, name, if non_temporal { always } else { never })
-        }));
-        rows
+        };
+        let libc = row(&key, LIBC, never);
+        std::iter::once(libc).chain(POLICIES.iter().zip(non_temporal).map(policy)).collect()
     }
 
     /// A copy's share of a core, and that of a receive over TCP.
@@ -201,22 +191,7 @@ mod tests {
         let ends = [0.5, 0.3]
             .map(|share| row(&cell("copy", 4096, RECEIVE), TCP, 1.0).with(&[(BOTH_ENDS, share)]));
         let libc = row(&cell("copy", 4096, RECEIVE), LIBC, 1.0);
-        let cases = [
-            ("the hint decides", verdicts(&hinted.concat())),
-            ("nothing matters", verdicts(&point(RECEIVE, 4096, true, 100.0, 100.0))),
-            ("a policy that was not measured", verdicts(&without(&["always NT"]))),
-            ("one policy", verdicts(&without(&POLICIES[1..]))),
-            ("a cell that cannot be measured", verdicts(&[one, lost].concat())),
-            ("copies and real receives", verdicts(&of_tcp.concat())),
-            ("both ends of a transfer", verdicts(&ends)),
-            ("libc alone", verdicts(&[libc])),
-            ("nothing", verdicts(&[])),
-        ];
-        kept("receive", &cases);
-    }
-
-    #[test]
-    fn the_hint_needs_enough_cells_to_be_judged() {
+        // The hint needs enough cells to be judged.
         let sizes = || (0..8).map(|shift| 4096 << shift);
         let helped = sizes().flat_map(|size| {
             let unread = point(RECEIVE, size, false, 100.0, 50.0);
@@ -229,10 +204,19 @@ mod tests {
         });
         let misled = sizes().flat_map(|size| point(RECEIVE, size << 8, false, 50.0, 100.0));
         let cases = [
+            ("the hint decides", verdicts(&hinted.concat())),
+            ("nothing matters", verdicts(&point(RECEIVE, 4096, true, 100.0, 100.0))),
+            ("a policy that was not measured", verdicts(&without(&["always NT"]))),
+            ("one policy", verdicts(&without(&POLICIES[1..]))),
+            ("a cell that cannot be measured", verdicts(&[one, lost].concat())),
+            ("copies and real receives", verdicts(&of_tcp.concat())),
+            ("both ends of a transfer", verdicts(&ends)),
+            ("libc alone", verdicts(&[libc])),
+            ("nothing", verdicts(&[])),
             ("the hint helps", verdicts(&helped.collect::<Vec<_>>())),
             ("the hint helps more often", verdicts(&seldom_read.collect::<Vec<_>>())),
             ("the hint misleads", verdicts(&misled.collect::<Vec<_>>())),
         ];
-        kept("receive-hint", &cases);
+        kept("receive", &cases);
     }
 }

@@ -15,13 +15,9 @@ struct Recovery {
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut said = Vec::new();
-    let mut slow: Option<usize> = None;
     let after = |state: &str| rows.iter().filter(|row| row.cell.state == state).collect::<Vec<_>>();
     let evicted = after(AFTER[1]);
-    if evicted.is_empty() {
-        return said;
-    }
+    let (mut said, mut slow) = (Vec::new(), None);
     let key = |row: &Row| (row.cell.operation.clone(), row.candidate.clone());
     for ((operation, candidate), of_it) in groups(evicted.iter().copied(), key) {
         let mut found: Vec<(u64, Recovery)> = Vec::new();
@@ -30,14 +26,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             slow = slow.max(Some(recovery.from.map_or(most_calls(&calls), |call| call - 1)));
             found.push((size, recovery));
         }
-        if found.is_empty() {
-            continue;
-        }
         let part = |(from, sizes): (Option<usize>, Vec<&(u64, Recovery)>)| {
-            let names: Vec<String> = sizes.iter().map(|(size, _)| bytes(*size)).collect();
-            let (at, calls) = (names.join(", "), most_calls(&of_it));
-            let worst = sizes.iter().map(|(_, recovery)| recovery.worst).fold(1.0, f64::max);
-            let last = sizes.iter().map(|(_, recovery)| recovery.last).fold(1.0, f64::max);
+            let (at, calls) =
+                (joined(sizes.iter().map(|(size, _)| bytes(*size)), ", "), most_calls(&of_it));
+            let most = |of: fn(&Recovery) -> f64| {
+                sizes.iter().map(|(_, recovery)| of(recovery)).fold(1.0, f64::max)
+            };
+            let (worst, last) = (most(|found| found.worst), most(|found| found.last));
             match from {
                 Some(1) => format!("at once at {at}"),
                 Some(call) => {
@@ -49,39 +44,38 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             }
         };
         let alike = groups(&found, |(_, recovery)| recovery.from).into_iter();
-        let parts: Vec<String> = alike.map(part).collect();
-        said.push(format!(
-            "{operation}, {candidate}: after non-temporal stores as fast as after temporal ones {}",
-            parts.join("; ")
-        ));
+        said.extend((!found.is_empty()).then(|| {
+            format!(
+                "{operation}, {candidate}: after non-temporal stores as fast as after temporal ones {}",
+                joined(alike.map(part), "; ")
+            )
+        }));
     }
     let calls = most_calls(&evicted);
-    let Some(slow) = slow else { return said };
     let headline = match slow {
-        0 => "The order of callers does not show in these times: no routine is shown to be slower after \
-              non-temporal stores than after temporal ones"
+        None => return said,
+        Some(0) => "The order of callers does not show in these times: no routine is shown to be slower after \
+                    non-temporal stores than after temporal ones"
             .to_owned(),
-        slow if slow >= calls => format!(
+        Some(slow) if slow >= calls => format!(
             "A destination that non-temporal stores evicted stays slow for some routine through all \
              {calls} calls: a benchmark has to restore the destination before every sample"
         ),
-        slow => format!(
+        Some(slow) => format!(
             "A destination that non-temporal stores evicted is slow for the first {}: a benchmark has \
              to restore it before every sample, or to leave {slow} untimed",
             counted(slow, "call")
         ),
     };
-    said.insert(0, headline);
-    said.extend(a_read(&after(AFTER[2])));
-    said
+    std::iter::once(headline).chain(said).chain(a_read(&after(AFTER[2]))).collect()
 }
 
 /// Whether one read of the destination is enough.
 fn a_read(rows: &[&Row]) -> Option<String> {
     let key = |row: &Row| (row.cell.operation.clone(), row.candidate.clone(), row.cell.size);
     let cells = groups(rows.iter().copied(), key);
-    let found = || cells.iter().filter_map(|(_, calls)| recovery(calls));
-    let (all, at_once) = (found().count(), found().filter(|found| found.from == Some(1)).count());
+    let found: Vec<_> = cells.iter().filter_map(|(_, calls)| recovery(calls)).collect();
+    let (all, at_once) = (found.len(), found.iter().filter(|found| found.from == Some(1)).count());
     (all > 0).then(|| {
         format!(
             "One read of the evicted destination: the first call is as fast as after temporal stores \
@@ -115,11 +109,8 @@ mod tests {
 
     fn rows(candidate: &str, size: usize, after: &str, ratios: &[f64]) -> Vec<Row> {
         let row = |(at, ratio): (usize, &f64)| {
-            let cell = key("copy", size, (None, None), after, &[(CALL, (at + 1) as f64)]);
-            let row = made_up::row(cell, candidate, "itself", 100.0 * ratio);
-            let before = made_up::row(row.cell.clone(), "before", "itself", 100.0);
-            let pair = versus(&row, &before);
-            row.with_ratio(pair)
+            let cell = cell("copy", size, after).with(&[(CALL, (at + 1) as f64)]);
+            over(100.0, row(&cell, candidate, 100.0 * ratio))
         };
         ratios.iter().enumerate().map(row).collect()
     }

@@ -13,11 +13,9 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 /// One way against its reference, over all sizes.
 fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
-    let mut pairs: Vec<(&Row, PairedRatio)> =
+    let pairs: Vec<(&Row, PairedRatio)> =
         of_way.iter().filter_map(|row| Some((*row, row.ratio?))).collect();
-    pairs.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
-    let ends = [pairs.first()?, pairs.last()?];
-    let [low, high] = ends.map(|(row, pair)| (pair.median, bytes(row.cell.size)));
+    let [low, high] = ends(&pairs)?.map(|(row, pair)| (pair.median, bytes(row.cell.size)));
     let of_plain = reference == TCP;
     let reference = match reference {
         TCP => "write and read",
@@ -44,15 +42,15 @@ fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
         )),
         _ => None,
     };
-    let answer = match withheld {
-        Some(why) => format!("no verdict, {why}"),
-        None => {
+    let answer = withheld.map_or_else(
+        || {
             let Tally { all, faster, slower, open } =
                 Tally::of(pairs.iter().map(|(_, pair)| *pair));
             let sizes = counted(all, "size");
             format!("less in {faster} of {sizes}, more in {slower}, cannot tell in {open}")
-        }
-    };
+        },
+        |why| format!("no verdict, {why}"),
+    );
     let caveat = match mapped {
         Some(part) if part >= 1.0 => {
             "; every byte was mapped and none was read by the program, which read has already copied \
@@ -66,26 +64,19 @@ fn way(of_way: &[&Row], name: &str, reference: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentences::made_up::row;
 
     fn message(size: usize, nth: usize, ns: f64, extra: &[(&str, f64)]) -> Row {
-        let cell = CellKey::new("copy", size, TCP_MESSAGE);
-        beside(100.0, row(cell, TCP_WAYS[nth], TCP, ns).with(extra))
-    }
-
-    /// With the ratio to a reference of that time.
-    fn beside(reference_ns: f64, mut row: Row) -> Row {
-        let reference = vec![reference_ns; row.operation_ns.len()];
-        row.ratio = Some(PairedRatio::new(&row.operation_ns, &reference, 0));
-        row
+        let row = over(100.0, row(&cell("copy", size, TCP_MESSAGE), TCP_WAYS[nth], ns).with(extra));
+        Row { reference: TCP.to_owned(), ..row }
     }
 
     /// Mapping beside reading, from a sender that pins, which copies; that is not what is compared.
     fn mapping(mapped: f64) -> Vec<String> {
-        let cell = CellKey::new("copy", 1 << 20, TCP_PINNED_MESSAGE);
-        let row = row(cell, TCP_WAYS[2], TCP_WAYS[1], 50.0)
-            .with(&[(BYTES_MAPPED, mapped), (SENDS_COPIED, 1.0)]);
-        verdicts(&[message(1 << 20, 1, 100.0, &[(SENDS_COPIED, 1.0)]), beside(100.0, row)])
+        let cell = cell("copy", 1 << 20, TCP_PINNED_MESSAGE);
+        let figures = [(BYTES_MAPPED, mapped), (SENDS_COPIED, 1.0)];
+        let row = over(100.0, row(&cell, TCP_WAYS[2], 50.0).with(&figures));
+        let row = Row { reference: TCP_WAYS[1].to_owned(), ..row };
+        verdicts(&[message(1 << 20, 1, 100.0, &[(SENDS_COPIED, 1.0)]), row])
     }
 
     #[test]

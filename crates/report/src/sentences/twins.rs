@@ -51,38 +51,34 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 
 fn sentence(claim: &Claim, rows: &[Row]) -> String {
     let suffix = TWINS[claim.change];
-    let changed = rows.iter().filter(|row| row.candidate.ends_with(suffix) && row.ratio.is_some());
-    let meant =
-        changed.filter(|row| !claim.in_memory || row.cell.destination.as_deref() == Some("DRAM"));
-    let mut holds = 0;
-    let mut open = 0;
-    let parts: Vec<String> = meant
-        .map(|row| {
-            let pair = row.ratio.unwrap_or_else(|| versus(row, row));
-            let (least, most) = claim.claimed;
-            let agrees = pair.high >= least && pair.low <= most;
-            // What cannot be told from no change confirms a claim that allows for none, if its interval is
-            // not so wide that it would hold nearly anything.
-            let near = pair.low >= least / LOOSE && pair.high <= most * LOOSE;
-            let none = (least..=most).contains(&1.0) && near;
-            let told = says(pair) != Verdict::CannotTell || none;
-            holds += usize::from(agrees && told);
-            // An interval that excludes the claim refutes it, whether or not it holds 1.
-            open += usize::from(agrees && !told);
-            let loop_ = row.candidate.trim_end_matches(suffix);
-            format!("{loop_}, {} {:.2}", where_is(&row.cell), pair.median)
-        })
-        .collect();
-    let answer = match parts.len() {
-        0 => return format!("{}: not measured ({})", claim.what, claim.said),
-        all if holds == all => "still true".to_owned(),
-        all if open == all => "cannot tell here".to_owned(),
-        all => {
-            let begin = if holds == 0 { "no longer true here, in none" } else { "true in" };
-            let count = if holds == 0 { String::new() } else { format!(" {holds}") };
-            let rest = if open == 0 { String::new() } else { format!(", cannot tell in {open}") };
-            format!("{begin}{count} of {all} cells{rest}")
-        }
+    let meant = rows.iter().filter(|row| {
+        row.candidate.ends_with(suffix)
+            && (!claim.in_memory || row.cell.destination.as_deref() == Some("DRAM"))
+    });
+    let (mut holds, mut open) = (0, 0);
+    let mut parts = Vec::new();
+    for (row, pair) in meant.filter_map(|row| Some((row, row.ratio?))) {
+        let (least, most) = claim.claimed;
+        let agrees = pair.high >= least && pair.low <= most;
+        // What cannot be told from no change confirms a claim that allows for none, if its interval is
+        // not so wide that it would hold nearly anything.
+        let near = pair.low >= least / LOOSE && pair.high <= most * LOOSE;
+        let none = (least..=most).contains(&1.0) && near;
+        let told = says(pair) != Verdict::CannotTell || none;
+        holds += usize::from(agrees && told);
+        // An interval that excludes the claim refutes it, whether or not it holds 1.
+        open += usize::from(agrees && !told);
+        let loop_ = row.candidate.trim_end_matches(suffix);
+        parts.push(format!("{loop_}, {} {:.2}", where_is(&row.cell), pair.median));
+    }
+    let all = parts.len();
+    let rest = if open == 0 { String::new() } else { format!(", cannot tell in {open}") };
+    let answer = match (holds, open) {
+        _ if all == 0 => return format!("{}: not measured ({})", claim.what, claim.said),
+        (holds, _) if holds == all => "still true".to_owned(),
+        (_, open) if open == all => "cannot tell here".to_owned(),
+        (0, _) => format!("no longer true here, in none of {all} cells{rest}"),
+        _ => format!("true in {holds} of {all} cells{rest}"),
     };
     format!(
         "{}: {answer} ({}); time over the same loop: {}",
@@ -97,12 +93,8 @@ mod tests {
     use super::*;
 
     fn twin(name: &str, change: usize, level: Level, ratio: f64) -> Row {
-        let cell = key("copy", 4096, (Some(level), Some(level)), "placed", &[]);
-        let plain = made_up::row(cell.clone(), name, name, 100.0);
         let changed = format!("{name}{}", TWINS[change]);
-        let row = made_up::row(cell, &changed, name, 100.0 * ratio);
-        let pair = versus(&row, &plain);
-        row.with_ratio(pair)
+        over(100.0, row(&at(level, cell("copy", 4096, "placed")), &changed, 100.0 * ratio))
     }
 
     #[test]
@@ -116,12 +108,8 @@ mod tests {
             twin("movntq", 4, Level::Dram, 1.6),
             twin("movq", 4, Level::Dram, 1.02),
         ];
-        let with = |row, (low, median, high)| Row {
-            ratio: Some(PairedRatio { median, low, high, rounds: 15 }),
-            ..row
-        };
-        let noise = with(twin("movntq", 1, Level::L1, 1.0), (0.9, 1.18, 1.29));
-        let wide = with(twin("movntq", 3, Level::Dram, 1.0), (0.8, 1.0, 1.3));
+        let noise = with_ratio(twin("movntq", 1, Level::L1, 1.0), (0.9, 1.18, 1.29));
+        let wide = with_ratio(twin("movntq", 3, Level::Dram, 1.0), (0.8, 1.0, 1.3));
         let cases = [
             ("all of them", verdicts(&all)),
             ("prefetching costs", verdicts(&[twin("movq", 2, Level::Dram, 1.2)])),

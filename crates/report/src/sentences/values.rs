@@ -4,11 +4,11 @@ use super::*;
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
     let mut sentences = vec![denormals(rows)];
-    let key = |row: &Row| (row.cell.operation.clone(), where_is(&row.cell), row.cell.size);
     let by_state = |state: &str| {
         rows.iter().filter(move |row| row.cell.state.starts_with(state)).collect::<Vec<_>>()
     };
-    for ((_, where_, _), of_cell) in groups(by_state("copying"), |row: &Row| key(row)) {
+    let key = |row: &Row| (row.cell.operation.clone(), where_is(&row.cell), row.cell.size);
+    for ((_, where_, _), of_cell) in groups(by_state("copying"), key) {
         sentences.push(copy_sentence(&where_, &of_cell));
     }
     for (where_, of_level) in groups(by_state("storing"), |row: &Row| where_is(&row.cell)) {
@@ -22,17 +22,16 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
 /// The open question of 002.12, for movntps.
 fn denormals(rows: &[Row]) -> String {
     let of = |row: &&Row| row.candidate == "copy.sse.nt" && row.cell.operation == "copy";
-    let mut told = Vec::new();
     let cells = groups(rows.iter().filter(of), |row: &Row| (where_is(&row.cell), row.cell.size));
-    for ((where_, _), of_cell) in &cells {
+    let told = cells.iter().filter_map(|((where_, _), of_cell)| {
         let by = |value: f64| of_cell.iter().find(|row| axis(row, VALUE) == value);
-        let (Some(denormal), Some(random)) = (by(3.0), by(2.0)) else { continue };
-        let ratio = versus(denormal, random);
-        told.push(match says(ratio) {
+        let ratio = versus(by(3.0)?, by(2.0)?);
+        Some(match says(ratio) {
             Verdict::CannotTell => format!("{where_}: no measurable difference"),
             said => format!("{where_}: {} {said}", percent(ratio.median)),
-        });
-    }
+        })
+    });
+    let told: Vec<String> = told.collect();
     if told.is_empty() {
         return "Denormals through movntps: cannot tell, it was not measured".to_owned();
     }
@@ -71,25 +70,26 @@ fn store_sentence(where_: &str, candidate: &str, of_one: &[&Row]) -> Option<Stri
     let of = |value: f64, others: f64| {
         of_one.iter().find(|row| axis(row, VALUE) == value && axis(row, OVER_OTHERS) == others)
     };
-    let mut parts = Vec::new();
-    let mut compare = |label: &str, than: &str, ours: Option<&&Row>, theirs: Option<&&Row>| {
-        if let (Some(ours), Some(theirs)) = (ours, theirs) {
-            let ratio = versus(ours, theirs);
-            parts.push(match says(ratio) {
-                Verdict::Faster => format!(
-                    "{label}: {} faster than {than} ({:.3} against {:.3} GB/s)",
-                    percent(1.0 / ratio.median),
-                    ours.gbps(),
-                    theirs.gbps()
-                ),
-                Verdict::Slower => format!("{label}: {} slower than {than}", percent(ratio.median)),
-                Verdict::CannotTell => format!("{label}: no measurable difference from {than}"),
-            });
-        }
+    let compare = |(label, than, ours, theirs): (&str, &str, Option<&&Row>, Option<&&Row>)| {
+        let (ours, theirs) = (ours?, theirs?);
+        let ratio = versus(ours, theirs);
+        Some(match says(ratio) {
+            Verdict::Faster => format!(
+                "{label}: {} faster than {than} ({:.3} against {:.3} GB/s)",
+                percent(1.0 / ratio.median),
+                ours.gbps(),
+                theirs.gbps()
+            ),
+            Verdict::Slower => format!("{label}: {} slower than {than}", percent(ratio.median)),
+            Verdict::CannotTell => format!("{label}: no measurable difference from {than}"),
+        })
     };
-    compare("zeros over others", "ones over others", of(0.0, 1.0), of(1.0, 1.0));
-    compare("zeros over zeros", "zeros over others", of(0.0, 0.0), of(0.0, 1.0));
-    compare("ones over ones", "ones over others", of(1.0, 0.0), of(1.0, 1.0));
+    let pairs = [
+        ("zeros over others", "ones over others", of(0.0, 1.0), of(1.0, 1.0)),
+        ("zeros over zeros", "zeros over others", of(0.0, 0.0), of(0.0, 1.0)),
+        ("ones over ones", "ones over others", of(1.0, 0.0), of(1.0, 1.0)),
+    ];
+    let parts: Vec<String> = pairs.into_iter().filter_map(compare).collect();
     (!parts.is_empty()).then(|| format!("{candidate}, {where_}: {}", parts.join("; ")))
 }
 
@@ -98,14 +98,16 @@ mod tests {
     use super::*;
 
     fn copy(candidate: &str, value: f64, ns: f64) -> Row {
-        let levels = (Some(Level::Dram), Some(Level::Dram));
-        made_up::row(key("copy", 4096, levels, "copying x", &[(VALUE, value)]), candidate, "r", ns)
+        row(
+            &at(Level::Dram, cell("copy", 4096, "copying x")).with(&[(VALUE, value)]),
+            candidate,
+            ns,
+        )
     }
 
     fn store(value: f64, others: f64, ns: f64) -> Row {
-        let axes = [(VALUE, value), (OVER_OTHERS, others)];
-        let cell = key("fill", 4096, (None, Some(Level::Dram)), "storing x", &axes);
-        made_up::row(cell, "fill.avx.nt", "r", ns)
+        let cell = at(Level::Dram, cell("fill", 4096, "storing x"));
+        row(&cell.with(&[(VALUE, value), (OVER_OTHERS, others)]), "fill.avx.nt", ns)
     }
 
     #[test]

@@ -71,12 +71,11 @@ impl std::fmt::Display for BreakEven {
 }
 
 pub fn verdicts(rows: &[Row]) -> Vec<String> {
-    let mut headline = Vec::new();
-    let mut details = Vec::new();
+    let (mut headline, mut details) = (Vec::new(), Vec::new());
     let break_even_rows =
         rows.iter().filter(|row| row.cell.state == "break-even" && row.candidate != row.reference);
     for (operation, of_it) in groups(break_even_rows, |row: &Row| row.cell.operation.clone()) {
-        let mut best: Option<(usize, String)> = None;
+        let mut dirty: Vec<(usize, String)> = Vec::new();
         for (candidate, curve) in by_candidate(&of_it) {
             if !candidate.contains(", ") && !candidate.contains("bare") {
                 continue;
@@ -88,30 +87,25 @@ pub fn verdicts(rows: &[Row]) -> Vec<String> {
             let Some(found) = break_even(&points) else { continue };
             details.push(format!("{operation}: {candidate} pays {found}"));
             if candidate.ends_with("dirty") {
-                let at = match found {
-                    BreakEven::Always(_) => 0,
-                    BreakEven::From(size, _) => size,
-                    BreakEven::Never(_) => usize::MAX,
+                let (at, who) = match found {
+                    BreakEven::Always(_) => (0, candidate.as_str()),
+                    BreakEven::From(size, _) => (size, candidate.as_str()),
+                    BreakEven::Never(_) => (usize::MAX, "any of them"),
                 };
-                if best.as_ref().is_none_or(|known| at < known.0) {
-                    let who = if at == usize::MAX { "any of them" } else { &candidate };
-                    best = Some((at, format!("{operation} {found} ({who})")));
-                }
+                dirty.push((at, format!("{operation} {found} ({who})")));
             }
         }
-        headline.extend(best.map(|(_, text)| text));
+        headline.extend(dirty.into_iter().min_by_key(|(at, _)| *at).map(|(_, text)| text));
     }
-    let mut sentences = vec![if headline.is_empty() {
+    let headline = if headline.is_empty() {
         "From how many bytes on a vector kernel pays for saving registers: cannot tell, no such kernel was measured".to_owned()
     } else {
         format!(
             "A vector kernel that has to save dirty registers and restore them pays: {}",
             headline.join("; ")
         )
-    }];
-    sentences.extend(costs(rows));
-    sentences.extend(details);
-    sentences
+    };
+    std::iter::once(headline).chain(costs(rows)).chain(details).collect()
 }
 
 /// What saving and restoring costs, for the largest set of components, and whether a clean state is
@@ -120,32 +114,29 @@ fn costs(rows: &[Row]) -> Vec<String> {
     let saving: Vec<&Row> =
         rows.iter().filter(|row| row.cell.operation == "save-restore").collect();
     let largest = saving.iter().map(|row| axis(row, COMPONENTS)).fold(0.0, f64::max);
-    let mut sentences = Vec::new();
     let all = saving.into_iter().filter(|row| axis(row, COMPONENTS) == largest);
-    for (candidate, of_one) in groups(all, |row| &row.candidate) {
+    let sentence = |(candidate, of_one): (&String, Vec<&Row>)| {
         let part = |row: &&Row| {
             let state = row.cell.state.trim_start_matches("registers ");
             Some(format!("{state} {:.1} ns", row.figure(NET_NS)?))
         };
         let parts: Vec<String> = of_one.iter().filter_map(part).collect();
-        if parts.is_empty() {
-            continue;
-        }
         let of = |state: &str| of_one.iter().find(|row| row.cell.state.ends_with(state));
         let clean = of("clean").zip(of("unmodified")).map_or(String::new(), |(clean, kept)| {
             let ratio = versus(clean, kept);
-            let than = match says(ratio) {
-                Verdict::Faster => "cheaper",
-                Verdict::Slower => "more expensive",
+            let part = percent(ratio.median);
+            match says(ratio) {
+                Verdict::Faster => format!("; clean is {part} cheaper than unmodified"),
+                Verdict::Slower => format!("; clean is {part} more expensive than unmodified"),
                 Verdict::CannotTell => {
-                    return "; no measurable difference between clean and unmodified".to_owned();
+                    "; no measurable difference between clean and unmodified".to_owned()
                 }
-            };
-            format!("; clean is {} {than} than unmodified", percent(ratio.median))
+            }
         });
-        sentences.push(format!("{candidate} of all components: {}{clean}", parts.join(", ")));
-    }
-    sentences
+        (!parts.is_empty())
+            .then(|| format!("{candidate} of all components: {}{clean}", parts.join(", ")))
+    };
+    groups(all, |row| &row.candidate).into_iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -179,29 +170,25 @@ mod tests {
         );
     }
 
-    fn at(size: usize, candidate: &str, ns: f64) -> Row {
-        let cell = key("copy", size, (None, None), "break-even", &[]);
-        let integer = made_up::row(cell.clone(), "copy.gpr64", "copy.gpr64", 100.0);
-        let mut row = made_up::row(cell, candidate, "copy.gpr64", ns);
-        row.ratio = Some(versus(&row, &integer));
-        row
+    fn beside(candidate: &str, size: usize, ns: f64) -> Row {
+        let row = over(100.0, row(&cell("copy", size, "break-even"), candidate, ns));
+        Row { reference: "copy.gpr64".to_owned(), ..row }
     }
 
     #[test]
     fn each_outcome_has_its_sentences() {
         let all = [
-            at(256, "copy.avx, dirty", 150.0),
-            at(1024, "copy.avx, dirty", 50.0),
-            at(256, "copy.sse2, dirty", 150.0),
-            at(1024, "copy.sse2, dirty", 120.0),
-            at(256, "copy.avx, clean", 80.0),
-            at(1024, "copy.avx, clean", 50.0),
+            beside("copy.avx, dirty", 256, 150.0),
+            beside("copy.avx, dirty", 1024, 50.0),
+            beside("copy.sse2, dirty", 256, 150.0),
+            beside("copy.sse2, dirty", 1024, 120.0),
+            beside("copy.avx, clean", 256, 80.0),
+            beside("copy.avx, clean", 1024, 50.0),
         ];
-        let never = [at(256, "copy.avx, dirty", 150.0), at(256, "copy.sse2, dirty", 170.0)];
+        let never = [beside("copy.avx, dirty", 256, 150.0), beside("copy.sse2, dirty", 256, 170.0)];
         let costs = [("dirty", 90.0), ("unmodified", 80.0), ("clean", 40.0)].map(|(state, ns)| {
-            let state = format!("registers {state}");
-            let cell = key("save-restore", 832, (None, None), &state, &[(COMPONENTS, 7.0)]);
-            made_up::row(cell, "xsavec", "xsave", ns).with(&[(NET_NS, ns)])
+            let cell = cell("save-restore", 832, &format!("registers {state}"));
+            row(&cell.with(&[(COMPONENTS, 7.0)]), "xsavec", ns).with(&[(NET_NS, ns)])
         });
         let cases = [
             ("the earliest that pays", verdicts(&all)),
