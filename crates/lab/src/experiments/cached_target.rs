@@ -45,7 +45,7 @@ struct Chosen {
     prefetching: Vec<Routine>,
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("it goes through its own states")?;
     let chosen = chosen(setting)?;
     let mut cells = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         }
     }
     let levels = if chosen.prefetching.is_empty() { &[][..] } else { &Level::ALL[..] };
-    setting.out.begin(experiment.name, (cells.len() + levels.len()) as f64);
+    setting.begin((cells.len() + levels.len()) as f64);
     let libc = || vec![libc_reference(Operation::Copy)];
     let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
     for (size, cell) in cells {
@@ -78,12 +78,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-fn measured(
-    setting: &mut Setting<'_, '_>,
-    routines: &[Routine],
-    size: usize,
-    cell: Cell,
-) -> Result<(), LabError> {
+fn measured(setting: &mut Setting, routines: &[Routine], size: usize, cell: Cell) -> Result {
     let text = format!("{} {}", bytes(size), cell.label);
     let cached = cell.source.level.is_none();
     let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
@@ -97,7 +92,7 @@ fn measured(
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:
 /// non-temporal ones compete, temporal ones set cached speed, prefetching ones bring their twin.
-fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
+fn chosen(setting: &mut Setting) -> Result<Chosen> {
     type Kernels = Vec<&'static Kernel>;
     let features = setting.bench.features;
     let most = if setting.options.classic { PERIOD } else { usize::MAX };
@@ -155,7 +150,7 @@ fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
 }
 
 /// A quarter of L1, so that source and target both stay; and a quarter of L2.
-fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
+fn sizes(setting: &Setting) -> Vec<usize> {
     let caches = &setting.bench.machine.caches;
     let (l1, l2) = (caches.l1d.bytes / 4, caches.l2.bytes / 4);
     setting.sizes_or(if setting.options.quick { vec![l1] } else { vec![PAGE_SIZE, l1, l2] })

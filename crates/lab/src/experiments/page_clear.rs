@@ -62,13 +62,13 @@ impl Candidate for Clearer<'_> {
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the loop leaves its buffer where it leaves it")?;
     setting.whole_pages()?;
     let routines = routines(setting)?;
     let sizes = sizes(setting);
     let weight = |size: usize| size.max(1 << 20) as f64;
-    setting.out.begin(experiment.name, sizes.iter().map(|&(size, _)| weight(size)).sum());
+    setting.begin(sizes.iter().map(|&(size, _)| weight(size)).sum());
     for (size, relation) in sizes {
         let loops = (PAGES_PER_RUN / (size / PAGE_SIZE)).max(1);
         let cell = Cell::reused(relation.as_str()).read_after(Delay::None, 1.0);
@@ -93,19 +93,17 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 }
 
 /// libc, then the kernels: the list above, or those asked for.
-fn routines(setting: &mut Setting<'_, '_>) -> Result<Vec<Routine>, LabError> {
+fn routines(setting: &mut Setting) -> Result<Vec<Routine>> {
     let kernels = match setting.options.kernels.as_deref() {
         Some(pattern) => select::kernels(&[Operation::Zero], Some(pattern))?,
         None => listed(KERNELS.split(' '), Operation::Zero),
     };
-    let here = present(setting, kernels)?;
-    let mut routines = vec![libc_reference(Operation::Zero)];
-    routines.extend(here.into_iter().map(Routine::from));
-    Ok(routines)
+    let here = present(setting, kernels)?.into_iter().map(Routine::from);
+    Ok(std::iter::once(libc_reference(Operation::Zero)).chain(here).collect())
 }
 
 /// Buffers with their relation to the seed's CPU or to this one's caches.
-fn sizes(setting: &Setting<'_, '_>) -> Vec<(usize, String)> {
+fn sizes(setting: &Setting) -> Vec<(usize, String)> {
     let caches = &setting.bench.machine.caches;
     if !setting.options.sizes.is_empty() {
         return setting.options.sizes.iter().map(|&size| (size, relation(size, caches))).collect();

@@ -77,7 +77,7 @@ fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(us
     cells
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let quick = setting.options.quick;
     let own: &[usize] = if quick { &QUICK_SIZES } else { &SIZES };
     let chosen = setting.sizes_or(own.iter().copied());
@@ -109,7 +109,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     };
     let spans: &[usize] = if given || from_file.is_some() { &SPANS } else { &[] };
     let work = operations.iter().map(|operation| fixed_cells(*operation).len() + spans.len());
-    setting.out.begin(experiment.name, work.sum::<usize>() as f64);
+    setting.begin(work.sum::<usize>() as f64);
 
     for operation in operations {
         let routines = candidates(operation, &peers, setting.options.shared.as_deref())?;
@@ -155,10 +155,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 }
 
 /// The libraries of the options, loaded.
-fn peers(
-    operations: &[Operation],
-    setting: &mut Setting<'_, '_>,
-) -> Result<Vec<(Operation, Routine)>, LabError> {
+fn peers(operations: &[Operation], setting: &mut Setting) -> Result<Vec<(Operation, Routine)>> {
     let options = setting.options;
     let mut loaded = Vec::new();
     for peer in &options.peers {
@@ -174,7 +171,7 @@ fn candidates(
     operation: Operation,
     peers: &[(Operation, Routine)],
     shared: Option<&Path>,
-) -> Result<Vec<Routine>, LabError> {
+) -> Result<Vec<Routine>> {
     let mut routines = vec![libc_reference(operation), library(operation)];
     if let Some(library) = shared {
         routines.extend(crate::peers::shared(library, operation)?);
@@ -187,10 +184,7 @@ fn candidates(
 
 /// libc under the tunables of the options, where there are any. It has fixed sizes alone: scripts
 /// of a thousand sizes and places would have to be told to it first.
-fn tuned_libc(
-    operation: Operation,
-    setting: &mut Setting<'_, '_>,
-) -> Result<Option<TunedLibc>, LabError> {
+fn tuned_libc(operation: Operation, setting: &mut Setting) -> Result<Option<TunedLibc>> {
     let options = setting.options;
     let (Some(program), Some(tunables)) = (&options.helper, &options.tunables) else {
         return Ok(None);

@@ -37,7 +37,7 @@ fn write_value(value: usize, bytes: &mut [u8]) {
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
         matches!(kernel.technique(), "sse.nt" | "rep.movsb" | "rep.stosb" | "clzero")
@@ -49,11 +49,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let only_zero = |kernel: &Kernel| kernel.technique() == "clzero";
     let zeros = field(setting, Operation::Zero, only_zero)?;
     fills.extend(zeros.into_iter().skip(1));
-    at_least_one(&[&copies, &fills])?;
+    at_least_one([&copies, &fills])?;
     let own: &[Level] =
         if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
     let levels = setting.placements_or(own.iter().copied());
-    setting.out.begin(experiment.name, 2.0 * levels.len() as f64);
+    setting.begin(2.0 * levels.len() as f64);
     for (source, destination) in levels {
         let usual = default_sizes(source.min(destination), true, &setting.bench.machine.caches)[0];
         for size in setting.sizes_or([usual / 4]) {
@@ -73,11 +73,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// Copies of every value: a slot holds the four side by side, and a candidate copies its own quarter.
 fn copied(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     routines: &[Routine],
     size: usize,
     (source, destination): (Level, Level),
-) -> Result<(), LabError> {
+) -> Result {
     let mut calls: Vec<Call<'_>> = routines
         .iter()
         .flat_map(|routine| (0..VALUES.len()).map(move |value| copier(routine, value, size)))
@@ -95,17 +95,13 @@ fn copied(
     let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
     let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
-        let random = nth * VALUES.len() + 2;
+        let first = nth * VALUES.len();
         for (value, name) in VALUES.iter().enumerate() {
-            let mut row = found.row(nth * VALUES.len() + value, random);
+            let places = (first + value, first + 2);
+            let mut row = variant(&found, places, &routine.name, " of random bytes");
             row.cell.size = size as u64;
             row.cell.state = format!("copying {name}").into();
-            row.cell = row.cell.with(&[(VALUE, value as f64)]);
-            let name = &routine.name;
-            row.candidate.clone_from(name);
-            row.reference =
-                if value == 2 { name.clone() } else { format!("{name} of random bytes") };
-            setting.out.row(row)?;
+            setting.out.row(at(row, &[(VALUE, value as f64)]))?;
         }
     }
     Ok(())
@@ -145,12 +141,7 @@ struct Storing {
 }
 
 /// Fills of zeros and ones over the same and over other bytes.
-fn stored(
-    setting: &mut Setting<'_, '_>,
-    routines: &[Routine],
-    size: usize,
-    level: Level,
-) -> Result<(), LabError> {
+fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
     let near = level <= Level::L2;
     let mut ways: Vec<(usize, Storing)> = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
@@ -186,16 +177,12 @@ fn stored(
             (true, false) => "others",
             (true, true) => "others in turn",
         };
-        let name = &routines[nth].name;
-        let mut row = found.row(index, reference);
-        routines[nth].function.operation().name().clone_into(&mut row.cell.operation);
+        let Routine { name, function } = &routines[nth];
+        let mut row = variant(&found, (index, reference), name, " over others");
+        function.operation().name().clone_into(&mut row.cell.operation);
         row.cell.state = format!("storing {} over {prior}", VALUES[storing.value]).into();
         let axes = [(VALUE, storing.value as f64), (OVER_OTHERS, flag(storing.over_others))];
-        row.cell = row.cell.with(&axes);
-        row.candidate.clone_from(name);
-        row.reference =
-            if reference == index { name.clone() } else { format!("{name} over others") };
-        setting.out.row(row)?;
+        setting.out.row(at(row, &axes))?;
     }
     Ok(())
 }
@@ -265,7 +252,6 @@ fn put(place: &Place, byte: u8, level: Level) {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

@@ -31,10 +31,9 @@ pub(super) fn figures() -> Vec<Figure> {
 pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    nothing(format!(
-        "{}: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
+pub(super) fn run(_: &mut Setting) -> Result {
+    nothing(
+        "vector-state: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
          kernel has to measure instead",
-        experiment.name
-    ))
+    )
 }
