@@ -80,8 +80,12 @@ pub(super) fn run(setting: &mut Setting) -> Result {
                     ..base.clone()
                 };
                 copied(setting, &copies, size, aliased, &axes)?;
-                let zeroed = Cell { label: "pages".into(), ..base };
-                zeroed_on(setting, &zeros, size, zeroed, &axes)?;
+                // Zeroing has no source to alias with: the pages alone.
+                if zeros.len() > 1 || setting.options.kernels.is_none() {
+                    let task =
+                        setting.task(Operation::Zero, size, Cell { label: "pages".into(), ..base });
+                    setting.record(&task, &zeros, &axes)?;
+                }
             }
             let text = format!("{source}:{destination}, {} pages", bytes(page_bytes));
             setting.out.advance(&text, 1.0);
@@ -140,20 +144,6 @@ fn copied(
         }
     }
     Ok(())
-}
-
-/// Zeroing at the same place, which has no source to alias with: the pages alone.
-fn zeroed_on(
-    setting: &mut Setting,
-    zeros: &[Routine],
-    size: usize,
-    cell: Cell,
-    axes: &[(&str, f64)],
-) -> Result {
-    if zeros.len() == 1 && setting.options.kernels.is_some() {
-        return Ok(());
-    }
-    setting.record(&setting.task(Operation::Zero, size, cell), zeros, axes)
 }
 
 fn note_pages(setting: &mut Setting, asked: PagePolicy, huge: Option<f64>) -> Result {

@@ -28,7 +28,6 @@ const PREFETCHING: &[(&str, &str)] = &[
     ("copy.mmx.nt.pf320", "copy.mmx.nt"),
 ];
 
-/// Drawn: speeds by state, and what prefetching changes by level.
 pub(super) fn figures() -> Vec<Figure> {
     let bars = |title| Figure::bars(title, "gbps");
     vec![
@@ -96,51 +95,32 @@ fn chosen(setting: &mut Setting) -> Result<Chosen> {
     type Kernels = Vec<&'static Kernel>;
     let features = setting.bench.features;
     let most = if setting.options.classic { PERIOD } else { usize::MAX };
-    let listed = |names: &str| names.split(' ').take(most).filter_map(find).collect();
-    let (non_temporal, temporal, prefetching): (Kernels, Kernels, Kernels) =
-        match setting.options.kernels.as_deref() {
-            None => {
-                let prefetching = PREFETCHING.iter().filter_map(|(with, _)| find(with)).collect();
-                (listed(AROUND), listed(THROUGH), prefetching)
-            }
-            Some(pattern) => {
-                let asked = select::kernels(&[Operation::Copy], Some(pattern))?;
-                let (ahead, straight): (Kernels, Kernels) = asked
-                    .into_iter()
-                    .partition(|kernel| matches!(kernel.prefetch, Prefetch::Nta(_)));
-                let (non_temporal, temporal): (Kernels, Kernels) =
-                    straight.into_iter().partition(|kernel| kernel.is_non_temporal());
-                // Cached speed needs somebody to set it, beside libc.
-                let temporal = match widest(Operation::Copy, features) {
-                    Some((widest, _)) if temporal.is_empty() && !non_temporal.is_empty() => {
-                        vec![widest]
-                    }
-                    _ => temporal,
-                };
-                (non_temporal, temporal, ahead)
-            }
-        };
-    let all: Kernels = non_temporal.iter().chain(&temporal).chain(&prefetching).copied().collect();
-    let here = present(setting, all)?;
-    let routines = |kernels: Kernels| -> Vec<Routine> {
-        let is_here = |kernel: &&&Kernel| here.iter().any(|other| other.name == kernel.name);
-        kernels.iter().filter(is_here).map(|kernel| Routine::from(*kernel)).collect()
+    let own = || {
+        let straight = [AROUND, THROUGH].into_iter().flat_map(|names| names.split(' ').take(most));
+        straight.chain(PREFETCHING.iter().map(|(with, _)| *with)).filter_map(find).collect()
     };
-    let twins = prefetching.iter().filter_map(|with| {
-        let without = without_prefetch(with)?;
-        (with.runs_on(features) && without.runs_on(features))
-            .then(|| [Routine::from(without), Routine::from(*with)])
-    });
-    let prefetching = twins.flatten().collect();
-    let chosen =
-        Chosen { non_temporal: routines(non_temporal), temporal: routines(temporal), prefetching };
-    if chosen.non_temporal.is_empty() && chosen.prefetching.is_empty() {
+    let here = asked_or(setting, &[Operation::Copy], own)?;
+    let (prefetching, straight): (Kernels, Kernels) =
+        here.into_iter().partition(|kernel| matches!(kernel.prefetch, Prefetch::Nta(_)));
+    let (non_temporal, mut temporal): (Kernels, Kernels) =
+        straight.into_iter().partition(|kernel| kernel.is_non_temporal());
+    if non_temporal.is_empty() && prefetching.is_empty() {
         return nothing(
             "none of the kernels chosen stores non-temporally or prefetches by prefetchnta, and \
              this experiment is about these",
         );
     }
-    Ok(chosen)
+    // Cached speed needs somebody to set it, beside libc.
+    if temporal.is_empty() && !non_temporal.is_empty() {
+        temporal.extend(widest(Operation::Copy, features).map(|(widest, _)| widest));
+    }
+    let routines = |kernels: Kernels| kernels.into_iter().map(Routine::from).collect();
+    let twin = |with| Some([without_prefetch(with).filter(|twin| twin.runs_on(features))?, with]);
+    Ok(Chosen {
+        non_temporal: routines(non_temporal),
+        temporal: routines(temporal),
+        prefetching: routines(prefetching.into_iter().filter_map(twin).flatten().collect()),
+    })
 }
 
 /// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.

@@ -29,50 +29,39 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// How much of everything.
-struct Scale {
-    sizes: Vec<usize>,
-    pages: usize,
-    comparisons: usize,
-    passes: usize,
+/// Lengths of the sweep.
+fn sizes(setting: &Setting) -> Vec<usize> {
+    let sizes: &[usize] = match (setting.options.quick, setting.options.classic) {
+        (true, _) => &[64, 256, PAGE_SIZE],
+        (_, true) => &[PAGE_SIZE],
+        _ => &[16, 32, 64, 128, 256, 1024, PAGE_SIZE, 65536],
+    };
+    setting.sizes_or(sizes.iter().copied())
 }
 
-impl Scale {
-    fn of(setting: &Setting) -> Scale {
-        let options = setting.options;
-        let sizes: &[usize] = match (options.quick, options.classic) {
-            (true, _) => &[64, 256, PAGE_SIZE],
-            (_, true) => &[PAGE_SIZE],
-            _ => &[16, 32, 64, 128, 256, 1024, PAGE_SIZE, 65536],
-        };
-        let sizes = setting.sizes_or(sizes.iter().copied());
-        // Pages that no cache holds, within an eighth of the budget; ksmd's are mostly cold.
-        let room = MemoryBudget::process().limit() / 8 / PAGE_SIZE;
-        let (wanted, comparisons, passes) =
-            if options.quick { (8192, 20_000, 4) } else { (32768, 100_000, 10) };
-        Scale { sizes, pages: wanted.min(room), comparisons, passes }
-    }
+/// How many comparisons of how many pages.
+fn order(setting: &Setting, compares: &[Routine]) -> Order {
+    let (wanted, comparisons, passes) =
+        if setting.options.quick { (8192, 20_000, 4) } else { (32768, 100_000, 10) };
+    // Pages that no cache holds, within an eighth of the budget; ksmd's are mostly cold.
+    let pages = wanted.min(MemoryBudget::process().limit() / 8 / PAGE_SIZE);
+    let kernels = compares.iter().map(|routine| routine.name.clone()).collect();
+    Order { pages, comparisons, passes, kernels, seed: setting.bench.seed }
 }
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements(
         "lengths are swept on warm buffers, and pages lie where the tree leaves them",
     )?;
-    let scale = Scale::of(setting);
     let (quick, classic) = (setting.options.quick, setting.options.classic);
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
-        let technique = kernel.technique();
-        let checked_first = technique.contains(".pre");
-        if kernel.registers == RegisterClass::Gpr {
-            return technique == "gpr64";
+        let (technique, is_widest) = (kernel.technique(), kernel.registers == vector);
+        match kernel.registers {
+            RegisterClass::Gpr => technique == "gpr64",
+            _ if classic => is_widest && (is_plain(kernel) || technique.ends_with(".pre64")),
+            _ => is_plain(kernel) || technique.contains(".pre") && (!quick || is_widest),
         }
-        if classic {
-            return kernel.registers == vector
-                && (is_plain(kernel) || technique.ends_with(".pre64"));
-        }
-        (is_plain(kernel) || checked_first)
-            && (!quick || kernel.registers == vector || is_plain(kernel))
     };
     let mut fields = vec![field(setting, Operation::Compare, wanted)?];
     if !quick && !classic || setting.options.kernels.is_some() {
@@ -81,10 +70,9 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     at_least_one(&fields)?;
     let compares = fields[0].clone();
     fields.retain(|routines| routines.len() > 1);
-    let cells: Vec<(usize, usize)> = scale
-        .sizes
-        .iter()
-        .flat_map(|&size| positions(size, quick).into_iter().map(move |at| (size, at)))
+    let cells: Vec<(usize, usize)> = sizes(setting)
+        .into_iter()
+        .flat_map(|size| positions(size, quick).into_iter().map(move |at| (size, at)))
         .collect();
     let has_pages = compares.len() > 1;
     // A launch takes about as long as twenty cells, the passes over pages about as long as ten.
@@ -97,8 +85,9 @@ pub(super) fn run(setting: &mut Setting) -> Result {
         }
     }
     if has_pages {
-        workload(setting, &compares, &scale)?;
-        launches(setting, &compares, &scale)?;
+        let order = order(setting, &compares);
+        workload(setting, &compares, &order)?;
+        launches(setting, &order)?;
     }
     Ok(())
 }
@@ -128,17 +117,16 @@ fn sweep(setting: &mut Setting, routines: &[Routine], size: usize, position: usi
 }
 
 /// Whole passes over the comparisons of pages, in turns.
-fn workload(setting: &mut Setting, compares: &[Routine], scale: &Scale) -> Result {
-    let seed = setting.bench.seed;
-    let set = PageSet::gather(&ROOTS, scale.pages, seed)?;
-    let trace = set.descend(scale.comparisons, seed);
+fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Result {
+    let set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
+    let trace = set.descend(order.comparisons, order.seed);
     let differences = set.differences(&trace);
     let (pages, files, made, equal) = (set.pages, set.files, trace.len(), differences.equal);
     setting.out.note(format!(
         "pages: {pages} of 4096 bytes from {files} files, a third of them twice; {made} comparisons, {equal} of equal pages",
     ))?;
-    if pages < scale.pages {
-        let wanted = scale.pages;
+    let wanted = order.pages;
+    if pages < wanted {
         let note = format!("found {pages} pages of {wanted} wanted: fewer files here than that");
         setting.out.note(note)?;
     }
@@ -151,19 +139,12 @@ fn workload(setting: &mut Setting, compares: &[Routine], scale: &Scale) -> Resul
 }
 
 /// Single calls, three launches.
-fn launches(setting: &mut Setting, compares: &[Routine], scale: &Scale) -> Result {
-    let order = Order {
-        pages: scale.pages,
-        comparisons: scale.comparisons,
-        passes: scale.passes,
-        kernels: compares.iter().map(|routine| routine.name.clone()).collect(),
-        seed: setting.bench.seed,
-    };
+fn launches(setting: &mut Setting, order: &Order) -> Result {
     for launch in 1..=LAUNCHES {
         let stop = || setting.out.stopped();
         let outcome = match &setting.options.helper {
-            Some(program) => launch::in_process_of_its_own(program, &order, &stop)?,
-            None => launch::run(&order, &stop)?,
+            Some(program) => launch::in_process_of_its_own(program, order, &stop)?,
+            None => launch::run(order, &stop)?,
         };
         setting.out.rows(launch_rows(setting, launch, &outcome))?;
         setting.out.advance(&format!("launch {launch}"), 20.0);

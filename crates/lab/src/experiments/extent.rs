@@ -12,7 +12,6 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![Figure::curve(title, CHUNK, "gbps").by(&[SHUFFLED, "size"])]
 }
 
-/// A way to cover an extent.
 #[derive(Clone, Copy, PartialEq)]
 struct Way {
     chunk: usize,

@@ -46,7 +46,6 @@ hinted! {
     copy_never, zero_never: Never;
 }
 
-/// What the reader takes and what the bystander loses.
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title| Figure::curve(title, "size", "total_ratio");
     vec![

@@ -19,12 +19,10 @@ pub(super) fn whole_cost(setting: &mut Setting) -> Result {
 
 const PANELS: [&str; 3] = ["source", "destination", "size"];
 
-/// Speed of every kernel, a panel per residency.
 pub(super) fn speeds() -> Vec<Figure> {
     vec![Figure::bars("Speed of the operation alone", "gbps").by(&PANELS)]
 }
 
-/// Operation, reader and bystander stacked.
 pub(super) fn costs() -> Vec<Figure> {
     let title = "Whole cost: the operation, the later reader, the neighbour's lost lines";
     vec![Figure::bars(title, "cost").by(&PANELS)]
@@ -65,15 +63,16 @@ fn run(setting: &mut Setting, followed: impl Fn(&Setting, Cell, usize) -> Cell) 
 /// The candidates of each operation: libc, then the chosen kernels; what this CPU lacks is noted.
 fn chosen(setting: &mut Setting) -> Result<Vec<(Operation, Vec<Routine>)>> {
     let operations = find(setting.bench.experiment)?.operations;
-    let pattern = setting.options.kernels.as_deref();
-    let here = present(setting, select::kernels(operations, pattern)?)?;
+    let all = || TABLE.iter().filter(|kernel| operations.contains(&kernel.operation())).collect();
+    let here = asked_or(setting, operations, all)?;
+    let named = setting.options.kernels.is_some();
     let mut fields = Vec::new();
     for operation in setting.operations_of(operations) {
         // The byte-wise reference is a hundred times slower than anything; it competes when named.
         let of_it: Vec<Routine> = here
             .iter()
             .filter(|kernel| kernel.operation() == operation)
-            .filter(|kernel| pattern.is_some() || kernel.technique() != "bytes")
+            .filter(|kernel| named || kernel.technique() != "bytes")
             .map(|kernel| Routine::from(*kernel))
             .collect();
         if !of_it.is_empty() {

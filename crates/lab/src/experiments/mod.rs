@@ -45,7 +45,7 @@ use cachewise_measure::arena::HUGE_PAGE;
 use cachewise_measure::record::names::*;
 use cachewise_measure::{
     Arena, Caches, Candidate, CellKey, Clock, Contents, Delay, Figure, FigureKind, LINE, Level,
-    MARGIN, MeasureError, MemoryBudget, PagePolicy, PairedRatio, Place, Plan, Reader, Row, stats,
+    MeasureError, MemoryBudget, PagePolicy, PairedRatio, Place, Plan, Reader, Row, stats,
 };
 use std::path::Path;
 use support::*;

@@ -54,7 +54,6 @@ const ROWS: &[(&str, &str, &str)] = &[
 /// What a row with 2 MiB pages has before its kernel's name.
 const HUGE_PREFIX: &str = "2M ";
 
-/// Drawn: time over libc's by buffer, and times per buffer.
 pub(super) fn figures() -> Vec<Figure> {
     let whole = "A fork's worth of pages and its buffer: time over libc's";
     let beside = "Beside the kernel's own fork: time per loop";
@@ -274,17 +273,14 @@ fn buffers(setting: &Setting) -> Vec<(usize, usize)> {
 /// one with libc for the other half.
 fn pairs(setting: &mut Setting) -> Result<Vec<Pair>> {
     let both = [Operation::Copy, Operation::Zero];
-    let chosen = match setting.options.kernels.as_deref() {
-        Some(pattern) => select::kernels(&both, Some(pattern))?,
-        None => {
-            let mut kernels = listed(ROWS.iter().map(|(_, zero, _)| *zero), Operation::Zero);
-            kernels.extend(listed(ROWS.iter().map(|(_, _, copy)| *copy), Operation::Copy));
-            kernels.sort_unstable_by_key(|kernel| kernel.name);
-            kernels.dedup_by_key(|kernel| kernel.name);
-            kernels
-        }
+    let listed = || {
+        let mut kernels = listed(ROWS.iter().map(|(_, zero, _)| *zero), Operation::Zero);
+        kernels.extend(listed(ROWS.iter().map(|(_, _, copy)| *copy), Operation::Copy));
+        kernels.sort_unstable_by_key(|kernel| kernel.name);
+        kernels.dedup_by_key(|kernel| kernel.name);
+        kernels
     };
-    let here = present(setting, chosen)?;
+    let here = asked_or(setting, &both, listed)?;
     let is_here = |name: &str| here.iter().any(|kernel| kernel.name == name);
     let pair =
         |name: &str, zero, copy| Pair { name: name.to_owned(), zero, copy, grain: PAGE_SIZE };

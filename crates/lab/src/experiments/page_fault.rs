@@ -29,7 +29,6 @@ const FEWEST: usize = stats::LEAST_ROUNDS;
 const LIMIT: Duration = Duration::from_secs(200);
 /// The same with `--quick`.
 const QUICK_LIMIT: Duration = Duration::from_secs(25);
-/// Drawn: time over the kernel's by touched fraction (break-even is 1), CPU in all, latencies.
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| {
         Figure::new(title, FigureKind::Curve, TOUCHED, value).by(&[THREADS, REPS]).of(FAULT)
@@ -46,7 +45,6 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// What is run.
 fn cells(setting: &Setting) -> Vec<Cell> {
     let options = setting.options;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -69,7 +67,6 @@ fn cells(setting: &Setting) -> Vec<Cell> {
     cells
 }
 
-/// The experiment.
 pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("a fresh page is wherever it was zeroed")?;
     setting.whole_pages()?;
@@ -137,14 +134,12 @@ fn check_bytes(pools: &Pools, pages: usize) -> Result<u64> {
     for (arm, _) in Arm::ALL {
         // Twice: the second time the pages were written before.
         for _ in 0..2 {
-            pools.prepare(arm)?;
             read += arms::check(arm, pools, pages)?;
         }
     }
     Ok(read)
 }
 
-/// One cell's coordinates.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     pages: usize,
@@ -182,8 +177,7 @@ fn sample(
         for turn in order {
             setting.go_on()?;
             let (arm, taken) = &mut samples[turn];
-            let before = pools.prepare(*arm)?;
-            taken.push(arms::sample(*arm, pools, cell, before)?);
+            taken.push(arms::sample(*arm, pools, cell)?);
         }
     }
     Ok(samples)

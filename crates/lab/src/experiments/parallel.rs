@@ -55,48 +55,28 @@ pub fn counts(all: usize) -> Vec<usize> {
 }
 
 /// A way to do the operation.
-#[derive(Clone, Copy)]
-enum Way {
-    Alone,
-    By(Supply, usize),
-    Ceiling(&'static Kernel, usize),
+struct Way {
+    state: &'static str,
+    name: String,
+    threads: usize,
+    /// The kernel that does equal parts, where it is not the library.
+    ceiling: Option<Function>,
 }
 
 impl Way {
-    fn state(self) -> &'static str {
-        match self {
-            Way::Alone => ALONE,
-            Way::By(supply, _) => supply.name(),
-            Way::Ceiling(..) => CEILING,
-        }
+    fn of(state: &'static str, name: String, threads: usize) -> Way {
+        Way { state, name, threads, ceiling: None }
     }
 
-    fn threads(self) -> usize {
-        match self {
-            Way::Alone => 1,
-            Way::By(_, threads) | Way::Ceiling(_, threads) => threads,
-        }
-    }
-
-    fn name(self) -> String {
-        match self {
-            Way::Alone => "1 thread".to_owned(),
-            Way::By(supply, threads) => format!("{threads} {supply}"),
-            Way::Ceiling(kernel, threads) => format!("{} by {threads}", kernel.name),
-        }
-    }
-
-    fn candidate(self, operation: Operation, pool: &Pool) -> Call<'_> {
-        let threads = self.threads();
+    fn candidate<'p>(&self, operation: Operation, pool: &'p Pool) -> Call<'p> {
+        let Way { state, threads, ceiling, .. } = *self;
         let made = Threads::new(threads);
         let call = move |place: &Place| {
             let (dst, src, n) = (place.dst, place.src, place.n);
-            let workers: &dyn Workers =
-                if matches!(self, Way::By(Supply::Pooled, _)) { pool } else { &made };
-            match (self, operation) {
-                (Way::Ceiling(kernel, threads), _) => {
-                    in_equal_parts(kernel.function, threads, pool, place);
-                }
+            let is_pooled = state == Supply::Pooled.name();
+            let workers: &dyn Workers = if is_pooled { pool } else { &made };
+            match (ceiling, operation) {
+                (Some(kernel), _) => in_equal_parts(kernel, threads, pool, place),
                 // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
                 (_, Operation::Copy) => unsafe {
                     copy_by(threads, Reuse::Unknown, workers, dst, src, n);
@@ -105,9 +85,26 @@ impl Way {
                 _ => unsafe { zero_by(threads, Reuse::Unknown, workers, dst, n) },
             }
         };
-        let calls = Call::new(self.name(), move |places: &[Place]| places.iter().for_each(&call));
+        let calls =
+            Call::new(self.name.as_str(), move |places: &[Place]| places.iter().for_each(&call));
         calls.checked(if operation == Operation::Copy { is_copied } else { is_zeroed })
     }
+}
+
+/// All ways: alone, by numbers of threads, and what shows the machine's ceiling.
+fn ways(operation: Operation, all: usize, bench: &Bench) -> Vec<Way> {
+    let mut ways = vec![Way::of(ALONE, "1 thread".to_owned(), 1)];
+    for threads in counts(all) {
+        ways.extend(
+            Supply::ALL
+                .map(|supply| Way::of(supply.name(), format!("{threads} {supply}"), threads)),
+        );
+    }
+    ways.extend(ceilings(operation, bench).into_iter().map(|kernel| Way {
+        ceiling: Some(kernel.function),
+        ..Way::of(CEILING, format!("{} by {all}", kernel.name), all)
+    }));
+    ways
 }
 
 /// Every thread of the pool does one part of whole pages.
@@ -158,12 +155,7 @@ pub(super) fn run(setting: &mut Setting) -> Result {
     let sizes = setting.sizes_or(sizes(setting.bench).into_iter().rev().step_by(step).rev());
     setting.begin(2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
     for operation in [Operation::Copy, Operation::Zero] {
-        let mut ways = vec![Way::Alone];
-        for threads in counts(all) {
-            ways.extend(Supply::ALL.map(|supply| Way::By(supply, threads)));
-        }
-        let ceilings = ceilings(operation, setting.bench).into_iter();
-        ways.extend(ceilings.map(|kernel| Way::Ceiling(kernel, all)));
+        let ways = ways(operation, all, setting.bench);
         for &size in &sizes {
             one_size(setting, operation, size, &ways, &pool)?;
             setting.out.advance(&format!("{operation} {}", bytes(size)), work(size));
@@ -185,8 +177,8 @@ fn one_size(
     let stop = || setting.out.stopped();
     let found = setting.bench.measure(&task, &mut each(&mut calls), &stop)?;
     for (mut row, way) in found.rows().into_iter().zip(ways) {
-        row.cell.state = way.state().into();
-        setting.out.row(at(row, &[(THREADS, way.threads() as f64)]))?;
+        row.cell.state = way.state.into();
+        setting.out.row(at(row, &[(THREADS, way.threads as f64)]))?;
     }
     Ok(())
 }

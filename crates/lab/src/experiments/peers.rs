@@ -11,9 +11,7 @@
 use super::*;
 use crate::distributions::Distribution;
 use crate::tuned_libc::TunedLibc;
-use std::path::Path;
 
-/// The experiment's name.
 pub(super) const NAME: &str = "peers";
 
 /// 1 byte to 256 MiB: the small ones that programs call with, then powers of two.
@@ -36,7 +34,6 @@ const EARLY: usize = 20;
 /// Spans of the scripts: inside L1, and far outside every cache.
 const SPANS: [usize; 2] = [16 << 10, 64 << 20];
 
-/// Whom the distributions are of.
 const fn c_function(operation: Operation) -> &'static str {
     match operation {
         Operation::Copy | Operation::CopyPages => "memcpy",
@@ -47,7 +44,6 @@ const fn c_function(operation: Operation) -> &'static str {
     }
 }
 
-/// Speed by size, a line per library.
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| Figure::curve(title, "size", value);
     vec![
@@ -57,7 +53,6 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// The cells of an operation at fixed sizes.
 fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(usize, Cell)> {
     let mut cells: Vec<(usize, Cell)> = sizes.iter().map(|&size| (size, Cell::warm())).collect();
     if operation != Operation::Move {
@@ -217,8 +212,7 @@ fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
     row.extra.insert(IN_ITS_PROCESS.to_owned(), stats::median(&row.operation_ns));
     row.operation_ns = tuned.beside_the_library(&library[..rounds]);
     let ratio = PairedRatio::new(&row.operation_ns, &libc, seed);
-    row.verdict = Some(ratio.verdict(MARGIN));
-    row.ratio = Some(ratio);
+    *row = std::mem::take(row).with_ratio(ratio);
 }
 
 /// Relates rows of `peers`, those of a cell together, to the best peer's of their cell; others it leaves alone.
@@ -230,11 +224,8 @@ pub fn of_envelope(rows: &mut [Row], seed: u64) {
 
 /// Relates every row to the best peer's.
 fn relate(rows: &mut [Row], seed: u64) {
-    let peers: Vec<Vec<f64>> = rows
-        .iter()
-        .filter(|row| ![LIBRARY, SHARED].contains(&row.candidate.as_str()) && !row.dropped)
-        .map(|row| row.operation_ns.clone())
-        .collect();
+    let is_peer = |row: &&Row| ![LIBRARY, SHARED].contains(&row.candidate.as_str()) && !row.dropped;
+    let peers: Vec<_> = rows.iter().filter(is_peer).map(|row| row.operation_ns.clone()).collect();
     let Some(envelope) = envelope(&peers) else { return };
     for row in rows.iter_mut() {
         let PairedRatio { median, low, high, .. } =

@@ -9,7 +9,6 @@
 use super::*;
 use cachewise_kernels::find;
 
-/// A line per family.
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes read before writing";
     let panels = ["source", "destination", "size"];

@@ -47,7 +47,6 @@ const CHOICES: [Policy; 7] = [
     |at| at.copyin,
 ];
 
-/// Drawn: operation, reader and bystander by policy; and speed.
 pub(super) fn figures() -> Vec<Figure> {
     let panels = ["state", USER_REUSED, READ, OTHER_CORE, "size"];
     let bars = |title, value| Figure::bars(title, value).by(&panels);
@@ -170,28 +169,27 @@ type Named = (&'static str, CopyFn);
 /// One kernel for each side: the widest here, the period's bcopy and pagecopy with `--classic`, or
 /// the two that were asked for.
 fn kernels(setting: &mut Setting) -> Result<(Named, Named)> {
-    let both = match setting.options.kernels.as_deref() {
-        Some(pattern) => {
-            let chosen = select::kernels(&[Operation::Copy], Some(pattern))?;
-            let (non_temporal, temporal): (Vec<_>, Vec<_>) =
-                present(setting, chosen)?.into_iter().partition(|kernel| kernel.is_non_temporal());
-            let (&[temporal], &[non_temporal]) = (&temporal[..], &non_temporal[..]) else {
-                let found = format!(
-                    "{} with temporal stores and {} with non-temporal ones",
-                    temporal.len(),
-                    non_temporal.len()
-                );
-                let accepted = "one of each, for the policies to choose between: \
-                                copy\\.sse2(\\.nt)?";
-                return Err(LabError::unsuited("--kernels", found, accepted));
-            };
-            Ok((temporal, non_temporal))
-        }
-        None if setting.options.classic => find("copy.rep.movsq")
+    let both = if setting.options.kernels.is_some() {
+        let chosen = asked_or(setting, &[Operation::Copy], Vec::new)?;
+        let (non_temporal, temporal): (Vec<_>, Vec<_>) =
+            chosen.into_iter().partition(|kernel| kernel.is_non_temporal());
+        let (&[temporal], &[non_temporal]) = (&temporal[..], &non_temporal[..]) else {
+            let found = format!(
+                "{} with temporal stores and {} with non-temporal ones",
+                temporal.len(),
+                non_temporal.len()
+            );
+            let accepted = "one of each, for the policies to choose between: copy\\.sse2(\\.nt)?";
+            return Err(LabError::unsuited("--kernels", found, accepted));
+        };
+        Ok((temporal, non_temporal))
+    } else if setting.options.classic {
+        find("copy.rep.movsq")
             .zip(find("copy.gpr64.nt.pf320"))
-            .ok_or("the period's bcopy and pagecopy are x86-64 routines"),
-        None => widest(Operation::Copy, setting.bench.features)
-            .ok_or("this CPU has no non-temporal copy for a policy to choose"),
+            .ok_or("the period's bcopy and pagecopy are x86-64 routines")
+    } else {
+        widest(Operation::Copy, setting.bench.features)
+            .ok_or("this CPU has no non-temporal copy for a policy to choose")
     };
     let (temporal, non_temporal) = both.or_else(nothing)?;
     let entry = |kernel: &Kernel| match kernel.function {

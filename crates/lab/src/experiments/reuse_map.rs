@@ -13,7 +13,6 @@ const BY_TRAFFIC: &str = "read after traffic";
 /// Label of cells whose delay is time.
 const BY_TIME: &str = "read after time";
 
-/// Drawn: a heat map per operation, size and place, the break-even line where the ratio is one.
 pub(super) fn figures() -> Vec<Figure> {
     let map = |title, x, states| Figure {
         y: Some("reader".to_owned()),
@@ -40,7 +39,6 @@ fn is_candidate(kernel: &Kernel) -> bool {
     kernel.is_non_temporal() && matches!(kernel.operation(), Operation::Copy | Operation::Zero)
 }
 
-/// A point of the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     size: usize,
@@ -94,21 +92,21 @@ fn one_point(setting: &mut Setting, side: &[Routine], point: Point) -> Result {
 fn sides(setting: &mut Setting) -> Result<Vec<Vec<Routine>>> {
     let operations = [Operation::Copy, Operation::Zero];
     let features = setting.bench.features;
-    let chosen: Vec<&'static Kernel> = match setting.options.kernels.as_deref() {
-        Some(pattern) => select::kernels(&operations, Some(pattern))?,
-        None if setting.options.classic => {
+    let classic = setting.options.classic;
+    let own = || match classic {
+        true => {
             ["copy.mmx.pf320.vlasenko", "copy.mmx.nt.pf320.vlasenko", "zero.mmx", "zero.mmx.nt"]
                 .into_iter()
                 .filter_map(find)
                 .collect()
         }
-        None => operations
+        false => operations
             .iter()
             .filter_map(|&operation| widest(operation, features))
             .flat_map(|(temporal, non_temporal)| [temporal, non_temporal])
             .collect(),
     };
-    let here = present(setting, chosen)?;
+    let here = asked_or(setting, &operations, own)?;
     let mut sides = Vec::new();
     for operation in operations {
         let of_it = || here.iter().copied().filter(|kernel| kernel.operation() == operation);
@@ -132,7 +130,6 @@ fn sides(setting: &mut Setting) -> Result<Vec<Vec<Routine>>> {
     Ok(sides)
 }
 
-/// The points, by place and size.
 fn points(setting: &Setting) -> Vec<Point> {
     let options = setting.options;
     let caches = &setting.bench.machine.caches;

@@ -75,7 +75,6 @@ pub(super) fn relate(row: &mut Row, ceiling: f64, clock: &Clock) {
     }
 }
 
-/// The experiment: every operation at every level.
 pub(super) fn run(setting: &mut Setting) -> Result {
     let operations = [Operation::Equal, Operation::Fill, Operation::Zero, Operation::Copy];
     setting.begin((operations.len() * Level::ALL.len()) as f64);

@@ -39,12 +39,18 @@ fn runnable(setting: &mut Setting, kernels: Vec<&'static Kernel>) -> Result<Vec<
     Ok(here)
 }
 
-/// The same, and none at all is an error.
-pub(super) fn present(
+/// Of the kernels that the user names, or else of the experiment's own, those that this CPU runs; none at
+/// all is an error.
+pub(super) fn asked_or(
     setting: &mut Setting,
-    kernels: Vec<&'static Kernel>,
+    operations: &[Operation],
+    own: impl FnOnce() -> Vec<&'static Kernel>,
 ) -> Result<Vec<&'static Kernel>> {
-    let here = runnable(setting, kernels)?;
+    let chosen = match setting.options.kernels.as_deref() {
+        Some(pattern) => select::kernels(operations, Some(pattern))?,
+        None => own(),
+    };
+    let here = runnable(setting, chosen)?;
     if here.is_empty() {
         return nothing("this CPU can run none of the kernels chosen");
     }

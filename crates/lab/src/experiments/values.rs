@@ -110,26 +110,25 @@ fn copied(
 fn copier<'c>(routine: &Routine, value: usize, size: usize) -> Call<'c> {
     let Function::Copy(f) = routine.function else { return Call::of(routine) };
     let at = value * size;
-    let call =
-        Call::new(format!("{} of {}", routine.name, VALUES[value]), move |places: &[Place]| {
-            for place in places {
-                // SAFETY: a quarter of slots that are valid and apart.
-                std::hint::black_box(unsafe {
-                    f(place.dst.wrapping_add(at), place.src.wrapping_add(at), size)
-                });
-            }
-        });
+    let quarter =
+        move |place: &Place| (place.dst.wrapping_add(at), place.src.wrapping_add(at), size);
+    let calls = move |places: &[Place]| {
+        for (dst, src, n) in places.iter().map(quarter) {
+            // SAFETY: a quarter of slots that are valid and apart.
+            std::hint::black_box(unsafe { f(dst, src, n) });
+        }
+    };
+    let call = Call::new(format!("{} of {}", routine.name, VALUES[value]), calls);
     call.checked(move |place| {
-        let part =
-            Place { dst: place.dst.wrapping_add(at), src: place.src.wrapping_add(at), n: size };
+        let (dst, src, n) = quarter(place);
         // SAFETY: within the slot, initialised, unwritten meanwhile.
-        let source = unsafe { std::slice::from_raw_parts(part.src, size) };
-        let mut expected = vec![0; size];
+        let source = unsafe { std::slice::from_raw_parts(src, n) };
+        let mut expected = vec![0; n];
         write_value(value, &mut expected);
         if source != expected {
             return Err(format!("the source does not hold {}", VALUES[value]));
         }
-        is_copied(&part)
+        is_copied(&Place { dst, src, n })
     })
 }
 
@@ -145,13 +144,11 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
     let near = level <= Level::L2;
     let mut ways: Vec<(usize, Storing)> = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
-        for over_others in [false, true] {
-            for value in 0..2 {
-                // clzero has one value, hence no other to take turns with.
-                let zeroes = matches!(routine.function, Function::Zero(_));
-                if !(zeroes && (value != 0 || (near && over_others))) {
-                    ways.push((nth, Storing { value, over_others }));
-                }
+        for (over_others, value) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+            // clzero has one value, hence no other to take turns with.
+            let zeroes = matches!(routine.function, Function::Zero(_));
+            if !(zeroes && (value != 0 || (near && over_others))) {
+                ways.push((nth, Storing { value, over_others }));
             }
         }
     }
@@ -191,23 +188,19 @@ fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level
 fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
     let byte = if storing.value == 0 { 0 } else { 0xFF };
     let prior = if storing.over_others { FILL_BYTE } else { byte };
-    // Slots are visited in turn, so a pass is over when the first comes again.
-    let pass = Rc::new(Shared::new(usize::MAX));
-    let seen = Rc::clone(&pass);
+    // Slots are visited in turn, so a pass is over when the first comes again: how many a pass has, and
+    // how many there were.
+    let turn = Rc::new((Shared::new(usize::MAX), Shared::new(0_usize)));
+    let begun = Rc::clone(&turn);
     let (function, callee) = (routine.function, Callee::new(routine.function));
     let in_turn = storing.over_others && level <= Level::L2;
-    let mut visits = 0_usize;
-    let begun = Rc::new(Shared::new(false));
-    let begin = Rc::clone(&begun);
     let calls = move |places: &[Place]| {
-        if begun.replace(false) {
-            visits = 0;
-        }
+        let (pass, visits) = &*turn;
         match function {
             Function::Fill(f) if in_turn => {
                 for place in places {
-                    let value = if (visits / pass.get()) & 1 == 0 { byte } else { FILL_BYTE };
-                    visits += 1;
+                    let visit = visits.replace(visits.get() + 1);
+                    let value = if (visit / pass.get()) & 1 == 0 { byte } else { FILL_BYTE };
                     // SAFETY: a slot of n bytes; this CPU runs the kernel.
                     std::hint::black_box(unsafe { f(place.dst, i32::from(value), place.n) });
                 }
@@ -225,8 +218,8 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
         let Some(first) = places.first() else { return };
         let again = places.iter().skip(1).position(|place| std::ptr::eq(place.dst, first.dst));
         let count = again.map_or(places.len(), |at| at + 1);
-        seen.set(count);
-        begin.set(true);
+        begun.0.set(count);
+        begun.1.set(0);
         places[..count].iter().for_each(|place| put(place, prior, level));
     };
     let text = if storing.over_others { "others" } else { "the same" };
@@ -238,15 +231,12 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
 /// Writes the prior contents; non-temporally where the destination is in memory.
 fn put(place: &Place, byte: u8, level: Level) {
     let non_temporal = find("fill.sse2.nt").filter(|_| level == Level::Dram);
-    match non_temporal.map(|kernel| kernel.function) {
-        Some(Function::Fill(fill)) => {
-            // SAFETY: a slot of n bytes; every CPU with that row in its table has SSE2.
-            unsafe { fill(place.dst, i32::from(byte), place.n) };
-        }
-        _ => {
-            // SAFETY: a slot of n bytes.
-            unsafe { std::ptr::write_bytes(place.dst, byte, place.n) };
-        }
+    if let Some(Function::Fill(fill)) = non_temporal.map(|kernel| kernel.function) {
+        // SAFETY: a slot of n bytes; every CPU with that row in its table has SSE2.
+        unsafe { fill(place.dst, i32::from(byte), place.n) };
+    } else {
+        // SAFETY: a slot of n bytes.
+        unsafe { std::ptr::write_bytes(place.dst, byte, place.n) };
     }
 }
 

@@ -145,14 +145,12 @@ impl Pools {
     }
 
     /// Brings the arm's pages into their state, and says what CPU zeroing had used before that.
-    pub(super) fn prepare(&self, arm: Arm) -> Result<Duration> {
+    fn prepare(&self, arm: Arm) -> Result<Duration> {
+        let before = self.zeroing(arm)?;
         if arm.is_ready() {
-            let before = self.ready.zeroing();
-            return self.ready.prepare().map(|()| before);
+            self.ready.prepare()?;
         }
-        let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
-        pause(pool);
-        let before = pool.stats().map_err(refused)?.scrub_cpu;
+        let Some(pool) = arm.pool(self) else { return Ok(before) };
         if arm == Arm::HotZero {
             let all = pool.capacity() / pool.page_size();
             let taken: Result<Vec<_>, _> = (0..all).map(|_| pool.alloc_raw(0)).collect();
@@ -168,14 +166,14 @@ impl Pools {
         Ok(before)
     }
 
-    /// The CPU that zeroing took since `before`.
-    fn zeroing(&self, arm: Arm, before: Duration) -> Result<Duration> {
+    /// The CPU that zeroing the arm's pages has taken so far; its scrubber rests then.
+    fn zeroing(&self, arm: Arm) -> Result<Duration> {
         if arm.is_ready() {
-            return Ok(self.ready.zeroing() - before);
+            return Ok(self.ready.zeroing());
         }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
         pause(pool);
-        Ok(pool.stats().map_err(refused)?.scrub_cpu.saturating_sub(before))
+        Ok(pool.stats().map_err(refused)?.scrub_cpu)
     }
 }
 
@@ -383,7 +381,8 @@ struct Part {
 
 /// One sample: each thread takes and touches its share, again and again if the cell says so. All
 /// but the last giving back is part of it; then all pages are read, and given back.
-pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell, before: Duration) -> Result<Sample> {
+pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell) -> Result<Sample> {
+    let before = pools.prepare(arm)?;
     let gate = Gate { threads: cell.threads, arrived: AtomicUsize::new(0) };
     let parts: Vec<Part> = std::thread::scope(|scope| {
         let start = |thread| {
@@ -412,7 +411,7 @@ pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell, before: Duration) -> 
         faults: sum(|sample| sample.faults),
         wall: span(|part| part.taking),
         later: span(|part| part.reading),
-        scrub: pools.zeroing(arm, before)?.as_secs_f64(),
+        scrub: pools.zeroing(arm)?.saturating_sub(before).as_secs_f64(),
     })
 }
 
@@ -472,6 +471,7 @@ fn part(
 
 /// Takes pages without touching them, and reads every byte. Returns the pages read.
 pub(super) fn check(arm: Arm, pools: &Pools, pages: usize) -> Result<u64> {
+    pools.prepare(arm)?;
     let held = take(arm, pools, (0..pages, 0), Vec::with_capacity(pages))?;
     for index in 0..pages {
         // SAFETY: a page that is held, and initialised.
