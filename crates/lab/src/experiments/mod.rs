@@ -388,15 +388,26 @@ impl Setting<'_, '_> {
     /// An option that this experiment has no use for.
     fn refuse_placements(&self, why: &str) -> Result {
         let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
-        let (found, accepted) =
-            (format!("{source}:{destination}"), format!("no residency here ({why})"));
-        Err(LabError::unsuited("--residency", found, &accepted))
+        let accepted = format!("no residency here ({why})");
+        Err(LabError::unsuited("--residency", format!("{source}:{destination}"), &accepted))
     }
 
-    /// Likewise.
     fn refuse_sizes(&self, why: &str) -> Result {
         let Some(size) = self.options.sizes.first() else { return Ok(()) };
         Err(LabError::unsuited("--size", size, &format!("no size here ({why})")))
+    }
+
+    /// Refuses sizes that are no multiples of that many bytes.
+    fn whole(&self, units: &str, unit: usize) -> Result {
+        let odd = self.options.sizes.iter().find(|size| !size.is_multiple_of(unit));
+        let accepted = format!("whole {units} of {unit} bytes");
+        odd.map_or(Ok(()), |size| Err(LabError::unsuited("--size", size, &accepted)))
+    }
+
+    fn check_sizes(&self) -> Result {
+        let (most, budget) = (self.bench.largest_size(), MemoryBudget::process().limit());
+        let odd = self.options.sizes.iter().find(|size| **size == 0 || **size > most);
+        odd.map_or(Ok(()), |&found| Err(LabError::TooLarge { found, most, budget }))
     }
 
     /// The sizes that were asked for, or else the experiment's own.
@@ -408,35 +419,14 @@ impl Setting<'_, '_> {
     /// The residencies that were asked for, of source and destination, or else these.
     fn placements_or(&self, own: impl IntoIterator<Item = Level>) -> Vec<(Level, Level)> {
         let asked = &self.options.placements;
-        if !asked.is_empty() {
-            return asked.clone();
-        }
-        own.into_iter().map(|level| (level, level)).collect()
+        let own = own.into_iter().map(|level| (level, level));
+        if asked.is_empty() { own.collect() } else { asked.clone() }
     }
 
     /// Those of these operations that were asked for, or else all.
     fn operations_of(&self, own: &[Operation]) -> Vec<Operation> {
         let asked = &self.options.operations;
         own.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()
-    }
-
-    /// Refuses sizes that are not whole pages.
-    fn whole_pages(&self) -> Result {
-        let is_odd = |size: &&usize| !size.is_multiple_of(PAGE_SIZE);
-        match self.options.sizes.iter().find(is_odd) {
-            None => Ok(()),
-            Some(size) => Err(LabError::unsuited("--size", size, "whole pages of 4096 bytes")),
-        }
-    }
-
-    fn check_sizes(&self) -> Result {
-        let most = self.bench.largest_size();
-        match self.options.sizes.iter().find(|size| **size == 0 || **size > most) {
-            Some(&found) => {
-                Err(LabError::TooLarge { found, most, budget: MemoryBudget::process().limit() })
-            }
-            None => Ok(()),
-        }
     }
 
     fn plan(&self, screening: bool) -> Plan {

@@ -57,7 +57,7 @@ impl Candidate for Clearer<'_> {
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the loop leaves its buffer where it leaves it")?;
-    setting.whole_pages()?;
+    setting.whole("pages", PAGE_SIZE)?;
     let own = || listed(KERNELS.split(' '), Operation::Zero);
     let kernels = asked_or(setting, &[Operation::Zero], own)?.into_iter().map(Routine::from);
     let routines: Vec<_> =
@@ -109,16 +109,4 @@ fn sizes(setting: &Setting) -> Vec<(usize, String)> {
         sizes.retain(|(_, text)| !text.ends_with("L1") && text != "half of LLC");
     }
     sizes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_relate_to_the_caches() {
-        let caches = cachewise_measure::Machine::describe().caches;
-        assert_eq!(relation(4096, &caches), "fits L1");
-        assert_eq!(relation(caches.llc.bytes * 2, &caches), "fits no cache");
-    }
 }

@@ -157,7 +157,7 @@ impl Candidate for Copier<'_> {
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the loop leaves its pages where it leaves them")?;
-    setting.whole_pages()?;
+    setting.whole("pages", PAGE_SIZE)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);
     // A fork of some hundred microseconds, and what grows with the buffer.
@@ -324,6 +324,7 @@ mod tests {
         caches.l1d.bytes = 64 << 10;
         assert_eq!(regime(20 << 10, &caches), "buffer + 44k fits L1");
         assert_ne!(regime(24 << 10, &caches), "buffer + 44k fits L1");
+        assert_eq!(regime(2 * caches.llc.bytes, &caches), "buffer + 44k fits no cache");
     }
 
     #[test]

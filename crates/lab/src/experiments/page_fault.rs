@@ -69,7 +69,7 @@ fn cells(setting: &Setting) -> Vec<Cell> {
 
 pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("a fresh page is wherever it was zeroed")?;
-    setting.whole_pages()?;
+    setting.whole("pages", PAGE_SIZE)?;
     if setting.options.kernels.is_some() {
         let why = "its candidates are ways to get a page, not kernels";
         return Err(LabError::not_for("--kernels", setting.bench.experiment, why));

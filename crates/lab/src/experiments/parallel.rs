@@ -46,12 +46,8 @@ impl Workers for Pool {
 
 /// Numbers of threads that are tried: powers of two below all, and all.
 pub fn counts(all: usize) -> Vec<usize> {
-    let mut counts: Vec<usize> =
-        (1..).map(|log| 1 << log).take_while(|count| *count < all).collect();
-    if all > 1 {
-        counts.push(all);
-    }
-    counts
+    let below = (1..).map(|log| 1 << log).take_while(|count| *count < all);
+    below.chain((all > 1).then_some(all)).collect()
 }
 
 /// A way to do the operation.

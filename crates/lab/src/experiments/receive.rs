@@ -70,8 +70,8 @@ struct Point {
 struct Copyout<'r> {
     name: &'static str,
     policy: Policy,
-    temporal: CopyFn,
-    non_temporal: CopyFn,
+    /// With temporal stores, and with non-temporal ones.
+    stores: (CopyFn, CopyFn),
     circumstances: Circumstances,
     device: Option<&'r Device>,
 }
@@ -79,7 +79,7 @@ struct Copyout<'r> {
 impl Copyout<'_> {
     fn chosen(&self) -> CopyFn {
         let is_non_temporal = (self.policy)(std::hint::black_box(self.circumstances));
-        if is_non_temporal { self.non_temporal } else { self.temporal }
+        if is_non_temporal { self.stores.1 } else { self.stores.0 }
     }
 }
 
@@ -213,15 +213,15 @@ fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
     });
     let mut points = Vec::new();
     for size in sizes {
-        for reused in [true, false] {
-            for read in [false, true] {
-                points.push(Point { state: RECEIVE, size, reused, read, other_core: false });
-                if has_device && (!options.quick || (reused && read)) {
-                    points.push(Point { state: RECEIVE, size, reused, read, other_core: true });
-                }
+        let send = Point { state: SEND, size, reused: true, read: false, other_core: false };
+        for (reused, read) in [(true, false), (true, true), (false, false), (false, true)] {
+            let receive = Point { state: RECEIVE, reused, read, ..send };
+            points.push(receive);
+            if has_device && (!options.quick || (reused && read)) {
+                points.push(Point { other_core: true, ..receive });
             }
         }
-        points.push(Point { state: SEND, size, reused: true, read: false, other_core: false });
+        points.push(send);
     }
     points
 }
@@ -254,14 +254,7 @@ fn one_point(
     task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
-    let copyout = |name, policy, (temporal, non_temporal)| Copyout {
-        name,
-        policy,
-        temporal,
-        non_temporal,
-        circumstances,
-        device,
-    };
+    let copyout = |name, policy, stores| Copyout { name, policy, stores, circumstances, device };
     let mut copyouts = vec![copyout(LIBC, CHOICES[0], (libc, libc))];
     let policies = POLICIES.into_iter().zip(CHOICES);
     copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));

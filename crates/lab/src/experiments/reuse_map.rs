@@ -14,24 +14,17 @@ const BY_TRAFFIC: &str = "read after traffic";
 const BY_TIME: &str = "read after time";
 
 pub(super) fn figures() -> Vec<Figure> {
-    let map = |title, x, states| Figure {
+    let map = |title: &str, x, states| Figure {
         y: Some("reader".to_owned()),
         ..Figure::new(title, FigureKind::HeatMap, x, "total_ratio")
             .by(&["size", "destination"])
             .of(states)
             .among(TABLE.iter().filter(|kernel| is_candidate(kernel)).map(|kernel| kernel.name))
     };
+    let title = "Non-temporal over temporal stores: operation and reader, after";
     vec![
-        map(
-            "Non-temporal over temporal stores: operation and reader, after other traffic",
-            DELAY_BYTES,
-            BY_TRAFFIC,
-        ),
-        map(
-            "Non-temporal over temporal stores: operation and reader, after a time",
-            DELAY_NS,
-            BY_TIME,
-        ),
+        map(&format!("{title} other traffic"), DELAY_BYTES, BY_TRAFFIC),
+        map(&format!("{title} a time"), DELAY_NS, BY_TIME),
     ]
 }
 

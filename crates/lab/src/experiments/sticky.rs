@@ -21,10 +21,8 @@ const DESTINATION_OFFSET: usize = 1088;
 const OPERATIONS: [Operation; 3] = [Operation::Copy, Operation::Fill, Operation::Zero];
 
 pub(super) fn figures() -> Vec<Figure> {
-    vec![
-        Figure::curve("Speed of calls in a row, by who wrote before", CALL, "gbps")
-            .by(&["size", "state"]),
-    ]
+    let title = "Speed of calls in a row, by who wrote before";
+    vec![Figure::curve(title, CALL, "gbps").by(&["size", "state"])]
 }
 
 /// Half of the L1 to twice the L2: where a destination can be cached, and where it cannot.

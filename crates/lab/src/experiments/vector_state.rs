@@ -14,16 +14,11 @@ use super::*;
 mod x86;
 
 pub(super) fn figures() -> Vec<Figure> {
+    let save = "Saving and restoring registers, by component";
+    let even = "Time over the faster integer kernel's, save and restore included";
     vec![
-        Figure::bars("Saving and restoring registers, by component", NET_NS)
-            .by(&[COMPONENTS, "state"])
-            .of("registers"),
-        Figure::curve(
-            "Time over the faster integer kernel's, save and restore included",
-            "size",
-            "ratio",
-        )
-        .of("break-even"),
+        Figure::bars(save, NET_NS).by(&[COMPONENTS, "state"]).of("registers"),
+        Figure::curve(even, "size", "ratio").of("break-even"),
     ]
 }
 

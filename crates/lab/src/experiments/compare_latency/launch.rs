@@ -24,7 +24,7 @@ pub struct Order {
 }
 
 /// One kernel's single calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
     /// Kernel name, or libc's.
     pub name: String,
@@ -73,12 +73,8 @@ pub fn run(order: &Order, stop: &dyn Fn() -> bool) -> Result<Outcome> {
     let trace = set.descend(order.comparisons, order.seed);
     let routines = order.kernels.iter().map(|name| routine(name)).collect::<Result<Vec<_>>>()?;
     let clock = Clock::calibrate();
-    let untimed = |routine: &Routine| Timed {
-        name: routine.name.clone(),
-        mean_ns: Vec::new(),
-        times: CallTimes::default(),
-    };
-    let mut kernels: Vec<Timed> = routines.iter().map(untimed).collect();
+    let untimed = |name: &String| Timed { name: name.clone(), ..Timed::default() };
+    let mut kernels: Vec<Timed> = order.kernels.iter().map(untimed).collect();
     routines.iter().try_for_each(|routine| set.check(routine, &trace))?;
     for turn in turns::orders(routines.len(), order.passes, order.seed).concat() {
         if stop() {

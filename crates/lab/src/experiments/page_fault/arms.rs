@@ -393,10 +393,8 @@ pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell) -> Result<Sample> {
         };
         let threads: Vec<_> = (0..cell.threads).map(start).collect();
         let panicked = |_| Err(LabError::Child("a thread of page-fault panicked".to_owned()));
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(panicked))
-            .collect::<Result<_>>()
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
+        ended.collect::<Result<_>>()
     })?;
     let span = |of: fn(&Part) -> (Instant, Instant)| {
         let first = parts.iter().map(|part| of(part).0).min();
@@ -428,19 +426,17 @@ fn part(
     let mut room = vec![NonNull::dangling(); pages];
     room.clear();
     let known = match arm.pool(pools) {
-        Some(_) => take(arm, pools, (0..1, 0), Vec::new()).and_then(Held::give_back).map(|_| ()),
-        None => Ok(()),
+        Some(_) => take(arm, pools, (0..1, 0), room).and_then(Held::give_back),
+        None => Ok(room),
     };
     gate.wait(1);
     let before = usage();
     let begun = Instant::now();
     // Errors wait until everybody has met: nobody is left alone at the gate.
     let taken: Result<Held<'_>> = (|| {
-        known?;
-        let mut held = take(arm, pools, (share.clone(), lines), room)?;
+        let mut held = take(arm, pools, (share.clone(), lines), known?)?;
         for _ in 1..reps {
-            let room = held.give_back()?;
-            held = take(arm, pools, (share.clone(), lines), room)?;
+            held = take(arm, pools, (share.clone(), lines), held.give_back()?)?;
         }
         Ok(held)
     })();

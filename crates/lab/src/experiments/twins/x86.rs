@@ -88,9 +88,7 @@ const FAMILIES: [(&str, [CopyLines; 5]); 4] = [
 ];
 
 pub(in super::super) fn run(setting: &mut Setting) -> Result {
-    if let Some(odd) = setting.options.sizes.iter().find(|size| !size.is_multiple_of(CACHE_LINE)) {
-        return Err(LabError::unsuited("--size", odd, "whole lines of 64 bytes"));
-    }
+    setting.whole("lines", CACHE_LINE)?;
     let mut cells = setting.cells();
     if setting.options.sizes.is_empty() {
         // One size a level: the changes are in the loop.
