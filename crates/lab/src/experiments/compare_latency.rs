@@ -19,10 +19,9 @@ const LAUNCHES: usize = 3;
 
 pub(super) fn figures() -> Vec<Figure> {
     let calls = |title| Figure::new(title, FigureKind::Histogram, "candidate", "ns").by(&[LAUNCH]);
+    let sweep = Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns");
     vec![
-        Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns")
-            .by(&["size"])
-            .of("sweep"),
+        sweep.by(&["size"]).of("sweep"),
         Figure::bars("Time per comparison of pages", "ns").of("pages"),
         calls("Single calls up to 1000 ns").of("calls to 1000 ns"),
         calls("Single calls up to 5000 ns").of("calls to 5000 ns"),

@@ -8,7 +8,7 @@
 
 use super::*;
 use std::fs::{File, read_to_string};
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 
 /// Pages of one colour that are zeroed, at most, for each way of the cache: as many as it has ways
 /// fit it.
@@ -105,18 +105,18 @@ fn frames(arena: &Arena, page: usize) -> Result<Vec<u64>> {
              root (CAP_SYS_ADMIN) alone"
         ))
     };
-    let io = |error: std::io::Error| refused(error.to_string());
-    let mut file = File::open("/proc/self/pagemap").map_err(io)?;
-    file.seek(SeekFrom::Start((arena.as_mut_ptr() as usize / page * 8) as u64)).map_err(io)?;
     let mut entries = vec![0; arena.len() / page * 8];
-    file.read_exact(&mut entries).map_err(io)?;
-    let frames: Vec<u64> = entries.chunks_exact(8).map(frame).collect();
+    let first = (arena.as_mut_ptr() as usize / page * 8) as u64;
+    File::open("/proc/self/pagemap")
+        .and_then(|file| file.read_exact_at(&mut entries, first))
+        .map_err(|error| refused(error.to_string()))?;
+    let frames: Vec<u64> = entries.as_chunks().0.iter().map(frame).collect();
     if frames.contains(&0) { Err(refused("zeros".to_owned())) } else { Ok(frames) }
 }
 
 /// The frame number in an entry of pagemap: its low 55 bits; 0 where it is absent or not told.
-fn frame(entry: &[u8]) -> u64 {
-    entry.iter().rev().fold(0, |word: u64, byte| word << 8 | u64::from(*byte)) & ((1 << 55) - 1)
+fn frame(entry: &[u8; 8]) -> u64 {
+    u64::from_ne_bytes(*entry) & ((1 << 55) - 1)
 }
 
 /// What is zeroed, in the order of [`PAGES_OF`]: pages of the arena by number, as many of each, and how
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_pagemap_is_a_frame_and_flags() {
-        assert_eq!(frame(&0xa100_0000_0037_ac52_u64.to_le_bytes()), 0x37_ac52);
-        assert_eq!(frame(&0x8180_0000_0000_0000_u64.to_le_bytes()), 0);
+        assert_eq!(frame(&0xa100_0000_0037_ac52_u64.to_ne_bytes()), 0x37_ac52);
+        assert_eq!(frame(&0x8180_0000_0000_0000_u64.to_ne_bytes()), 0);
     }
 }

@@ -67,9 +67,8 @@ pub(super) fn run(setting: &mut Setting) -> Result {
             .into_iter()
             .partition(|routine| find(&routine.name).is_none_or(|kernel| member(kernel).is_some()));
     for routine in foreign {
-        let note =
-            format!("skipped {}: it has no number of bytes read before writing", routine.name);
-        setting.out.note(note)?;
+        let why = "it has no number of bytes read before writing";
+        setting.out.note(format!("skipped {}: {why}", routine.name))?;
     }
     at_least_one([&routines])?;
     let mut cells = setting.cells();

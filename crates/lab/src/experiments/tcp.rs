@@ -316,7 +316,7 @@ mod tests {
                 let is_refusal = |error: &io::Error| error.kind() != io::ErrorKind::InvalidData;
                 let mut connection = match Connection::open(size, way, true) {
                     Err(error) if way != Way::Plain && is_refusal(&error) => continue,
-                    opened => opened.expect(way.name()),
+                    opened => opened.unwrap_or_else(|error| panic!("{}: {error}", way.name())),
                 };
                 let mut buffer = vec![0_u8; size];
                 let place = Place { dst: buffer.as_mut_ptr(), src: buffer.as_ptr(), n: size };
