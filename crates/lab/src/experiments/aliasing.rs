@@ -50,7 +50,7 @@ fn shifts(quick: bool) -> Vec<usize> {
 const POLICIES: [(PagePolicy, usize); 2] =
     [(PagePolicy::Huge, HUGE_PAGE), (PagePolicy::Small, PAGE_SIZE)];
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let vector = widest_class(setting.bench.features);
     let quick = setting.options.quick;
     let copies = field(setting, Operation::Copy, |kernel: &Kernel| {
@@ -61,14 +61,14 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         matches!(kernel.technique(), "rep.stosb" | "clzero")
             || (is_plain(kernel) && kernel.registers == vector)
     })?;
-    at_least_one(&[&copies, &zeros])?;
+    at_least_one([&copies, &zeros])?;
     let levels = setting.placements_or(Level::ALL);
     let powers: Vec<usize> = match (setting.options.placements.is_empty(), quick) {
         (false, _) => Vec::new(),
         (true, true) => vec![14, 16, 20],
         (true, false) => (14..=24).step_by(2).collect(),
     };
-    setting.out.begin(experiment.name, (2 * levels.len()) as f64 + powers.len() as f64);
+    setting.begin((2 * levels.len()) as f64 + powers.len() as f64);
     for (pages, page_bytes) in POLICIES {
         for &(source, destination) in &levels {
             for size in sizes(setting, source.min(destination)) {
@@ -80,8 +80,12 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
                     ..base.clone()
                 };
                 copied(setting, &copies, size, aliased, &axes)?;
-                let zeroed = Cell { label: "pages".into(), ..base };
-                zeroed_on(setting, &zeros, size, zeroed, &axes)?;
+                // Zeroing has no source to alias with: the pages alone.
+                if zeros.len() > 1 || setting.options.kernels.is_none() {
+                    let task =
+                        setting.task(Operation::Zero, size, Cell { label: "pages".into(), ..base });
+                    setting.record(&task, &zeros, &axes)?;
+                }
             }
             let text = format!("{source}:{destination}, {} pages", bytes(page_bytes));
             setting.out.advance(&text, 1.0);
@@ -100,19 +104,19 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 }
 
 /// The user's sizes, or one per level: whole pages, so that the operands' distance holds.
-fn sizes(setting: &Setting<'_, '_>, level: Level) -> Vec<usize> {
+fn sizes(setting: &Setting, level: Level) -> Vec<usize> {
     let usual = default_sizes(level, true, &setting.bench.machine.caches)[0];
     setting.sizes_or([usual.min(1 << 20)])
 }
 
 /// Every copy at every shift of the destination.
 fn copied(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     copies: &[Routine],
     size: usize,
     cell: Cell,
     axes: &[(&str, f64)],
-) -> Result<(), LabError> {
+) -> Result {
     if copies.len() == 1 && setting.options.kernels.is_some() {
         return Ok(());
     }
@@ -126,45 +130,23 @@ fn copied(
     let task = setting.task(Operation::Copy, size + PAGE_SIZE, cell);
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     note_pages(setting, asked, found.huge)?;
-    let at = |shift: usize| shifts.iter().position(|known| *known == shift).unwrap_or(0);
-    for (nth, routine) in copies.iter().enumerate() {
-        let first = nth * shifts.len();
+    let nth = |shift: usize| shifts.iter().position(|known| *known == shift).unwrap_or(0);
+    for (routine, first) in copies.iter().zip((0..).step_by(shifts.len())) {
         for &shift in &shifts {
             let is_twin = (FAR..FAR + 64).contains(&shift);
-            let reference = if is_twin { at(shift) } else { at(twin(shift)) };
-            let mut row = found.row(first + at(shift), first + reference);
+            let reference = first + nth(if is_twin { shift } else { twin(shift) });
+            let other = format!(", offset {}", twin(shift));
+            let mut row = variant(&found, (first + nth(shift), reference), &routine.name, &other);
             row.cell.size = size as u64;
-            row.cell = row.cell.with(axes).with(&[(OFFSET, shift as f64)]);
-            let name = &routine.name;
-            row.candidate.clone_from(name);
-            row.reference =
-                if is_twin { name.clone() } else { format!("{name}, offset {}", twin(shift)) };
             let cost = row.ratio.map(|ratio| (ALIAS_RATIO, ratio.median));
+            let row = at(at(row, axes), &[(OFFSET, shift as f64)]);
             setting.out.row(row.with(cost.as_slice()))?;
         }
     }
     Ok(())
 }
 
-/// Zeroing at the same place, which has no source to alias with: the pages alone.
-fn zeroed_on(
-    setting: &mut Setting<'_, '_>,
-    zeros: &[Routine],
-    size: usize,
-    cell: Cell,
-    axes: &[(&str, f64)],
-) -> Result<(), LabError> {
-    if zeros.len() == 1 && setting.options.kernels.is_some() {
-        return Ok(());
-    }
-    setting.record(&setting.task(Operation::Zero, size, cell), zeros, axes)
-}
-
-fn note_pages(
-    setting: &mut Setting<'_, '_>,
-    asked: PagePolicy,
-    huge: Option<f64>,
-) -> Result<(), LabError> {
+fn note_pages(setting: &mut Setting, asked: PagePolicy, huge: Option<f64>) -> Result {
     let text = match (asked, huge) {
         (PagePolicy::Huge, Some(part)) if part < 0.9 => format!(
             "huge pages were asked for and back {:.0} % of the operands: rows of 2 MiB pages are not what they say (cause: /sys/kernel/mm/transparent_hugepage/enabled, or no free huge pages)",

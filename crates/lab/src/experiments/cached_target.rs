@@ -28,7 +28,6 @@ const PREFETCHING: &[(&str, &str)] = &[
     ("copy.mmx.nt.pf320", "copy.mmx.nt"),
 ];
 
-/// Drawn: speeds by state, and what prefetching changes by level.
 pub(super) fn figures() -> Vec<Figure> {
     let bars = |title| Figure::bars(title, "gbps");
     vec![
@@ -45,7 +44,7 @@ struct Chosen {
     prefetching: Vec<Routine>,
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("it goes through its own states")?;
     let chosen = chosen(setting)?;
     let mut cells = Vec::new();
@@ -63,7 +62,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         }
     }
     let levels = if chosen.prefetching.is_empty() { &[][..] } else { &Level::ALL[..] };
-    setting.out.begin(experiment.name, (cells.len() + levels.len()) as f64);
+    setting.begin((cells.len() + levels.len()) as f64);
     let libc = || vec![libc_reference(Operation::Copy)];
     let straight = [libc(), chosen.temporal, chosen.non_temporal].concat();
     for (size, cell) in cells {
@@ -78,12 +77,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-fn measured(
-    setting: &mut Setting<'_, '_>,
-    routines: &[Routine],
-    size: usize,
-    cell: Cell,
-) -> Result<(), LabError> {
+fn measured(setting: &mut Setting, routines: &[Routine], size: usize, cell: Cell) -> Result {
     let text = format!("{} {}", bytes(size), cell.label);
     let cached = cell.source.level.is_none();
     let axes = [(PRE_READ, flag(cell.label == TARGET_READ)), (SOURCE_CACHED, flag(cached))];
@@ -97,55 +91,36 @@ fn measured(
 
 /// The lists above, the documents' part of them with `--classic`, or what was asked for:
 /// non-temporal ones compete, temporal ones set cached speed, prefetching ones bring their twin.
-fn chosen(setting: &mut Setting<'_, '_>) -> Result<Chosen, LabError> {
+fn chosen(setting: &mut Setting) -> Result<Chosen> {
     type Kernels = Vec<&'static Kernel>;
     let features = setting.bench.features;
     let most = if setting.options.classic { PERIOD } else { usize::MAX };
-    let listed = |names: &str| names.split(' ').take(most).filter_map(find).collect();
-    let (non_temporal, temporal, prefetching): (Kernels, Kernels, Kernels) =
-        match setting.options.kernels.as_deref() {
-            None => {
-                let prefetching = PREFETCHING.iter().filter_map(|(with, _)| find(with)).collect();
-                (listed(AROUND), listed(THROUGH), prefetching)
-            }
-            Some(pattern) => {
-                let asked = select::kernels(&[Operation::Copy], Some(pattern))?;
-                let (ahead, straight): (Kernels, Kernels) = asked
-                    .into_iter()
-                    .partition(|kernel| matches!(kernel.prefetch, Prefetch::Nta(_)));
-                let (non_temporal, temporal): (Kernels, Kernels) =
-                    straight.into_iter().partition(|kernel| kernel.is_non_temporal());
-                // Cached speed needs somebody to set it, beside libc.
-                let temporal = match widest(Operation::Copy, features) {
-                    Some((widest, _)) if temporal.is_empty() && !non_temporal.is_empty() => {
-                        vec![widest]
-                    }
-                    _ => temporal,
-                };
-                (non_temporal, temporal, ahead)
-            }
-        };
-    let all: Kernels = non_temporal.iter().chain(&temporal).chain(&prefetching).copied().collect();
-    let here = present(setting, all)?;
-    let routines = |kernels: Kernels| -> Vec<Routine> {
-        let is_here = |kernel: &&&Kernel| here.iter().any(|other| other.name == kernel.name);
-        kernels.iter().filter(is_here).map(|kernel| Routine::from(*kernel)).collect()
+    let own = || {
+        let straight = [AROUND, THROUGH].into_iter().flat_map(|names| names.split(' ').take(most));
+        straight.chain(PREFETCHING.iter().map(|(with, _)| *with)).filter_map(find).collect()
     };
-    let twins = prefetching.iter().filter_map(|with| {
-        let without = without_prefetch(with)?;
-        (with.runs_on(features) && without.runs_on(features))
-            .then(|| [Routine::from(without), Routine::from(*with)])
-    });
-    let prefetching = twins.flatten().collect();
-    let chosen =
-        Chosen { non_temporal: routines(non_temporal), temporal: routines(temporal), prefetching };
-    if chosen.non_temporal.is_empty() && chosen.prefetching.is_empty() {
+    let here = asked_or(setting, &[Operation::Copy], own)?;
+    let (prefetching, straight): (Kernels, Kernels) =
+        here.into_iter().partition(|kernel| matches!(kernel.prefetch, Prefetch::Nta(_)));
+    let (non_temporal, mut temporal): (Kernels, Kernels) =
+        straight.into_iter().partition(|kernel| kernel.is_non_temporal());
+    if non_temporal.is_empty() && prefetching.is_empty() {
         return nothing(
             "none of the kernels chosen stores non-temporally or prefetches by prefetchnta, and \
              this experiment is about these",
         );
     }
-    Ok(chosen)
+    // Cached speed needs somebody to set it, beside libc.
+    if temporal.is_empty() && !non_temporal.is_empty() {
+        temporal.extend(widest(Operation::Copy, features).map(|(widest, _)| widest));
+    }
+    let routines = |kernels: Kernels| kernels.into_iter().map(Routine::from).collect();
+    let twin = |with| Some([without_prefetch(with).filter(|twin| twin.runs_on(features))?, with]);
+    Ok(Chosen {
+        non_temporal: routines(non_temporal),
+        temporal: routines(temporal),
+        prefetching: routines(prefetching.into_iter().filter_map(twin).flatten().collect()),
+    })
 }
 
 /// The same kernel without its `prefetchnta`: `copy.mmx` for `copy.mmx.pf320`.
@@ -155,7 +130,7 @@ fn without_prefetch(kernel: &Kernel) -> Option<&'static Kernel> {
 }
 
 /// A quarter of L1, so that source and target both stay; and a quarter of L2.
-fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
+fn sizes(setting: &Setting) -> Vec<usize> {
     let caches = &setting.bench.machine.caches;
     let (l1, l2) = (caches.l1d.bytes / 4, caches.l2.bytes / 4);
     setting.sizes_or(if setting.options.quick { vec![l1] } else { vec![PAGE_SIZE, l1, l2] })

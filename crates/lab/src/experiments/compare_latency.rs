@@ -6,11 +6,10 @@
 //! calls of that workload as distributions, cut at 1000 and at 5000 ns, in three launches.
 
 use super::*;
-use launch::{Order, Outcome};
-use pages::{Differences, PageSet, ROOTS};
+use launch::Order;
+use pages::{PageSet, ROOTS};
 
 pub mod launch;
-mod pages;
 
 /// Seed 004.7: where the histograms are cut, and how many bins of 10 ns make one.
 const CUTS: [(f64, usize); 2] = [(1000.0, 1), (5000.0, 5)];
@@ -20,87 +19,74 @@ const LAUNCHES: usize = 3;
 
 pub(super) fn figures() -> Vec<Figure> {
     let calls = |title| Figure::new(title, FigureKind::Histogram, "candidate", "ns").by(&[LAUNCH]);
+    let sweep = Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns");
     vec![
-        Figure::curve("Time by the first difference", FIRST_DIFFERENCE, "ns")
-            .by(&["size"])
-            .of("sweep"),
+        sweep.by(&["size"]).of("sweep"),
         Figure::bars("Time per comparison of pages", "ns").of("pages"),
         calls("Single calls up to 1000 ns").of("calls to 1000 ns"),
         calls("Single calls up to 5000 ns").of("calls to 5000 ns"),
     ]
 }
 
-/// How much of everything.
-struct Scale {
-    sizes: Vec<usize>,
-    pages: usize,
-    comparisons: usize,
-    passes: usize,
+/// Lengths of the sweep.
+fn sizes(setting: &Setting) -> Vec<usize> {
+    let sizes: &[usize] = match (setting.options.quick, setting.options.classic) {
+        (true, _) => &[64, 256, PAGE_SIZE],
+        (_, true) => &[PAGE_SIZE],
+        _ => &[16, 32, 64, 128, 256, 1024, PAGE_SIZE, 65536],
+    };
+    setting.sizes_or(sizes.iter().copied())
 }
 
-impl Scale {
-    fn of(setting: &Setting<'_, '_>) -> Scale {
-        let options = setting.options;
-        let sizes: &[usize] = match (options.quick, options.classic) {
-            (true, _) => &[64, 256, PAGE_SIZE],
-            (_, true) => &[PAGE_SIZE],
-            _ => &[16, 32, 64, 128, 256, 1024, PAGE_SIZE, 65536],
-        };
-        let sizes = if options.sizes.is_empty() { sizes.to_vec() } else { options.sizes.clone() };
-        // Pages that no cache holds, within an eighth of the budget; ksmd's are mostly cold.
-        let room = cachewise_measure::MemoryBudget::process().limit() / 8 / PAGE_SIZE;
-        let wanted = if options.quick { 8192 } else { 32768 };
-        let (comparisons, passes) = if options.quick { (20_000, 4) } else { (100_000, 10) };
-        Scale { sizes, pages: wanted.min(room), comparisons, passes }
-    }
+/// How many comparisons of how many pages.
+fn order(setting: &Setting, compares: &[Routine]) -> Order {
+    let (wanted, comparisons, passes) =
+        if setting.options.quick { (8192, 20_000, 4) } else { (32768, 100_000, 10) };
+    // Pages that no cache holds, within an eighth of the budget; ksmd's are mostly cold.
+    let pages = wanted.min(MemoryBudget::process().limit() / 8 / PAGE_SIZE);
+    let kernels = compares.iter().map(|routine| routine.name.clone()).collect();
+    Order { pages, comparisons, passes, kernels, seed: setting.bench.seed }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements(
         "lengths are swept on warm buffers, and pages lie where the tree leaves them",
     )?;
-    let roots = ROOTS.map(Path::new);
-    let scale = Scale::of(setting);
     let (quick, classic) = (setting.options.quick, setting.options.classic);
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
-        let technique = kernel.technique();
-        let checked_first = technique.contains(".pre");
-        if kernel.registers == RegisterClass::Gpr {
-            return technique == "gpr64";
+        let (technique, is_widest) = (kernel.technique(), kernel.registers == vector);
+        match kernel.registers {
+            RegisterClass::Gpr => technique == "gpr64",
+            _ if classic => is_widest && (is_plain(kernel) || technique.ends_with(".pre64")),
+            _ => is_plain(kernel) || technique.contains(".pre") && (!quick || is_widest),
         }
-        if classic {
-            return kernel.registers == vector
-                && (is_plain(kernel) || technique.ends_with(".pre64"));
-        }
-        (is_plain(kernel) || checked_first)
-            && (!quick || kernel.registers == vector || is_plain(kernel))
     };
     let mut fields = vec![field(setting, Operation::Compare, wanted)?];
     if !quick && !classic || setting.options.kernels.is_some() {
         fields.push(field(setting, Operation::Equal, wanted)?);
     }
-    at_least_one(&fields.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    at_least_one(&fields)?;
     let compares = fields[0].clone();
     fields.retain(|routines| routines.len() > 1);
-    let cells: Vec<(usize, usize)> = scale
-        .sizes
-        .iter()
-        .flat_map(|&size| positions(size, quick).into_iter().map(move |at| (size, at)))
+    let cells: Vec<(usize, usize)> = sizes(setting)
+        .into_iter()
+        .flat_map(|size| positions(size, quick).into_iter().map(move |at| (size, at)))
         .collect();
     let has_pages = compares.len() > 1;
     // A launch takes about as long as twenty cells, the passes over pages about as long as ten.
     let total = (cells.len() * fields.len()) as f64
         + if has_pages { 10.0 + 20.0 * LAUNCHES as f64 } else { 0.0 };
-    setting.out.begin(experiment.name, total);
+    setting.begin(total);
     for (size, position) in cells {
         for routines in &fields {
             sweep(setting, routines, size, position)?;
         }
     }
     if has_pages {
-        workload(setting, &compares, &scale, &roots)?;
-        launches(setting, &compares, &scale, &roots)?;
+        let order = order(setting, &compares);
+        workload(setting, &compares, &order)?;
+        launches(setting, &order)?;
     }
     Ok(())
 }
@@ -119,12 +105,7 @@ fn positions(size: usize, quick: bool) -> Vec<usize> {
 }
 
 /// One length and first difference on warm buffers.
-fn sweep(
-    setting: &mut Setting<'_, '_>,
-    routines: &[Routine],
-    size: usize,
-    position: usize,
-) -> Result<(), LabError> {
+fn sweep(setting: &mut Setting, routines: &[Routine], size: usize, position: usize) -> Result {
     let operation = routines[0].function.operation();
     let contents = (position < size).then_some(Contents::DiffersAt(position));
     let task = setting.task(operation, size, Cell { contents, ..Cell::reused("sweep") });
@@ -135,91 +116,54 @@ fn sweep(
 }
 
 /// Whole passes over the comparisons of pages, in turns.
-fn workload(
-    setting: &mut Setting<'_, '_>,
-    compares: &[Routine],
-    scale: &Scale,
-    roots: &[&Path],
-) -> Result<(), LabError> {
-    let seed = setting.bench.seed;
-    let set = PageSet::gather(roots, scale.pages, seed)?;
-    let trace = set.descend(scale.comparisons, seed);
-    let Differences { different, equal, within } = set.differences(&trace);
-    let (pages, files, made) = (set.pages, set.files, trace.len());
+fn workload(setting: &mut Setting, compares: &[Routine], order: &Order) -> Result {
+    let set = PageSet::gather(&ROOTS, order.pages, order.seed)?;
+    let trace = set.descend(order.comparisons, order.seed);
+    let differences = set.differences(&trace);
+    let (pages, files, made, equal) = (set.pages, set.files, trace.len(), differences.equal);
     setting.out.note(format!(
         "pages: {pages} of 4096 bytes from {files} files, a third of them twice; {made} comparisons, {equal} of equal pages",
     ))?;
-    if pages < scale.pages {
-        let wanted = scale.pages;
+    let wanted = order.pages;
+    if pages < wanted {
         let note = format!("found {pages} pages of {wanted} wanted: fewer files here than that");
         setting.out.note(note)?;
     }
-    for routine in compares {
-        launch::check(routine, &set, &trace)?;
-    }
-    let (set, trace) = (&set, &trace);
-    let pass = |routine: &Routine| {
-        let function = routine.function;
-        Call::new(routine.name.clone(), move |places: &[Place]| {
-            let Function::Compare(compare) = function else { return };
-            for comparison in places.iter().flat_map(|_| trace) {
-                let (a, b) = (set.page(comparison.candidate), set.page(comparison.node));
-                // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
-                std::hint::black_box(unsafe { compare(a, b, PAGE_SIZE) });
-            }
-        })
-    };
-    let mut calls: Vec<Call<'_>> = compares.iter().map(pass).collect();
-    // The places are not used: the pages are the set's.
-    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused("pages") };
-    let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    let equal = equal as f64 / (equal + different).max(1) as f64;
-    of_pages(setting, &found, made, within, equal)?;
+    compares.iter().try_for_each(|routine| set.check(routine, &trace))?;
+    let mut calls: Vec<Call<'_>> =
+        compares.iter().map(|routine| set.call(routine, &trace)).collect();
+    pages::measured(setting, "pages", &mut calls, differences)?;
     setting.out.advance("pages", 10.0);
     Ok(())
 }
 
 /// Single calls, three launches.
-fn launches(
-    setting: &mut Setting<'_, '_>,
-    compares: &[Routine],
-    scale: &Scale,
-    roots: &[&Path],
-) -> Result<(), LabError> {
-    let order = Order {
-        roots: roots.iter().map(|root| root.display().to_string()).collect(),
-        pages: scale.pages,
-        comparisons: scale.comparisons,
-        passes: scale.passes,
-        kernels: compares.iter().map(|routine| routine.name.clone()).collect(),
-        seed: setting.bench.seed,
-    };
+fn launches(setting: &mut Setting, order: &Order) -> Result {
     for launch in 1..=LAUNCHES {
         let stop = || setting.out.stopped();
         let outcome = match &setting.options.helper {
-            Some(program) => launch::in_process_of_its_own(program, &order, &stop)?,
-            None => launch::run(&order, &stop)?,
+            Some(program) => launch::in_process_of_its_own(program, order, &stop)?,
+            None => launch::run(order, &stop)?,
         };
-        let own = setting.options.helper.is_some();
-        setting.out.rows(launch_rows(setting.bench.experiment, launch, &outcome, own))?;
+        setting.out.rows(launch_rows(setting, launch, &outcome))?;
         setting.out.advance(&format!("launch {launch}"), 20.0);
     }
     Ok(())
 }
 
 /// A launch's rows: every kernel at every cut.
-fn launch_rows(experiment: &str, launch: usize, outcome: &Outcome, own: bool) -> Vec<Row> {
+fn launch_rows(setting: &Setting, launch: usize, outcome: &launch::Outcome) -> Vec<Row> {
     let mut rows = Vec::new();
-    let Some(reference) = outcome.kernels.first() else { return rows };
+    let own = setting.options.helper.is_some();
     for (cut, join) in CUTS {
-        for timed in &outcome.kernels {
-            let cell = CellKey::new("compare", PAGE_SIZE, format!("calls to {cut:.0} ns"));
-            let cell = cell.with(&[(LAUNCH, launch as f64)]);
-            let ratio = PairedRatio::new(&timed.mean_ns, &reference.mean_ns, launch as u64);
-            let times = timed.mean_ns.clone();
-            let row =
-                Row::new(experiment, cell, &timed.name, &reference.name, times).with_ratio(ratio);
+        let cell = CellKey::new("compare", PAGE_SIZE, format!("calls to {cut:.0} ns"));
+        let cell = cell.with(&[(LAUNCH, launch as f64)]);
+        let named = |nth: usize| {
+            let timed = &outcome.kernels[nth];
+            (timed.name.as_str(), timed.mean_ns.as_slice())
+        };
+        for (nth, timed) in outcome.kernels.iter().enumerate() {
+            let row = setting.compared(cell.clone(), named(nth), named(0));
             let calls = u32::try_from(timed.times.calls()).unwrap_or(u32::MAX);
             let histogram = Some(timed.times.histogram(cut, join));
             let figures = [

@@ -12,14 +12,13 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![Figure::curve(title, CHUNK, "gbps").by(&[SHUFFLED, "size"])]
 }
 
-/// A way to cover an extent.
 #[derive(Clone, Copy, PartialEq)]
 struct Way {
     chunk: usize,
     shuffled: bool,
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let vector = widest_class(setting.bench.features);
     let quick = setting.options.quick;
     let wanted = |kernel: &Kernel| {
@@ -30,20 +29,13 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
                 || (is_plain(kernel) && kernel.registers == RegisterClass::Xmm));
         modern || integer || period
     };
-    let mut chosen = Vec::new();
-    for operation in [Operation::Zero, Operation::Copy] {
-        let routines = field(setting, operation, wanted)?;
-        // A pattern that names kernels of one operation means that one.
-        if setting.options.kernels.is_none() || routines.len() > 1 {
-            chosen.push((operation, routines));
-        }
-    }
-    at_least_one(&chosen.iter().map(|(_, routines)| routines.as_slice()).collect::<Vec<_>>())?;
+    let fields = fields(setting, [Operation::Zero, Operation::Copy], wanted)?;
     setting.refuse_placements("an extent lies where its own last pass left it")?;
-    setting.out.begin(experiment.name, chosen.len() as f64);
-    for (operation, routines) in &chosen {
-        for size in sizes(setting, *operation)? {
-            cover(setting, *operation, routines, size)?;
+    setting.begin(fields.len() as f64);
+    for routines in &fields {
+        let operation = routines[0].function.operation();
+        for size in sizes(setting, operation)? {
+            cover(setting, operation, routines, size)?;
         }
         setting.out.advance(operation.name(), 1.0);
     }
@@ -52,7 +44,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// 1 GiB per call, or what the budget has for as many operands; less when quick, though always what
 /// no cache holds. What was cut is said.
-fn sizes(setting: &mut Setting<'_, '_>, operation: Operation) -> Result<Vec<usize>, LabError> {
+fn sizes(setting: &mut Setting, operation: Operation) -> Result<Vec<usize>> {
     let operands = if operation == Operation::Copy { 2 } else { 1 };
     // Each operand is rounded up to whole huge pages.
     let most =
@@ -79,12 +71,7 @@ fn sizes(setting: &mut Setting<'_, '_>, operation: Operation) -> Result<Vec<usiz
     Ok(vec![size])
 }
 
-fn cover(
-    setting: &mut Setting<'_, '_>,
-    operation: Operation,
-    routines: &[Routine],
-    size: usize,
-) -> Result<(), LabError> {
+fn cover(setting: &mut Setting, operation: Operation, routines: &[Routine], size: usize) -> Result {
     let mut ways = vec![Way { chunk: size, shuffled: false }];
     let smaller = [HUGE_PAGE, PAGE_SIZE].into_iter();
     let smaller = smaller.filter(|chunk| *chunk < size && size.is_multiple_of(*chunk));
@@ -100,45 +87,39 @@ fn cover(
     let task = setting.task(operation, size, Cell::reused("extent"));
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
+        let first = nth * ways.len();
         for (which, way) in ways.iter().enumerate() {
-            let first = nth * ways.len();
-            let mut row = found.row(first + which, first);
+            let row = variant(&found, (first + which, first), &routine.name, ", one call");
             let axes = [(CHUNK, way.chunk as f64), (SHUFFLED, flag(way.shuffled))];
-            row.cell = row.cell.with(&axes);
-            row.candidate.clone_from(&routine.name);
-            let name = &routine.name;
-            row.reference = if which == 0 { name.clone() } else { format!("{name}, one call") };
-            setting.out.row(row)?;
+            setting.out.row(at(row, &axes))?;
         }
     }
     Ok(())
 }
 
 fn covering<'o>(routine: &Routine, way: Way, order: &'o [u32]) -> Call<'o> {
-    let name = format!("{} by {}", routine.name, bytes(way.chunk));
-    match routine.function {
-        Function::Zero(f) => Call::new(name, move |places: &[Place]| {
-            for place in places {
-                pieces(place.n, way, order, |at, n| {
+    let function = routine.function;
+    let calls = move |places: &[Place]| {
+        for place in places {
+            let (dst, src) = (place.dst, place.src);
+            match function {
+                Function::Zero(f) => pieces(place.n, way, order, |at, n| {
                     // SAFETY: pieces lie within the place's n bytes; the CPU runs the kernel.
-                    unsafe { f(place.dst.wrapping_add(at), n) };
-                });
-            }
-        })
-        .checked(is_zeroed),
-        Function::Copy(f) => Call::new(name, move |places: &[Place]| {
-            for place in places {
-                pieces(place.n, way, order, |at, n| {
+                    unsafe { f(dst.wrapping_add(at), n) };
+                }),
+                Function::Copy(f) => pieces(place.n, way, order, |at, n| {
                     // SAFETY: pieces lie within the place's n bytes, the operands do not overlap, and
                     // the CPU runs the kernel.
-                    unsafe { f(place.dst.wrapping_add(at), place.src.wrapping_add(at), n) };
-                });
+                    unsafe { f(dst.wrapping_add(at), src.wrapping_add(at), n) };
+                }),
+                // Not reached: fields are of these two operations.
+                other => run_all(other, std::slice::from_ref(place)),
             }
-        })
-        .checked(is_copied),
-        // Not reached: fields are of these two operations.
-        other => Call::of(&Routine { name, function: other }),
-    }
+        }
+    };
+    let name = format!("{} by {}", routine.name, bytes(way.chunk));
+    let is_right = if matches!(function, Function::Zero(_)) { is_zeroed } else { is_copied };
+    Call::new(name, calls).checked(is_right)
 }
 
 /// Calls with offset and length of every piece.

@@ -46,7 +46,6 @@ hinted! {
     copy_never, zero_never: Never;
 }
 
-/// What the reader takes and what the bystander loses.
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title| Figure::curve(title, "size", "total_ratio");
     vec![
@@ -55,12 +54,12 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let caches = &setting.bench.machine.caches;
     let (l1, l2, llc) = (caches.l1d.bytes / 2, caches.l2.bytes / 2, caches.llc.bytes / 8);
     let sizes = setting.sizes_or(if setting.options.quick { vec![l2] } else { vec![l1, l2, llc] });
     let operations = setting.operations_of(OPERATIONS);
-    setting.out.begin(experiment.name, (2 * sizes.len() * operations.len()) as f64);
+    setting.begin((2 * sizes.len() * operations.len()) as f64);
     for operation in operations {
         let routines = candidates(operation);
         for &size in &sizes {

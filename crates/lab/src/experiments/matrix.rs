@@ -1,55 +1,41 @@
 //! `copy-matrix`, `zero-matrix`, `compare-matrix`: kernels x sizes x residency, the operation alone.
 //! `whole-cost`: the same with the reader and the bystander.
 
-use super::roofline;
-use super::roofline::Ceilings;
 use super::*;
+use roofline::Ceilings;
 
 /// The operation alone, at placed and proved operands.
-pub(super) fn operation_alone(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-) -> Result<(), LabError> {
-    run(experiment, setting, |_, cell, _| cell)
+pub(super) fn operation_alone(setting: &mut Setting) -> Result {
+    run(setting, |_, cell, _| cell)
 }
 
 /// The operation, a reader of the whole destination, and a bystander.
-pub(super) fn whole_cost(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-) -> Result<(), LabError> {
-    run(experiment, setting, |setting, cell, size| Cell {
+pub(super) fn whole_cost(setting: &mut Setting) -> Result {
+    run(setting, |setting, cell, size| Cell {
         bystander: Some(setting.bench.bystander_bytes(size)),
         ..cell.read_after(Delay::None, 1.0)
     })
 }
 
-/// Speed of every kernel, a panel per residency.
+const PANELS: [&str; 3] = ["source", "destination", "size"];
+
 pub(super) fn speeds() -> Vec<Figure> {
-    let title = "Speed of the operation alone";
-    let panels = ["source", "destination", "size"];
-    vec![Figure::bars(title, "gbps").by(&panels)]
+    vec![Figure::bars("Speed of the operation alone", "gbps").by(&PANELS)]
 }
 
-/// Operation, reader and bystander stacked.
 pub(super) fn costs() -> Vec<Figure> {
     let title = "Whole cost: the operation, the later reader, the neighbour's lost lines";
-    let panels = ["source", "destination", "size"];
-    vec![Figure::bars(title, "cost").by(&panels)]
+    vec![Figure::bars(title, "cost").by(&PANELS)]
 }
 
-fn run(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-    followed: impl Fn(&Setting<'_, '_>, Cell, usize) -> Cell,
-) -> Result<(), LabError> {
-    let fields = fields(experiment, setting)?;
+fn run(setting: &mut Setting, followed: impl Fn(&Setting, Cell, usize) -> Cell) -> Result {
+    let fields = chosen(setting)?;
     let cells = setting.cells();
     let candidates: usize = fields.iter().map(|(_, routines)| routines.len()).sum();
     // Every sample takes about as long as the clock demands, unless the operation is longer.
     let work = |size: usize| (size as f64).max(4e5);
     let total: f64 = cells.iter().map(|&(_, _, size)| work(size) * candidates as f64).sum();
-    setting.out.begin(experiment.name, total);
+    setting.begin(total);
     let mut ceilings = Ceilings::default();
     for (source, destination, size) in cells {
         for (operation, routines) in &fields {
@@ -75,20 +61,18 @@ fn run(
 }
 
 /// The candidates of each operation: libc, then the chosen kernels; what this CPU lacks is noted.
-fn fields(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-) -> Result<Vec<(Operation, Vec<Routine>)>, LabError> {
-    let pattern = setting.options.kernels.as_deref();
-    let chosen = select::kernels(experiment.operations, pattern)?;
-    let here = present(setting, chosen)?;
+fn chosen(setting: &mut Setting) -> Result<Vec<(Operation, Vec<Routine>)>> {
+    let operations = find(setting.bench.experiment)?.operations;
+    let all = || TABLE.iter().filter(|kernel| operations.contains(&kernel.operation())).collect();
+    let here = asked_or(setting, operations, all)?;
+    let named = setting.options.kernels.is_some();
     let mut fields = Vec::new();
-    for operation in setting.operations_of(experiment.operations) {
+    for operation in setting.operations_of(operations) {
         // The byte-wise reference is a hundred times slower than anything; it competes when named.
         let of_it: Vec<Routine> = here
             .iter()
             .filter(|kernel| kernel.operation() == operation)
-            .filter(|kernel| pattern.is_some() || kernel.technique() != "bytes")
+            .filter(|kernel| named || kernel.technique() != "bytes")
             .map(|kernel| Routine::from(*kernel))
             .collect();
         if !of_it.is_empty() {

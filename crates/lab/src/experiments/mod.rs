@@ -11,6 +11,7 @@ mod page_colour;
 mod page_compare;
 mod page_copy;
 pub mod page_fault;
+mod pages;
 pub mod parallel;
 mod peers;
 mod read_batch;
@@ -36,7 +37,7 @@ use crate::recorder::Recorder;
 use crate::routines::{FILL_BYTE, LIBC, LIBRARY, Routine, SHARED, libc_reference, library};
 use crate::{LabError, select};
 use cachewise::Reuse;
-use cachewise_kernels::table::{CompareFn, CopyFn};
+use cachewise_kernels::table::CopyFn;
 use cachewise_kernels::{
     Features, Function, Kernel, Operation, PAGE_SIZE, Prefetch, RegisterClass, TABLE,
 };
@@ -44,10 +45,13 @@ use cachewise_measure::arena::HUGE_PAGE;
 use cachewise_measure::record::names::*;
 use cachewise_measure::{
     Arena, Caches, Candidate, CellKey, Clock, Contents, Delay, Figure, FigureKind, LINE, Level,
-    MARGIN, MeasureError, MemoryBudget, PagePolicy, PairedRatio, Place, Plan, Reader, Row, stats,
+    MeasureError, MemoryBudget, PagePolicy, PairedRatio, Place, Plan, Reader, Row, stats,
 };
 use std::path::Path;
 use support::*;
+
+/// What an experiment hands back beside what it records.
+type Result<T = (), E = LabError> = std::result::Result<T, E>;
 
 /// An experiment anyone can run by name.
 pub struct Experiment {
@@ -63,7 +67,7 @@ pub struct Experiment {
     pub classic: &'static str,
     /// How its rows are drawn, beside its tables.
     figures: fn() -> Vec<Figure>,
-    run: fn(&Experiment, &mut Setting<'_, '_>) -> Result<(), LabError>,
+    run: fn(&mut Setting) -> Result,
 }
 
 /// How they are listed: an experiment of that name, and what else is to be said of it.
@@ -71,7 +75,7 @@ impl Experiment {
     const fn of(
         name: &'static str,
         figures: fn() -> Vec<Figure>,
-        run: fn(&Experiment, &mut Setting<'_, '_>) -> Result<(), LabError>,
+        run: fn(&mut Setting) -> Result,
     ) -> Experiment {
         Experiment { name, about: "", seeds: &[], operations: &[], classic: "", figures, run }
     }
@@ -256,7 +260,7 @@ const fn operations_with_peers() -> &'static [Operation] {
 ///
 /// # Errors
 /// [`LabError::Usage`] with the names there are.
-pub fn find(name: &str) -> Result<&'static Experiment, LabError> {
+pub fn find(name: &str) -> Result<&'static Experiment> {
     ALL.iter().find(|experiment| experiment.name == name).ok_or_else(|| {
         let known: Vec<&str> = ALL.iter().map(|experiment| experiment.name).collect();
         LabError::unsuited("experiment", format!("\"{name}\""), &known.join(", "))
@@ -275,7 +279,7 @@ impl Experiment {
     /// Unknown kernels, impossible sizes, `--classic` without any, wrong bytes, refused memory, a record
     /// that cannot be written; [`LabError::Interrupted`] when the user stopped it, and then finished rows
     /// are with the recorder.
-    pub fn run(&self, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+    pub fn run(&self, setting: &mut Setting) -> Result {
         setting.check_sizes()?;
         if setting.options.classic && self.classic.is_empty() {
             return Err(LabError::Usage(format!(
@@ -285,11 +289,11 @@ impl Experiment {
         }
         self.check_options(setting.options)?;
         setting.bench.experiment = self.name;
-        (self.run)(self, setting)
+        (self.run)(setting)
     }
 
     /// An option that this experiment would not follow is refused rather than ignored.
-    fn check_options(&self, options: &Options) -> Result<(), LabError> {
+    fn check_options(&self, options: &Options) -> Result {
         let by_operation =
             self.name.ends_with("-matrix") || ["whole-cost", "hints", "peers"].contains(&self.name);
         let refused = |option, why: &str| Err(LabError::not_for(option, self.name, why));
@@ -320,6 +324,16 @@ impl Experiment {
 }
 
 impl Setting<'_, '_> {
+    /// The work ahead, in arbitrary units.
+    fn begin(&mut self, units: f64) {
+        self.out.begin(self.bench.experiment, units);
+    }
+
+    /// Refuses to go on where the user wants to stop.
+    fn go_on(&self) -> Result {
+        if self.out.stopped() { Err(LabError::Interrupted) } else { Ok(()) }
+    }
+
     /// A cell of an operation, sampled as it was asked for.
     fn task(&self, operation: Operation, size: usize, cell: Cell) -> Task {
         Task { operation, size, cell, plan: self.plan(false) }
@@ -330,34 +344,35 @@ impl Setting<'_, '_> {
         &mut self,
         task: &Task,
         candidates: &mut [&mut dyn Candidate],
-    ) -> Result<Option<Outcome>, LabError> {
+    ) -> Result<Option<Outcome>> {
         let found = self.bench.measure(task, candidates, &|| self.out.stopped());
         self.fitting(task, found)
     }
 
     /// Measures routines in a cell, their bytes checked; likewise.
-    fn routines(&mut self, task: &Task, routines: &[Routine]) -> Result<Option<Outcome>, LabError> {
+    fn routines(&mut self, task: &Task, routines: &[Routine]) -> Result<Option<Outcome>> {
         let found = self.bench.routines(task, routines, true, &|| self.out.stopped());
         self.fitting(task, found)
     }
 
     /// Takes down the rows of routines in a cell with further coordinates.
-    fn record(
-        &mut self,
-        task: &Task,
-        routines: &[Routine],
-        axes: &[(&str, f64)],
-    ) -> Result<(), LabError> {
+    fn record(&mut self, task: &Task, routines: &[Routine], axes: &[(&str, f64)]) -> Result {
         let rows = self.routines(task, routines)?.map_or(Vec::new(), |found| found.rows());
-        let with = |row: Row| Row { cell: row.cell.clone().with(axes), ..row };
-        self.out.rows(rows.into_iter().map(with))
+        self.out.rows(rows.into_iter().map(|row| at(row, axes)))
     }
 
-    fn fitting<T>(
-        &mut self,
-        task: &Task,
-        found: Result<T, LabError>,
-    ) -> Result<Option<T>, LabError> {
+    /// A row of times that the bench did not take, compared with another's of the same rounds.
+    fn compared(
+        &self,
+        cell: CellKey,
+        (candidate, ours): (&str, &[f64]),
+        (reference, theirs): (&str, &[f64]),
+    ) -> Row {
+        let ratio = PairedRatio::new(ours, theirs, self.bench.seed);
+        Row::new(self.bench.experiment, cell, candidate, reference, ours.to_vec()).with_ratio(ratio)
+    }
+
+    fn fitting<T>(&mut self, task: &Task, found: Result<T>) -> Result<Option<T>> {
         match found {
             Err(LabError::Measure(
                 error @ (MeasureError::DoesNotFit { .. } | MeasureError::OverBudget { .. }),
@@ -371,17 +386,28 @@ impl Setting<'_, '_> {
     }
 
     /// An option that this experiment has no use for.
-    fn refuse_placements(&self, why: &str) -> Result<(), LabError> {
+    fn refuse_placements(&self, why: &str) -> Result {
         let Some((source, destination)) = self.options.placements.first() else { return Ok(()) };
-        let (found, accepted) =
-            (format!("{source}:{destination}"), format!("no residency here ({why})"));
-        Err(LabError::unsuited("--residency", found, &accepted))
+        let accepted = format!("no residency here ({why})");
+        Err(LabError::unsuited("--residency", format!("{source}:{destination}"), &accepted))
     }
 
-    /// Likewise.
-    fn refuse_sizes(&self, why: &str) -> Result<(), LabError> {
+    fn refuse_sizes(&self, why: &str) -> Result {
         let Some(size) = self.options.sizes.first() else { return Ok(()) };
         Err(LabError::unsuited("--size", size, &format!("no size here ({why})")))
+    }
+
+    /// Refuses sizes that are no multiples of that many bytes.
+    fn whole(&self, units: &str, unit: usize) -> Result {
+        let odd = self.options.sizes.iter().find(|size| !size.is_multiple_of(unit));
+        let accepted = format!("whole {units} of {unit} bytes");
+        odd.map_or(Ok(()), |size| Err(LabError::unsuited("--size", size, &accepted)))
+    }
+
+    fn check_sizes(&self) -> Result {
+        let (most, budget) = (self.bench.largest_size(), MemoryBudget::process().limit());
+        let odd = self.options.sizes.iter().find(|size| **size == 0 || **size > most);
+        odd.map_or(Ok(()), |&found| Err(LabError::TooLarge { found, most, budget }))
     }
 
     /// The sizes that were asked for, or else the experiment's own.
@@ -393,35 +419,14 @@ impl Setting<'_, '_> {
     /// The residencies that were asked for, of source and destination, or else these.
     fn placements_or(&self, own: impl IntoIterator<Item = Level>) -> Vec<(Level, Level)> {
         let asked = &self.options.placements;
-        if !asked.is_empty() {
-            return asked.clone();
-        }
-        own.into_iter().map(|level| (level, level)).collect()
+        let own = own.into_iter().map(|level| (level, level));
+        if asked.is_empty() { own.collect() } else { asked.clone() }
     }
 
     /// Those of these operations that were asked for, or else all.
     fn operations_of(&self, own: &[Operation]) -> Vec<Operation> {
         let asked = &self.options.operations;
         own.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()
-    }
-
-    /// Refuses sizes that are not whole pages.
-    fn whole_pages(&self) -> Result<(), LabError> {
-        let is_odd = |size: &&usize| !size.is_multiple_of(cachewise_kernels::PAGE_SIZE);
-        match self.options.sizes.iter().find(is_odd) {
-            None => Ok(()),
-            Some(size) => Err(LabError::unsuited("--size", size, "whole pages of 4096 bytes")),
-        }
-    }
-
-    fn check_sizes(&self) -> Result<(), LabError> {
-        let most = self.bench.largest_size();
-        match self.options.sizes.iter().find(|size| **size == 0 || **size > most) {
-            Some(&found) => {
-                Err(LabError::TooLarge { found, most, budget: MemoryBudget::process().limit() })
-            }
-            None => Ok(()),
-        }
     }
 
     fn plan(&self, screening: bool) -> Plan {

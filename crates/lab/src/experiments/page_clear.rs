@@ -13,7 +13,6 @@ const PAGES_PER_RUN: usize = 1_600_000;
 const KERNELS: &str = "zero.rep.stosl zero.mmx zero.mmx.nt zero.sse zero.sse.nt zero.rep.stosb \
     zero.clzero zero.avx zero.avx.nt zero.avx512 zero.avx512.nt";
 
-/// Drawn: the whole cost over libc's by buffer, and its parts.
 pub(super) fn figures() -> Vec<Figure> {
     let whole = "Clear, touch and read again: time over libc's";
     let parts = "Clearing and touching, and reading afterwards";
@@ -23,9 +22,6 @@ pub(super) fn figures() -> Vec<Figure> {
 /// Clears page by page.
 struct Clearer<'r> {
     routine: &'r Routine,
-    reference: bool,
-    calls: u64,
-    zeroed: u64,
 }
 
 impl Candidate for Clearer<'_> {
@@ -35,16 +31,13 @@ impl Candidate for Clearer<'_> {
 
     fn call(&mut self, place: &Place) {
         let Function::Zero(zero) = self.routine.function else { return };
-        let pages = place.n / PAGE_SIZE;
-        for page in 0..pages {
+        for page in 0..place.n / PAGE_SIZE {
             let page = place.dst.wrapping_add(page * PAGE_SIZE);
             // SAFETY: the place is writable for n bytes, whole pages, and the routine runs here.
             unsafe { zero(page, PAGE_SIZE) };
             // SAFETY: a page of the place.
             unsafe { page.write_volatile(1) };
         }
-        self.calls += 1;
-        self.zeroed += pages as u64;
     }
 
     fn read(&mut self, place: &Place) -> bool {
@@ -58,54 +51,39 @@ impl Candidate for Clearer<'_> {
     }
 
     fn stays(&self) -> bool {
-        self.reference
+        self.routine.name == LIBC
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the loop leaves its buffer where it leaves it")?;
-    setting.whole_pages()?;
-    let routines = routines(setting)?;
+    setting.whole("pages", PAGE_SIZE)?;
+    let own = || listed(KERNELS.split(' '), Operation::Zero);
+    let kernels = asked_or(setting, &[Operation::Zero], own)?.into_iter().map(Routine::from);
+    let routines: Vec<_> =
+        std::iter::once(libc_reference(Operation::Zero)).chain(kernels).collect();
     let sizes = sizes(setting);
     let weight = |size: usize| size.max(1 << 20) as f64;
-    setting.out.begin(experiment.name, sizes.iter().map(|&(size, _)| weight(size)).sum());
+    setting.begin(sizes.iter().map(|&(size, _)| weight(size)).sum());
     for (size, relation) in sizes {
-        let loops = (PAGES_PER_RUN / (size / PAGE_SIZE)).max(1);
+        let pages = size / PAGE_SIZE;
+        let loops = (PAGES_PER_RUN / pages).max(1);
         let cell = Cell::reused(relation.as_str()).read_after(Delay::None, 1.0);
         let mut task = setting.task(Operation::Zero, size, cell);
         task.plan.max_sample_ns = 5e7;
         task.plan.calls = setting.options.classic.then_some(loops);
-        let mut clearers: Vec<Clearer<'_>> = routines
-            .iter()
-            .enumerate()
-            .map(|(at, routine)| Clearer { routine, reference: at == 0, calls: 0, zeroed: 0 })
-            .collect();
+        let mut clearers: Vec<_> = routines.iter().map(|routine| Clearer { routine }).collect();
         if let Some(found) = setting.measure(&task, &mut each(&mut clearers))? {
-            for (row, clearer) in found.rows().into_iter().zip(&clearers) {
-                let zeroed = clearer.zeroed as f64 / clearer.calls as f64;
-                let figures = [(LOOPS, loops as f64), (ZEROED, zeroed), (COPIED, 0.0)];
-                setting.out.row(row.with(&figures))?;
-            }
+            let figures = [(LOOPS, loops as f64), (ZEROED, pages as f64), (COPIED, 0.0)];
+            setting.out.rows(found.rows().into_iter().map(|row| row.with(&figures)))?;
         }
         setting.out.advance(&format!("{} {relation}", bytes(size)), weight(size));
     }
     Ok(())
 }
 
-/// libc, then the kernels: the list above, or those asked for.
-fn routines(setting: &mut Setting<'_, '_>) -> Result<Vec<Routine>, LabError> {
-    let kernels = match setting.options.kernels.as_deref() {
-        Some(pattern) => select::kernels(&[Operation::Zero], Some(pattern))?,
-        None => listed(KERNELS.split(' '), Operation::Zero),
-    };
-    let here = present(setting, kernels)?;
-    let mut routines = vec![libc_reference(Operation::Zero)];
-    routines.extend(here.into_iter().map(Routine::from));
-    Ok(routines)
-}
-
 /// Buffers with their relation to the seed's CPU or to this one's caches.
-fn sizes(setting: &Setting<'_, '_>) -> Vec<(usize, String)> {
+fn sizes(setting: &Setting) -> Vec<(usize, String)> {
     let caches = &setting.bench.machine.caches;
     if !setting.options.sizes.is_empty() {
         return setting.options.sizes.iter().map(|&size| (size, relation(size, caches))).collect();
@@ -119,12 +97,10 @@ fn sizes(setting: &Setting<'_, '_>) -> Vec<(usize, String)> {
             continue;
         }
         let half = caches.bytes(level) / 2;
-        for (size, text) in
-            [(half, format!("half of {level}")), (5 * half, format!("2.5 x {level}"))]
-        {
-            let size = size.next_multiple_of(PAGE_SIZE);
+        for (halves, text) in [(1, "half of"), (5, "2.5 x")] {
+            let size = (halves * half).next_multiple_of(PAGE_SIZE);
             if !sizes.iter().any(|(known, _)| *known == size) {
-                sizes.push((size, text));
+                sizes.push((size, format!("{text} {level}")));
             }
         }
     }
@@ -133,16 +109,4 @@ fn sizes(setting: &Setting<'_, '_>) -> Vec<(usize, String)> {
         sizes.retain(|(_, text)| !text.ends_with("L1") && text != "half of LLC");
     }
     sizes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buffers_relate_to_the_caches() {
-        let caches = cachewise_measure::Machine::describe().caches;
-        assert_eq!(relation(4096, &caches), "fits L1");
-        assert_eq!(relation(caches.llc.bytes * 2, &caches), "fits no cache");
-    }
 }

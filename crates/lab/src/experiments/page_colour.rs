@@ -8,7 +8,7 @@
 
 use super::*;
 use std::fs::{File, read_to_string};
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 
 /// Pages of one colour that are zeroed, at most, for each way of the cache: as many as it has ways
 /// fit it.
@@ -16,11 +16,10 @@ const PAGES_PER_WAY: usize = 4;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Zeroing by the colours of a buffer's pages";
-    let figure = Figure::bars(title, "gbps");
-    vec![figure.by(&["destination", "state"])]
+    vec![Figure::bars(title, "gbps").by(&["destination", "state"])]
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("a page's colour decides where it can be")?;
     setting.refuse_sizes("it follows from the cache")?;
     let features = setting.bench.features;
@@ -28,7 +27,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let routines = field(setting, Operation::Zero, |kernel: &Kernel| {
         straight.is_some_and(|(a, b)| kernel.name == a.name || kernel.name == b.name)
     })?;
-    at_least_one(&[&routines])?;
+    at_least_one([&routines])?;
     let page = rustix::param::page_size();
     let cpu = rustix::thread::sched_getcpu();
     let caches = Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}/cache"));
@@ -38,7 +37,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let bytes = wanted.max().unwrap_or(0).min(MemoryBudget::process().left() / 2);
     let arena = Arena::new(bytes, PagePolicy::Small, setting.bench.seed)?;
     let mut pages: Vec<(u64, usize)> = frames(&arena, page)?.into_iter().zip(0..).collect();
-    setting.out.begin(experiment.name, levels.len() as f64);
+    setting.begin(levels.len() as f64);
     let l2_colours = levels[0].colours;
     for cache in &levels {
         let Coloured { level, colours, .. } = *cache;
@@ -73,30 +72,24 @@ impl Coloured {
 }
 
 /// The L2 and the last level behind it, of the caches below `directory` (a CPU's, in sysfs).
-fn coloured(directory: &Path, page: usize) -> Result<Vec<Coloured>, LabError> {
-    let mut found: Vec<(usize, usize, usize)> = Vec::new();
-    for index in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let read = |name: &str| read_to_string(index.path().join(name)).unwrap_or_default();
-        let number = |name: &str| read(name).trim().parse::<usize>().ok();
-        if let (Some(level), Some(sets), Some(line), Some(ways)) = (
-            number("level"),
-            number("number_of_sets"),
-            number("coherency_line_size"),
-            number("ways_of_associativity"),
-        ) && read("type").trim() != "Instruction"
-        {
-            found.push((level, sets * line / page, ways));
-        }
-    }
+fn coloured(directory: &Path, page: usize) -> Result<Vec<Coloured>> {
+    let numbers = |index: std::fs::DirEntry| {
+        let read = |name: &str| read_to_string(index.path().join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<usize>().ok();
+        let colours = number("number_of_sets")? * number("coherency_line_size")? / page;
+        let found = (number("level")?, colours, number("ways_of_associativity")?);
+        read("type").is_none_or(|kind| kind.trim() != "Instruction").then_some(found)
+    };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found: Vec<(usize, usize, usize)> = entries.filter_map(numbers).collect();
     found.sort_unstable();
     let cache = |level, wanted: Option<&(usize, usize, usize)>| {
         let &(_, colours, ways) = wanted?;
         (colours > 1 && ways > 0).then_some(Coloured { level, colours, ways })
     };
-    let l2 = cache(Level::L2, found.iter().find(|(level, ..)| *level == 2));
     let last = cache(Level::Llc, found.last().filter(|(level, ..)| *level > 2));
-    match l2 {
-        Some(l2) => Ok([Some(l2), last].into_iter().flatten().collect()),
+    match cache(Level::L2, found.iter().find(|(level, ..)| *level == 2)) {
+        Some(l2) => Ok(std::iter::once(l2).chain(last).collect()),
         None => nothing(format!(
             "the system does not say how many sets and ways the L2 has (no such numbers in {})",
             directory.display()
@@ -105,102 +98,92 @@ fn coloured(directory: &Path, page: usize) -> Result<Vec<Coloured>, LabError> {
 }
 
 /// The frame number of every page of an arena.
-fn frames(arena: &Arena, page: usize) -> Result<Vec<u64>, LabError> {
+fn frames(arena: &Arena, page: usize) -> Result<Vec<u64>> {
     let refused = |found: String| {
         LabError::Nothing(format!(
             "page frame numbers cannot be read: /proc/self/pagemap: found {found}; it tells them to \
              root (CAP_SYS_ADMIN) alone"
         ))
     };
-    let io = |error: std::io::Error| refused(error.to_string());
-    let mut file = File::open("/proc/self/pagemap").map_err(io)?;
-    file.seek(SeekFrom::Start((arena.as_mut_ptr() as usize / page * 8) as u64)).map_err(io)?;
     let mut entries = vec![0; arena.len() / page * 8];
-    file.read_exact(&mut entries).map_err(io)?;
-    let frames: Vec<u64> = entries.chunks_exact(8).map(frame).collect();
+    let first = (arena.as_mut_ptr() as usize / page * 8) as u64;
+    File::open("/proc/self/pagemap")
+        .and_then(|file| file.read_exact_at(&mut entries, first))
+        .map_err(|error| refused(error.to_string()))?;
+    let frames: Vec<u64> = entries.as_chunks().0.iter().map(frame).collect();
     if frames.contains(&0) { Err(refused("zeros".to_owned())) } else { Ok(frames) }
 }
 
 /// The frame number in an entry of pagemap: its low 55 bits; 0 where it is absent or not told.
-fn frame(entry: &[u8]) -> u64 {
-    entry.iter().rev().fold(0, |word: u64, byte| word << 8 | u64::from(*byte)) & ((1 << 55) - 1)
+fn frame(entry: &[u8; 8]) -> u64 {
+    u64::from_ne_bytes(*entry) & ((1 << 55) - 1)
 }
 
-/// What is zeroed, in the order of [`PAGES_OF`].
-struct Buffers {
-    /// Pages of the arena, by number, as many of each.
-    pages: [Vec<usize>; 3],
-    /// How many colours they have.
-    colours: [usize; 3],
-}
+/// What is zeroed, in the order of [`PAGES_OF`]: pages of the arena by number, as many of each, and how
+/// many colours they have.
+type Buffers = [(Vec<usize>, usize); 3];
 
 /// None where there are too few pages of one colour to exceed the cache's ways.
 fn buffers(pages: &[(u64, usize)], cache: &Coloured) -> Option<Buffers> {
-    let colours = cache.colours;
-    let mut of_colour = vec![Vec::new(); colours];
+    let mut of_colour = vec![Vec::new(); cache.colours];
     for &(frame, page) in pages {
-        of_colour[(frame % colours as u64) as usize].push(page);
+        of_colour[(frame % cache.colours as u64) as usize].push(page);
     }
     let one = of_colour.iter().max_by_key(|pages| pages.len())?;
-    let count = one.len().min(cache.most());
-    let longest = one.len();
-    let every: Vec<usize> = (0..longest)
-        .flat_map(|nth| of_colour.iter().filter_map(move |pages| pages.get(nth).copied()))
-        .take(count)
-        .collect();
-    let given = pages.iter().map(|(_, page)| *page).take(count).collect();
-    let chosen: [Vec<usize>; 3] = [one[..count].to_vec(), every, given];
-    let has = |chosen: &Vec<usize>| {
+    let (longest, count) = (one.len(), one.len().min(cache.most()));
+    let every = (0..longest)
+        .flat_map(|nth| of_colour.iter().filter_map(move |pages| pages.get(nth).copied()));
+    let given = pages.iter().map(|(_, page)| *page);
+    let chosen = [one[..count].to_vec(), every.take(count).collect(), given.take(count).collect()];
+    let coloured = |chosen: Vec<usize>| {
         let of = |colour: &&Vec<usize>| colour.iter().any(|page| chosen.contains(page));
-        of_colour.iter().filter(of).count()
+        let colours = of_colour.iter().filter(of).count();
+        (chosen, colours)
     };
-    let colours = [has(&chosen[0]), has(&chosen[1]), has(&chosen[2])];
-    (count >= 2 * cache.ways).then_some(Buffers { pages: chosen, colours })
+    (count >= 2 * cache.ways).then(|| chosen.map(coloured))
 }
 
 /// Every routine on every buffer, in turns.
 fn one_level(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     routines: &[Routine],
     arena: &Arena,
     level: Level,
     buffers: &Buffers,
-) -> Result<(), LabError> {
+) -> Result {
     let (start, bytes) = (arena.as_mut_ptr(), rustix::param::page_size());
     let mut calls: Vec<Call<'_>> = Vec::new();
     for routine in routines {
-        for (buffer, of) in buffers.pages.iter().zip(PAGES_OF) {
+        for ((pages, _), of) in buffers.iter().zip(PAGES_OF) {
             let Function::Zero(zero) = routine.function else { continue };
             calls.push(Call::new(format!("{}, {of}", routine.name), move |places: &[Place]| {
-                for page in places.iter().flat_map(|_| buffer) {
+                for page in places.iter().flat_map(|_| pages) {
                     // SAFETY: a page of the arena that nobody else uses; this CPU runs the kernel.
                     unsafe { zero(start.wrapping_add(page * bytes), bytes) };
                 }
             }));
         }
     }
-    let size = buffers.pages[0].len() * bytes;
+    let size = buffers[0].0.len() * bytes;
     // The places are not used: the pages are the arena's.
     let task = setting.task(Operation::Zero, size, Cell::reused("pages"));
     let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    for page in buffers.pages.iter().flatten() {
-        // SAFETY: a page of the arena, written and used by nobody else now.
-        let found = unsafe { std::slice::from_raw_parts(start.wrapping_add(page * bytes), bytes) };
-        if found.iter().any(|byte| *byte != 0) {
+    for page in buffers.iter().flat_map(|(pages, _)| pages) {
+        let dst = start.wrapping_add(page * bytes);
+        if is_zeroed(&Place { dst, src: dst, n: bytes }).is_err() {
             let what = format!("page {page} of a buffer was not zeroed");
             return Err(LabError::WrongBytes(what));
         }
     }
     for (nth, routine) in routines.iter().enumerate() {
-        for (which, of) in PAGES_OF.into_iter().enumerate() {
+        let first = nth * PAGES_OF.len();
+        for (which, (of, (_, colours))) in PAGES_OF.into_iter().zip(buffers).enumerate() {
             // Compared with pages of every colour.
-            let mut row = found.row(nth * PAGES_OF.len() + which, nth * PAGES_OF.len() + 1);
+            let mut row = variant(&found, (first + which, first + 1), &routine.name, "");
             row.cell.state = of.into();
             row.cell.destination = Some(level.to_string());
-            row.candidate.clone_from(&routine.name);
             row.reference = format!("{}, {}", routine.name, PAGES_OF[1]);
-            row.extra.insert(COLOURS.into(), buffers.colours[which] as f64);
-            setting.out.row(row)?;
+            setting.out.row(row.with(&[(COLOURS, *colours as f64)]))?;
         }
     }
     Ok(())
@@ -215,10 +198,10 @@ mod tests {
         let pages: Vec<(u64, usize)> =
             (0..1024).map(|page| (7 + 3 * page, page as usize)).collect();
         let cache = Coloured { level: Level::L2, colours: 16, ways: 12 };
-        let Buffers { pages: [one, every, given], colours } =
+        let [(one, in_one), (every, in_every), (given, in_given)] =
             buffers(&pages, &cache).expect("64 of each");
         assert!(one.len() == 48 && every.len() == 48 && given.len() == 48);
-        assert_eq!(colours, [1, 16, 16]);
+        assert_eq!([in_one, in_every, in_given], [1, 16, 16]);
         assert!(one.iter().all(|page| pages[*page].0 % 16 == pages[one[0]].0 % 16));
         assert_eq!(given, (0..48).collect::<Vec<_>>());
         assert!(
@@ -262,7 +245,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_pagemap_is_a_frame_and_flags() {
-        assert_eq!(frame(&0xa100_0000_0037_ac52_u64.to_le_bytes()), 0x37_ac52);
-        assert_eq!(frame(&0x8180_0000_0000_0000_u64.to_le_bytes()), 0);
+        assert_eq!(frame(&0xa100_0000_0037_ac52_u64.to_ne_bytes()), 0x37_ac52);
+        assert_eq!(frame(&0x8180_0000_0000_0000_u64.to_ne_bytes()), 0);
     }
 }

@@ -10,6 +10,7 @@
 use super::*;
 use crate::distributions::{draw, read_list};
 use cachewise_kernels::find;
+use pages::{Comparison, PageSet};
 
 /// Seed 004.6: of the pages that differ, 76, 83 and 84 % do so within 16, 32 and 64 bytes; the rest
 /// anywhere behind. It says nothing of equal pages.
@@ -24,7 +25,7 @@ pub(super) fn figures() -> Vec<Figure> {
     vec![Figure::bars(title, "ns").by(&["state"])]
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("pages are too many for any cache")?;
     setting.refuse_sizes("pages of 4096 bytes")?;
     let accepted = "position:probability,.. with positions up to 4096, which is equal pages";
@@ -32,21 +33,21 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         Some(file) => read_list(file, accepted, PAGE_SIZE)?,
         None => SEED.to_vec(),
     };
-    setting.out.begin(experiment.name, PAIRS.len() as f64);
+    setting.begin(PAIRS.len() as f64);
     let caches = &setting.bench.machine.caches;
     let in_memory = caches.dram_bytes() / if setting.options.quick { 2 } else { 1 };
     for (state, wanted) in PAIRS.into_iter().zip([in_memory, caches.l2.bytes / 2]) {
-        let pairs = Pairs::new(setting.bench.seed, wanted, &positions)?;
-        let note = format!("{state}: {}, {} KiB", pairs.firsts.len(), pairs.bytes() >> 10);
-        setting.out.note(note)?;
-        compared(setting, &pairs, state)?;
+        let (set, pairs) = pairs(setting.bench.seed, wanted, &positions)?;
+        let kib = (set.pages * PAGE_SIZE) >> 10;
+        setting.out.note(format!("{state}: {}, {kib} KiB", pairs.len()))?;
+        compared(setting, (&set, &pairs), state)?;
         setting.out.advance(state, 1.0);
     }
     Ok(())
 }
 
 /// Everybody on the same pairs, in turns.
-fn compared(setting: &mut Setting<'_, '_>, pairs: &Pairs, state: &str) -> Result<(), LabError> {
+fn compared(setting: &mut Setting, (set, pairs): (&PageSet, &[Comparison]), state: &str) -> Result {
     let features = setting.bench.features;
     let class = widest_class(features);
     let of_class = |kernel: &&Kernel| {
@@ -59,134 +60,48 @@ fn compared(setting: &mut Setting<'_, '_>, pairs: &Pairs, state: &str) -> Result
     let vectors = TABLE.iter().find(of_class).map(Routine::from);
     let mut arms = vec![libc_reference(Operation::Compare), library(Operation::Compare)];
     arms.extend(integers.iter().chain(&vectors).cloned());
-    for arm in &arms {
-        pairs.check(arm)?;
-    }
-    let mut calls: Vec<Call<'_>> = arms.iter().map(|arm| bare(pairs, arm)).collect();
+    arms.iter().try_for_each(|arm| set.check(arm, pairs))?;
+    let mut calls: Vec<Call<'_>> = arms.iter().map(|arm| set.call(arm, pairs)).collect();
     if let (Some(integers), Some(vectors)) = (&integers, &vectors) {
-        calls.extend(saved(setting, pairs, integers, vectors)?);
+        calls.extend(saved(setting, (set, pairs), integers, vectors)?);
     }
-    // The places are not used: the pages are the pairs'.
-    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
-    let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
-    let Some(found) = setting.measure(&task, &mut each(&mut calls))? else { return Ok(()) };
-    let made = pairs.firsts.len();
-    let within = [16, 32, 64].map(|most| pairs.within(most));
-    of_pages(setting, &found, made, within, pairs.equal())
+    pages::measured(setting, state, &mut calls, set.differences(pairs))
 }
 
-/// Pairs of pages beside each other in memory, in the order in which they are compared.
-struct Pairs {
-    arena: Arena,
-    /// Where each pair's first difference is; a page's bytes where it has none.
-    firsts: Vec<usize>,
-    /// Which pair comes when.
-    order: Vec<usize>,
-}
-
-impl Pairs {
-    fn new(seed: u64, wanted: usize, positions: &[(usize, f64)]) -> Result<Pairs, LabError> {
-        let room = MemoryBudget::process().left() / 2;
-        let count = wanted.min(room) / (2 * PAGE_SIZE);
-        let arena = Arena::new(count * 2 * PAGE_SIZE, PagePolicy::Default, seed)?;
-        let mut random = fastrand::Rng::with_seed(seed);
-        let firsts: Vec<usize> = (0..count).map(|_| draw(positions, &mut random)).collect();
-        let mut order: Vec<usize> = (0..count).collect();
-        random.shuffle(&mut order);
-        let pairs = Pairs { arena, firsts, order };
-        for (pair, &first) in pairs.firsts.iter().enumerate() {
-            let (a, b) = pairs.pages(pair);
-            // SAFETY: two pages of the arena, apart, used by nobody else.
-            unsafe { b.copy_from_nonoverlapping(a, PAGE_SIZE) };
-            if first < PAGE_SIZE {
-                let at = b.wrapping_add(first);
-                // SAFETY: a byte of the second page.
-                let byte = unsafe { at.read() };
-                // SAFETY: the same byte.
-                unsafe { at.write(byte ^ 0x80) };
-            }
+/// Pairs of pages beside each other in memory, each with a first difference drawn from those positions,
+/// in the order in which they are compared.
+fn pairs(
+    seed: u64,
+    wanted: usize,
+    positions: &[(usize, f64)],
+) -> Result<(PageSet, Vec<Comparison>)> {
+    let room = MemoryBudget::process().left() / 2;
+    let count = wanted.min(room) / (2 * PAGE_SIZE);
+    let mut set = PageSet::new(2 * count, PagePolicy::Default, seed)?;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut page = vec![0; PAGE_SIZE];
+    let mut pairs = Vec::new();
+    for first in (0..2 * count as u32).step_by(2) {
+        random.fill(&mut page);
+        set.push(&page);
+        if let Some(byte) = page.get_mut(draw(positions, &mut random)) {
+            *byte ^= 0x80;
         }
-        Ok(pairs)
+        set.push(&page);
+        pairs.push(set.comparison(first, first + 1));
     }
-
-    fn pages(&self, pair: usize) -> (*mut u8, *mut u8) {
-        let first = self.arena.as_mut_ptr().wrapping_add(pair * 2 * PAGE_SIZE);
-        (first, first.wrapping_add(PAGE_SIZE))
-    }
-
-    fn bytes(&self) -> usize {
-        self.firsts.len() * 2 * PAGE_SIZE
-    }
-
-    /// Every pair once, in order.
-    #[inline(always)]
-    fn each(&self, mut compare: impl FnMut(*mut u8, *mut u8) -> i32) {
-        for &pair in &self.order {
-            let (a, b) = self.pages(pair);
-            std::hint::black_box(compare(a, b));
-        }
-    }
-
-    /// Part of the pairs that differ which do so within so many bytes.
-    fn within(&self, bytes: usize) -> f64 {
-        let different = self.firsts.iter().filter(|first| **first < PAGE_SIZE).count();
-        let near = self.firsts.iter().filter(|first| **first < bytes).count();
-        near as f64 / different.max(1) as f64
-    }
-
-    fn equal(&self) -> f64 {
-        let equal = self.firsts.iter().filter(|first| **first >= PAGE_SIZE).count();
-        equal as f64 / self.firsts.len().max(1) as f64
-    }
-
-    /// A routine has to answer by each pair's first difference.
-    fn check(&self, routine: &Routine) -> Result<(), LabError> {
-        let Function::Compare(compare) = routine.function else { return Ok(()) };
-        for (pair, &first) in self.firsts.iter().enumerate() {
-            let (a, b) = self.pages(pair);
-            // SAFETY: two pages of the arena, and the CPU runs the routine.
-            let found = unsafe { compare(a, b, PAGE_SIZE) };
-            let expected = if first < PAGE_SIZE {
-                // SAFETY: a byte of the first page.
-                let x = unsafe { a.wrapping_add(first).read() };
-                // SAFETY: a byte of the second page.
-                let y = unsafe { b.wrapping_add(first).read() };
-                i32::from(x) - i32::from(y)
-            } else {
-                0
-            };
-            if found.signum() != expected.signum() {
-                return Err(LabError::WrongBytes(format!(
-                    "{}: pages that differ at byte {first} first compare as {found}, expected \
-                         the sign of {expected}",
-                    routine.name
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A routine on every pair.
-fn bare<'p>(pairs: &'p Pairs, routine: &Routine) -> Call<'p> {
-    let function = routine.function;
-    Call::new(routine.name.clone(), move |places: &[Place]| {
-        let Function::Compare(compare) = function else { return };
-        for _ in places {
-            // SAFETY: two pages, and the CPU runs the routine.
-            pairs.each(|a, b| unsafe { compare(a, b, PAGE_SIZE) });
-        }
-    })
+    random.shuffle(&mut pairs);
+    Ok((set, pairs))
 }
 
 /// The vector kernel between saving and restoring, always and behind the first 64 bytes.
 #[cfg(target_arch = "x86_64")]
 fn saved<'p>(
-    setting: &mut Setting<'_, '_>,
-    pairs: &'p Pairs,
+    setting: &mut Setting,
+    (set, pairs): (&'p PageSet, &'p [Comparison]),
     integers: &Routine,
     vectors: &Routine,
-) -> Result<Vec<Call<'p>>, LabError> {
+) -> Result<Vec<Call<'p>>> {
     use crate::xstate::{self, Area, Support};
     let (Function::Compare(integer), Function::Compare(vector)) =
         (integers.function, vectors.function)
@@ -198,50 +113,47 @@ fn saved<'p>(
         return Ok(Vec::new());
     };
     let (save, components) = (support.honest(), support.components);
-    let owned = move |area: &mut Area, a: *mut u8, b: *mut u8, compare: CompareFn| {
+    let owned = move |area: &mut Area, a: *const u8, b: *const u8| {
         // SAFETY: the instruction exists, the components are enabled.
         unsafe { area.save(save, components) };
         // SAFETY: two pages, and the CPU runs the kernel.
-        let found = unsafe { compare(a, b, PAGE_SIZE) };
+        let found = unsafe { vector(a, b, PAGE_SIZE) };
         // SAFETY: the components are enabled, and just saved.
         unsafe { area.restore(components) };
         found
     };
-    let always = {
-        let mut area = Area::new(&support);
-        Call::new(format!("{}, saved", vectors.name), move |places: &[Place]| {
-            // The interrupted program's registers are in use.
-            // SAFETY: the components are enabled.
-            unsafe { xstate::modify(components) };
-            places.iter().for_each(|_| pairs.each(|a, b| owned(&mut area, a, b, vector)));
-        })
+    // The interrupted program's registers are in use.
+    // SAFETY: the components are enabled.
+    let interrupted = move || unsafe { xstate::modify(components) };
+    let (mut area, mut other) = (Area::new(&support), Area::new(&support));
+    let always = move |places: &[Place]| {
+        interrupted();
+        places.iter().for_each(|_| set.each(pairs, |a, b| owned(&mut area, a, b)));
     };
-    let behind = {
-        let mut area = Area::new(&support);
-        Call::new(format!("{}, saved behind {FIRST} B", vectors.name), move |places: &[Place]| {
-            // SAFETY: the components are enabled.
-            unsafe { xstate::modify(components) };
-            for _ in places {
-                pairs.each(|a, b| {
-                    // SAFETY: the beginnings of two pages, and every CPU runs integer kernels.
-                    match unsafe { integer(a, b, FIRST) } {
-                        0 => owned(&mut area, a, b, vector),
-                        found => found,
-                    }
-                });
-            }
-        })
+    let behind = move |places: &[Place]| {
+        interrupted();
+        for _ in places {
+            // SAFETY: the beginnings of two pages, and every CPU runs integer kernels.
+            set.each(pairs, |a, b| match unsafe { integer(a, b, FIRST) } {
+                0 => owned(&mut other, a, b),
+                found => found,
+            });
+        }
     };
-    Ok(vec![always, behind])
+    let name = &vectors.name;
+    Ok(vec![
+        Call::new(format!("{name}, saved"), always),
+        Call::new(format!("{name}, saved behind {FIRST} B"), behind),
+    ])
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 fn saved<'p>(
-    setting: &mut Setting<'_, '_>,
-    _: &'p Pairs,
+    setting: &mut Setting,
+    _: (&'p PageSet, &'p [Comparison]),
     _: &Routine,
     _: &Routine,
-) -> Result<Vec<Call<'p>>, LabError> {
+) -> Result<Vec<Call<'p>>> {
     setting.out.note("skipped saving registers: XSAVE exists on x86-64 only")?;
     Ok(Vec::new())
 }

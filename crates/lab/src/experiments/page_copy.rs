@@ -54,22 +54,22 @@ const ROWS: &[(&str, &str, &str)] = &[
 /// What a row with 2 MiB pages has before its kernel's name.
 const HUGE_PREFIX: &str = "2M ";
 
-/// Drawn: time over libc's by buffer, and times per buffer.
 pub(super) fn figures() -> Vec<Figure> {
     let whole = "A fork's worth of pages and its buffer: time over libc's";
     let beside = "Beside the kernel's own fork: time per loop";
+    let curve = |title: &str, states| {
+        let names = ROWS.iter().map(|(name, _, _)| *name);
+        Figure::curve(title, "size", "ratio").among(names).of(states)
+    };
     vec![
-        Figure::curve(whole, "size", "ratio")
-            .among(ROWS.iter().map(|(name, _, _)| *name))
-            .of("buffer"),
-        Figure::curve(&format!("{whole}, {COLD_DESTINATION}"), "size", "ratio")
-            .among(ROWS.iter().map(|(name, _, _)| *name))
-            .of(COLD_DESTINATION),
+        curve(whole, "buffer"),
+        curve(&format!("{whole}, {COLD_DESTINATION}"), COLD_DESTINATION),
         Figure::bars(beside, "ns").by(&["size"]).of("buffer"),
     ]
 }
 
 /// A zeroing and a copying routine under one name.
+#[derive(Clone)]
 struct Pair {
     name: String,
     zero: Routine,
@@ -155,27 +155,27 @@ impl Candidate for Copier<'_> {
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the loop leaves its pages where it leaves them")?;
-    setting.whole_pages()?;
+    setting.whole("pages", PAGE_SIZE)?;
     let pairs = pairs(setting)?;
     let buffers = buffers(setting);
-    let weight = |setting: &Setting<'_, '_>, buffer: usize, loops: usize| {
-        // A fork of some hundred microseconds, and what grows with the buffer.
+    // A fork of some hundred microseconds, and what grows with the buffer.
+    let weight = |setting: &Setting, (buffer, loops): (usize, usize)| {
         calls(setting, buffer, loops) as f64 * (3e5 + buffer as f64)
     };
-    let total: f64 = buffers.iter().map(|&(buffer, loops)| weight(setting, buffer, loops)).sum();
+    let total: f64 = buffers.iter().map(|buffer| weight(setting, *buffer)).sum();
     let passes: &[bool] = if setting.options.classic { &[false] } else { &[false, true] };
-    setting.out.begin(experiment.name, passes.len() as f64 * total);
+    setting.begin(passes.len() as f64 * total);
     for &cold in passes {
         let state = if cold { format!(", {COLD_DESTINATION}") } else { String::new() };
-        for &(buffer, loops) in &buffers {
+        for &buffer in &buffers {
             let all = !cold || !setting.options.quick || buffers.len() == 1;
-            if all || COLD_QUICK.contains(&buffer) {
-                one_buffer(setting, &pairs, (buffer, loops), cold)?;
+            if all || COLD_QUICK.contains(&buffer.0) {
+                one_buffer(setting, &pairs, buffer, cold)?;
             }
-            let done = weight(setting, buffer, loops);
-            setting.out.advance(&format!("{}{state}", bytes(buffer)), done);
+            let done = weight(setting, buffer);
+            setting.out.advance(&format!("{}{state}", bytes(buffer.0)), done);
         }
     }
     Ok(())
@@ -183,11 +183,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// Everybody at one buffer: its destinations where the last loop left them, or all in memory.
 fn one_buffer(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     pairs: &[Pair],
     (buffer, loops): (usize, usize),
     cold: bool,
-) -> Result<(), LabError> {
+) -> Result {
     let extra = (ZEROED_PAGES + COPIED_PAGES) * PAGE_SIZE;
     let (cell, size) = if cold {
         let destination = Placement::at(Level::Dram, 0);
@@ -225,7 +225,7 @@ fn one_buffer(
 
 /// Loops per run: the seed's own, or what hides the 20 us that a request to the forking process
 /// costs beside 50 us and more of each fork.
-fn calls(setting: &Setting<'_, '_>, buffer: usize, loops: usize) -> usize {
+fn calls(setting: &Setting, buffer: usize, loops: usize) -> usize {
     if setting.options.classic {
         return loops;
     }
@@ -233,19 +233,16 @@ fn calls(setting: &Setting<'_, '_>, buffer: usize, loops: usize) -> usize {
     affordable.min((64 << 20) / buffer).max(1)
 }
 
-fn forker(setting: &mut Setting<'_, '_>, buffer: usize) -> Result<Option<Forker>, LabError> {
-    let Some(helper) = setting.options.helper.clone() else {
-        let note = format!("skipped {FORK} at {}: no program to fork was given", bytes(buffer));
-        setting.out.note(note)?;
-        return Ok(None);
+fn forker(setting: &mut Setting, buffer: usize) -> Result<Option<Forker>> {
+    let note = match &setting.options.helper {
+        None => format!("skipped {FORK} at {}: no program to fork was given", bytes(buffer)),
+        Some(helper) => match Forker::start(helper, buffer) {
+            Ok(forker) => return Ok(Some(forker)),
+            Err(error) => format!("skipped {FORK}: {error}"),
+        },
     };
-    match Forker::start(&helper, buffer) {
-        Ok(forker) => Ok(Some(forker)),
-        Err(error) => {
-            setting.out.note(format!("skipped {FORK}: {error}"))?;
-            Ok(None)
-        }
-    }
+    setting.out.note(note)?;
+    Ok(None)
 }
 
 /// Where the seed's footprint, the buffer and 44k, fits (000.13).
@@ -255,7 +252,7 @@ fn regime(buffer: usize, caches: &Caches) -> String {
 }
 
 /// The seed's seven buffers, and one that this machine's L2 does not hold.
-fn buffers(setting: &Setting<'_, '_>) -> Vec<(usize, usize)> {
+fn buffers(setting: &Setting) -> Vec<(usize, usize)> {
     let loops = |size: usize| {
         let known = BUFFERS.iter().find(|(buffer, _)| *buffer == size);
         known.map_or(5_000, |(_, loops)| *loops)
@@ -274,50 +271,43 @@ fn buffers(setting: &Setting<'_, '_>) -> Vec<(usize, usize)> {
 
 /// Who competes. Kernels that are asked for stand in the rows that copy by them; those in none get
 /// one with libc for the other half.
-fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
-    let pattern = setting.options.kernels.clone();
+fn pairs(setting: &mut Setting) -> Result<Vec<Pair>> {
     let both = [Operation::Copy, Operation::Zero];
-    let chosen = match pattern.as_deref() {
-        Some(pattern) => select::kernels(&both, Some(pattern))?,
-        None => {
-            let mut kernels = listed(ROWS.iter().map(|(_, zero, _)| *zero), Operation::Zero);
-            kernels.extend(listed(ROWS.iter().map(|(_, _, copy)| *copy), Operation::Copy));
-            kernels.sort_unstable_by_key(|kernel| kernel.name);
-            kernels.dedup_by_key(|kernel| kernel.name);
-            kernels
-        }
+    let listed = || {
+        let mut kernels = listed(ROWS.iter().map(|(_, zero, _)| *zero), Operation::Zero);
+        kernels.extend(listed(ROWS.iter().map(|(_, _, copy)| *copy), Operation::Copy));
+        kernels.sort_unstable_by_key(|kernel| kernel.name);
+        kernels.dedup_by_key(|kernel| kernel.name);
+        kernels
     };
-    let here = present(setting, chosen)?;
+    let here = asked_or(setting, &both, listed)?;
     let is_here = |name: &str| here.iter().any(|kernel| kernel.name == name);
     let pair =
         |name: &str, zero, copy| Pair { name: name.to_owned(), zero, copy, grain: PAGE_SIZE };
-    let libc = |operation| libc_reference(operation);
-    let mut pairs = vec![pair(LIBC, libc(Operation::Zero), libc(Operation::Copy))];
-    let features = setting.bench.features;
+    let [libc_copy, libc_zero] = both.map(libc_reference);
+    let mut pairs = vec![pair(LIBC, libc_zero.clone(), libc_copy.clone())];
     let mut used: Vec<&str> = Vec::new();
     for (name, zero, copy) in ROWS {
         let (Some(zero), Some(copy)) = (find(zero), find(copy)) else { continue };
-        if !is_here(copy.name) || !zero.runs_on(features) {
-            continue;
+        if is_here(copy.name) && zero.runs_on(setting.bench.features) {
+            used.extend([zero.name, copy.name]);
+            pairs.push(pair(name, zero.into(), copy.into()));
         }
-        used.extend([zero.name, copy.name]);
-        pairs.push(pair(name, zero.into(), copy.into()));
     }
-    for kernel in here.iter().filter(|kernel| !used.contains(&kernel.name)) {
+    for kernel in here.into_iter().filter(|kernel| !used.contains(&kernel.name)) {
         pairs.push(match kernel.operation() {
-            Operation::Copy => pair(kernel.name, libc(Operation::Zero), (*kernel).into()),
-            _ => pair(kernel.name, (*kernel).into(), libc(Operation::Copy)),
+            Operation::Copy => pair(kernel.name, libc_zero.clone(), kernel.into()),
+            _ => pair(kernel.name, kernel.into(), libc_copy.clone()),
         });
     }
     if setting.options.classic {
         return Ok(pairs);
     }
     // At the grain of huge pages: what is widest here, temporal and non-temporal.
-    for pair in [&["avx512", "avx"][..], &["avx512.nt", "avx.nt"][..]] {
-        let widest = pair.iter().find_map(|name| pairs.iter().position(|row| row.name == *name));
-        if let Some(at) = widest {
-            let (zero, copy) = (pairs[at].zero.clone(), pairs[at].copy.clone());
-            let name = format!("{HUGE_PREFIX}{}", pairs[at].name);
+    for names in [["avx512", "avx"], ["avx512.nt", "avx.nt"]] {
+        let widest = names.iter().find_map(|name| pairs.iter().find(|row| row.name == *name));
+        if let Some(Pair { name, zero, copy, .. }) = widest.cloned() {
+            let name = format!("{HUGE_PREFIX}{name}");
             pairs.push(Pair { name, zero, copy, grain: HUGE_PAGE });
         }
     }
@@ -326,7 +316,6 @@ fn pairs(setting: &mut Setting<'_, '_>) -> Result<Vec<Pair>, LabError> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]
@@ -335,6 +324,7 @@ mod tests {
         caches.l1d.bytes = 64 << 10;
         assert_eq!(regime(20 << 10, &caches), "buffer + 44k fits L1");
         assert_ne!(regime(24 << 10, &caches), "buffer + 44k fits L1");
+        assert_eq!(regime(2 * caches.llc.bytes, &caches), "buffer + 44k fits no cache");
     }
 
     #[test]

@@ -13,15 +13,9 @@ mod latency;
 mod ready;
 mod settings;
 
-use super::{Experiment, Setting};
-use crate::LabError;
+use super::*;
 use arms::{Arm, Pools, Sample};
-use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::record::names::{
-    FAULT, FAULTS, GIGABYTES, KERNEL_FAULT, LINES, PER_CPU, PER_WALL, REPS, SCRUB, SYSTEM, THREADS,
-    TOTAL_CPU, TOUCHED, USER, WALL,
-};
-use cachewise_measure::{CellKey, Figure, FigureKind, PairedRatio, Row, stats};
+use cachewise_measure::turns;
 use std::time::{Duration, Instant};
 
 /// Lines of a page.
@@ -35,7 +29,6 @@ const FEWEST: usize = stats::LEAST_ROUNDS;
 const LIMIT: Duration = Duration::from_secs(200);
 /// The same with `--quick`.
 const QUICK_LIMIT: Duration = Duration::from_secs(25);
-/// Drawn: time over the kernel's by touched fraction (break-even is 1), CPU in all, latencies.
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| {
         Figure::new(title, FigureKind::Curve, TOUCHED, value).by(&[THREADS, REPS]).of(FAULT)
@@ -52,8 +45,7 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// What is run.
-fn cells(setting: &Setting<'_, '_>) -> Vec<Cell> {
+fn cells(setting: &Setting) -> Vec<Cell> {
     let options = setting.options;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let all = (0..=PAGE_LINES.ilog2()).map(|power| 1 << power);
@@ -75,14 +67,12 @@ fn cells(setting: &Setting<'_, '_>) -> Vec<Cell> {
     cells
 }
 
-/// The experiment.
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("a fresh page is wherever it was zeroed")?;
-    setting.whole_pages()?;
-    let name = experiment.name;
+    setting.whole("pages", PAGE_SIZE)?;
     if setting.options.kernels.is_some() {
         let why = "its candidates are ways to get a page, not kernels";
-        return Err(LabError::not_for("--kernels", name, why));
+        return Err(LabError::not_for("--kernels", setting.bench.experiment, why));
     }
     if let [_, second, ..] = setting.options.sizes[..] {
         let accepted = "one size: bytes handed out per repetition";
@@ -95,27 +85,22 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     check_bytes(&pools, pages)?;
     let rounds = setting.plan(false).rounds;
     let mut left: f64 = cells.iter().map(Cell::weight).sum();
-    setting.out.begin(name, left);
-    let free = setting.options.rounds.is_some();
-    let limit = match (free || !setting.options.sizes.is_empty(), setting.options.quick) {
-        (true, _) => None,
-        (_, true) => Some(QUICK_LIMIT),
-        _ => Some(LIMIT),
-    };
+    setting.begin(left);
+    let limited = setting.options.rounds.is_none() && setting.options.sizes.is_empty();
+    let limit = limited.then_some(if setting.options.quick { QUICK_LIMIT } else { LIMIT });
     let begun = Instant::now();
     let mut shortened = Vec::new();
-    let mut random = fastrand::Rng::with_seed(setting.bench.seed);
     for cell in &cells {
         // What one cell does not need is there for the others.
         let share =
             limit.map(|limit| limit.saturating_sub(begun.elapsed()).mul_f64(cell.weight() / left));
-        let samples = sample(&pools, cell, (rounds, share), &mut random, setting)?;
-        let had = samples.first().map_or(0, |(_, samples)| samples.len());
+        let samples = sample(&pools, cell, (rounds, share), setting)?;
+        let had = samples[0].1.len();
         if had < rounds {
             shortened.push(had);
         }
         left -= cell.weight();
-        setting.out.rows(cell_rows(name, cell, &samples, setting.bench.seed))?;
+        setting.out.rows(cell_rows(cell, &samples, setting))?;
         setting.out.advance(&format!("{} lines", cell.lines), cell.weight());
     }
     if let (Some(least), Some(limit)) = (shortened.iter().min(), limit) {
@@ -128,34 +113,33 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         ))?;
     }
     drop(pools);
-    let rows = latency::rows(name, setting)?;
-    setting.out.rows(rows)?;
-    let rows = settings::rows(name, setting)?;
-    setting.out.rows(rows)
+    for rows in [latency::rows, settings::rows] {
+        let rows = rows(setting)?;
+        setting.out.rows(rows)?;
+    }
+    Ok(())
 }
 
 /// `--verify-only`: every arm's pages are read before they are touched. Returns the pages read.
 ///
 /// # Errors
 /// [`LabError::WrongBytes`] for a page that is not zero; refused memory.
-pub fn verify(bytes: usize) -> Result<u64, LabError> {
+pub fn verify(bytes: usize) -> Result<u64> {
     let pages = (bytes / PAGE_SIZE).max(1);
     check_bytes(&Pools::new(pages * PAGE_SIZE)?, pages)
 }
 
-fn check_bytes(pools: &Pools, pages: usize) -> Result<u64, LabError> {
+fn check_bytes(pools: &Pools, pages: usize) -> Result<u64> {
     let mut read = 0;
-    for arm in Arm::ALL {
+    for (arm, _) in Arm::ALL {
         // Twice: the second time the pages were written before.
         for _ in 0..2 {
-            pools.prepare(*arm)?;
-            read += arms::check(*arm, pools, pages)?;
+            read += arms::check(arm, pools, pages)?;
         }
     }
     Ok(read)
 }
 
-/// One cell's coordinates.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     pages: usize,
@@ -174,81 +158,70 @@ impl Cell {
 /// An arm's samples by round.
 type Taken = (Arm, Vec<Sample>);
 
-/// One sample of each arm per round, in shuffled order, in as many rounds as there is time for.
+/// One sample of each arm per round, in turns, in as many rounds as there is time for; the kernel's
+/// first.
 fn sample(
     pools: &Pools,
     cell: &Cell,
     (rounds, limit): (usize, Option<Duration>),
-    random: &mut fastrand::Rng,
-    setting: &Setting<'_, '_>,
-) -> Result<Vec<Taken>, LabError> {
-    let here = Arm::ALL.iter().filter(|arm| arm.takes_part(cell.reps > 1));
-    let mut samples: Vec<Taken> = here.map(|arm| (*arm, Vec::new())).collect();
-    let mut turns: Vec<usize> = (0..samples.len()).collect();
+    setting: &Setting,
+) -> Result<Vec<Taken>> {
+    let here = Arm::ALL.into_iter().filter(|(arm, _)| arm.takes_part(cell.reps > 1));
+    let mut samples: Vec<Taken> = here.map(|(arm, _)| (arm, Vec::new())).collect();
     let begun = Instant::now();
-    for round in 0..rounds {
+    let orders = turns::orders(samples.len(), rounds, setting.bench.seed ^ cell.lines as u64);
+    for (round, order) in orders.into_iter().enumerate() {
         if round >= FEWEST && limit.is_some_and(|limit| begun.elapsed() >= limit) {
             break;
         }
-        random.shuffle(&mut turns);
-        for &turn in &turns {
-            if setting.out.stopped() {
-                return Err(LabError::Interrupted);
-            }
+        for turn in order {
+            setting.go_on()?;
             let (arm, taken) = &mut samples[turn];
-            let before = pools.prepare(*arm)?;
-            taken.push(arms::sample(*arm, pools, cell, before)?);
+            taken.push(arms::sample(*arm, pools, cell)?);
         }
     }
     Ok(samples)
 }
 
-fn cell_rows(name: &str, cell: &Cell, samples: &[Taken], seed: u64) -> Vec<Row> {
+fn cell_rows(cell: &Cell, samples: &[Taken], setting: &Setting) -> Vec<Row> {
     let handed = (cell.pages * cell.reps) as f64;
     let per_page = |of: &[Sample], value: fn(&Sample) -> f64, pages: f64| -> Vec<f64> {
         of.iter().map(|sample| value(sample) * 1e9 / pages).collect()
     };
     let wall = |of: &[Sample]| per_page(of, |sample| sample.wall, handed);
     let later = |of: &[Sample]| per_page(of, |sample| sample.later, cell.pages as f64);
-    let whole = |of: &[Sample]| -> Vec<f64> {
-        wall(of).iter().zip(later(of)).map(|(now, later)| now + later).collect()
-    };
-    let reference = samples.iter().find(|(arm, _)| arm.name() == KERNEL_FAULT);
-    let rows = samples.iter().map(|(arm, of)| {
+    let (_, theirs) = &samples[0];
+    let key = CellKey::new("zero", PAGE_SIZE, FAULT).with(&[
+        (LINES, cell.lines as f64),
+        (TOUCHED, cell.lines as f64 / PAGE_LINES as f64),
+        (THREADS, cell.threads as f64),
+        (REPS, cell.reps as f64),
+    ]);
+    let kernel = Row { reader_ns: later(theirs), operation_ns: wall(theirs), ..Row::default() };
+    let row = |(arm, of): &Taken| {
         let middle =
             |value: fn(&Sample) -> f64| stats::median(&of.iter().map(value).collect::<Vec<f64>>());
         let (user, system) = (middle(|sample| sample.user), middle(|sample| sample.system));
-        let scrub = middle(|sample| sample.scrub);
-        let ratio = reference.map(|(_, theirs)| PairedRatio::new(&wall(of), &wall(theirs), seed));
-        let total = reference.map(|(_, theirs)| PairedRatio::new(&whole(of), &whole(theirs), seed));
-        let cpu =
-            of.iter().map(|sample| sample.user + sample.system + sample.scrub + sample.release);
-        let cpu: Vec<f64> = cpu.map(|seconds| seconds * 1e9 / handed).collect();
-        let key = CellKey::new("zero", PAGE_SIZE, FAULT).with(&[
-            (LINES, cell.lines as f64),
-            (TOUCHED, cell.lines as f64 / PAGE_LINES as f64),
-            (THREADS, cell.threads as f64),
-            (REPS, cell.reps as f64),
-        ]);
-        let mut row = Row::new(name, key, arm.name(), KERNEL_FAULT, wall(of));
-        if let Some(ratio) = ratio {
-            row = row.with_ratio(ratio);
-        }
-        row.calls = u32::try_from(cell.pages * cell.reps).unwrap_or(u32::MAX);
-        row.reader_ns = later(of);
-        row.total_ratio = total;
+        let cpu = |sample: &Sample| sample.user + sample.system + sample.scrub + sample.release;
         let figures = [
             (GIGABYTES, handed * PAGE_SIZE as f64 / 1e9),
             (USER, user),
             (SYSTEM, system),
             (WALL, middle(|sample| sample.wall)),
-            (SCRUB, scrub),
+            (SCRUB, middle(|sample| sample.scrub)),
             (PER_CPU, handed / (user + system)),
             (PER_WALL, handed / middle(|sample| sample.wall)),
             (FAULTS, middle(|sample| sample.faults) / handed),
-            (TOTAL_CPU, stats::median(&cpu)),
+            (TOTAL_CPU, stats::median(&per_page(of, cpu, handed))),
         ];
-        row.with(&figures)
-    });
-    rows.collect()
+        let (ours, theirs) =
+            ((arm.name(), &wall(of)[..]), (KERNEL_FAULT, &kernel.operation_ns[..]));
+        let mut row = setting.compared(key.clone(), ours, theirs).with(&figures);
+        row.calls = u32::try_from(cell.pages * cell.reps).unwrap_or(u32::MAX);
+        row.reader_ns = later(of);
+        let totals = (row.total_ns(), kernel.total_ns());
+        row.total_ratio = Some(PairedRatio::new(&totals.0, &totals.1, setting.bench.seed));
+        row
+    };
+    samples.iter().map(row).collect()
 }

@@ -20,7 +20,7 @@ impl Pool {
     ///
     /// # Errors
     /// The system refuses to make a thread.
-    pub fn new(threads: usize) -> Result<Pool, LabError> {
+    pub fn new(threads: usize) -> Result<Pool> {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.saturating_sub(1).max(1))
             .build()
@@ -46,75 +46,61 @@ impl Workers for Pool {
 
 /// Numbers of threads that are tried: powers of two below all, and all.
 pub fn counts(all: usize) -> Vec<usize> {
-    let mut counts: Vec<usize> =
-        (1..).map(|log| 1 << log).take_while(|count| *count < all).collect();
-    if all > 1 {
-        counts.push(all);
-    }
-    counts
+    let below = (1..).map(|log| 1 << log).take_while(|count| *count < all);
+    below.chain((all > 1).then_some(all)).collect()
 }
 
 /// A way to do the operation.
-#[derive(Clone, Copy)]
-enum Way {
-    Alone,
-    By(Supply, usize),
-    Ceiling(&'static Kernel, usize),
+struct Way {
+    state: &'static str,
+    name: String,
+    threads: usize,
+    /// The kernel that does equal parts, where it is not the library.
+    ceiling: Option<Function>,
 }
 
 impl Way {
-    fn state(self) -> &'static str {
-        match self {
-            Way::Alone => ALONE,
-            Way::By(supply, _) => supply.name(),
-            Way::Ceiling(..) => CEILING,
-        }
+    fn of(state: &'static str, name: String, threads: usize) -> Way {
+        Way { state, name, threads, ceiling: None }
     }
 
-    fn threads(self) -> usize {
-        match self {
-            Way::Alone => 1,
-            Way::By(_, threads) | Way::Ceiling(_, threads) => threads,
-        }
-    }
-
-    fn name(self) -> String {
-        match self {
-            Way::Alone => "1 thread".to_owned(),
-            Way::By(supply, threads) => format!("{threads} {supply}"),
-            Way::Ceiling(kernel, threads) => format!("{} by {threads}", kernel.name),
-        }
-    }
-
-    fn candidate(self, operation: Operation, pool: &Pool) -> Call<'_> {
+    fn candidate<'p>(&self, operation: Operation, pool: &'p Pool) -> Call<'p> {
+        let Way { state, threads, ceiling, .. } = *self;
+        let made = Threads::new(threads);
         let call = move |place: &Place| {
             let (dst, src, n) = (place.dst, place.src, place.n);
-            let threads = self.threads();
-            match (self, operation) {
-                (Way::Ceiling(kernel, threads), _) => {
-                    in_equal_parts(kernel.function, threads, pool, place);
-                }
-                // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
-                (Way::By(Supply::Pooled, _), Operation::Copy) => unsafe {
-                    copy_by(threads, Reuse::Unknown, pool, dst, src, n);
-                },
-                // SAFETY: the sampler's places are valid for n bytes.
-                (Way::By(Supply::Pooled, _), _) => unsafe {
-                    zero_by(threads, Reuse::Unknown, pool, dst, n);
-                },
+            let is_pooled = state == Supply::Pooled.name();
+            let workers: &dyn Workers = if is_pooled { pool } else { &made };
+            match (ceiling, operation) {
+                (Some(kernel), _) => in_equal_parts(kernel, threads, pool, place),
                 // SAFETY: the sampler's places are valid for n bytes, source and destination apart.
                 (_, Operation::Copy) => unsafe {
-                    copy_by(threads, Reuse::Unknown, &Threads::new(threads), dst, src, n);
+                    copy_by(threads, Reuse::Unknown, workers, dst, src, n);
                 },
                 // SAFETY: the sampler's places are valid for n bytes.
-                (..) => unsafe {
-                    zero_by(threads, Reuse::Unknown, &Threads::new(threads), dst, n);
-                },
+                _ => unsafe { zero_by(threads, Reuse::Unknown, workers, dst, n) },
             }
         };
-        let calls = Call::new(self.name(), move |places: &[Place]| places.iter().for_each(call));
+        let calls =
+            Call::new(self.name.as_str(), move |places: &[Place]| places.iter().for_each(&call));
         calls.checked(if operation == Operation::Copy { is_copied } else { is_zeroed })
     }
+}
+
+/// All ways: alone, by numbers of threads, and what shows the machine's ceiling.
+fn ways(operation: Operation, all: usize, bench: &Bench) -> Vec<Way> {
+    let mut ways = vec![Way::of(ALONE, "1 thread".to_owned(), 1)];
+    for threads in counts(all) {
+        ways.extend(
+            Supply::ALL
+                .map(|supply| Way::of(supply.name(), format!("{threads} {supply}"), threads)),
+        );
+    }
+    ways.extend(ceilings(operation, bench).into_iter().map(|kernel| Way {
+        ceiling: Some(kernel.function),
+        ..Way::of(CEILING, format!("{} by {all}", kernel.name), all)
+    }));
+    ways
 }
 
 /// Every thread of the pool does one part of whole pages.
@@ -150,30 +136,11 @@ fn ceilings(operation: Operation, bench: &Bench) -> Vec<&'static Kernel> {
         .collect()
 }
 
-/// One operation of one size, every way in turns.
-fn measured(
-    bench: &mut Bench,
-    (operation, size): (Operation, usize),
-    ways: &[Way],
-    pool: &Pool,
-    plan: Plan,
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<Row>, LabError> {
-    let mut calls: Vec<Call<'_>> = ways.iter().map(|way| way.candidate(operation, pool)).collect();
-    let task = Task { operation, size, cell: Cell::reused(ALONE), plan };
-    let mut rows = bench.measure(&task, &mut each(&mut calls), stop)?.rows();
-    for (row, way) in rows.iter_mut().zip(ways) {
-        row.cell.state = way.state().into();
-        row.cell = row.cell.clone().with(&[(THREADS, way.threads() as f64)]);
-    }
-    Ok(rows)
-}
-
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let why = "it compares numbers of threads on one buffer that is used over and over";
     setting.refuse_placements(why)?;
     if setting.options.kernels.is_some() {
-        return Err(LabError::not_for("--kernel", experiment.name, why));
+        return Err(LabError::not_for("--kernel", setting.bench.experiment, why));
     }
     let all = Threads::all().threads();
     if all < 2 {
@@ -182,29 +149,34 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let pool = Pool::new(all)?;
     let step = if setting.options.quick { 2 } else { 1 };
     let sizes = setting.sizes_or(sizes(setting.bench).into_iter().rev().step_by(step).rev());
-    setting.out.begin(experiment.name, 2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
+    setting.begin(2.0 * sizes.iter().map(|s| work(*s)).sum::<f64>());
     for operation in [Operation::Copy, Operation::Zero] {
-        let mut ways = ways(all);
-        ways.extend(
-            ceilings(operation, setting.bench).into_iter().map(|kernel| Way::Ceiling(kernel, all)),
-        );
+        let ways = ways(operation, all, setting.bench);
         for &size in &sizes {
-            let (plan, cell) = (setting.plan(false), (operation, size));
-            let stop = || setting.out.stopped();
-            let rows = measured(setting.bench, cell, &ways, &pool, plan, &stop)?;
-            setting.out.rows(rows)?;
+            one_size(setting, operation, size, &ways, &pool)?;
             setting.out.advance(&format!("{operation} {}", bytes(size)), work(size));
         }
     }
     Ok(())
 }
 
-fn ways(all: usize) -> Vec<Way> {
-    let mut ways = vec![Way::Alone];
-    for threads in counts(all) {
-        ways.extend(Supply::ALL.map(|supply| Way::By(supply, threads)));
+/// One operation of one size, every way in turns.
+fn one_size(
+    setting: &mut Setting,
+    operation: Operation,
+    size: usize,
+    ways: &[Way],
+    pool: &Pool,
+) -> Result {
+    let mut calls: Vec<Call<'_>> = ways.iter().map(|way| way.candidate(operation, pool)).collect();
+    let task = setting.task(operation, size, Cell::reused(ALONE));
+    let stop = || setting.out.stopped();
+    let found = setting.bench.measure(&task, &mut each(&mut calls), &stop)?;
+    for (mut row, way) in found.rows().into_iter().zip(ways) {
+        row.cell.state = way.state.into();
+        setting.out.row(at(row, &[(THREADS, way.threads as f64)]))?;
     }
-    ways
+    Ok(())
 }
 
 /// Octaves from 256 KiB to four times the last level, or what the budget has.
@@ -222,7 +194,6 @@ fn work(size: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

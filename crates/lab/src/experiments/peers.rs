@@ -11,9 +11,7 @@
 use super::*;
 use crate::distributions::Distribution;
 use crate::tuned_libc::TunedLibc;
-use std::path::Path;
 
-/// The experiment's name.
 pub(super) const NAME: &str = "peers";
 
 /// 1 byte to 256 MiB: the small ones that programs call with, then powers of two.
@@ -36,7 +34,6 @@ const EARLY: usize = 20;
 /// Spans of the scripts: inside L1, and far outside every cache.
 const SPANS: [usize; 2] = [16 << 10, 64 << 20];
 
-/// Whom the distributions are of.
 const fn c_function(operation: Operation) -> &'static str {
     match operation {
         Operation::Copy | Operation::CopyPages => "memcpy",
@@ -47,7 +44,6 @@ const fn c_function(operation: Operation) -> &'static str {
     }
 }
 
-/// Speed by size, a line per library.
 pub(super) fn figures() -> Vec<Figure> {
     let curve = |title, value| Figure::curve(title, "size", value);
     vec![
@@ -57,7 +53,6 @@ pub(super) fn figures() -> Vec<Figure> {
     ]
 }
 
-/// The cells of an operation at fixed sizes.
 fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(usize, Cell)> {
     let mut cells: Vec<(usize, Cell)> = sizes.iter().map(|&size| (size, Cell::warm())).collect();
     if operation != Operation::Move {
@@ -77,7 +72,7 @@ fn cells(operation: Operation, sizes: &[usize], misaligned: &[usize]) -> Vec<(us
     cells
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let quick = setting.options.quick;
     let own: &[usize] = if quick { &QUICK_SIZES } else { &SIZES };
     let chosen = setting.sizes_or(own.iter().copied());
@@ -109,7 +104,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     };
     let spans: &[usize] = if given || from_file.is_some() { &SPANS } else { &[] };
     let work = operations.iter().map(|operation| fixed_cells(*operation).len() + spans.len());
-    setting.out.begin(experiment.name, work.sum::<usize>() as f64);
+    setting.begin(work.sum::<usize>() as f64);
 
     for operation in operations {
         let routines = candidates(operation, &peers, setting.options.shared.as_deref())?;
@@ -155,10 +150,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 }
 
 /// The libraries of the options, loaded.
-fn peers(
-    operations: &[Operation],
-    setting: &mut Setting<'_, '_>,
-) -> Result<Vec<(Operation, Routine)>, LabError> {
+fn peers(operations: &[Operation], setting: &mut Setting) -> Result<Vec<(Operation, Routine)>> {
     let options = setting.options;
     let mut loaded = Vec::new();
     for peer in &options.peers {
@@ -174,7 +166,7 @@ fn candidates(
     operation: Operation,
     peers: &[(Operation, Routine)],
     shared: Option<&Path>,
-) -> Result<Vec<Routine>, LabError> {
+) -> Result<Vec<Routine>> {
     let mut routines = vec![libc_reference(operation), library(operation)];
     if let Some(library) = shared {
         routines.extend(crate::peers::shared(library, operation)?);
@@ -187,10 +179,7 @@ fn candidates(
 
 /// libc under the tunables of the options, where there are any. It has fixed sizes alone: scripts
 /// of a thousand sizes and places would have to be told to it first.
-fn tuned_libc(
-    operation: Operation,
-    setting: &mut Setting<'_, '_>,
-) -> Result<Option<TunedLibc>, LabError> {
+fn tuned_libc(operation: Operation, setting: &mut Setting) -> Result<Option<TunedLibc>> {
     let options = setting.options;
     let (Some(program), Some(tunables)) = (&options.helper, &options.tunables) else {
         return Ok(None);
@@ -223,8 +212,7 @@ fn as_beside_the_library(rows: &mut [Row], tuned: &mut TunedLibc, seed: u64) {
     row.extra.insert(IN_ITS_PROCESS.to_owned(), stats::median(&row.operation_ns));
     row.operation_ns = tuned.beside_the_library(&library[..rounds]);
     let ratio = PairedRatio::new(&row.operation_ns, &libc, seed);
-    row.verdict = Some(ratio.verdict(MARGIN));
-    row.ratio = Some(ratio);
+    *row = std::mem::take(row).with_ratio(ratio);
 }
 
 /// Relates rows of `peers`, those of a cell together, to the best peer's of their cell; others it leaves alone.
@@ -236,11 +224,8 @@ pub fn of_envelope(rows: &mut [Row], seed: u64) {
 
 /// Relates every row to the best peer's.
 fn relate(rows: &mut [Row], seed: u64) {
-    let peers: Vec<Vec<f64>> = rows
-        .iter()
-        .filter(|row| ![LIBRARY, SHARED].contains(&row.candidate.as_str()) && !row.dropped)
-        .map(|row| row.operation_ns.clone())
-        .collect();
+    let is_peer = |row: &&Row| ![LIBRARY, SHARED].contains(&row.candidate.as_str()) && !row.dropped;
+    let peers: Vec<_> = rows.iter().filter(is_peer).map(|row| row.operation_ns.clone()).collect();
     let Some(envelope) = envelope(&peers) else { return };
     for row in rows.iter_mut() {
         let PairedRatio { median, low, high, .. } =

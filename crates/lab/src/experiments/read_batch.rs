@@ -9,7 +9,6 @@
 use super::*;
 use cachewise_kernels::find;
 
-/// A line per family.
 pub(super) fn figures() -> Vec<Figure> {
     let title = "Speed by the bytes read before writing";
     let panels = ["source", "destination", "size"];
@@ -50,7 +49,7 @@ fn is_classic(kernel: &Kernel) -> bool {
         || ["copy.mmx.nt", "copy.gpr64.nt"].iter().any(|stem| name.starts_with(stem))
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let (quick, classic) = (setting.options.quick, setting.options.classic);
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
@@ -68,18 +67,17 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             .into_iter()
             .partition(|routine| find(&routine.name).is_none_or(|kernel| member(kernel).is_some()));
     for routine in foreign {
-        let note =
-            format!("skipped {}: it has no number of bytes read before writing", routine.name);
-        setting.out.note(note)?;
+        let why = "it has no number of bytes read before writing";
+        setting.out.note(format!("skipped {}: {why}", routine.name))?;
     }
-    at_least_one(&[&routines])?;
+    at_least_one([&routines])?;
     let mut cells = setting.cells();
     if classic && setting.options.placements.is_empty() {
         // Fully L1-cached, fully L2-cached, uncached (002.2).
         cells.retain(|(source, _, _)| *source != Level::Llc);
     }
     let work = |size: usize| (size as f64).max(4e5);
-    setting.out.begin(experiment.name, cells.iter().map(|cell| work(cell.2)).sum());
+    setting.begin(cells.iter().map(|cell| work(cell.2)).sum());
     for (source, destination, size) in cells {
         // A block that is larger than the operation is read whole, which is another question.
         let fits = |name: &str| find(name).and_then(member).is_none_or(|(_, bytes)| bytes <= size);
@@ -87,12 +85,13 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
             routines.iter().filter(|routine| fits(&routine.name)).cloned().collect();
         let task = setting.task(Operation::Copy, size, Cell::placed(source, destination));
         let Some(found) = setting.routines(&task, &of_size)? else { continue };
-        for mut row in found.rows() {
-            if let Some((family, bytes)) = find(&row.candidate).and_then(member) {
-                row.candidate = family;
-                row.cell = row.cell.with(&[(READ_BYTES, bytes as f64)]);
-            }
-            setting.out.row(row)?;
+        for row in found.rows() {
+            setting.out.row(match find(&row.candidate).and_then(member) {
+                Some((candidate, bytes)) => {
+                    at(Row { candidate, ..row }, &[(READ_BYTES, bytes as f64)])
+                }
+                None => row,
+            })?;
         }
         setting.out.advance(&format!("{} {source}:{destination}", bytes(size)), work(size));
     }
@@ -101,10 +100,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
-
-    use cachewise_kernels::TABLE;
 
     #[test]
     fn families_differ_in_one_number_only() {

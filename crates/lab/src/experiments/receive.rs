@@ -6,10 +6,9 @@
 //! Seven policies choose the stores; a bystander's working set is warm before every call. A real TCP
 //! receive over loopback stands beside them.
 
-use super::tcp;
 use super::*;
 use cachewise_kernels::find;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Nanoseconds that a byte has at 10 Gb/s.
 const BYTE_NS_AT_10G: f64 = 0.8;
@@ -23,18 +22,6 @@ const SMALL: usize = 128;
 /// Bytes that an Ethernet frame carries of a TCP stream with timestamps.
 const FRAME: usize = 1448;
 
-/// When to use non-temporal stores (001.8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Policy {
-    Never,
-    Always,
-    Small,
-    Large,
-    BeyondL2,
-    Known,
-    CopyIn,
-}
-
 /// What a policy may look at.
 #[derive(Clone, Copy, Debug)]
 struct Circumstances {
@@ -46,32 +33,20 @@ struct Circumstances {
     copyin: bool,
 }
 
-impl Policy {
-    /// In the order of their [names](POLICIES).
-    const ALL: [Policy; 7] = [
-        Policy::Never,
-        Policy::Always,
-        Policy::Small,
-        Policy::Large,
-        Policy::BeyondL2,
-        Policy::Known,
-        Policy::CopyIn,
-    ];
+/// Whether to use non-temporal stores (001.8).
+type Policy = fn(Circumstances) -> bool;
 
-    fn is_non_temporal(self, at: Circumstances) -> bool {
-        match self {
-            Policy::Never => false,
-            Policy::Always => true,
-            Policy::Small => at.size >= SMALL,
-            Policy::Large => at.size >= LARGE,
-            Policy::BeyondL2 => at.size > at.l2,
-            Policy::Known => at.never_read,
-            Policy::CopyIn => at.copyin,
-        }
-    }
-}
+/// In the order of their [names](POLICIES).
+const CHOICES: [Policy; 7] = [
+    |_| false,
+    |_| true,
+    |at| at.size >= SMALL,
+    |at| at.size >= LARGE,
+    |at| at.size > at.l2,
+    |at| at.never_read,
+    |at| at.copyin,
+];
 
-/// Drawn: operation, reader and bystander by policy; and speed.
 pub(super) fn figures() -> Vec<Figure> {
     let panels = ["state", USER_REUSED, READ, OTHER_CORE, "size"];
     let bars = |title, value| Figure::bars(title, value).by(&panels);
@@ -94,21 +69,17 @@ struct Point {
 /// A copy as one policy makes it. The policy looks at its circumstances in every call.
 struct Copyout<'r> {
     name: &'static str,
-    policy: Option<Policy>,
-    temporal: CopyFn,
-    non_temporal: CopyFn,
+    policy: Policy,
+    /// With temporal stores, and with non-temporal ones.
+    stores: (CopyFn, CopyFn),
     circumstances: Circumstances,
     device: Option<&'r Device>,
 }
 
 impl Copyout<'_> {
     fn chosen(&self) -> CopyFn {
-        match self.policy {
-            Some(policy) if policy.is_non_temporal(std::hint::black_box(self.circumstances)) => {
-                self.non_temporal
-            }
-            _ => self.temporal,
-        }
+        let is_non_temporal = (self.policy)(std::hint::black_box(self.circumstances));
+        if is_non_temporal { self.stores.1 } else { self.stores.0 }
     }
 }
 
@@ -141,56 +112,37 @@ impl Candidate for Copyout<'_> {
     }
 }
 
-/// Another core in the place of a device: it writes ring buffers through its own cache.
+/// Another core in the place of a device: a thread that writes ring buffers through its own cache.
 struct Device {
-    requests: Option<SyncSender<(usize, usize)>>,
-    done: Receiver<()>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    thread: rayon::ThreadPool,
+    word: AtomicU64,
 }
 
 impl Device {
     fn start() -> Option<Device> {
-        let (requests, incoming) = sync_channel::<(usize, usize)>(1);
-        let (finished, done) = sync_channel(1);
-        let thread = std::thread::Builder::new().name("device".to_owned()).spawn(move || {
-            let mut word = 0x5EED_u64;
-            while let Ok((address, bytes)) = incoming.recv() {
-                let words = std::ptr::with_exposed_provenance_mut::<u64>(address);
-                for index in 0..bytes / 8 {
-                    word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-                    // SAFETY: the buffer of a place, which its owner leaves alone until this
-                    // thread says that it is done; no alignment is assumed.
-                    unsafe { words.wrapping_add(index).write_unaligned(word | 1) };
-                }
-                if finished.send(()).is_err() {
-                    break;
-                }
-            }
-        });
-        Some(Device { requests: Some(requests), done, thread: Some(thread.ok()?) })
+        let thread = rayon::ThreadPoolBuilder::new().num_threads(1);
+        let thread = thread.thread_name(|_| "device".to_owned()).build().ok()?;
+        Some(Device { thread, word: AtomicU64::new(0x5EED) })
     }
 
     /// Has the source of a place written over and waits for it.
     fn write(&self, place: &Place) {
-        let address = place.src.cast_mut().expose_provenance();
-        let sent = self.requests.as_ref().is_some_and(|to| to.send((address, place.n)).is_ok());
-        if sent {
-            // Its thread ends when this does; while it lives it answers.
-            let _ = self.done.recv();
-        }
+        let (address, bytes) = (place.src.cast_mut().expose_provenance(), place.n);
+        self.thread.install(|| {
+            let words = std::ptr::with_exposed_provenance_mut::<u64>(address);
+            let mut word = self.word.load(Ordering::Relaxed);
+            for index in 0..bytes / 8 {
+                word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+                // SAFETY: the buffer of a place, which its owner leaves alone until this has
+                // returned; no alignment is assumed.
+                unsafe { words.wrapping_add(index).write_unaligned(word | 1) };
+            }
+            self.word.store(word, Ordering::Relaxed);
+        });
     }
 }
 
-impl Drop for Device {
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the ring and the user's buffer have places of their own")?;
     let (temporal, non_temporal) = kernels(setting)?;
     setting.out.note(format!("policies choose between {} and {}", temporal.0, non_temporal.0))?;
@@ -203,7 +155,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     };
     let points = points(setting, device.is_some());
     let weight = |point: &Point| (point.size + (1 << 20)) as f64;
-    setting.out.begin(experiment.name, points.iter().map(weight).sum());
+    setting.begin(points.iter().map(weight).sum());
     for point in points {
         one_point(setting, (temporal.1, non_temporal.1), device.as_ref(), point)?;
         let text = format!("{} {}", point.state, bytes(point.size));
@@ -212,44 +164,36 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-type Named = (String, CopyFn);
+type Named = (&'static str, CopyFn);
 
 /// One kernel for each side: the widest here, the period's bcopy and pagecopy with `--classic`, or
 /// the two that were asked for.
-fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
-    let features = setting.bench.features;
-    let (temporal, non_temporal) = match setting.options.kernels.as_deref() {
-        Some(pattern) => {
-            let chosen = select::kernels(&[Operation::Copy], Some(pattern))?;
-            let (non_temporal, temporal): (Vec<_>, Vec<_>) =
-                present(setting, chosen)?.into_iter().partition(|kernel| kernel.is_non_temporal());
-            match (&temporal[..], &non_temporal[..]) {
-                (&[temporal], &[non_temporal]) => (temporal, non_temporal),
-                (temporal, non_temporal) => {
-                    let found = format!(
-                        "{} with temporal stores and {} with non-temporal ones",
-                        temporal.len(),
-                        non_temporal.len()
-                    );
-                    let accepted = "one of each, for the policies to choose between: \
-                                    copy\\.sse2(\\.nt)?";
-                    return Err(LabError::unsuited("--kernels", found, accepted));
-                }
-            }
-        }
-        None if setting.options.classic => {
-            match find("copy.rep.movsq").zip(find("copy.gpr64.nt.pf320")) {
-                Some(both) => both,
-                None => return nothing("the period's bcopy and pagecopy are x86-64 routines"),
-            }
-        }
-        None => match widest(Operation::Copy, features) {
-            Some(both) => both,
-            None => return nothing("this CPU has no non-temporal copy for a policy to choose"),
-        },
+fn kernels(setting: &mut Setting) -> Result<(Named, Named)> {
+    let both = if setting.options.kernels.is_some() {
+        let chosen = asked_or(setting, &[Operation::Copy], Vec::new)?;
+        let (non_temporal, temporal): (Vec<_>, Vec<_>) =
+            chosen.into_iter().partition(|kernel| kernel.is_non_temporal());
+        let (&[temporal], &[non_temporal]) = (&temporal[..], &non_temporal[..]) else {
+            let found = format!(
+                "{} with temporal stores and {} with non-temporal ones",
+                temporal.len(),
+                non_temporal.len()
+            );
+            let accepted = "one of each, for the policies to choose between: copy\\.sse2(\\.nt)?";
+            return Err(LabError::unsuited("--kernels", found, accepted));
+        };
+        Ok((temporal, non_temporal))
+    } else if setting.options.classic {
+        find("copy.rep.movsq")
+            .zip(find("copy.gpr64.nt.pf320"))
+            .ok_or("the period's bcopy and pagecopy are x86-64 routines")
+    } else {
+        widest(Operation::Copy, setting.bench.features)
+            .ok_or("this CPU has no non-temporal copy for a policy to choose")
     };
+    let (temporal, non_temporal) = both.or_else(nothing)?;
     let entry = |kernel: &Kernel| match kernel.function {
-        Function::Copy(copy) => Ok((kernel.name.to_owned(), copy)),
+        Function::Copy(copy) => Ok((kernel.name, copy)),
         _ => nothing(format!("{} copies no bytes", kernel.name)),
     };
     Ok((entry(temporal)?, entry(non_temporal)?))
@@ -257,38 +201,37 @@ fn kernels(setting: &mut Setting<'_, '_>) -> Result<(Named, Named), LabError> {
 
 /// What is measured: every size received into a reused and a streamed buffer, read and not; and
 /// sent.
-fn points(setting: &Setting<'_, '_>, has_device: bool) -> Vec<Point> {
+fn points(setting: &Setting, has_device: bool) -> Vec<Point> {
     let options = setting.options;
     let l2 = setting.bench.machine.caches.l2.bytes;
-    let sizes = match options {
-        _ if !options.sizes.is_empty() => options.sizes.clone(),
+    let sizes = setting.sizes_or(match options {
         // A page of a jumbo frame, and what a socket buffer of 2006 could hold.
         _ if options.classic => vec![4 << 10, 256 << 10],
         // What an Ethernet frame carries of TCP is the least.
         _ if options.quick => vec![FRAME, 16 << 10, 4 * l2],
         _ => vec![64, FRAME, 4 << 10, 16 << 10, 256 << 10, 4 * l2],
-    };
+    });
     let mut points = Vec::new();
     for size in sizes {
-        for reused in [true, false] {
-            for read in [false, true] {
-                points.push(Point { state: RECEIVE, size, reused, read, other_core: false });
-                if has_device && (!options.quick || (reused && read)) {
-                    points.push(Point { state: RECEIVE, size, reused, read, other_core: true });
-                }
+        let send = Point { state: SEND, size, reused: true, read: false, other_core: false };
+        for (reused, read) in [(true, false), (true, true), (false, false), (false, true)] {
+            let receive = Point { state: RECEIVE, reused, read, ..send };
+            points.push(receive);
+            if has_device && (!options.quick || (reused && read)) {
+                points.push(Point { other_core: true, ..receive });
             }
         }
-        points.push(Point { state: SEND, size, reused: true, read: false, other_core: false });
+        points.push(send);
     }
     points
 }
 
 fn one_point(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     stores: (CopyFn, CopyFn),
     device: Option<&Device>,
     point: Point,
-) -> Result<(), LabError> {
+) -> Result {
     let copyin = point.state == SEND;
     let circumstances = Circumstances {
         size: point.size,
@@ -311,19 +254,14 @@ fn one_point(
     task.plan.max_sample_ns = if setting.options.quick { 5e6 } else { 2e7 };
     let device = device.filter(|_| point.other_core);
     let Function::Copy(libc) = libc_reference(Operation::Copy).function else { return Ok(()) };
-    let copyout = |name, policy, (temporal, non_temporal)| Copyout {
-        name,
-        policy,
-        temporal,
-        non_temporal,
-        circumstances,
-        device,
-    };
-    let mut copyouts = vec![copyout(LIBC, None, (libc, libc))];
-    let policies = POLICIES.into_iter().zip(Policy::ALL);
-    copyouts.extend(policies.map(|(name, policy)| copyout(name, Some(policy), stores)));
+    let copyout = |name, policy, stores| Copyout { name, policy, stores, circumstances, device };
+    let mut copyouts = vec![copyout(LIBC, CHOICES[0], (libc, libc))];
+    let policies = POLICIES.into_iter().zip(CHOICES);
+    copyouts.extend(policies.map(|(name, policy)| copyout(name, policy, stores)));
     let mut connection = match point {
-        Point { state: RECEIVE, other_core: false, .. } => connection(setting, point.size)?,
+        Point { state: RECEIVE, other_core: false, .. } => {
+            tcp::open(setting, (point.size, tcp::Way::Plain, false), TCP)?
+        }
         _ => None,
     };
     let mut candidates = each(&mut copyouts);
@@ -337,7 +275,12 @@ fn one_point(
     let cpu = connection.as_ref().and_then(tcp::Connection::cpu_ns_per_call);
     let both = connection.as_mut().and_then(tcp::Connection::cpu_ns_of_both);
     let size = point.size as f64;
-    for mut row in rows {
+    let axes = [
+        (USER_REUSED, flag(point.reused)),
+        (OTHER_CORE, flag(point.other_core)),
+        (READ, flag(point.read)),
+    ];
+    for row in rows {
         let whole = stats::median(&row.total_ns()).max(f64::MIN_POSITIVE);
         let copy = row.median_ns();
         // A receive waits for its sender; what counts is what it costs the receiver.
@@ -345,35 +288,14 @@ fn one_point(
         let share = |nanoseconds: f64| nanoseconds / size / BYTE_NS_AT_10G;
         let both = both.filter(|_| row.candidate == TCP).map(|both| (BOTH_ENDS, share(both)));
         let shares = [(COPY_SHARE, share(cost)), (CPU_SHARE, share(whole - copy + cost))];
-        row = row.with(&[(GBIT, size * 8.0 / whole)]).with(&shares).with(both.as_slice());
-        row.cell = row.cell.with(&[
-            (USER_REUSED, flag(point.reused)),
-            (OTHER_CORE, flag(point.other_core)),
-            (READ, flag(point.read)),
-        ]);
-        setting.out.row(row)?;
+        let row = row.with(&[(GBIT, size * 8.0 / whole)]).with(&shares).with(both.as_slice());
+        setting.out.row(at(row, &axes))?;
     }
     Ok(())
 }
 
-/// A loopback connection, or a note that says why there is none.
-fn connection(
-    setting: &mut Setting<'_, '_>,
-    size: usize,
-) -> Result<Option<tcp::Connection>, LabError> {
-    match tcp::Connection::open(size, tcp::Way::Plain, false) {
-        Ok(connection) => Ok(Some(connection)),
-        Err(tcp::Refused::WrongBytes(what)) => Err(LabError::WrongBytes(what)),
-        Err(tcp::Refused::Io(error)) => {
-            setting.out.note(format!("skipped {TCP}: {error}"))?;
-            Ok(None)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]
@@ -384,7 +306,7 @@ mod tests {
             never_read: !read,
             copyin,
         };
-        let choices = |at| Policy::ALL.map(|policy| policy.is_non_temporal(at));
+        let choices = |at| CHOICES.map(|is_non_temporal| is_non_temporal(at));
         let [no, yes] = [false, true];
         assert_eq!(choices(at(64, yes, no)), [no, yes, no, no, no, no, no]);
         assert_eq!(choices(at(128, yes, no)), [no, yes, yes, no, no, no, no]);

@@ -13,26 +13,18 @@ const BY_TRAFFIC: &str = "read after traffic";
 /// Label of cells whose delay is time.
 const BY_TIME: &str = "read after time";
 
-/// Drawn: a heat map per operation, size and place, the break-even line where the ratio is one.
 pub(super) fn figures() -> Vec<Figure> {
-    let map = |title, x, states| Figure {
+    let map = |title: &str, x, states| Figure {
         y: Some("reader".to_owned()),
         ..Figure::new(title, FigureKind::HeatMap, x, "total_ratio")
             .by(&["size", "destination"])
             .of(states)
             .among(TABLE.iter().filter(|kernel| is_candidate(kernel)).map(|kernel| kernel.name))
     };
+    let title = "Non-temporal over temporal stores: operation and reader, after";
     vec![
-        map(
-            "Non-temporal over temporal stores: operation and reader, after other traffic",
-            DELAY_BYTES,
-            BY_TRAFFIC,
-        ),
-        map(
-            "Non-temporal over temporal stores: operation and reader, after a time",
-            DELAY_NS,
-            BY_TIME,
-        ),
+        map(&format!("{title} other traffic"), DELAY_BYTES, BY_TRAFFIC),
+        map(&format!("{title} a time"), DELAY_NS, BY_TIME),
     ]
 }
 
@@ -40,7 +32,6 @@ fn is_candidate(kernel: &Kernel) -> bool {
     kernel.is_non_temporal() && matches!(kernel.operation(), Operation::Copy | Operation::Zero)
 }
 
-/// A point of the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     size: usize,
@@ -50,7 +41,7 @@ struct Point {
     delay: Delay,
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let sides = sides(setting)?;
     let points = points(setting);
     // A sample is as long as the operation demands, and longer by its delay.
@@ -59,7 +50,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
         _ => 1e6 + point.size as f64,
     };
     let total: f64 = points.iter().map(weight).sum();
-    setting.out.begin(experiment.name, total * sides.len() as f64);
+    setting.begin(total * sides.len() as f64);
     for point in points {
         for side in &sides {
             one_point(setting, side, point)?;
@@ -75,11 +66,7 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     Ok(())
 }
 
-fn one_point(
-    setting: &mut Setting<'_, '_>,
-    side: &[Routine],
-    point: Point,
-) -> Result<(), LabError> {
+fn one_point(setting: &mut Setting, side: &[Routine], point: Point) -> Result {
     let (label, axis, value) = match point.delay {
         Delay::None => (BY_TRAFFIC, DELAY_BYTES, 0.0),
         Delay::Bytes(bytes) => (BY_TRAFFIC, DELAY_BYTES, bytes as f64),
@@ -95,24 +82,24 @@ fn one_point(
 
 /// Each operation's two sides: the reference with temporal stores, libc, and everybody with
 /// non-temporal ones. The widest kernels here, the period's with `--classic`, or those asked for.
-fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Vec<Routine>>, LabError> {
+fn sides(setting: &mut Setting) -> Result<Vec<Vec<Routine>>> {
     let operations = [Operation::Copy, Operation::Zero];
     let features = setting.bench.features;
-    let chosen: Vec<&'static Kernel> = match setting.options.kernels.as_deref() {
-        Some(pattern) => select::kernels(&operations, Some(pattern))?,
-        None if setting.options.classic => {
+    let classic = setting.options.classic;
+    let own = || match classic {
+        true => {
             ["copy.mmx.pf320.vlasenko", "copy.mmx.nt.pf320.vlasenko", "zero.mmx", "zero.mmx.nt"]
                 .into_iter()
                 .filter_map(find)
                 .collect()
         }
-        None => operations
+        false => operations
             .iter()
             .filter_map(|&operation| widest(operation, features))
             .flat_map(|(temporal, non_temporal)| [temporal, non_temporal])
             .collect(),
     };
-    let here = present(setting, chosen)?;
+    let here = asked_or(setting, &operations, own)?;
     let mut sides = Vec::new();
     for operation in operations {
         let of_it = || here.iter().copied().filter(|kernel| kernel.operation() == operation);
@@ -136,8 +123,7 @@ fn sides(setting: &mut Setting<'_, '_>) -> Result<Vec<Vec<Routine>>, LabError> {
     Ok(sides)
 }
 
-/// The points, by place and size.
-fn points(setting: &Setting<'_, '_>) -> Vec<Point> {
+fn points(setting: &Setting) -> Vec<Point> {
     let options = setting.options;
     let caches = &setting.bench.machine.caches;
     let (sizes, fractions, delays, times) = grid(options.quick, options.classic, caches);
@@ -175,19 +161,18 @@ fn points(setting: &Setting<'_, '_>) -> Vec<Point> {
 type Grid = (Vec<usize>, Vec<f64>, Vec<usize>, Vec<f64>);
 
 fn grid(quick: bool, classic: bool, caches: &Caches) -> Grid {
-    let page = cachewise_kernels::PAGE_SIZE;
-    let line = LINE as f64 / page as f64;
+    let line = LINE as f64 / PAGE_SIZE as f64;
     let (l1, l2, llc) = (caches.l1d.bytes, caches.l2.bytes, caches.llc.bytes);
     if classic {
         // The seed's author in 2005: 100 copied pages read at once, or deferred.
-        return (vec![page, 100 * page], vec![line, 1.0], vec![0, 2 * llc], Vec::new());
+        return (vec![PAGE_SIZE, 100 * PAGE_SIZE], vec![line, 1.0], vec![0, 2 * llc], Vec::new());
     }
     if quick {
         let fractions = vec![line, 0.25, 1.0];
-        return (vec![page, 1 << 20], fractions, vec![0, l2, 2 * llc], vec![20_000.0]);
+        return (vec![PAGE_SIZE, 1 << 20], fractions, vec![0, l2, 2 * llc], vec![20_000.0]);
     }
     (
-        vec![page, 64 << 10, 1 << 20, 16 << 20],
+        vec![PAGE_SIZE, 64 << 10, 1 << 20, 16 << 20],
         vec![line, 0.0625, 0.25, 0.5, 1.0],
         vec![0, l1, l2, llc / 4, llc, 2 * llc],
         vec![1_000.0, 100_000.0],
@@ -196,7 +181,6 @@ fn grid(quick: bool, classic: bool, caches: &Caches) -> Grid {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

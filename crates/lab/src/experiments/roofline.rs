@@ -41,8 +41,8 @@ impl Ceilings {
         &mut self,
         operation: Operation,
         level: Level,
-        setting: &mut Setting<'_, '_>,
-    ) -> Result<f64, LabError> {
+        setting: &mut Setting,
+    ) -> Result<f64> {
         let operation = match operation {
             Operation::CopyPages | Operation::Move => Operation::Copy,
             Operation::ZeroPages => Operation::Zero,
@@ -75,10 +75,9 @@ pub(super) fn relate(row: &mut Row, ceiling: f64, clock: &Clock) {
     }
 }
 
-/// The experiment: every operation at every level.
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let operations = [Operation::Equal, Operation::Fill, Operation::Zero, Operation::Copy];
-    setting.out.begin(experiment.name, (operations.len() * Level::ALL.len()) as f64);
+    setting.begin((operations.len() * Level::ALL.len()) as f64);
     for level in Level::ALL {
         for operation in operations {
             let plan = setting.plan(false);

@@ -7,6 +7,7 @@
 //! read of every line; the three take turns in one round.
 
 use super::*;
+use cachewise_measure::turns;
 
 /// Calls in a row.
 const CALLS: usize = 8;
@@ -20,14 +21,12 @@ const DESTINATION_OFFSET: usize = 1088;
 const OPERATIONS: [Operation; 3] = [Operation::Copy, Operation::Fill, Operation::Zero];
 
 pub(super) fn figures() -> Vec<Figure> {
-    vec![
-        Figure::curve("Speed of calls in a row, by who wrote before", CALL, "gbps")
-            .by(&["size", "state"]),
-    ]
+    let title = "Speed of calls in a row, by who wrote before";
+    vec![Figure::curve(title, CALL, "gbps").by(&["size", "state"])]
 }
 
 /// Half of the L1 to twice the L2: where a destination can be cached, and where it cannot.
-fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
+fn sizes(setting: &Setting) -> Vec<usize> {
     let caches = &setting.bench.machine.caches;
     let (least, most) = (caches.l1d.bytes / 2, caches.l2.bytes * 2);
     let step = if setting.options.quick { 4 } else { 2 };
@@ -35,27 +34,21 @@ fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
     setting.sizes_or(std::iter::successors(Some(least), next))
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("where the destination is left is what is measured")?;
-    let mut fields = Vec::new();
-    for operation in OPERATIONS {
-        let Some((temporal, non_temporal)) = widest(operation, setting.bench.features) else {
-            continue;
-        };
-        let routines = field(setting, operation, |kernel: &Kernel| {
-            matches!(kernel.technique(), "rep.movsb" | "rep.stosb") || kernel.name == temporal.name
-        })?;
-        if routines.len() > 1 || setting.options.kernels.is_none() {
-            fields.push((routines, [temporal.function, non_temporal.function]));
-        }
-    }
-    at_least_one(&fields.iter().map(|(routines, _)| routines.as_slice()).collect::<Vec<_>>())?;
+    let features = setting.bench.features;
+    let operations = OPERATIONS.into_iter().filter(|one| widest(*one, features).is_some());
+    let fields = fields(setting, operations, |kernel: &Kernel| {
+        matches!(kernel.technique(), "rep.movsb" | "rep.stosb")
+            || widest(kernel.operation(), features)
+                .is_some_and(|(wide, _)| wide.name == kernel.name)
+    })?;
     let sizes = sizes(setting);
-    setting.out.begin(experiment.name, (fields.len() * sizes.len()) as f64);
-    for (routines, writers) in &fields {
+    setting.begin((fields.len() * sizes.len()) as f64);
+    for routines in &fields {
         for &size in &sizes {
             let operation = routines[0].function.operation();
-            match in_a_row(experiment.name, setting, routines, *writers, size) {
+            match in_a_row(setting, operation, routines, size) {
                 Ok(rows) => setting.out.rows(rows)?,
                 Err(LabError::Measure(error @ MeasureError::OverBudget { .. })) => {
                     let text = format!("skipped {operation} of {}: {error}", bytes(size));
@@ -71,43 +64,39 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// Every routine after every writer, one size.
 fn in_a_row(
-    name: &str,
-    setting: &mut Setting<'_, '_>,
+    setting: &Setting,
+    operation: Operation,
     routines: &[Routine],
-    [temporal, non_temporal]: [Function; 2],
     size: usize,
-) -> Result<Vec<Row>, LabError> {
-    let bench = &setting.bench;
-    let (clock, seed) = (&bench.clock, bench.seed);
-    let room = (size + DESTINATION_OFFSET).next_multiple_of(cachewise_kernels::PAGE_SIZE);
+) -> Result<Vec<Row>> {
+    let Some((temporal, non_temporal)) = widest(operation, setting.bench.features) else {
+        return Ok(Vec::new());
+    };
+    let (clock, seed) = (&setting.bench.clock, setting.bench.seed);
+    let room = (size + DESTINATION_OFFSET).next_multiple_of(PAGE_SIZE);
     let arena = Arena::new(2 * room, PagePolicy::Huge, seed)?;
     let src = arena.as_mut_ptr();
     let place = [Place { dst: src.wrapping_add(room + DESTINATION_OFFSET), src, n: size }];
-    for routine in routines {
-        check(routine, &place[0])?;
-    }
-    let rounds = setting.plan(false).rounds;
-    let ways: Vec<(usize, usize)> = (0..routines.len())
+    routines.iter().try_for_each(|routine| check(routine, &place[0]))?;
+    let ways: Vec<(&Routine, usize)> = routines
+        .iter()
         .flat_map(|routine| (0..AFTER.len()).map(move |after| (routine, after)))
         .collect();
     let mut times = vec![vec![Vec::new(); CALLS]; ways.len()];
-    let mut order: Vec<usize> = (0..ways.len()).collect();
-    let mut random = fastrand::Rng::with_seed(seed ^ size as u64);
-    for _ in 0..rounds {
-        if setting.out.stopped() {
-            return Err(LabError::Interrupted);
-        }
-        random.shuffle(&mut order);
-        for &way in &order {
+    let rounds = setting.plan(false).rounds;
+    for order in turns::orders(ways.len(), rounds, seed ^ size as u64) {
+        setting.go_on()?;
+        for way in order {
             let (routine, after) = ways[way];
-            (0..WRITES_BEFORE).for_each(|_| run_all(temporal, &place));
+            (0..WRITES_BEFORE).for_each(|_| run_all(temporal.function, &place));
             if after > 0 {
-                run_all(non_temporal, &place);
+                run_all(non_temporal.function, &place);
             }
             if after == 2 {
-                read(&place[0]);
+                // SAFETY: n initialised bytes of the arena, which nobody writes meanwhile.
+                unsafe { Reader::every(place[0].dst, size, LINE) };
             }
-            let callee = Callee::new(routines[routine].function);
+            let callee = Callee::new(routine.function);
             for call in &mut times[way] {
                 let begun = clock.now();
                 callee.run(&place);
@@ -116,33 +105,22 @@ fn in_a_row(
         }
     }
     let mut rows = Vec::new();
-    for (way, &(routine, after)) in ways.iter().enumerate() {
-        let Routine { name: candidate, function } = &routines[routine];
+    for (way, (Routine { name, .. }, after)) in ways.into_iter().enumerate() {
         for (call, (found, cached)) in times[way].iter().zip(&times[way - after]).enumerate() {
-            let cell = CellKey::new(function.operation().name(), size, AFTER[after]);
+            let cell = CellKey::new(operation.name(), size, AFTER[after]);
             let cell = cell.with(&[(CALL, (call + 1) as f64)]);
             let reference = match after {
-                0 => candidate.clone(),
-                _ => format!("{candidate}, {}", AFTER[0]),
+                0 => name.clone(),
+                _ => format!("{name}, {}", AFTER[0]),
             };
-            let ratio = PairedRatio::new(found, cached, seed);
-            let row = Row::new(name, cell, candidate, &reference, found.clone());
-            rows.push(row.with_ratio(ratio));
+            rows.push(setting.compared(cell, (name, found), (&reference, cached)));
         }
     }
     Ok(rows)
 }
 
-/// Reads a byte of every line of the destination.
-fn read(place: &Place) {
-    // SAFETY: n initialised bytes of the arena, which nobody writes meanwhile.
-    let bytes = unsafe { std::slice::from_raw_parts(place.dst, place.n) };
-    let sum = bytes.iter().step_by(64).fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
-    std::hint::black_box(sum);
-}
-
 /// One call on a destination that holds other bytes has to leave the right ones.
-fn check(routine: &Routine, place: &Place) -> Result<(), LabError> {
+fn check(routine: &Routine, place: &Place) -> Result {
     // SAFETY: n bytes of the arena that nobody else uses.
     let destination = unsafe { std::slice::from_raw_parts_mut(place.dst, place.n) };
     destination.iter_mut().for_each(|byte| *byte = !*byte);

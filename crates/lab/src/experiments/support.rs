@@ -1,4 +1,4 @@
-//! What several experiments share: choosing kernels.
+//! What several experiments share: choosing kernels, and rows of variants of one kernel.
 
 use super::*;
 use cachewise_kernels::find;
@@ -6,10 +6,10 @@ use cachewise_kernels::find;
 /// libc, then the kernels the user names (what this CPU lacks is noted), or else those of the
 /// experiment's own choice that this CPU runs.
 pub(super) fn field(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     operation: Operation,
     own_choice: impl Fn(&Kernel) -> bool,
-) -> Result<Vec<Routine>, LabError> {
+) -> Result<Vec<Routine>> {
     let mut routines = vec![libc_reference(operation)];
     let chosen = match setting.options.kernels.as_deref() {
         None => TABLE
@@ -31,10 +31,7 @@ pub(super) fn field(
 }
 
 /// Those that this CPU runs; a note for each other.
-fn runnable(
-    setting: &mut Setting<'_, '_>,
-    kernels: Vec<&'static Kernel>,
-) -> Result<Vec<&'static Kernel>, LabError> {
+fn runnable(setting: &mut Setting, kernels: Vec<&'static Kernel>) -> Result<Vec<&'static Kernel>> {
     let (here, absent) = select::runnable(kernels, setting.bench.features);
     for (kernel, reason) in absent {
         setting.out.note(format!("skipped {}: {reason}", kernel.name))?;
@@ -42,21 +39,40 @@ fn runnable(
     Ok(here)
 }
 
-/// The same, and none at all is an error.
-pub(super) fn present(
-    setting: &mut Setting<'_, '_>,
-    kernels: Vec<&'static Kernel>,
-) -> Result<Vec<&'static Kernel>, LabError> {
-    let here = runnable(setting, kernels)?;
+/// Of the kernels that the user names, or else of the experiment's own, those that this CPU runs; none at
+/// all is an error.
+pub(super) fn asked_or(
+    setting: &mut Setting,
+    operations: &[Operation],
+    own: impl FnOnce() -> Vec<&'static Kernel>,
+) -> Result<Vec<&'static Kernel>> {
+    let chosen = match setting.options.kernels.as_deref() {
+        Some(pattern) => select::kernels(operations, Some(pattern))?,
+        None => own(),
+    };
+    let here = runnable(setting, chosen)?;
     if here.is_empty() {
         return nothing("this CPU can run none of the kernels chosen");
     }
     Ok(here)
 }
 
+/// The [`field`] of each of these operations, of those alone that a pattern names kernels of.
+pub(super) fn fields(
+    setting: &mut Setting,
+    operations: impl IntoIterator<Item = Operation>,
+    own_choice: impl Fn(&Kernel) -> bool,
+) -> Result<Vec<Vec<Routine>>> {
+    let fields = operations.into_iter().map(|operation| field(setting, operation, &own_choice));
+    let mut fields = fields.collect::<Result<Vec<_>>>()?;
+    fields.retain(|routines| routines.len() > 1 || setting.options.kernels.is_none());
+    at_least_one(&fields)?;
+    Ok(fields)
+}
+
 /// Refuses when nothing but libc is left to measure.
-pub(super) fn at_least_one(fields: &[&[Routine]]) -> Result<(), LabError> {
-    if fields.iter().any(|field| field.iter().any(|routine| routine.name != LIBC)) {
+pub(super) fn at_least_one<'r>(fields: impl IntoIterator<Item = &'r Vec<Routine>>) -> Result {
+    if fields.into_iter().flatten().any(|routine| routine.name != LIBC) {
         return Ok(());
     }
     nothing("this CPU runs none of the kernels chosen, or this experiment has no use for them")
@@ -112,27 +128,26 @@ pub(super) fn relation(size: usize, caches: &Caches) -> String {
 }
 
 /// Nothing to measure, and why.
-pub(super) fn nothing<T>(why: impl Into<String>) -> Result<T, LabError> {
+pub(super) fn nothing<T>(why: impl Into<String>) -> Result<T> {
     Err(LabError::Nothing(why.into()))
 }
 
-/// Rows of candidates whose one call compares `made` pairs of pages, with what part of the
-/// different pairs differs within 16, 32 and 64 bytes, and what part is equal.
-pub(super) fn of_pages(
-    setting: &mut Setting<'_, '_>,
+/// A row at further coordinates.
+pub(super) fn at(row: Row, axes: &[(&str, f64)]) -> Row {
+    Row { cell: row.cell.clone().with(axes), ..row }
+}
+
+/// The row of a variant of a routine: who it is, and what is added to that name for the variant that it
+/// is compared with.
+pub(super) fn variant(
     found: &Outcome,
-    made: usize,
-    within: [f64; 3],
-    equal: f64,
-) -> Result<(), LabError> {
-    let [a, b, c] = WITHIN;
-    let [of_16, of_32, of_64] = within;
-    for mut row in found.rows() {
-        row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
-        row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
-        setting.out.row(row.with(&[(a, of_16), (b, of_32), (c, of_64), (EQUAL, equal)]))?;
-    }
-    Ok(())
+    (index, reference): (usize, usize),
+    name: &str,
+    other: &str,
+) -> Row {
+    let added = if index == reference { "" } else { other };
+    let row = found.row(index, reference);
+    Row { candidate: name.to_owned(), reference: format!("{name}{added}"), ..row }
 }
 
 /// Whether a kernel is the plain member of its vector family or an integer routine: `avx`,

@@ -7,17 +7,15 @@
 mod ring;
 mod zero_copy;
 
-use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::record::names::TCP_WAYS;
-use cachewise_measure::{Candidate, Place, clock::thread_cpu_ns};
+use super::*;
+use cachewise_measure::clock::thread_cpu_ns;
 use ring::Ring;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
-use zero_copy::{Completions, Mapping};
+use zero_copy::{Mapping, ZeroCopy};
 
 /// A receive that takes this long will not come.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,21 +26,6 @@ const SEGMENT_PAGES: usize = 7;
 
 /// What the timestamps in a segment take of it.
 const TIMESTAMPS: usize = 12;
-
-/// Why there is no connection.
-#[derive(Debug)]
-pub(super) enum Refused {
-    /// The system refused.
-    Io(io::Error),
-    /// It came, with other bytes.
-    WrongBytes(String),
-}
-
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Refused {
-        Refused::Io(error)
-    }
-}
 
 /// How messages are sent and received, in the order of their [names](TCP_WAYS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +47,19 @@ impl Way {
     pub(super) fn name(self) -> &'static str {
         TCP_WAYS[self as usize]
     }
+
+    /// Whether its messages are sent from their own pages.
+    fn pins(self) -> bool {
+        matches!(self, Way::ZeroCopySend | Way::ZeroCopyReceive)
+    }
 }
 
-/// What the sender did.
+/// What the sender has done so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     cpu_ns: f64,
     messages: u64,
-    completions: Completions,
+    zero_copy: ZeroCopy,
 }
 
 /// How the receiver gets at a message.
@@ -81,15 +69,14 @@ enum Take {
     Ring(Box<Ring>),
 }
 
-/// Both ends of a connection.
+/// Both ends of a connection. The sender is a thread of its own, which ends with it.
 pub(super) struct Connection {
     way: Way,
     stream: TcpStream,
     take: Take,
     /// Messages wanted.
-    requests: Option<Sender<usize>>,
+    requests: Sender<usize>,
     reports: Receiver<Sent>,
-    sender: Option<JoinHandle<()>>,
     failed: Option<io::Error>,
     cpu_ns: f64,
     clock_ns: f64,
@@ -106,10 +93,29 @@ fn byte_at(place: usize) -> u8 {
     (place.wrapping_mul(0x9E37_79B1) >> 11) as u8 | 1
 }
 
+/// A connection that has carried a message of `size` bytes; none, and a remark that `what` was skipped,
+/// where the system refuses.
+pub(super) fn open(
+    setting: &mut Setting,
+    (size, way, whole_pages): (usize, Way, bool),
+    what: &str,
+) -> Result<Option<Connection>> {
+    match Connection::open(size, way, whole_pages) {
+        Ok(connection) => Ok(Some(connection)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(LabError::WrongBytes(error.to_string()))
+        }
+        Err(error) => {
+            setting.out.note(format!("skipped {what}: {error}"))?;
+            Ok(None)
+        }
+    }
+}
+
 impl Connection {
-    /// Opens it and checks a first message of `size` bytes. With `whole_pages` a segment carries a whole
-    /// number of them: others cannot be mapped.
-    pub(super) fn open(size: usize, way: Way, whole_pages: bool) -> Result<Connection, Refused> {
+    /// Opens it and checks a first message of `size` bytes: others are invalid data. With `whole_pages` a
+    /// segment carries a whole number of them: others cannot be mapped.
+    fn open(size: usize, way: Way, whole_pages: bool) -> io::Result<Connection> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         if whole_pages {
             let segment = SEGMENT_PAGES * PAGE_SIZE + TIMESTAMPS;
@@ -120,8 +126,7 @@ impl Connection {
         stream.set_read_timeout(Some(PATIENCE))?;
         outgoing.set_write_timeout(Some(PATIENCE))?;
         outgoing.set_nodelay(true)?;
-        let pins = matches!(way, Way::ZeroCopySend | Way::ZeroCopyReceive);
-        if pins {
+        if way.pins() {
             zero_copy::set(outgoing.as_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)?;
         }
         let take = match way {
@@ -131,21 +136,19 @@ impl Connection {
         };
         let (requests, wanted) = channel();
         let (report, reports) = channel();
-        let sender = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("sender".to_owned())
-            .spawn(move || serve(outgoing, size, pins, &wanted, &report))?;
-        let mut steps: Vec<f64> = (0..64).map(|_| -thread_cpu_ns() + thread_cpu_ns()).collect();
-        steps.sort_unstable_by(f64::total_cmp);
+            .spawn(move || serve(outgoing, size, way.pins(), &wanted, &report))?;
+        let steps: Vec<f64> = (0..64).map(|_| -thread_cpu_ns() + thread_cpu_ns()).collect();
         let mut connection = Connection {
             way,
             stream,
             take,
-            requests: Some(requests),
+            requests,
             reports,
-            sender: Some(sender),
             failed: None,
             cpu_ns: 0.0,
-            clock_ns: steps[steps.len() / 2],
+            clock_ns: stats::median(&steps),
             calls: 0,
             asked: 0,
             sent: Sent::default(),
@@ -159,20 +162,17 @@ impl Connection {
         for (at, bytes) in mapped {
             first[at..at + bytes.len()].copy_from_slice(&bytes);
         }
-        match first.iter().enumerate().find(|(at, byte)| **byte != byte_at(*at)) {
-            None => Ok(connection),
-            Some((at, byte)) => Err(Refused::WrongBytes(format!(
-                "{}: byte {at} of {size} is {byte}, expected {}",
-                way.name(),
-                byte_at(at)
-            ))),
-        }
+        let Some(at) = (0..size).find(|at| first[*at] != byte_at(*at)) else {
+            return Ok(connection);
+        };
+        let (name, found, expected) = (way.name(), first[at], byte_at(at));
+        let wrong = format!("{name}: byte {at} of {size} is {found}, expected {expected}");
+        Err(io::Error::new(io::ErrorKind::InvalidData, wrong))
     }
 
     fn request(&mut self, messages: usize) {
         self.asked += messages as u64;
-        let sent = self.requests.as_ref().is_some_and(|to| to.send(messages).is_ok());
-        if !sent {
+        if self.requests.send(messages).is_err() {
             self.failed = Some(io::ErrorKind::BrokenPipe.into());
         }
     }
@@ -190,15 +190,11 @@ impl Connection {
         }
     }
 
-    /// Adds up what the sender reports, of all that was asked for: what was received is reported soon.
+    /// Waits until the sender has reported all that was asked for: what was received is reported soon.
     fn collect(&mut self) {
         while self.failed.is_none() && self.sent.messages < self.asked {
             match self.reports.recv_timeout(PATIENCE) {
-                Ok(sent) => {
-                    self.sent.cpu_ns += sent.cpu_ns;
-                    self.sent.messages += sent.messages;
-                    self.sent.completions.add(sent.completions);
-                }
+                Ok(sent) => self.sent = sent,
                 Err(error) => self.failed = Some(io::Error::other(error)),
             }
         }
@@ -220,8 +216,8 @@ impl Connection {
     /// none.
     pub(super) fn copied(&mut self) -> Option<f64> {
         self.collect();
-        let Completions { all, copied } = self.sent.completions;
-        (all > 0).then(|| copied as f64 / all as f64)
+        let ZeroCopy { completed, copied, .. } = self.sent.zero_copy;
+        (completed > 0).then(|| copied as f64 / completed as f64)
     }
 
     /// Part of the bytes that was mapped; none where nothing maps them.
@@ -249,7 +245,7 @@ impl Connection {
     }
 }
 
-/// The sender: a message for each that is wanted, and a report for each request.
+/// The sender: a message for each that is wanted, and a report after each request.
 fn serve(
     mut outgoing: TcpStream,
     size: usize,
@@ -258,23 +254,20 @@ fn serve(
     report: &Sender<Sent>,
 ) {
     let message: Vec<u8> = (0..size).map(byte_at).collect();
-    let mut pending = 0;
+    let mut sent = Sent::default();
     while let Ok(messages) = wanted.recv() {
         let from = thread_cpu_ns();
-        let mut completions = Completions::default();
-        let mut send = |last: bool| {
-            if pins {
-                zero_copy::send(&outgoing, &message, last, &mut pending, &mut completions)
-            } else {
-                outgoing.write_all(&message)
-            }
+        let mut send = |last: bool| match pins {
+            true => sent.zero_copy.send(&outgoing, &message, last),
+            false => outgoing.write_all(&message),
         };
         // The receiver notices by its own timeout.
         if (1..=messages).any(|nth| send(nth == messages).is_err()) {
             return;
         }
-        let cpu_ns = (thread_cpu_ns() - from).max(0.0);
-        if report.send(Sent { cpu_ns, messages: messages as u64, completions }).is_err() {
+        sent.cpu_ns += (thread_cpu_ns() - from).max(0.0);
+        sent.messages += messages as u64;
+        if report.send(sent).is_err() {
             return;
         }
     }
@@ -311,16 +304,6 @@ impl Candidate for Connection {
     }
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
-        if let Some(sender) = self.sender.take() {
-            let _ = sender.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,13 +313,10 @@ mod tests {
         for way in Way::ALL {
             for size in [100_000, 64 * PAGE_SIZE] {
                 // A kernel that has not got it says so; the plain way is everywhere.
+                let is_refusal = |error: &io::Error| error.kind() != io::ErrorKind::InvalidData;
                 let mut connection = match Connection::open(size, way, true) {
-                    Ok(connection) => connection,
-                    Err(Refused::Io(error)) if way != Way::Plain => {
-                        eprintln!("{}: {error}", way.name());
-                        continue;
-                    }
-                    Err(error) => panic!("{}: {error:?}", way.name()),
+                    Err(error) if way != Way::Plain && is_refusal(&error) => continue,
+                    opened => opened.unwrap_or_else(|error| panic!("{}: {error}", way.name())),
                 };
                 let mut buffer = vec![0_u8; size];
                 let place = Place { dst: buffer.as_mut_ptr(), src: buffer.as_ptr(), n: size };
@@ -351,8 +331,7 @@ mod tests {
                 assert!(exchanged > 0.0, "{}", way.name());
                 assert_eq!(connection.sent.messages, 1 + 3 + 5, "{}", way.name());
                 assert!(connection.cpu_ns_of_both() >= connection.cpu_ns_per_call());
-                let pins = matches!(way, Way::ZeroCopySend | Way::ZeroCopyReceive);
-                assert_eq!(connection.copied().is_some(), pins, "{}", way.name());
+                assert_eq!(connection.copied().is_some(), way.pins(), "{}", way.name());
                 assert_eq!(connection.mapped().is_some(), way == Way::ZeroCopyReceive);
                 let whole = buffer.iter().enumerate().all(|(at, byte)| *byte == byte_at(at));
                 assert!(whole || connection.mapped() > Some(0.0), "{}", way.name());

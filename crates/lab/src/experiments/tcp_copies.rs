@@ -7,32 +7,24 @@
 //! pages; so mapping has a cell of its own, beside reading from that sender. A mapped message is not
 //! touched; `read` leaves it in the caller's buffer.
 
-use super::tcp::{Connection, Refused, Way};
-use super::{Experiment, Setting, bytes};
-use crate::LabError;
-use crate::bench::{Cell, each};
-use cachewise_kernels::{Operation, PAGE_SIZE};
-use cachewise_measure::record::names::{
-    BYTES_MAPPED, SENDS_COPIED, TCP_MESSAGE, TCP_PINNED_MESSAGE,
-};
-use cachewise_measure::{Candidate, Contents, Figure, FigureKind, Place};
+use super::tcp::{self, Connection, Way};
+use super::*;
 
 pub(super) fn figures() -> Vec<Figure> {
     let title = "CPU time of both ends of a message over the loopback device";
-    vec![Figure::new(title, FigureKind::Bars, "candidate", "ns").by(&["size"])]
+    vec![Figure::bars(title, "ns").by(&["size"])]
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     setting.refuse_placements("the kernel's buffers are where it puts them")?;
-    setting.whole_pages()?;
-    let sizes = match setting.options {
-        options if !options.sizes.is_empty() => options.sizes.clone(),
+    setting.whole("pages", PAGE_SIZE)?;
+    let sizes = setting.sizes_or(match setting.options {
         // As the policies of `receive`.
         options if options.classic => vec![4 << 10, 256 << 10],
         options if options.quick => vec![16 << 10, 1 << 20],
         _ => vec![4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20],
-    };
-    setting.out.begin(experiment.name, sizes.len() as f64);
+    });
+    setting.begin(sizes.len() as f64);
     for size in sizes {
         for (state, ways) in CELLS {
             one_cell(setting, size, state, ways)?;
@@ -69,23 +61,12 @@ impl Candidate for BothEnds {
     }
 }
 
-fn one_cell(
-    setting: &mut Setting<'_, '_>,
-    size: usize,
-    state: &'static str,
-    ways: &[Way],
-) -> Result<(), LabError> {
+fn one_cell(setting: &mut Setting, size: usize, state: &'static str, ways: &[Way]) -> Result {
     debug_assert!(size.is_multiple_of(PAGE_SIZE));
     let mut ends = Vec::new();
     for way in ways {
-        match Connection::open(size, *way, true) {
-            Ok(connection) => ends.push(BothEnds(connection)),
-            Err(Refused::WrongBytes(what)) => return Err(LabError::WrongBytes(what)),
-            Err(Refused::Io(error)) => {
-                let (name, size) = (way.name(), bytes(size));
-                setting.out.note(format!("skipped {name} at {size}: {error}"))?;
-            }
-        }
+        let what = format!("{} at {}", way.name(), bytes(size));
+        ends.extend(tcp::open(setting, (size, *way, true), &what)?.map(BothEnds));
     }
     // Without the first there is nothing to compare with; alone it says nothing that is not in another.
     let first = ends.first().is_some_and(|end| end.name() == ways[0].name());

@@ -18,9 +18,6 @@ pub(super) fn figures() -> Vec<Figure> {
 pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    nothing(format!(
-        "{}: its loops are the documents' own, which exist on x86 only",
-        experiment.name
-    ))
+pub(super) fn run(_: &mut Setting) -> Result {
+    nothing("twins: its loops are the documents' own, which exist on x86 only")
 }

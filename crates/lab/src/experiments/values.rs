@@ -37,7 +37,7 @@ fn write_value(value: usize, bytes: &mut [u8]) {
     }
 }
 
-pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Result<(), LabError> {
+pub(super) fn run(setting: &mut Setting) -> Result {
     let vector = widest_class(setting.bench.features);
     let wanted = |kernel: &Kernel| {
         matches!(kernel.technique(), "sse.nt" | "rep.movsb" | "rep.stosb" | "clzero")
@@ -49,11 +49,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
     let only_zero = |kernel: &Kernel| kernel.technique() == "clzero";
     let zeros = field(setting, Operation::Zero, only_zero)?;
     fills.extend(zeros.into_iter().skip(1));
-    at_least_one(&[&copies, &fills])?;
+    at_least_one([&copies, &fills])?;
     let own: &[Level] =
         if setting.options.quick { &[Level::L1, Level::L2, Level::Dram] } else { &Level::ALL };
     let levels = setting.placements_or(own.iter().copied());
-    setting.out.begin(experiment.name, 2.0 * levels.len() as f64);
+    setting.begin(2.0 * levels.len() as f64);
     for (source, destination) in levels {
         let usual = default_sizes(source.min(destination), true, &setting.bench.machine.caches)[0];
         for size in setting.sizes_or([usual / 4]) {
@@ -73,11 +73,11 @@ pub(super) fn run(experiment: &Experiment, setting: &mut Setting<'_, '_>) -> Res
 
 /// Copies of every value: a slot holds the four side by side, and a candidate copies its own quarter.
 fn copied(
-    setting: &mut Setting<'_, '_>,
+    setting: &mut Setting,
     routines: &[Routine],
     size: usize,
     (source, destination): (Level, Level),
-) -> Result<(), LabError> {
+) -> Result {
     let mut calls: Vec<Call<'_>> = routines
         .iter()
         .flat_map(|routine| (0..VALUES.len()).map(move |value| copier(routine, value, size)))
@@ -95,17 +95,13 @@ fn copied(
     let found = setting.bench.measure_with(&task, &mut each(&mut calls), Some(&write), &stop);
     let Some(found) = setting.fitting(&task, found)? else { return Ok(()) };
     for (nth, routine) in routines.iter().enumerate() {
-        let random = nth * VALUES.len() + 2;
+        let first = nth * VALUES.len();
         for (value, name) in VALUES.iter().enumerate() {
-            let mut row = found.row(nth * VALUES.len() + value, random);
+            let places = (first + value, first + 2);
+            let mut row = variant(&found, places, &routine.name, " of random bytes");
             row.cell.size = size as u64;
             row.cell.state = format!("copying {name}").into();
-            row.cell = row.cell.with(&[(VALUE, value as f64)]);
-            let name = &routine.name;
-            row.candidate.clone_from(name);
-            row.reference =
-                if value == 2 { name.clone() } else { format!("{name} of random bytes") };
-            setting.out.row(row)?;
+            setting.out.row(at(row, &[(VALUE, value as f64)]))?;
         }
     }
     Ok(())
@@ -114,26 +110,25 @@ fn copied(
 fn copier<'c>(routine: &Routine, value: usize, size: usize) -> Call<'c> {
     let Function::Copy(f) = routine.function else { return Call::of(routine) };
     let at = value * size;
-    let call =
-        Call::new(format!("{} of {}", routine.name, VALUES[value]), move |places: &[Place]| {
-            for place in places {
-                // SAFETY: a quarter of slots that are valid and apart.
-                std::hint::black_box(unsafe {
-                    f(place.dst.wrapping_add(at), place.src.wrapping_add(at), size)
-                });
-            }
-        });
+    let quarter =
+        move |place: &Place| (place.dst.wrapping_add(at), place.src.wrapping_add(at), size);
+    let calls = move |places: &[Place]| {
+        for (dst, src, n) in places.iter().map(quarter) {
+            // SAFETY: a quarter of slots that are valid and apart.
+            std::hint::black_box(unsafe { f(dst, src, n) });
+        }
+    };
+    let call = Call::new(format!("{} of {}", routine.name, VALUES[value]), calls);
     call.checked(move |place| {
-        let part =
-            Place { dst: place.dst.wrapping_add(at), src: place.src.wrapping_add(at), n: size };
+        let (dst, src, n) = quarter(place);
         // SAFETY: within the slot, initialised, unwritten meanwhile.
-        let source = unsafe { std::slice::from_raw_parts(part.src, size) };
-        let mut expected = vec![0; size];
+        let source = unsafe { std::slice::from_raw_parts(src, n) };
+        let mut expected = vec![0; n];
         write_value(value, &mut expected);
         if source != expected {
             return Err(format!("the source does not hold {}", VALUES[value]));
         }
-        is_copied(&part)
+        is_copied(&Place { dst, src, n })
     })
 }
 
@@ -145,22 +140,15 @@ struct Storing {
 }
 
 /// Fills of zeros and ones over the same and over other bytes.
-fn stored(
-    setting: &mut Setting<'_, '_>,
-    routines: &[Routine],
-    size: usize,
-    level: Level,
-) -> Result<(), LabError> {
+fn stored(setting: &mut Setting, routines: &[Routine], size: usize, level: Level) -> Result {
     let near = level <= Level::L2;
     let mut ways: Vec<(usize, Storing)> = Vec::new();
     for (nth, routine) in routines.iter().enumerate() {
-        for over_others in [false, true] {
-            for value in 0..2 {
-                // clzero has one value, hence no other to take turns with.
-                let zeroes = matches!(routine.function, Function::Zero(_));
-                if !(zeroes && (value != 0 || (near && over_others))) {
-                    ways.push((nth, Storing { value, over_others }));
-                }
+        for (over_others, value) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+            // clzero has one value, hence no other to take turns with.
+            let zeroes = matches!(routine.function, Function::Zero(_));
+            if !(zeroes && (value != 0 || (near && over_others))) {
+                ways.push((nth, Storing { value, over_others }));
             }
         }
     }
@@ -186,16 +174,12 @@ fn stored(
             (true, false) => "others",
             (true, true) => "others in turn",
         };
-        let name = &routines[nth].name;
-        let mut row = found.row(index, reference);
-        routines[nth].function.operation().name().clone_into(&mut row.cell.operation);
+        let Routine { name, function } = &routines[nth];
+        let mut row = variant(&found, (index, reference), name, " over others");
+        function.operation().name().clone_into(&mut row.cell.operation);
         row.cell.state = format!("storing {} over {prior}", VALUES[storing.value]).into();
         let axes = [(VALUE, storing.value as f64), (OVER_OTHERS, flag(storing.over_others))];
-        row.cell = row.cell.with(&axes);
-        row.candidate.clone_from(name);
-        row.reference =
-            if reference == index { name.clone() } else { format!("{name} over others") };
-        setting.out.row(row)?;
+        setting.out.row(at(row, &axes))?;
     }
     Ok(())
 }
@@ -204,23 +188,19 @@ fn stored(
 fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
     let byte = if storing.value == 0 { 0 } else { 0xFF };
     let prior = if storing.over_others { FILL_BYTE } else { byte };
-    // Slots are visited in turn, so a pass is over when the first comes again.
-    let pass = Rc::new(Shared::new(usize::MAX));
-    let seen = Rc::clone(&pass);
+    // Slots are visited in turn, so a pass is over when the first comes again: how many a pass has, and
+    // how many there were.
+    let turn = Rc::new((Shared::new(usize::MAX), Shared::new(0_usize)));
+    let begun = Rc::clone(&turn);
     let (function, callee) = (routine.function, Callee::new(routine.function));
     let in_turn = storing.over_others && level <= Level::L2;
-    let mut visits = 0_usize;
-    let begun = Rc::new(Shared::new(false));
-    let begin = Rc::clone(&begun);
     let calls = move |places: &[Place]| {
-        if begun.replace(false) {
-            visits = 0;
-        }
+        let (pass, visits) = &*turn;
         match function {
             Function::Fill(f) if in_turn => {
                 for place in places {
-                    let value = if (visits / pass.get()) & 1 == 0 { byte } else { FILL_BYTE };
-                    visits += 1;
+                    let visit = visits.replace(visits.get() + 1);
+                    let value = if (visit / pass.get()) & 1 == 0 { byte } else { FILL_BYTE };
                     // SAFETY: a slot of n bytes; this CPU runs the kernel.
                     std::hint::black_box(unsafe { f(place.dst, i32::from(value), place.n) });
                 }
@@ -238,8 +218,8 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
         let Some(first) = places.first() else { return };
         let again = places.iter().skip(1).position(|place| std::ptr::eq(place.dst, first.dst));
         let count = again.map_or(places.len(), |at| at + 1);
-        seen.set(count);
-        begin.set(true);
+        begun.0.set(count);
+        begun.1.set(0);
         places[..count].iter().for_each(|place| put(place, prior, level));
     };
     let text = if storing.over_others { "others" } else { "the same" };
@@ -251,21 +231,17 @@ fn filler<'c>(routine: &Routine, storing: Storing, level: Level) -> Call<'c> {
 /// Writes the prior contents; non-temporally where the destination is in memory.
 fn put(place: &Place, byte: u8, level: Level) {
     let non_temporal = find("fill.sse2.nt").filter(|_| level == Level::Dram);
-    match non_temporal.map(|kernel| kernel.function) {
-        Some(Function::Fill(fill)) => {
-            // SAFETY: a slot of n bytes; every CPU with that row in its table has SSE2.
-            unsafe { fill(place.dst, i32::from(byte), place.n) };
-        }
-        _ => {
-            // SAFETY: a slot of n bytes.
-            unsafe { std::ptr::write_bytes(place.dst, byte, place.n) };
-        }
+    if let Some(Function::Fill(fill)) = non_temporal.map(|kernel| kernel.function) {
+        // SAFETY: a slot of n bytes; every CPU with that row in its table has SSE2.
+        unsafe { fill(place.dst, i32::from(byte), place.n) };
+    } else {
+        // SAFETY: a slot of n bytes.
+        unsafe { std::ptr::write_bytes(place.dst, byte, place.n) };
     }
 }
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

@@ -14,16 +14,11 @@ use super::*;
 mod x86;
 
 pub(super) fn figures() -> Vec<Figure> {
+    let save = "Saving and restoring registers, by component";
+    let even = "Time over the faster integer kernel's, save and restore included";
     vec![
-        Figure::bars("Saving and restoring registers, by component", NET_NS)
-            .by(&[COMPONENTS, "state"])
-            .of("registers"),
-        Figure::curve(
-            "Time over the faster integer kernel's, save and restore included",
-            "size",
-            "ratio",
-        )
-        .of("break-even"),
+        Figure::bars(save, NET_NS).by(&[COMPONENTS, "state"]).of("registers"),
+        Figure::curve(even, "size", "ratio").of("break-even"),
     ]
 }
 
@@ -31,10 +26,9 @@ pub(super) fn figures() -> Vec<Figure> {
 pub(super) use x86::run;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn run(experiment: &Experiment, _: &mut Setting<'_, '_>) -> Result<(), LabError> {
-    nothing(format!(
-        "{}: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
+pub(super) fn run(_: &mut Setting) -> Result {
+    nothing(
+        "vector-state: not here; XSAVE exists on x86-64 only, and docs/power-and-arm.md says what a \
          kernel has to measure instead",
-        experiment.name
-    ))
+    )
 }

@@ -1,16 +1,13 @@
 //! The ways to get a page, each as a program would.
 
 use super::ready::Ready;
-use super::{Cell, PAGE_LINES};
-use crate::LabError;
-use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::Reader;
-use cachewise_measure::record::names;
+use super::*;
 use cachewise_pages::{PageSize, Pool, PoolError, Scrub};
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use std::io;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 /// What a thread's cache of single pages holds at most: 256 zeroed ones, as many dirty ones, and a reserve.
 const CACHE: usize = 3 * 256 * PAGE_SIZE;
@@ -46,34 +43,23 @@ pub(super) enum Arm {
 }
 
 impl Arm {
-    pub(super) const ALL: &[Arm] = &[
-        Arm::Kernel,
-        Arm::Huge,
-        Arm::MapPopulate,
-        Arm::Populate,
-        Arm::Ready,
-        Arm::ReadyAround,
-        Arm::Calloc,
-        Arm::HotZero,
-        Arm::Prezeroed,
-        Arm::PrezeroedBase,
-        Arm::Draining,
+    /// All of them in the order of the enumeration, with their names.
+    pub(super) const ALL: [(Arm, &str); 11] = [
+        (Arm::Kernel, KERNEL_FAULT),
+        (Arm::Huge, "kernel THP"),
+        (Arm::MapPopulate, "MAP_POPULATE"),
+        (Arm::Populate, "MADV_POPULATE_WRITE"),
+        (Arm::Ready, READY_FAULT),
+        (Arm::ReadyAround, READY_AROUND),
+        (Arm::Calloc, "calloc"),
+        (Arm::HotZero, "pool hot-zero"),
+        (Arm::Prezeroed, PREZEROED),
+        (Arm::PrezeroedBase, "pool prezeroed 4k"),
+        (Arm::Draining, "pool draining"),
     ];
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Arm::Kernel => names::KERNEL_FAULT,
-            Arm::Ready => names::READY_FAULT,
-            Arm::ReadyAround => names::READY_AROUND,
-            Arm::Huge => "kernel THP",
-            Arm::MapPopulate => "MAP_POPULATE",
-            Arm::Populate => "MADV_POPULATE_WRITE",
-            Arm::Calloc => "calloc",
-            Arm::HotZero => "pool hot-zero",
-            Arm::Prezeroed => "pool prezeroed",
-            Arm::PrezeroedBase => "pool prezeroed 4k",
-            Arm::Draining => "pool draining",
-        }
+        Arm::ALL[self as usize].1
     }
 
     /// What is made ready before every sample is not repeated in it; all others are.
@@ -83,6 +69,10 @@ impl Arm {
             Arm::Draining => repeated,
             _ => true,
         }
+    }
+
+    fn is_ready(self) -> bool {
+        matches!(self, Arm::Ready | Arm::ReadyAround)
     }
 
     fn pool(self, pools: &Pools) -> Option<&Pool> {
@@ -131,7 +121,7 @@ pub(super) fn refused(error: PoolError) -> LabError {
 }
 
 impl Pools {
-    pub(super) fn new(bytes: usize) -> Result<Pools, LabError> {
+    pub(super) fn new(bytes: usize) -> Result<Pools> {
         let scrub = unhindered();
         let threads = std::thread::available_parallelism().map_or(1, usize::from).max(2);
         // Caches are full where they are a quarter of the pool, that of this process's first thread among
@@ -155,21 +145,17 @@ impl Pools {
     }
 
     /// Brings the arm's pages into their state, and says what CPU zeroing had used before that.
-    pub(super) fn prepare(&self, arm: Arm) -> Result<Duration, LabError> {
-        if matches!(arm, Arm::Ready | Arm::ReadyAround) {
-            let before = self.ready.zeroing();
-            return self.ready.prepare().map(|()| before);
+    fn prepare(&self, arm: Arm) -> Result<Duration> {
+        let before = self.zeroing(arm)?;
+        if arm.is_ready() {
+            self.ready.prepare()?;
         }
-        let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
-        pause(pool);
-        let before = pool.stats().map_err(refused)?.scrub_cpu;
+        let Some(pool) = arm.pool(self) else { return Ok(before) };
         if arm == Arm::HotZero {
             let all = pool.capacity() / pool.page_size();
             let taken: Result<Vec<_>, _> = (0..all).map(|_| pool.alloc_raw(0)).collect();
-            for page in taken.map_err(refused)? {
-                // SAFETY: taken above, and used by nobody.
-                unsafe { pool.free_raw(page, 0) }.map_err(refused)?;
-            }
+            // SAFETY: taken above, and used by nobody.
+            taken.and_then(|pages| unsafe { free(pool, pages) }).map_err(refused)?;
             pool.flush_thread_cache();
         } else {
             pool.scrub_now(usize::MAX).map_err(refused)?;
@@ -180,14 +166,14 @@ impl Pools {
         Ok(before)
     }
 
-    /// The CPU that zeroing took since `before`.
-    fn zeroing(&self, arm: Arm, before: Duration) -> Result<Duration, LabError> {
-        if matches!(arm, Arm::Ready | Arm::ReadyAround) {
-            return Ok(self.ready.zeroing() - before);
+    /// The CPU that zeroing the arm's pages has taken so far; its scrubber rests then.
+    fn zeroing(&self, arm: Arm) -> Result<Duration> {
+        if arm.is_ready() {
+            return Ok(self.ready.zeroing());
         }
         let Some(pool) = arm.pool(self) else { return Ok(Duration::ZERO) };
         pause(pool);
-        Ok(pool.stats().map_err(refused)?.scrub_cpu.saturating_sub(before))
+        Ok(pool.stats().map_err(refused)?.scrub_cpu)
     }
 }
 
@@ -222,19 +208,18 @@ impl Held<'_> {
         }
     }
 
-    fn give_back(self) -> Result<Vec<NonNull<u8>>, LabError> {
+    /// Gives all of it back; what is left is an empty list to keep addresses in.
+    fn give_back(self) -> Result<Vec<NonNull<u8>>> {
         match self {
             Held::Mapping { start, bytes, .. } => {
                 // SAFETY: mapped by `take`, and nobody has a pointer into it.
-                unsafe { libc::munmap(start.cast(), bytes) };
+                unsafe { mm::munmap(start.cast(), bytes) }.map_err(out_of_memory("munmap"))?;
             }
             // SAFETY: allocated by `take`, and nobody has a pointer into it.
             Held::Allocation { start, .. } => unsafe { libc::free(start.cast()) },
             Held::Pages { pool, mut pages } => {
-                for page in pages.drain(..) {
-                    // SAFETY: taken by `take`, and nobody has a pointer into it.
-                    unsafe { pool.free_raw(page, 0) }.map_err(refused)?;
-                }
+                // SAFETY: taken by `take`, and nobody has a pointer into them.
+                unsafe { free(pool, pages.drain(..)) }.map_err(refused)?;
                 return Ok(pages);
             }
         }
@@ -242,12 +227,50 @@ impl Held<'_> {
     }
 }
 
-pub(super) fn out_of_memory(what: &str) -> LabError {
-    LabError::Pool(format!("{what} beside it: {}", std::io::Error::last_os_error()))
+/// Gives back pages.
+///
+/// # Safety
+/// They were taken from that pool one by one, and nobody uses them any more.
+pub(super) unsafe fn free(
+    pool: &Pool,
+    pages: impl IntoIterator<Item = NonNull<u8>>,
+) -> Result<(), PoolError> {
+    // SAFETY: the caller's promise.
+    pages.into_iter().try_for_each(|page| unsafe { pool.free_raw(page, 0) })
+}
+
+pub(super) fn out_of_memory<E: Into<io::Error>>(what: &str) -> impl Fn(E) -> LabError {
+    move |error| LabError::Pool(format!("{what} beside it: {}", error.into()))
 }
 
 /// Room for a huge page's alignment, and for calloc's header.
 const HUGE: usize = 2 << 20;
+
+/// A new mapping, faulted in ahead where the arm says so; its bytes.
+fn map(arm: Arm, bytes: usize) -> Result<(*mut u8, usize)> {
+    let bytes = if arm == Arm::Huge { bytes + HUGE } else { bytes };
+    let ahead = if arm == Arm::MapPopulate { MapFlags::POPULATE } else { MapFlags::empty() };
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | ahead);
+    // SAFETY: a new mapping where the system likes overlaps nothing.
+    let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) }
+        .map_err(out_of_memory("mmap"))?;
+    let advice = match arm {
+        Arm::Huge => Some(Advice::LinuxHugepage),
+        Arm::MapPopulate => None,
+        _ => Some(Advice::LinuxNoHugepage),
+    };
+    if let Some(advice) = advice {
+        // Refused where the kernel has no huge pages, and then there is nothing to advise.
+        // SAFETY: a mapping of ours; the contents stay.
+        let _ = unsafe { mm::madvise(start, bytes, advice) };
+    }
+    if arm == Arm::Populate {
+        // SAFETY: a mapping of ours, which gets pages of its own.
+        unsafe { mm::madvise(start, bytes, Advice::LinuxPopulateWrite) }
+            .map_err(out_of_memory("MADV_POPULATE_WRITE"))?;
+    }
+    Ok((start.cast(), bytes))
+}
 
 /// Takes a share of the pages and touches them one after another. Where a page is handed out by
 /// itself, it is touched before the next one is asked for, as a fault does. `room` is an empty list
@@ -257,7 +280,7 @@ fn take<'p>(
     pools: &'p Pools,
     (share, lines): (Range<usize>, usize),
     mut room: Vec<NonNull<u8>>,
-) -> Result<Held<'p>, LabError> {
+) -> Result<Held<'p>> {
     let pages = share.len();
     let step = PAGE_SIZE / lines.clamp(1, PAGE_LINES);
     let touch = |page: *mut u8| {
@@ -266,73 +289,35 @@ fn take<'p>(
             unsafe { page.wrapping_add(line * step).write_volatile(1) };
         }
     };
-    let bytes = pages * PAGE_SIZE;
-    let held = match arm {
-        Arm::Kernel | Arm::Huge | Arm::MapPopulate | Arm::Populate => {
-            let length = if arm == Arm::Huge { bytes + HUGE } else { bytes };
-            let ahead = if arm == Arm::MapPopulate { libc::MAP_POPULATE } else { 0 };
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | ahead;
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            // SAFETY: a new mapping where the system likes overlaps nothing.
-            let start = unsafe { libc::mmap(ptr::null_mut(), length, access, flags, -1, 0) };
-            if start == libc::MAP_FAILED {
-                return Err(out_of_memory("mmap"));
-            }
-            let advice = match arm {
-                Arm::Huge => Some(libc::MADV_HUGEPAGE),
-                Arm::MapPopulate => None,
-                _ => Some(libc::MADV_NOHUGEPAGE),
-            };
-            if let Some(advice) = advice {
-                // Refused where the kernel has no huge pages, and then there is nothing to advise.
-                // SAFETY: a mapping of ours; the contents stay.
-                unsafe { libc::madvise(start, length, advice) };
-            }
-            if arm == Arm::Populate {
-                // SAFETY: a mapping of ours, which gets pages of its own.
-                let done = unsafe { libc::madvise(start, length, libc::MADV_POPULATE_WRITE) };
-                if done != 0 {
-                    return Err(out_of_memory("MADV_POPULATE_WRITE"));
-                }
-            }
-            Held::Mapping { start: start.cast(), bytes: length, first: start.cast() }
+    if let Some(pool) = arm.pool(pools) {
+        for _ in 0..pages {
+            let page = pool.zalloc_raw(0).map_err(refused)?;
+            touch(page.as_ptr());
+            room.push(page);
         }
-        Arm::Ready | Arm::ReadyAround => {
-            let around = arm == Arm::ReadyAround;
-            let (start, bytes) = (pools.ready.map_for(around)?, pools.ready.bytes());
-            let first = start.wrapping_add(share.start * PAGE_SIZE);
-            if around {
-                for page in 0..pages {
-                    let page = first.wrapping_add(page * PAGE_SIZE);
-                    // SAFETY: inside the mapping, which is as long as all shares.
-                    unsafe { page.read_volatile() };
-                    touch(page);
-                }
-                return Ok(Held::Mapping { start, bytes, first });
-            }
-            Held::Mapping { start, bytes, first }
+        return Ok(Held::Pages { pool, pages: room });
+    }
+    let held = if arm.is_ready() {
+        let (start, bytes) = (pools.ready.map_for(arm == Arm::ReadyAround)?, pools.ready.bytes());
+        Held::Mapping { start, bytes, first: start.wrapping_add(share.start * PAGE_SIZE) }
+    } else if arm == Arm::Calloc {
+        // SAFETY: always callable.
+        let start = unsafe { libc::calloc(pages + 1, PAGE_SIZE) }.cast::<u8>();
+        if start.is_null() {
+            return Err(out_of_memory("calloc")(io::Error::last_os_error()));
         }
-        Arm::Calloc => {
-            // SAFETY: always callable.
-            let start = unsafe { libc::calloc(pages + 1, PAGE_SIZE) }.cast::<u8>();
-            if start.is_null() {
-                return Err(out_of_memory("calloc"));
-            }
-            let first = start.wrapping_add(start.align_offset(PAGE_SIZE));
-            Held::Allocation { start, first }
-        }
-        Arm::HotZero | Arm::Prezeroed | Arm::PrezeroedBase | Arm::Draining => {
-            let pool = arm.pool(pools).ok_or(LabError::Pool("none for this arm".to_owned()))?;
-            for _ in 0..pages {
-                let page = pool.zalloc_raw(0).map_err(refused)?;
-                touch(page.as_ptr());
-                room.push(page);
-            }
-            return Ok(Held::Pages { pool, pages: room });
-        }
+        Held::Allocation { start, first: start.wrapping_add(start.align_offset(PAGE_SIZE)) }
+    } else {
+        let (start, bytes) = map(arm, pages * PAGE_SIZE)?;
+        Held::Mapping { start, bytes, first: start }
     };
     for page in 0..pages {
-        touch(held.page(page));
+        let page = held.page(page);
+        if arm == Arm::ReadyAround {
+            // SAFETY: inside the mapping, which is as long as all shares.
+            unsafe { page.read_volatile() };
+        }
+        touch(page);
     }
     Ok(held)
 }
@@ -396,30 +381,21 @@ struct Part {
 
 /// One sample: each thread takes and touches its share, again and again if the cell says so. All
 /// but the last giving back is part of it; then all pages are read, and given back.
-pub(super) fn sample(
-    arm: Arm,
-    pools: &Pools,
-    cell: &Cell,
-    before: Duration,
-) -> Result<Sample, LabError> {
+pub(super) fn sample(arm: Arm, pools: &Pools, cell: &Cell) -> Result<Sample> {
+    let before = pools.prepare(arm)?;
     let gate = Gate { threads: cell.threads, arrived: AtomicUsize::new(0) };
-    let parts: Result<Vec<Part>, LabError> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cell.threads)
-            .map(|thread| {
-                let share =
-                    cell.pages * thread / cell.threads..cell.pages * (thread + 1) / cell.threads;
-                let gate = &gate;
-                scope.spawn(move || part(arm, pools, (share, cell.lines), cell.reps, gate))
-            })
-            .collect();
-        let ended = threads.into_iter().map(|thread| {
-            thread.join().unwrap_or_else(|_| {
-                Err(LabError::Child("a thread of page-fault panicked".to_owned()))
-            })
-        });
-        ended.collect()
-    });
-    let parts = parts?;
+    let parts: Vec<Part> = std::thread::scope(|scope| {
+        let start = |thread| {
+            let from = |thread| cell.pages * thread / cell.threads;
+            let share = (from(thread)..from(thread + 1), cell.lines);
+            let gate = &gate;
+            scope.spawn(move || part(arm, pools, share, cell.reps, gate))
+        };
+        let threads: Vec<_> = (0..cell.threads).map(start).collect();
+        let panicked = |_| Err(LabError::Child("a thread of page-fault panicked".to_owned()));
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
+        ended.collect::<Result<_>>()
+    })?;
     let span = |of: fn(&Part) -> (Instant, Instant)| {
         let first = parts.iter().map(|part| of(part).0).min();
         let last = parts.iter().map(|part| of(part).1).max();
@@ -433,7 +409,7 @@ pub(super) fn sample(
         faults: sum(|sample| sample.faults),
         wall: span(|part| part.taking),
         later: span(|part| part.reading),
-        scrub: pools.zeroing(arm, before)?.as_secs_f64(),
+        scrub: pools.zeroing(arm)?.saturating_sub(before).as_secs_f64(),
     })
 }
 
@@ -443,26 +419,24 @@ fn part(
     (share, lines): (Range<usize>, usize),
     reps: usize,
     gate: &Gate,
-) -> Result<Part, LabError> {
+) -> Result<Part> {
     let pages = share.len();
     // The list's own pages are there before, and the pool knows the thread: both are done once in a
     // thread's life and not once a page.
     let mut room = vec![NonNull::dangling(); pages];
     room.clear();
     let known = match arm.pool(pools) {
-        Some(_) => take(arm, pools, (0..1, 0), Vec::new()).and_then(Held::give_back).map(|_| ()),
-        None => Ok(()),
+        Some(_) => take(arm, pools, (0..1, 0), room).and_then(Held::give_back),
+        None => Ok(room),
     };
     gate.wait(1);
     let before = usage();
     let begun = Instant::now();
     // Errors wait until everybody has met: nobody is left alone at the gate.
-    let taken: Result<Held<'_>, LabError> = (|| {
-        known?;
-        let mut held = take(arm, pools, (share.clone(), lines), room)?;
+    let taken: Result<Held<'_>> = (|| {
+        let mut held = take(arm, pools, (share.clone(), lines), known?)?;
         for _ in 1..reps {
-            let room = held.give_back()?;
-            held = take(arm, pools, (share.clone(), lines), room)?;
+            held = take(arm, pools, (share.clone(), lines), held.give_back()?)?;
         }
         Ok(held)
     })();
@@ -492,7 +466,8 @@ fn part(
 }
 
 /// Takes pages without touching them, and reads every byte. Returns the pages read.
-pub(super) fn check(arm: Arm, pools: &Pools, pages: usize) -> Result<u64, LabError> {
+pub(super) fn check(arm: Arm, pools: &Pools, pages: usize) -> Result<u64> {
+    pools.prepare(arm)?;
     let held = take(arm, pools, (0..pages, 0), Vec::with_capacity(pages))?;
     for index in 0..pages {
         // SAFETY: a page that is held, and initialised.

@@ -1,12 +1,9 @@
 //! How long a single zeroed page takes to be handed out, while the scrubber works and while it
 //! rests.
 
-use super::super::Setting;
-use super::arms::unhindered;
-use crate::LabError;
-use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::record::names::SCRUBBING;
-use cachewise_measure::{CallTimes, CellKey, PairedRatio, Row, stats};
+use super::arms::{free, unhindered};
+use super::*;
+use cachewise_measure::CallTimes;
 use cachewise_pages::{Pool, PoolError, Scrub};
 use std::collections::VecDeque;
 
@@ -25,27 +22,22 @@ const DIRTY_ORDER: u32 = 6;
 const BETWEEN: usize = 64;
 
 /// One row per state of the scrubber.
-pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>, LabError> {
+pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
     let rounds = setting.plan(false).rounds;
     let per_round = if setting.options.quick { 10_000 } else { 100_000 };
-    let seed = setting.bench.seed;
     let mut found = Vec::new();
     for scrubbing in [false, true] {
-        if setting.out.stopped() {
-            return Err(LabError::Interrupted);
-        }
-        let timed = timed(setting, scrubbing, rounds, per_round);
+        setting.go_on()?;
+        let timed = timed(&setting.bench.clock, scrubbing, rounds, per_round);
         found.push(timed.map_err(|error| LabError::Pool(error.to_string()))?);
     }
-    let reference = found[0].by_round.clone();
-    let names = [RESTING, SCRUBBING];
-    let rows = found.into_iter().zip(names).map(|(mut found, candidate)| {
+    let resting = found[0].by_round.clone();
+    let row = |(candidate, mut found): (&str, Found)| {
         found.all.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| {
             let place = (share * found.all.len() as f64).ceil() as usize;
             found.all[place.clamp(1, found.all.len()) - 1]
         };
-        let ratio = PairedRatio::new(&found.by_round, &reference, seed);
         let figures = [
             ("p50_ns", at(0.5)),
             ("p99_ns", at(0.99)),
@@ -55,12 +47,11 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
             ("hit_share", found.hits),
         ];
         let cell = CellKey::new("zero", PAGE_SIZE, STATE);
-        let times = found.by_round.clone();
-        let row = Row::new(name, cell, candidate, RESTING, times).with_ratio(ratio).with(&figures);
+        let row = setting.compared(cell, (candidate, &found.by_round), (RESTING, &resting));
         let histogram = Some(found.times.histogram(1000.0, 1));
-        Row { calls: per_round as u32, histogram, ..row }
-    });
-    Ok(rows.collect())
+        Row { calls: per_round as u32, histogram, ..row.with(&figures) }
+    };
+    Ok([RESTING, SCRUBBING].into_iter().zip(found).map(row).collect())
 }
 
 struct Found {
@@ -73,54 +64,42 @@ struct Found {
 }
 
 fn timed(
-    setting: &Setting<'_, '_>,
+    clock: &Clock,
     scrubbing: bool,
     rounds: usize,
     per_round: usize,
 ) -> Result<Found, PoolError> {
-    let clock = &setting.bench.clock;
     let scrub = Scrub { enabled: scrubbing, ..unhindered() };
     let pool = Pool::builder().capacity(POOL).initial(POOL).scrub(scrub).build()?;
     let mut in_use = VecDeque::with_capacity(IN_USE + 1);
-    let mut found = Found {
-        by_round: Vec::with_capacity(rounds),
-        all: Vec::with_capacity(rounds * per_round),
-        times: CallTimes::default(),
-        scrubbed: 0,
-        hits: 0.0,
-    };
+    let (mut by_round, mut all) = (Vec::new(), Vec::with_capacity(rounds * per_round));
+    let mut times = CallTimes::default();
     for _ in 0..rounds {
-        let first = found.all.len();
+        let first = all.len();
         for call in 0..per_round {
             let begun = clock.now();
             let page = pool.zalloc_raw(0)?;
             let taken = clock.now();
             let took = clock.elapsed_ns(begun, taken).max(0.0);
-            found.all.push(took);
-            found.times.record(took);
+            all.push(took);
+            times.record(took);
             // SAFETY: just handed out.
             unsafe { page.as_ptr().write_volatile(1) };
             in_use.push_back(page);
-            if in_use.len() > IN_USE
-                && let Some(page) = in_use.pop_front()
-            {
-                // SAFETY: taken above, and used by nobody.
-                unsafe { pool.free_raw(page, 0) }?;
-            }
+            let oldest = if in_use.len() > IN_USE { in_use.pop_front() } else { None };
+            // SAFETY: taken above, and used by nobody.
+            unsafe { free(&pool, oldest) }?;
             if call.is_multiple_of(BETWEEN) {
                 let mut work = pool.alloc(DIRTY_ORDER)?;
                 work[0] = 1;
             }
         }
-        found.by_round.push(stats::median(&found.all[first..]));
+        by_round.push(stats::median(&all[first..]));
     }
     let figures = pool.stats()?;
-    found.scrubbed = figures.scrubbed;
     let requests = (figures.zero_hits + figures.zero_misses).max(1);
-    found.hits = figures.zero_hits as f64 / requests as f64;
-    for page in in_use {
-        // SAFETY: taken above, and used by nobody.
-        unsafe { pool.free_raw(page, 0) }?;
-    }
-    Ok(found)
+    let hits = figures.zero_hits as f64 / requests as f64;
+    // SAFETY: taken above, and used by nobody.
+    unsafe { free(&pool, in_use) }?;
+    Ok(Found { by_round, all, times, scrubbed: figures.scrubbed, hits })
 }

@@ -4,15 +4,12 @@
 //! a page and charging it to its control group, is left out too: hence "at most".
 
 use super::arms::out_of_memory;
-use crate::LabError;
-use cachewise::Reuse;
-use cachewise_kernels::PAGE_SIZE;
+use super::*;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 use std::fs::File;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The file, as long as everything that is handed out.
 pub(super) struct Ready {
@@ -23,15 +20,15 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn new(bytes: usize) -> Result<Ready, LabError> {
+    pub(super) fn new(bytes: usize) -> Result<Ready> {
         let file = rustix::fs::memfd_create("cachewise-ready-pages", MemfdFlags::CLOEXEC);
-        let file = File::from(file.map_err(|_| out_of_memory("memfd_create"))?);
-        file.set_len(bytes as u64).map_err(|_| out_of_memory("a file in memory"))?;
+        let file = File::from(file.map_err(out_of_memory("memfd_create"))?);
+        file.set_len(bytes as u64).map_err(out_of_memory("a file in memory"))?;
         Ok(Ready { file, bytes, zeroing: AtomicU64::new(0) })
     }
 
     /// Brings every page in and zeroes it, with non-temporal stores as a scrubber does.
-    pub(super) fn prepare(&self) -> Result<(), LabError> {
+    pub(super) fn prepare(&self) -> Result {
         let start = self.map()?;
         // SAFETY: a mapping of ours, of that length; what comes in is the file's.
         let there = unsafe { mm::madvise(start, self.bytes, Advice::LinuxPopulateWrite) };
@@ -43,8 +40,8 @@ impl Ready {
         let took = cachewise_measure::clock::thread_cpu_ns() - begun;
         self.zeroing.fetch_add(took as u64, Ordering::Relaxed);
         // SAFETY: mapped above; no pointer into it is kept.
-        unsafe { mm::munmap(start, self.bytes) }.map_err(|_| out_of_memory("munmap"))?;
-        there.map_err(|_| out_of_memory("MADV_POPULATE_WRITE of a file in memory"))
+        unsafe { mm::munmap(start, self.bytes) }.map_err(out_of_memory("munmap"))?;
+        there.map_err(out_of_memory("MADV_POPULATE_WRITE of a file in memory"))
     }
 
     /// The CPU that zeroing took, in all.
@@ -54,12 +51,12 @@ impl Ready {
 
     /// Maps all of it anew: the first touch of each page is a fault, of several neighbours at once
     /// where that is asked for and the first touch is a read.
-    pub(super) fn map_for(&self, around: bool) -> Result<*mut u8, LabError> {
+    pub(super) fn map_for(&self, around: bool) -> Result<*mut u8> {
         let start = self.map()?;
         if !around {
             // SAFETY: a mapping of ours; the contents stay.
             let advised = unsafe { mm::madvise(start, self.bytes, Advice::Random) };
-            advised.map_err(|_| out_of_memory("MADV_RANDOM"))?;
+            advised.map_err(out_of_memory("MADV_RANDOM"))?;
         }
         Ok(start.cast())
     }
@@ -68,11 +65,11 @@ impl Ready {
         self.bytes
     }
 
-    fn map(&self) -> Result<*mut std::ffi::c_void, LabError> {
+    fn map(&self) -> Result<*mut std::ffi::c_void> {
         debug_assert!(self.bytes.is_multiple_of(PAGE_SIZE), "whole pages");
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping where the system likes overlaps nothing.
         unsafe { mm::mmap(ptr::null_mut(), self.bytes, access, MapFlags::SHARED, &self.file, 0) }
-            .map_err(|_| out_of_memory("mapping a file in memory"))
+            .map_err(out_of_memory("mapping a file in memory"))
     }
 }

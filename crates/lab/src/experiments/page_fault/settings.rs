@@ -7,17 +7,11 @@
 //! settings differ. Rows have the program's time a page, the bystander's time a line, how many
 //! pages were found zeroed, and the scrubber's CPU.
 
-use super::super::Setting;
-use super::arms::{pause, refused, unhindered};
-use crate::LabError;
-use cachewise_kernels::PAGE_SIZE;
-use cachewise_measure::record::names::{
-    BYSTANDER_WALK, HIT_SHARE, SCRUB_BASE, SCRUB_CPU, SCRUB_SETTINGS, SCRUB_THROUGH,
-};
-use cachewise_measure::{Bystander, CellKey, LINE, PairedRatio, Row};
+use super::arms::{free, pause, refused, unhindered};
+use super::*;
+use cachewise_measure::Bystander;
 use cachewise_pages::{EngineChoice, Pool, PoolError, Scrub};
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 /// Bytes of a pool.
 const POOL: usize = 16 << 20;
@@ -78,17 +72,14 @@ impl Candidate {
         let builder = Pool::builder().capacity(POOL).initial(POOL).scrub(scrub).engine(engine);
         let pool = builder.build()?;
         let base = pool.base() as usize;
-        let all: Result<Vec<_>, _> = (0..POOL / PAGE_SIZE).map(|_| pool.alloc_raw(0)).collect();
-        let mut held = Vec::new();
-        for page in all? {
+        let all: Result<Vec<NonNull<u8>>, _> =
+            (0..POOL / PAGE_SIZE).map(|_| pool.alloc_raw(0)).collect();
+        let (held, others): (Vec<_>, Vec<_>) = all?.into_iter().partition(|page| {
             let at = (page.as_ptr() as usize - base) / PAGE_SIZE;
-            if at >= POOL / PAGE_SIZE / 2 && at.is_multiple_of(HELD) {
-                held.push(page);
-            } else {
-                // SAFETY: taken above, and used by nobody.
-                unsafe { pool.free_raw(page, 0) }?;
-            }
-        }
+            at >= POOL / PAGE_SIZE / 2 && at.is_multiple_of(HELD)
+        });
+        // SAFETY: taken above, and used by nobody.
+        unsafe { free(&pool, others) }?;
         pool.flush_thread_cache();
         Ok(Candidate { name, pool, held, found: Found::default() })
     }
@@ -102,10 +93,8 @@ impl Candidate {
             unsafe { page.as_ptr().write_volatile(1) };
             pages.push(page);
         }
-        for page in pages.drain(..) {
-            // SAFETY: taken above, and used by nobody.
-            unsafe { pool.free_raw(page, 0) }?;
-        }
+        // SAFETY: taken above, and used by nobody.
+        unsafe { free(pool, pages.drain(..)) }?;
         pool.flush_thread_cache();
         Ok(())
     }
@@ -140,7 +129,7 @@ impl Candidate {
 
     fn give_back(self) -> Result<(), PoolError> {
         // SAFETY: taken by `new`, and used by nobody.
-        self.held.iter().try_for_each(|page| unsafe { self.pool.free_raw(*page, 0) })
+        unsafe { free(&self.pool, self.held) }
     }
 }
 
@@ -161,9 +150,8 @@ fn zeroing(engine: EngineChoice, pages: &mut Vec<NonNull<u8>>) -> Result<Duratio
 }
 
 /// Two rows a setting: the program's and the bystander's.
-pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>, LabError> {
-    let rounds = setting.plan(false).rounds;
-    let seed = setting.bench.seed;
+pub(super) fn rows(setting: &mut Setting) -> Result<Vec<Row>> {
+    let (rounds, seed) = (setting.plan(false).rounds, setting.bench.seed);
     let bystander = Bystander::new(setting.bench.bystander_bytes(POOL), seed)?;
     let made = candidates().into_iter().map(|(name, scrub, engine)| {
         let candidate = Candidate::new(name, scrub, engine)?;
@@ -171,19 +159,12 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
         Ok(candidate)
     });
     let mut candidates = made.collect::<Result<Vec<_>, PoolError>>().map_err(refused)?;
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut turns: Vec<usize> = (0..candidates.len()).collect();
     let mut pages = Vec::with_capacity(BURST);
-    let engines = [EngineChoice::CpuAround, EngineChoice::CpuThrough];
-    let zeroing = engines.map(|engine| zeroing(engine, &mut pages));
-    let [one, other] = zeroing.map(|zeroing| zeroing.map_err(refused));
-    let gap = gap(one?.max(other?));
-    for round in 0..=rounds {
-        random.shuffle(&mut turns);
-        for &turn in &turns {
-            if setting.out.stopped() {
-                return Err(LabError::Interrupted);
-            }
+    let mut alone = |engine| zeroing(engine, &mut pages).map_err(refused);
+    let gap = gap(alone(EngineChoice::CpuAround)?.max(alone(EngineChoice::CpuThrough)?));
+    for (round, order) in turns::orders(candidates.len(), rounds + 1, seed).iter().enumerate() {
+        for &turn in order {
+            setting.go_on()?;
             candidates[turn].turn((&bystander, gap), &mut pages).map_err(refused)?;
         }
         if round == 0 {
@@ -193,8 +174,7 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
     }
     let first = &candidates[0].found;
     let mut rows = Vec::new();
-    for candidate in &candidates {
-        let found = &candidate.found;
+    for Candidate { name, found, .. } in &candidates {
         let asked = (found.hits + found.misses).max(1) as f64;
         let figures = [
             (HIT_SHARE, found.hits as f64 / asked),
@@ -206,9 +186,8 @@ pub(super) fn rows(name: &str, setting: &mut Setting<'_, '_>) -> Result<Vec<Row>
             (BYSTANDER_WALK, &found.bystander, &first.bystander, LINE, walked),
         ] {
             let cell = CellKey::new("zero", size, state);
-            let ratio = PairedRatio::new(times, reference, seed);
-            let row = Row::new(name, cell, candidate.name, SCRUB_BASE, times.clone());
-            rows.push(Row { calls: calls as u32, ..row.with_ratio(ratio).with(&figures) });
+            let row = setting.compared(cell, (name, times), (SCRUB_BASE, reference));
+            rows.push(Row { calls: calls as u32, ..row.with(&figures) });
         }
     }
     candidates.into_iter().try_for_each(Candidate::give_back).map_err(refused)?;

@@ -13,18 +13,12 @@ const COPIED: u8 = 1;
 /// `SO_EE_ORIGIN_ZEROCOPY` there.
 const ZEROCOPY: u8 = 5;
 
-/// What the kernel said of zero-copy sends.
+/// Zero-copy sends, and what the kernel said of them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Completions {
-    pub(super) all: u64,
+pub(super) struct ZeroCopy {
+    pending: u64,
+    pub(super) completed: u64,
     pub(super) copied: u64,
-}
-
-impl Completions {
-    pub(super) fn add(&mut self, other: Completions) {
-        self.all += other.all;
-        self.copied += other.copied;
-    }
 }
 
 /// Sets an option of a socket that is an `int`.
@@ -54,75 +48,76 @@ fn wait(socket: BorrowedFd<'_>, events: i16) -> io::Result<()> {
     }
 }
 
-/// Sends a message from its own pages. Completions that are there are counted; after the `last` message
-/// all are waited for, as whoever wants to write to the buffer again has to.
-pub(super) fn send(
-    stream: &TcpStream,
-    message: &[u8],
-    last: bool,
-    pending: &mut u64,
-    counts: &mut Completions,
-) -> io::Result<()> {
-    let mut left = message;
-    while !left.is_empty() {
-        let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
-        // SAFETY: bytes of a message that nobody writes, and that lives until all is completed.
-        let sent =
-            unsafe { libc::send(stream.as_raw_fd(), left.as_ptr().cast(), left.len(), flags) };
-        match usize::try_from(sent) {
-            Ok(bytes) => {
-                left = &left[bytes..];
-                *pending += 1;
-            }
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {}
-                // Too many are pending.
-                error if error.raw_os_error() == Some(libc::ENOBUFS) && *pending > 0 => {
-                    wait(stream.as_fd(), 0)?;
+impl ZeroCopy {
+    /// Sends a message from its own pages. Completions that are there are counted; after the `last`
+    /// message all are waited for, as whoever wants to write to the buffer again has to.
+    pub(super) fn send(
+        &mut self,
+        stream: &TcpStream,
+        message: &[u8],
+        last: bool,
+    ) -> io::Result<()> {
+        let mut left = message;
+        while !left.is_empty() {
+            let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
+            // SAFETY: bytes of a message that nobody writes, and that lives until all is completed.
+            let sent =
+                unsafe { libc::send(stream.as_raw_fd(), left.as_ptr().cast(), left.len(), flags) };
+            match usize::try_from(sent) {
+                Ok(bytes) => {
+                    left = &left[bytes..];
+                    self.pending += 1;
                 }
-                error => return Err(error),
-            },
+                Err(_) => match io::Error::last_os_error() {
+                    error if error.kind() == io::ErrorKind::Interrupted => {}
+                    // Too many are pending.
+                    error if error.raw_os_error() == Some(libc::ENOBUFS) && self.pending > 0 => {
+                        wait(stream.as_fd(), 0)?;
+                    }
+                    error => return Err(error),
+                },
+            }
+            self.reap(stream)?;
         }
-        reap(stream, pending, counts)?;
+        while last && self.pending > 0 {
+            wait(stream.as_fd(), 0)?;
+            self.reap(stream)?;
+        }
+        Ok(())
     }
-    while last && *pending > 0 {
-        wait(stream.as_fd(), 0)?;
-        reap(stream, pending, counts)?;
-    }
-    Ok(())
-}
 
-/// Counts the completions that are there.
-fn reap(stream: &TcpStream, pending: &mut u64, counts: &mut Completions) -> io::Result<()> {
-    loop {
-        let mut control = [0_u64; 16];
-        // SAFETY: all zeros is a message header with no buffers.
-        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = size_of_val(&control) as _;
-        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-        // SAFETY: a header whose control buffer is ours and aligned.
-        if unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut header, flags) } < 0 {
-            let error = io::Error::last_os_error();
-            let none = error.kind() == io::ErrorKind::WouldBlock;
-            return if none { Ok(()) } else { Err(error) };
+    /// Counts the completions that are there.
+    fn reap(&mut self, stream: &TcpStream) -> io::Result<()> {
+        loop {
+            let mut control = [0_u64; 16];
+            // SAFETY: all zeros is a message header with no buffers.
+            let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = size_of_val(&control) as _;
+            let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+            // SAFETY: a header whose control buffer is ours and aligned.
+            if unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut header, flags) } < 0 {
+                let error = io::Error::last_os_error();
+                let none = error.kind() == io::ErrorKind::WouldBlock;
+                return if none { Ok(()) } else { Err(error) };
+            }
+            // SAFETY: the header that the kernel has just filled.
+            let first = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
+            if first.is_null() {
+                return Ok(());
+            }
+            // SAFETY: a control message that the kernel wrote.
+            let data = unsafe { libc::CMSG_DATA(first) }.cast::<libc::sock_extended_err>();
+            // SAFETY: the error queue of a TCP socket holds extended errors.
+            let error = unsafe { data.read_unaligned() };
+            if error.ee_errno != 0 || error.ee_origin != ZEROCOPY {
+                return Err(io::Error::from_raw_os_error(error.ee_errno as i32));
+            }
+            let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
+            self.pending = self.pending.saturating_sub(sends);
+            self.completed += sends;
+            self.copied += if error.ee_code & COPIED != 0 { sends } else { 0 };
         }
-        // SAFETY: the header that the kernel has just filled.
-        let first = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
-        if first.is_null() {
-            return Ok(());
-        }
-        // SAFETY: a control message that the kernel wrote.
-        let data = unsafe { libc::CMSG_DATA(first) }.cast::<libc::sock_extended_err>();
-        // SAFETY: the error queue of a TCP socket holds extended errors.
-        let error = unsafe { data.read_unaligned() };
-        if error.ee_errno != 0 || error.ee_origin != ZEROCOPY {
-            return Err(io::Error::from_raw_os_error(error.ee_errno as i32));
-        }
-        let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
-        *pending = pending.saturating_sub(sends);
-        counts.all += sends;
-        counts.copied += if error.ee_code & COPIED != 0 { sends } else { 0 };
     }
 }
 

@@ -87,13 +87,8 @@ const FAMILIES: [(&str, [CopyLines; 5]); 4] = [
     ("movntdq", movntdq::ALL),
 ];
 
-pub(in super::super) fn run(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-) -> Result<(), LabError> {
-    if let Some(odd) = setting.options.sizes.iter().find(|size| !size.is_multiple_of(CACHE_LINE)) {
-        return Err(LabError::unsuited("--size", odd, "whole lines of 64 bytes"));
-    }
+pub(in super::super) fn run(setting: &mut Setting) -> Result {
+    setting.whole("lines", CACHE_LINE)?;
     let mut cells = setting.cells();
     if setting.options.sizes.is_empty() {
         // One size a level: the changes are in the loop.
@@ -102,7 +97,7 @@ pub(in super::super) fn run(
     if setting.options.quick && setting.options.placements.is_empty() {
         cells.retain(|(source, _, _)| *source != Level::Llc);
     }
-    setting.out.begin(experiment.name, cells.len() as f64);
+    setting.begin(cells.len() as f64);
     for (source, destination, size) in cells {
         let mut calls: Vec<Call<'_>> =
             FAMILIES.iter().flat_map(|(name, loops)| twins(name, loops)).collect();

@@ -20,10 +20,7 @@ impl State {
     }
 }
 
-pub(in super::super) fn run(
-    experiment: &Experiment,
-    setting: &mut Setting<'_, '_>,
-) -> Result<(), LabError> {
+pub(in super::super) fn run(setting: &mut Setting) -> Result {
     let Some(support) = Support::detect() else {
         return nothing("this CPU has no XSAVE, or the operating system does not enable it");
     };
@@ -31,26 +28,18 @@ pub(in super::super) fn run(
     for save in Save::ALL.into_iter().filter(|save| !support.has(*save)) {
         setting.out.note(format!("skipped {}: this CPU lacks it", save.name()))?;
     }
-    let vectors = |kernel: &Kernel| {
-        kernel.registers == RegisterClass::Gpr
-            && matches!(kernel.technique(), "gpr64" | "rep.movsb" | "rep.stosb")
-            || is_plain(kernel)
-                && !kernel.is_non_temporal()
-                && kernel.registers != RegisterClass::Gpr
-            || kernel.technique() == "mmx"
+    let vectors = |kernel: &Kernel| match kernel.registers {
+        RegisterClass::Gpr => matches!(kernel.technique(), "gpr64" | "rep.movsb" | "rep.stosb"),
+        _ => is_plain(kernel) && !kernel.is_non_temporal() || kernel.technique() == "mmx",
     };
-    let mut fields = Vec::new();
-    for operation in [Operation::Copy, Operation::Zero, Operation::Compare] {
-        let mut routines = field(setting, operation, vectors)?;
-        // libc's own routines use vector registers; the integer kernel is the reference here.
-        routines.remove(0);
-        fields.push((operation, routines));
-    }
-    at_least_one(&fields.iter().map(|(_, routines)| routines.as_slice()).collect::<Vec<_>>())?;
-    fields.retain(|(_, routines)| !routines.is_empty());
+    let operations = [Operation::Copy, Operation::Zero, Operation::Compare];
+    let mut fields = fields(setting, operations, vectors)?;
+    // libc's own routines use vector registers; the integer kernel is the reference here.
+    fields.iter_mut().for_each(|routines| drop(routines.remove(0)));
+    fields.retain(|routines| !routines.is_empty());
     let sizes = sizes(setting);
     let masks = masks(&support, setting.options.quick);
-    setting.out.begin(experiment.name, (3 * masks.len() + fields.len() * sizes.len()) as f64);
+    setting.begin((3 * masks.len() + fields.len() * sizes.len()) as f64);
     for &components in &masks {
         for state in [State::Dirty, State::Unmodified, State::Clean] {
             save_restore(setting, &support, components, state)?;
@@ -58,16 +47,17 @@ pub(in super::super) fn run(
             setting.out.advance(&text, 1.0);
         }
     }
-    for (operation, routines) in &fields {
+    for routines in &fields {
+        let operation = routines[0].function.operation();
         for &size in &sizes {
-            beside(setting, &support, *operation, routines, size)?;
+            beside(setting, &support, routines, size)?;
             setting.out.advance(&format!("{operation} {}", bytes(size)), 1.0);
         }
     }
     Ok(())
 }
 
-fn sizes(setting: &Setting<'_, '_>) -> Vec<usize> {
+fn sizes(setting: &Setting) -> Vec<usize> {
     let last = if setting.options.quick { 16 } else { 20 };
     let mut sizes = setting.sizes_or((4..=last).map(|power| 1 << power));
     sizes.sort_unstable();
@@ -88,25 +78,21 @@ fn masks(support: &Support, quick: bool) -> Vec<u64> {
 }
 
 /// One set of components in one state: every instruction there is, in turns.
-fn save_restore(
-    setting: &mut Setting<'_, '_>,
-    support: &Support,
-    components: u64,
-    state: State,
-) -> Result<(), LabError> {
+fn save_restore(setting: &mut Setting, support: &Support, components: u64, state: State) -> Result {
     let instructions: Vec<Save> = Save::ALL.into_iter().filter(|save| support.has(*save)).collect();
-    let held: Vec<Rc<Shared<u64>>> = instructions.iter().map(|_| Rc::default()).collect();
-    let mut calls: Vec<Call<'_>> = instructions
-        .iter()
-        .zip(&held)
-        .map(|(&save, held)| cycling(support, save, components, state, Rc::clone(held)))
-        .collect();
+    // SAFETY: the components are enabled.
+    let modify = move || unsafe { xstate::modify(components) };
+    let cycle = |&save: &Save| {
+        let owner = Owner { support, save, components, state };
+        match state {
+            State::Dirty => owner.calls(save.name(), modify, |_| ()),
+            _ => owner.calls(save.name(), || (), |_| ()),
+        }
+    };
+    let (mut calls, held): (Vec<Call<'_>>, Vec<_>) = instructions.iter().map(cycle).unzip();
     if state == State::Dirty {
         calls.push(Call::new("dirtying alone", move |places: &[Place]| {
-            for _ in places {
-                // SAFETY: the components are enabled.
-                unsafe { xstate::modify(components) };
-            }
+            places.iter().for_each(|_| modify());
         }));
     }
     let mut candidates = each(&mut calls);
@@ -117,10 +103,9 @@ fn save_restore(
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
     let alone = found.result.candidates.get(instructions.len());
     for (index, save) in instructions.iter().enumerate() {
-        let mut row = found.row(index, 0);
+        let mut row = at(found.row(index, 0), &[(COMPONENTS, components as f64)]);
         "save-restore".clone_into(&mut row.cell.operation);
         row.cell.size = support.bytes(components) as u64;
-        row.cell = row.cell.with(&[(COMPONENTS, components as f64)]);
         row.candidate = format!("{} + xrstor", save.name());
         row.reference = format!("{} + xrstor", instructions[0].name());
         let zeros = vec![0.0; row.operation_ns.len()];
@@ -137,50 +122,48 @@ fn net(ours: &[f64], theirs: &[f64]) -> f64 {
     stats::median(&differences).max(0.0)
 }
 
-/// Save and restore, over and over, with the registers in a state.
-fn cycling<'c>(
-    support: &Support,
+/// Whoever saves registers before every call and restores them afterwards.
+struct Owner<'s> {
+    support: &'s Support,
     save: Save,
     components: u64,
+    /// What they hold when a sample begins; saving and restoring keeps it.
     state: State,
-    held: Rc<Shared<u64>>,
-) -> Call<'c> {
-    let mut area = Area::new(support);
-    let begun = Rc::new(Shared::new(false));
-    let begin = Rc::clone(&begun);
-    let calls = move |places: &[Place]| {
-        if begun.replace(false) {
-            establish(&mut area, components, state);
-        }
-        if state == State::Dirty {
-            for _ in places {
-                // SAFETY: the components are enabled.
-                unsafe { xstate::modify(components) };
-                // SAFETY: the instruction exists, the components are enabled.
-                unsafe { area.save(save, components) };
-                // SAFETY: the components are enabled, and just saved.
-                unsafe { area.restore(components) };
-            }
-        } else {
-            for _ in places {
-                // SAFETY: the instruction exists, the components are enabled.
-                unsafe { area.save(save, components) };
-                // SAFETY: the components are enabled, and just saved.
-                unsafe { area.restore(components) };
-            }
-        }
-        held.set(area.held() & components);
-    };
-    Call::new(save.name(), calls).set_up(move |_| begin.set(true))
 }
 
-/// Puts the registers into a state that saving and restoring keeps.
-fn establish(area: &mut Area, components: u64, state: State) {
-    match state {
-        // SAFETY: the components are enabled.
-        State::Dirty | State::Unmodified => unsafe { xstate::modify(components) },
-        // SAFETY: the components are enabled; nothing is kept in vector registers here.
-        State::Clean => unsafe { area.initialise(components) },
+impl Owner<'_> {
+    /// Calls between saving and restoring, each after `before`; and which components the last save found
+    /// in another than their initial state.
+    fn calls<'c, R>(
+        self,
+        name: impl Into<String>,
+        before: impl Fn() + 'c,
+        call: impl Fn(&Place) -> R + 'c,
+    ) -> (Call<'c>, Rc<Shared<u64>>) {
+        let Owner { support, save, components, state } = self;
+        let mut area = Area::new(support);
+        let (held, begun) = (Rc::new(Shared::new(0)), Rc::new(Shared::new(false)));
+        let (found, begin) = (Rc::clone(&held), Rc::clone(&begun));
+        let calls = move |places: &[Place]| {
+            if begun.replace(false) {
+                match state {
+                    // SAFETY: the components are enabled.
+                    State::Dirty | State::Unmodified => unsafe { xstate::modify(components) },
+                    // SAFETY: the components are enabled; nothing is kept in vector registers here.
+                    State::Clean => unsafe { area.initialise(components) },
+                }
+            }
+            for place in places {
+                before();
+                // SAFETY: the instruction exists, the components are enabled.
+                unsafe { area.save(save, components) };
+                std::hint::black_box(call(place));
+                // SAFETY: the components are enabled, and just saved.
+                unsafe { area.restore(components) };
+            }
+            found.set(area.held() & components);
+        };
+        (Call::new(name, calls).set_up(move |_| begin.set(true)), held)
     }
 }
 
@@ -196,13 +179,8 @@ fn needed(class: RegisterClass) -> u64 {
 }
 
 /// One operation at one size: integer kernels, vector kernels bare and between save and restore.
-fn beside(
-    setting: &mut Setting<'_, '_>,
-    support: &Support,
-    operation: Operation,
-    routines: &[Routine],
-    size: usize,
-) -> Result<(), LabError> {
+fn beside(setting: &mut Setting, support: &Support, routines: &[Routine], size: usize) -> Result {
+    let operation = routines[0].function.operation();
     let class = |routine: &Routine| {
         find(&routine.name).map_or(RegisterClass::Gpr, |kernel| kernel.registers)
     };
@@ -212,7 +190,7 @@ fn beside(
         integers.extend(find(&format!("{operation}.gpr64")).map(Routine::from));
     }
     let mut calls: Vec<Call<'_>> = integers.iter().map(Call::of).collect();
-    let mut held: Vec<Option<Rc<Shared<u64>>>> = integers.iter().map(|_| None).collect();
+    let mut held: Vec<Option<Rc<Shared<u64>>>> = vec![None; integers.len()];
     for routine in routines {
         let components = needed(class(routine));
         if components == 0 || components & support.components != components {
@@ -223,70 +201,62 @@ fn beside(
         calls.push(bare);
         held.push(None);
         for state in [State::Clean, State::Dirty] {
-            let cell = Rc::new(Shared::new(0));
-            held.push(Some(Rc::clone(&cell)));
-            calls.push(saving(support, routine, components, state, cell));
+            let owner = Owner { support, save: support.honest(), components, state };
+            let (call, found) = saving(owner, routine);
+            calls.push(call);
+            held.push(Some(found));
         }
     }
     let mut candidates = each(&mut calls);
     let task = setting.task(operation, size, Cell::reused("break-even"));
     let Some(found) = setting.measure(&task, &mut candidates)? else { return Ok(()) };
-    let time = |index: usize| stats::median(&found.result.candidates[index].operation_ns);
-    let reference = (0..integers.len()).min_by(|a, b| time(*a).total_cmp(&time(*b))).unwrap_or(0);
+    let time = |index: &usize| stats::median(&found.result.candidates[*index].operation_ns);
+    let reference = (0..integers.len()).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0);
     for (index, held) in held.iter().enumerate() {
-        let mut row = found.row(index, reference);
-        if let Some(held) = held {
-            row.extra.insert(HELD.into(), held.get() as f64);
-        }
-        setting.out.row(row)?;
+        let figure = held.as_ref().map(|held| (HELD, held.get() as f64));
+        setting.out.row(found.row(index, reference).with(figure.as_slice()))?;
     }
     Ok(())
 }
 
 /// A kernel between saving the registers it uses and restoring them.
-fn saving<'c>(
-    support: &Support,
-    routine: &Routine,
-    components: u64,
-    state: State,
-    held: Rc<Shared<u64>>,
-) -> Call<'c> {
-    let mut area = Area::new(support);
-    let save = support.honest();
-    let function = routine.function;
-    let begun = Rc::new(Shared::new(false));
-    let begin = Rc::clone(&begun);
-    let calls = move |places: &[Place]| {
-        if begun.replace(false) {
-            establish(&mut area, components, state);
-        }
-        macro_rules! between {
-            ($place:ident => $call:expr) => {
-                for $place in places {
-                    // SAFETY: the instruction exists, the components are enabled.
-                    unsafe { area.save(save, components) };
-                    // SAFETY: places are valid for n bytes, and this CPU runs the kernel.
-                    std::hint::black_box(unsafe { $call });
-                    // SAFETY: the components are enabled, and just saved.
-                    unsafe { area.restore(components) };
-                }
-            };
-        }
-        match function {
-            Function::Copy(f) => between!(p => f(p.dst, p.src, p.n)),
-            Function::Zero(f) => between!(p => f(p.dst, p.n)),
-            Function::Compare(f) => between!(p => f(p.dst, p.src, p.n)),
-            other => run_all(other, places),
-        }
-        held.set(area.held() & components);
+fn saving<'c>(owner: Owner<'_>, routine: &Routine) -> (Call<'c>, Rc<Shared<u64>>) {
+    let name = format!("{} + {}, {}", routine.name, owner.save.name(), owner.state.name());
+    let (call, held) = match routine.function {
+        Function::Copy(copy) => owner.calls(
+            name,
+            || (),
+            move |at: &Place| {
+                // SAFETY: places are valid for n bytes and apart, and this CPU runs the kernel.
+                unsafe { copy(at.dst, at.src, at.n) }
+            },
+        ),
+        Function::Zero(zero) => owner.calls(
+            name,
+            || (),
+            move |at: &Place| {
+                // SAFETY: places are valid for n bytes, and this CPU runs the kernel.
+                unsafe { zero(at.dst, at.n) }
+            },
+        ),
+        Function::Compare(compare) => owner.calls(
+            name,
+            || (),
+            move |at: &Place| {
+                // SAFETY: places are valid for n bytes, and this CPU runs the kernel.
+                unsafe { compare(at.dst, at.src, at.n) }
+            },
+        ),
+        other => owner.calls(name, || (), move |at| run_all(other, std::slice::from_ref(at))),
     };
-    let name = format!("{} + {}, {}", routine.name, save.name(), state.name());
-    Call::new(name, calls).set_up(move |_| begin.set(true)).checked(move |place| match function {
+    let function = routine.function;
+    let call = call.checked(move |place| match function {
         Function::Copy(_) => is_copied(place),
         Function::Zero(_) => is_zeroed(place),
         // A comparison writes nothing; its answers are checked on the bare kernel.
         _ => Ok(()),
-    })
+    });
+    (call, held)
 }
 
 #[cfg(test)]

@@ -1,0 +1,303 @@
+//! Pages side by side, and comparisons of pairs of them: the KSM-like workload is pages of files on this
+//! machine, and the comparisons that looking for equal ones in a tree ordered by content makes.
+//!
+//! ksmd keeps pages in trees ordered by `memcmp` and descends them with each candidate (Linux,
+//! `mm/ksm.c`, `memcmp_pages`), so most comparisons are of different pages, and where those first
+//! differ is a property of the pages. Two idle guests of one distribution are imitated: both have
+//! mapped the same files, so that a third of all pages exists twice.
+
+use super::*;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Where files are looked for: what a guest has mapped while it does nothing.
+pub const ROOTS: [&str; 4] = ["/usr/lib", "/usr/bin", "/lib", "/usr/share"];
+
+/// Most pages that one file gives, so that no library is the whole set.
+const MOST_PER_FILE: usize = 256;
+/// Most files looked at.
+const MOST_FILES: usize = 20_000;
+/// Fewer pages say nothing.
+const LEAST: usize = 64;
+
+/// Pages side by side.
+pub struct PageSet {
+    arena: Arena,
+    /// Pages in it.
+    pub pages: usize,
+    /// Of how many files.
+    pub files: usize,
+}
+
+/// One comparison: two pages, and the sign it must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// The candidate.
+    pub candidate: u32,
+    /// The page in the tree.
+    pub node: u32,
+    /// What `memcmp` says of them.
+    pub sign: i8,
+}
+
+/// Where mismatches first differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Differences {
+    /// Comparisons of different pages.
+    pub different: usize,
+    /// Comparisons of equal pages.
+    pub equal: usize,
+    /// Part of the different ones that differ within the first 16, 32, 64 bytes.
+    pub within: [f64; 3],
+}
+
+impl PageSet {
+    /// Room for so many pages.
+    pub fn new(room: usize, on: PagePolicy, seed: u64) -> Result<PageSet> {
+        Ok(PageSet { arena: Arena::new(room * PAGE_SIZE, on, seed)?, pages: 0, files: 0 })
+    }
+
+    /// Up to `wanted` pages from files under `roots`, in 4 KiB pages of memory, chosen by the seed; a
+    /// third of them copies of others.
+    ///
+    /// # Errors
+    /// When there are too few files to read, or memory is refused.
+    pub fn gather(roots: &[&str], wanted: usize, seed: u64) -> Result<PageSet> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut paths = files(roots);
+        random.shuffle(&mut paths);
+        let mut set = PageSet::new(wanted, PagePolicy::Small, seed)?;
+        let originals = wanted - wanted / 3;
+        let mut buffer = Vec::new();
+        for path in &paths {
+            let most = MOST_PER_FILE.min(originals - set.pages);
+            if most == 0 {
+                break;
+            }
+            buffer.clear();
+            // What cannot be read is left out: another file stands for it.
+            let Ok(file) = std::fs::File::open(path) else { continue };
+            if file.take((most * PAGE_SIZE) as u64).read_to_end(&mut buffer).is_err() {
+                continue;
+            }
+            // The page cache fills a file's last page with zeros.
+            buffer.resize(buffer.len().next_multiple_of(PAGE_SIZE), 0);
+            buffer.chunks(PAGE_SIZE).for_each(|page| set.push(page));
+            set.files += 1;
+        }
+        let pages = set.pages;
+        if pages < LEAST {
+            return nothing(format!(
+                "found {pages} pages of readable files under {}, accepted {LEAST} or more",
+                roots.join(", ")
+            ));
+        }
+        for _ in pages..(pages + pages / 2).min(wanted) {
+            let copied = set.bytes(random.u32(..pages as u32)).to_vec();
+            set.push(&copied);
+        }
+        Ok(set)
+    }
+
+    /// One more page.
+    pub fn push(&mut self, page: &[u8]) {
+        assert!((self.pages + 1) * PAGE_SIZE <= self.arena.len() && page.len() == PAGE_SIZE);
+        let to = self.arena.as_mut_ptr().wrapping_add(self.pages * PAGE_SIZE);
+        // SAFETY: as asserted, and nobody else has the arena while the set is made.
+        unsafe { std::ptr::copy_nonoverlapping(page.as_ptr(), to, PAGE_SIZE) };
+        self.pages += 1;
+    }
+
+    /// The address of a page.
+    pub fn page(&self, index: u32) -> *const u8 {
+        self.arena.as_mut_ptr().wrapping_add(index as usize * PAGE_SIZE)
+    }
+
+    /// A page's bytes.
+    pub fn bytes(&self, index: u32) -> &[u8] {
+        assert!((index as usize) < self.pages, "page {index} is not in the set");
+        // SAFETY: inside the arena, initialised; written only while the set is made.
+        unsafe { std::slice::from_raw_parts(self.page(index), PAGE_SIZE) }
+    }
+
+    /// A comparison of two of the pages.
+    pub fn comparison(&self, candidate: u32, node: u32) -> Comparison {
+        Comparison { candidate, node, sign: self.bytes(candidate).cmp(self.bytes(node)) as i8 }
+    }
+
+    /// The last `most` comparisons of putting every page into a tree in random order, when the tree
+    /// is nearly full.
+    pub fn descend(&self, most: usize, seed: u64) -> Vec<Comparison> {
+        let mut order: Vec<u32> = (0..self.pages as u32).collect();
+        fastrand::Rng::with_seed(seed).shuffle(&mut order);
+        let mut children = vec![[None; 2]; self.pages];
+        let mut made = Vec::new();
+        for &candidate in &order[1..] {
+            let mut next = Some(order[0]);
+            while let Some(node) = next {
+                let comparison = self.comparison(candidate, node);
+                made.push(comparison);
+                // An equal one is merged with the node: nothing is put into the tree.
+                if comparison.sign == 0 {
+                    break;
+                }
+                let child = &mut children[node as usize][usize::from(comparison.sign > 0)];
+                next = *child;
+                child.get_or_insert(candidate);
+            }
+        }
+        made.split_off(made.len().saturating_sub(most))
+    }
+
+    fn first_difference(&self, made: &Comparison) -> Option<usize> {
+        let (a, b) = (self.bytes(made.candidate), self.bytes(made.node));
+        a.iter().zip(b).position(|(a, b)| a != b)
+    }
+
+    /// Where the pages of those comparisons first differ.
+    pub fn differences(&self, comparisons: &[Comparison]) -> Differences {
+        let first = |made: &Comparison| self.first_difference(made);
+        let firsts: Vec<usize> = comparisons.iter().filter_map(first).collect();
+        let different = firsts.len();
+        let near = |limit: usize| firsts.iter().filter(|at| **at < limit).count() as f64;
+        let within = [16, 32, 64].map(|limit| near(limit) / different.max(1) as f64);
+        Differences { different, equal: comparisons.len() - different, within }
+    }
+
+    /// Every comparison must have its sign.
+    ///
+    /// # Errors
+    /// [`LabError::WrongBytes`] with the first that has not.
+    pub fn check(&self, routine: &Routine, trace: &[Comparison]) -> Result {
+        let Function::Compare(compare) = routine.function else { return Ok(()) };
+        for made in trace {
+            let Comparison { candidate, node, sign } = *made;
+            // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
+            let found = unsafe { compare(self.page(candidate), self.page(node), PAGE_SIZE) };
+            if found.signum() != i32::from(sign) {
+                let at = self.first_difference(made).unwrap_or(PAGE_SIZE);
+                return Err(LabError::WrongBytes(format!(
+                    "{}: pages {candidate} and {node}, which differ at byte {at} first, compare as \
+                     {found}, expected the sign {sign}",
+                    routine.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every comparison once, in order.
+    #[inline(always)]
+    pub fn each(&self, trace: &[Comparison], mut compare: impl FnMut(*const u8, *const u8) -> i32) {
+        for made in trace {
+            std::hint::black_box(compare(self.page(made.candidate), self.page(made.node)));
+        }
+    }
+
+    /// A routine that makes all of the comparisons in every call.
+    pub fn call<'s>(&'s self, routine: &Routine, trace: &'s [Comparison]) -> Call<'s> {
+        let function = routine.function;
+        Call::new(routine.name.clone(), move |places: &[Place]| {
+            let Function::Compare(compare) = function else { return };
+            for _ in places {
+                // SAFETY: pages of the set, readable for a page; the CPU runs the kernel.
+                self.each(trace, |a, b| unsafe { compare(a, b, PAGE_SIZE) });
+            }
+        })
+    }
+}
+
+/// Rows of candidates that make so many comparisons in every call: the time of one.
+pub(super) fn measured(
+    setting: &mut Setting,
+    state: &str,
+    calls: &mut [Call<'_>],
+    Differences { different, equal, within }: Differences,
+) -> Result {
+    // The places are not used: the pages are the set's.
+    let cell = Cell { contents: Some(Contents::Kept), ..Cell::reused(state) };
+    let task = setting.task(Operation::Compare, PAGE_SIZE, cell);
+    let Some(found) = setting.measure(&task, &mut each(calls))? else { return Ok(()) };
+    let made = different + equal;
+    for mut row in found.rows() {
+        row.operation_ns.iter_mut().for_each(|ns| *ns /= made as f64);
+        row.calls = row.calls.saturating_mul(u32::try_from(made).unwrap_or(u32::MAX));
+        let figures = [0, 1, 2].map(|nth| (WITHIN[nth], within[nth]));
+        let part_equal = equal as f64 / made.max(1) as f64;
+        setting.out.row(row.with(&figures).with(&[(EQUAL, part_equal)]))?;
+    }
+    Ok(())
+}
+
+/// Regular files of a page or more, in an order that depends on names alone. Links are not followed.
+fn files(roots: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<PathBuf> = roots.iter().rev().map(PathBuf::from).collect();
+    while let Some(directory) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        let mut entries: Vec<_> = entries.flatten().collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                waiting.push(entry.path());
+            } else if kind.is_file()
+                && entry.metadata().is_ok_and(|data| data.len() >= PAGE_SIZE as u64)
+            {
+                found.push(entry.path());
+            }
+        }
+        if found.len() >= MOST_FILES {
+            break;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files of eight pages, which agree in the first 40 bytes of each.
+    fn directory_of_pages(count: usize) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().expect("a directory");
+        for file in 0..count / 8 {
+            let byte = |at: usize| match at % PAGE_SIZE {
+                0..40 => 7,
+                _ => (at / PAGE_SIZE * 31 + file * 17 + at % 251) as u8,
+            };
+            let bytes: Vec<u8> = (0..8 * PAGE_SIZE - 100).map(byte).collect();
+            std::fs::write(directory.path().join(format!("f{file}")), bytes).expect("a file");
+        }
+        directory
+    }
+
+    fn gather(directory: &tempfile::TempDir) -> Result<PageSet> {
+        PageSet::gather(&[directory.path().to_str().expect("UTF-8")], 300, 5)
+    }
+
+    #[test]
+    fn a_third_of_the_pages_exists_twice_and_equal_ones_are_found() {
+        let set = gather(&directory_of_pages(256)).expect("pages");
+        assert_eq!((set.pages, set.files), (300, 25));
+        let trace = set.descend(usize::MAX, 5);
+        for comparison in &trace {
+            let (a, b) = (set.bytes(comparison.candidate), set.bytes(comparison.node));
+            assert_eq!(a.cmp(b) as i8, comparison.sign);
+            assert_ne!(comparison.candidate, comparison.node);
+        }
+        let found = set.differences(&trace);
+        assert!(found.equal >= 90, "{found:?}");
+        assert_eq!(found.equal + found.different, trace.len());
+        assert_eq!(found.within[..2], [0.0, 0.0]);
+        assert!(found.within[2] > 0.5, "{found:?}");
+        assert_eq!(set.descend(10, 5), trace[trace.len() - 10..]);
+    }
+
+    #[test]
+    fn too_few_files_are_refused_with_what_was_found() {
+        let error = gather(&directory_of_pages(16)).err().expect("a refusal").to_string();
+        assert!(error.contains("found 16 pages") && error.contains("accepted 64"), "{error}");
+        assert!(PageSet::gather(&["/nonexistent"], 300, 5).is_err());
+    }
+}
