@@ -1,6 +1,7 @@
 //! Rounds as rows of a record, and back: a record can be decided again by the rules of today.
 
-use super::field::{Field, robust_mean, scatter};
+use super::estimate::Estimate;
+use super::field::Field;
 use super::hints;
 use super::never;
 use super::plan;
@@ -158,15 +159,17 @@ impl Evidence {
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for ((purpose, cell), log) in &self.logs {
-            let name = NAMES.iter().find(|(of, _)| of == purpose).map_or("", |(_, name)| name);
-            let reference = if *purpose == Purpose::Threads { "1" } else { crate::routines::LIBC };
+        let cells = NAMES.iter().flat_map(|(purpose, name)| {
+            self.of(*purpose).map(move |(cell, log)| (*purpose, *name, cell, log))
+        });
+        for (purpose, name, cell, log) in cells {
+            let reference = if purpose == Purpose::Threads { "1" } else { crate::routines::LIBC };
             let times = |samples: &[Option<Sample>], of: fn(&Sample) -> f64| -> Vec<f64> {
                 samples.iter().map(|sample| sample.as_ref().map_or(f64::NAN, of)).collect()
             };
             let row = |candidate: &str, samples: &[Option<Sample>]| {
                 let operation = times(samples, |sample| sample.operation);
-                let mut row = Row::new(name, key(*purpose, cell), candidate, reference, operation);
+                let mut row = Row::new(name, key(purpose, cell), candidate, reference, operation);
                 match cell.after {
                     After::Nothing => {}
                     After::Reader => row.reader_ns = times(samples, |sample| sample.reader),
@@ -184,8 +187,7 @@ impl Evidence {
                 if cell.after != After::Nothing {
                     row.total_ratio = Some(PairedRatio::exact(&row.total_ns(), &first.total_ns()));
                 }
-                row = row.with_ratio(operations);
-                row
+                row.with_ratio(operations)
             });
             let others: Vec<Row> = of_log.collect();
             rows.push(first.with_ratio(PairedRatio {
@@ -223,11 +225,12 @@ impl Evidence {
                     (After::Bystander(_), Purpose::Race) => Purpose::Hints,
                     (_, purpose) => purpose,
                 };
-                let log = evidence.logs.entry((purpose, cell)).or_default();
-                add(log, row);
+                add(evidence.logs.entry(purpose).or_default().entry(cell).or_default(), row);
             }
         }
-        evidence.logs.retain(|_, log| !log.reference.is_empty());
+        for logs in evidence.logs.values_mut() {
+            logs.retain(|_, log| !log.reference.is_empty());
+        }
         (evidence, today)
     }
 }
@@ -299,7 +302,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         field.remember(&evidence);
         refuse(&mut field, &evidence);
         let chosen = chosen(&field, &facts);
-        let extends = plan::extends(&facts, field.sizes.last().copied().unwrap_or(0));
+        let extends = plan::extends(&facts, &field.sizes);
         let never = hints::never(&field, &evidence);
         let never = never.and_then(|from| never::again(&field, &evidence, from));
         let unknown = ranges(&field.sizes, &chosen, &[], extends);
@@ -335,11 +338,13 @@ fn field(
     let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
     let arms: Vec<Competitor> = std::iter::once(libc).chain(kernels).collect();
     let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
-    let mut field = Field::new(operation, arms, facts, top, previous);
     // States that no round of it is of were not measured then; the first release's grid were octaves,
     // and all rounds of a cell one epoch.
-    let seen = |view: &plan::View| logs.iter().any(|(cell, _)| view.holds(cell));
-    field.only(|size| today || size.is_power_of_two(), seen);
+    let mut sizes = plan::grid(top);
+    sizes.retain(|size| today || size.is_power_of_two());
+    let mut views = plan::views(operation, facts);
+    views.retain(|view| logs.iter().any(|(cell, _)| view.holds(cell)));
+    let mut field = Field::new(operation, arms, (sizes, views), facts, previous);
     if !today {
         field.floor = 0.012;
     }
@@ -354,16 +359,12 @@ fn refuse(field: &mut Field, evidence: &Evidence) {
         }
         for name in log.others.keys() {
             let Some(arm) = field.arms.iter().position(|arm| arm.name == *name) else { continue };
-            let pairs = log.pairs(name).map(|(ours, libc)| (ours.total() / libc.total()).ln());
-            let ratios: Vec<f64> = pairs.collect();
-            let mean = robust_mean(&ratios);
-            let off: Vec<f64> = ratios.iter().map(|ratio| ratio - mean).collect();
-            let error = scatter(&off) / (ratios.len() as f64).sqrt();
+            let Estimate { mean, error, rounds } = Estimate::of(&log.log_ratios(name), 0.0);
             let near = |size: &usize| (*size as f64 / cell.size as f64).ln().abs();
             let nearest = (0..field.sizes.len())
                 .min_by(|a, b| near(&field.sizes[*a]).total_cmp(&near(&field.sizes[*b])));
             let Some(nearest) = nearest else { continue };
-            if ratios.len() >= 3 && mean - error > field.guard(nearest) {
+            if rounds >= 3 && mean - error > field.guard(nearest) {
                 field.refused[arm][nearest] = true;
             }
         }

@@ -4,7 +4,8 @@
 //! over the time of libc's operation: a ratio would have a denominator that a bystander's noise can
 //! bring near 0.
 
-use super::field::{Estimate, Field, GUARD, Shows, robust_mean, scatter};
+use super::estimate::{Estimate, FLOOR, GUARD};
+use super::field::Field;
 use super::plan::{self, weights};
 use super::ranges::Range;
 use super::rounds::{Evidence, Purpose};
@@ -51,13 +52,6 @@ struct Difference {
     to_libc: Estimate,
 }
 
-pub(super) fn estimate(values: &[f64]) -> Estimate {
-    let mean = robust_mean(values);
-    let deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
-    let error = (scatter(&deviations).powi(2) / values.len() as f64 + 0.004f64.powi(2)).sqrt();
-    Estimate { mean, error, rounds: values.len() }
-}
-
 /// The rounds of an arm beside a bystander at a size: over the best temporal one that took part, and over
 /// libc.
 fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f64>, Vec<f64>) {
@@ -66,17 +60,13 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
         if cell.operation != field.operation || cell.size != size {
             continue;
         }
-        let temporal: Vec<&String> = field
-            .arms
-            .iter()
-            .filter(|arm| !matches!(arm.class, Class::Libc | Class::NonTemporal))
-            .map(|arm| &arm.name)
-            .collect();
-        for (round, libc) in log.reference.iter().enumerate() {
-            let at = |name: &String| log.others.get(name)?.get(round).copied().flatten();
-            let Some(ours) = at(&field.arms[arm].name) else { continue };
-            let totals = temporal.iter().filter_map(|name| Some(at(name)?.total()));
-            let theirs = totals.fold(libc.total(), f64::min);
+        let Some(ours) = log.others.get(&field.arms[arm].name) else { continue };
+        let temporal = field.arms.iter().filter(|arm| arm.class != Class::NonTemporal);
+        let temporal: Vec<_> = temporal.filter_map(|arm| log.others.get(&arm.name)).collect();
+        for (round, (ours, libc)) in ours.iter().zip(&log.reference).enumerate() {
+            let Some(ours) = ours else { continue };
+            let theirs = temporal.iter().filter_map(|other| other.get(round).copied().flatten());
+            let theirs = theirs.map(|other| other.total()).fold(libc.total(), f64::min);
             to_libc.push((ours.total() - libc.total()) / libc.operation);
             to_temporal.push((ours.total() - theirs) / libc.operation);
         }
@@ -87,8 +77,9 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
 /// What they say; `None` for too few.
 fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Difference> {
     let (to_temporal, to_libc) = rounds(field, evidence, size, arm);
+    let of = |values: &[f64]| Estimate::of(values, FLOOR);
     (to_temporal.len() >= LEAST_ROUNDS)
-        .then(|| Difference { to_temporal: estimate(&to_temporal), to_libc: estimate(&to_libc) })
+        .then(|| Difference { to_temporal: of(&to_temporal), to_libc: of(&to_libc) })
 }
 
 /// The cut with the least sum of gains above it: a non-temporal arm and the first size from which on it is
@@ -116,12 +107,10 @@ fn cut(
 }
 
 /// Under `soon`, and where nothing is known: operation and reader, in the race's own cells.
-pub(super) fn soon(field: &Field, shows: &Shows, temporal: &[usize]) -> Option<From> {
-    let costs = field.costs(shows, &|class| class == Class::NonTemporal);
+pub(super) fn soon(field: &Field, temporal: &[usize]) -> Option<From> {
     cut(&non_temporal(field), &field.sizes, |arm, size| {
-        let size = field.sizes.iter().position(|other| *other == size)?;
-        let temporal = shows.value[temporal[size]][size].mean;
-        costs[arm][size].map(|cost| cost - temporal)
+        let size = field.at(size)?;
+        field.cost(arm, size).map(|cost| cost - field.value(temporal[size], size).mean)
     })
 }
 

@@ -1,10 +1,11 @@
 //! The tuner from beginning to end: race, decide, referee, and only then a result.
 
-use super::field::{Estimate, Field, GUARD, always};
+use super::estimate::{Estimate, FLOOR, GUARD, always};
+use super::field::Field;
 use super::hints::{self, From};
 use super::plan;
 use super::race::Race;
-use super::ranges::{LIBC, MOST_RANGES, Range, ranges};
+use super::ranges::{MOST_RANGES, Range, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -43,8 +44,8 @@ pub fn run(
     let fields: Vec<Field> = OPERATIONS
         .iter()
         .map(|&operation| {
-            let arms = machine.arms(operation);
-            Field::new(operation, arms, &facts, top, &settings.previous)
+            let cells = (plan::grid(top), plan::views(operation, &facts));
+            Field::new(operation, machine.arms(operation), cells, &facts, &settings.previous)
         })
         .collect();
     let budget = settings.budget;
@@ -95,13 +96,12 @@ pub fn run(
 /// The arm per size where nothing is known about reuse: temporal ranges, and one non-temporal arm from
 /// some size on where that is shown to pay.
 pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
-    let shows = field.shows();
-    let extends = plan::extends(facts, field.sizes.last().copied().unwrap_or(0));
+    let extends = plan::extends(facts, &field.sizes);
     // Above the grid may come one range more.
     let mut most = MOST_RANGES - usize::from(!extends);
     loop {
-        let mut chosen = field.temporal(&shows, most);
-        if let Some(from) = hints::soon(field, &shows, &chosen) {
+        let mut chosen = field.temporal(most);
+        if let Some(from) = hints::soon(field, &chosen) {
             for (arm, size) in chosen.iter_mut().zip(&field.sizes) {
                 if *size >= from.size {
                     *arm = from.arm;
@@ -170,7 +170,7 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
                 if ratios.len() < 3 {
                     return None;
                 }
-                let Estimate { mean, error, .. } = hints::estimate(&ratios);
+                let Estimate { mean, error, .. } = Estimate::of(&ratios, FLOOR);
                 // What it is shown to lose in one script is a loss that nothing makes up for; and what only
                 // seems to be lost counts for more than what seems to be gained.
                 let shown = mean - error > GUARD;
@@ -192,16 +192,11 @@ pub(super) fn entries(evidence: &Evidence, facts: &Facts) -> Vec<(Operation, Str
 fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
     let (mut mean, mut variance) = (0.0, 0.0);
     for log in logs {
-        let [Some(ours), Some(theirs)] = [stub, other].map(|name| log.others.get(name)) else {
-            return false;
-        };
-        let both = ours.iter().zip(theirs).filter_map(|(ours, theirs)| ours.zip(*theirs));
-        let ratios: Vec<f64> =
-            both.map(|(ours, theirs)| (ours.total() / theirs.total()).ln()).collect();
+        let ratios = log.log_ratios_over(stub, other);
         if ratios.len() < 3 {
             return false;
         }
-        let of_log = hints::estimate(&ratios);
+        let of_log = Estimate::of(&ratios, FLOOR);
         mean += of_log.mean / logs.len() as f64;
         variance += (of_log.error / logs.len() as f64).powi(2);
     }
@@ -210,23 +205,14 @@ fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
 
 /// Who was shown to be what.
 pub(super) fn shown(field: &Field) -> Vec<Shown> {
-    let shows = field.shows();
     let mut found = Vec::new();
-    for (arm, competitor) in field.arms.iter().enumerate().filter(|(arm, _)| *arm != LIBC) {
-        for (view, estimates) in field.views.iter().zip(&shows.views[arm]) {
-            for (&size, estimate) in field.sizes.iter().zip(estimates) {
-                if estimate.rounds == 0 || !view.is_visited(size) {
-                    continue;
-                }
-                let reach = always(estimate.rounds) * estimate.error;
-                found.push(Shown {
-                    cell: view.cell(field.operation, size, false),
-                    name: competitor.name.clone(),
-                    ratio: estimate.mean.exp(),
-                    low: (estimate.mean - reach).exp(),
-                    high: (estimate.mean + reach).exp(),
-                    rounds: estimate.rounds,
-                });
+    for (arm, competitor) in field.arms.iter().enumerate().skip(1) {
+        for (view, size, Estimate { mean, error, rounds }) in field.visited(arm) {
+            let reach = always(rounds) * error;
+            let [ratio, low, high] = [mean, mean - reach, mean + reach].map(f64::exp);
+            let (cell, name) = (view.cell(field.operation, size, false), competitor.name.clone());
+            if rounds > 0 {
+                found.push(Shown { cell, name, ratio, low, high, rounds });
             }
         }
     }

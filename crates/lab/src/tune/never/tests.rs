@@ -11,7 +11,7 @@ fn see(evidence: &mut Evidence, size: usize, slower: f64, rounds: usize) {
         let cell = hints::cell(Operation::Zero, size, &facts(), round % 2 == 0);
         let libc = Sample { operation: 100.0, reader: 0.0, bystander: 50.0 };
         let ours = Sample { bystander: 50.0 + 100.0 * slower, ..libc };
-        evidence.push(Purpose::Never, cell, libc, [("zero.around".to_owned(), ours)]);
+        evidence.push(Purpose::Never, cell, libc, [("zero.around", ours)]);
     }
 }
 

@@ -18,11 +18,11 @@ fn threads_pay_from_where_they_gain_and_lose_nowhere_above() {
         let mut evidence = Evidence::default();
         for (size, two, four) in sizes {
             let crew = Crew { operation: PARALLEL[0], size: *size, supply: Supply::ALL[0] };
-            let cell = crew.candidates(4).0.cell;
+            let cell = crew.candidates(4).0.0;
             let sample = |operation| Sample { operation, reader: 0.0, bystander: 0.0 };
             for _ in 0..rounds {
                 let others = [("2", 100.0 * two), ("4", 100.0 * two * four)];
-                let others = others.map(|(name, time)| (name.to_owned(), sample(time)));
+                let others = others.map(|(name, time)| (name, sample(time)));
                 evidence.push(Purpose::Threads, cell, sample(100.0), others);
             }
         }
