@@ -12,7 +12,6 @@ use cachewise_lab::LabError;
 use cachewise_lab::distributions::Distribution;
 use cachewise_lab::tune::again::{self, decide_again, facts};
 use cachewise_lab::tune::hardware::{Hardware, Setup};
-use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::rounds::Evidence;
 use cachewise_lab::tune::seam::{Machine as _, Stage};
 use cachewise_lab::tune::tuning::{Settings, Tuning};
@@ -118,7 +117,7 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
         }
         writer.finish(decided.is_none())
     };
-    let mut tuning = match outcome {
+    let tuning = match outcome {
         Ok(tuning) => tuning,
         Err(error) => {
             let kept = keep(None);
@@ -134,7 +133,6 @@ pub fn run(args: &Tune) -> anyhow::Result<u8> {
             return Ok(status::INTERRUPTED);
         }
     };
-    name_nearest(&mut tuning);
     let decisions = recording::decisions(&tuning);
     let llc = llc(&tuning);
     let tuned = Tuned {
@@ -195,9 +193,8 @@ fn nothing_seen() -> u8 {
 fn again(path: &Path, args: &Tune) -> anyhow::Result<u8> {
     let read = redraw::Loaded::read(path)?.record;
     let previous = again::previous(&read.header);
-    let mut tuning = decide_again(&read.rows, facts(&read.header), &previous)
+    let tuning = decide_again(&read.rows, facts(&read.header), &previous)
         .with_context(|| path.display().to_string())?;
-    name_nearest(&mut tuning);
     let machine = &read.header.machine;
     let mut profile = profile_of(&tuning, machine, &read.header.started, tuning.facts.llc as f64);
     profile.notes.clear();

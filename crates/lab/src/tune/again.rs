@@ -8,10 +8,9 @@ use super::plan;
 use super::ranges::ranges;
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{
-    After, Cell, Class, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
+    After, Cell, Competitor, Contents, Destination, Facts, Layout, Sample, Script, Threads,
 };
-use super::threads;
-use super::tuner::{all_decisions, chosen, entries, shown};
+use super::tuner::{Decided, chosen, decided, entries};
 use super::tuning::Tuning;
 use crate::LabError;
 use cachewise::profile::{Decision, FIRST_SIZE, OPERATIONS, Supply};
@@ -64,14 +63,10 @@ pub fn settings(
 #[must_use]
 pub fn previous(header: &Header) -> Vec<Decision> {
     let of = |line: &serde_json::Value| {
-        Some(Decision {
-            operation: Operation::from_name(line.get(0)?.as_str()?)?,
-            reuse: Reuse::Unknown,
-            from: line.get(1)?.as_u64()?,
-            to: line.get(2)?.as_u64()?,
-            kernel: line.get(3)?.as_str()?.to_owned(),
-            nearest: None,
-        })
+        let line = serde_json::from_value(line.clone()).ok()?;
+        let (operation, from, to, kernel): (String, u64, u64, String) = line;
+        let operation = Operation::from_name(&operation)?;
+        Some(Decision { operation, reuse: Reuse::Unknown, from, to, kernel, nearest: None })
     };
     let lines = header.settings.get(PREVIOUS).and_then(|lines| lines.as_array());
     lines.into_iter().flatten().filter_map(of).collect()
@@ -80,15 +75,11 @@ pub fn previous(header: &Header) -> Vec<Decision> {
 /// An axis of a cell's key.
 const UNEQUAL: &str = "unequal";
 
-const LAYOUTS: [Layout; 5] =
-    [Layout::Aligned, Layout::Misaligned, Layout::Aliased, Layout::OverlapUp, Layout::OverlapDown];
-
 fn key(purpose: Purpose, cell: &Cell) -> CellKey {
     let state = match (purpose, cell.script) {
         (_, Some(script)) if script.hot => "script-hot",
         (_, Some(_)) => "script-cold",
         (Purpose::Threads, None) => cell.threads.supply.name(),
-        _ if cell.layout == Layout::Aliased => State::Aliased.as_str(),
         _ => cell.layout.name(),
     };
     let mut key = CellKey::new(cell.operation.name(), cell.size, State::from(state));
@@ -125,8 +116,7 @@ fn cell(purpose: Purpose, key: &CellKey) -> Option<Cell> {
         supply if purpose == Purpose::Threads => {
             cell.threads = Threads { count: 1, supply: Supply::from_name(supply)? };
         }
-        _ if key.state == State::Aliased => cell.layout = Layout::Aliased,
-        name => cell.layout = LAYOUTS.into_iter().find(|layout| layout.name() == name)?,
+        name => cell.layout = Layout::ALL.into_iter().find(|layout| layout.name() == name)?,
     }
     Some(cell)
 }
@@ -142,7 +132,7 @@ fn old_cells(key: &CellKey) -> Vec<Cell> {
     let plain = Cell::new(operation, size, Destination::Cached);
     let lying = |layout| Cell { layout, after: plan::after(operation), ..plain };
     match &key.state {
-        State::Warm => vec![Cell { after: plan::after(operation), ..plain }],
+        State::Warm => vec![lying(Layout::Aligned)],
         State::Misaligned => vec![lying(Layout::Misaligned)],
         State::Aliased => vec![lying(Layout::Aliased)],
         State::Overlap => vec![lying(Layout::OverlapUp), lying(Layout::OverlapDown)],
@@ -296,9 +286,7 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
     entries.iter_mut().for_each(|(_, name)| *name = entry::now_called(name).to_owned());
     for operation in OPERATIONS {
         let mut field = field(operation, &evidence, &facts, previous, today);
-        if let Some((_, name)) = entries.iter().find(|(of, _)| *of == operation) {
-            field.has_entry(name);
-        }
+        field.have_entries(&entries);
         field.remember(&evidence);
         refuse(&mut field, &evidence);
         let chosen = chosen(&field, &facts);
@@ -306,21 +294,9 @@ pub fn decide_again(rows: &[Row], facts: Facts, previous: &[Decision]) -> Result
         let never = hints::never(&field, &evidence);
         let never = never.and_then(|from| never::again(&field, &evidence, from));
         let unknown = ranges(&field.sizes, &chosen, &[], extends);
-        fields.push((field, unknown, never));
+        fields.push(Decided { field, unknown, never });
     }
-    let fields: Vec<_> =
-        fields.iter().map(|(field, ranges, never)| (field, ranges.clone(), *never)).collect();
-    let seen = fields.iter().flat_map(|(field, ..)| shown(field)).collect();
-    Ok(Tuning {
-        decisions: all_decisions(&fields),
-        parallel: threads::paying(&evidence),
-        entries,
-        shown: seen,
-        refereed: Vec::new(),
-        repairs: Vec::new(),
-        facts,
-        seconds: 0.0,
-    })
+    Ok(decided(&fields, entries, &evidence, facts))
 }
 
 /// An operation's race as a record has it; of one that it has none of, libc alone.
@@ -334,9 +310,8 @@ fn field(
     let logs: Vec<(&Cell, &Log)> =
         evidence.of(Purpose::Race).filter(|(cell, _)| cell.operation == operation).collect();
     let took_part = |name: &str| logs.iter().any(|(_, log)| log.others.contains_key(name));
-    let libc = Competitor { name: crate::routines::LIBC.to_owned(), class: Class::Libc };
     let kernels = TABLE.iter().filter(|kernel| took_part(kernel.name)).map(Competitor::of);
-    let arms: Vec<Competitor> = std::iter::once(libc).chain(kernels).collect();
+    let arms: Vec<Competitor> = std::iter::once(Competitor::libc()).chain(kernels).collect();
     let top = logs.iter().map(|(cell, _)| cell.size).max().unwrap_or(FIRST_SIZE as usize);
     // States that no round of it is of were not measured then; the first release's grid were octaves,
     // and all rounds of a cell one epoch.

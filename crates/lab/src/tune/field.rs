@@ -3,7 +3,7 @@
 
 use super::estimate::{Estimate, FLOOR, GUARD, NEW, always, deviation, has_plenty, is_plenty, off};
 use super::plan::{self, View};
-use super::ranges::{LIBC, Range, choose};
+use super::ranges::{LIBC, choose};
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Cell, Class, Competitor, Destination, Facts, Layout, Sample};
 use cachewise::profile::Decision;
@@ -126,9 +126,10 @@ impl Field {
         }
     }
 
-    /// Told the entry stub that will be in use: what stands for libc at small sizes is its loop.
-    pub(super) fn has_entry(&mut self, name: &str) {
-        if self.below_libc.is_some() {
+    /// Told the entry stubs that will be in use: what stands for libc at small sizes is the loop of its own.
+    pub(super) fn have_entries(&mut self, entries: &[(Operation, String)]) {
+        let mine = entries.iter().find(|(operation, _)| *operation == self.operation);
+        if let (Some(_), Some((_, name))) = (self.below_libc, mine) {
             let own = cachewise::entry::continued_by(self.operation, name);
             self.below_libc = self.arms.iter().position(|arm| own == Some(&*arm.name));
         }
@@ -440,29 +441,6 @@ impl Field {
             (0..self.sizes.len()).map(|size| self.cost(arm, size).filter(|_| takes_part)).collect()
         };
         self.arms.iter().enumerate().map(of_arm).collect()
-    }
-
-    /// The temporal kernel that loses least to libc over a range, where every size of it was measured.
-    pub(super) fn nearest(&self, range: &Range) -> Option<String> {
-        let inside = |size: &usize| (range.from..=range.to).contains(&(self.sizes[*size] as u64));
-        let sizes: Vec<usize> = (0..self.sizes.len()).filter(inside).collect();
-        let loss = |of_arm: &Vec<Vec<[Vec<f64>; 2]>>| -> f64 {
-            let at = |size: &usize| {
-                let views = of_arm.iter().zip(&self.views);
-                let views = views.filter(|(_, view)| view.covers(self.sizes[*size]));
-                views.map(|(of, _)| of[*size].concat()).collect::<Vec<_>>()
-            };
-            let middle = |rounds: Vec<f64>| match &*rounds {
-                [] => f64::INFINITY,
-                rounds => median(rounds).max(0.0),
-            };
-            sizes.iter().flat_map(at).map(middle).sum()
-        };
-        sizes.first()?;
-        let arms = self.arms.iter().zip(&self.rounds).skip(1);
-        let temporal = arms.filter(|(arm, _)| arm.class != Class::NonTemporal);
-        let known = temporal.map(|(arm, rounds)| (loss(rounds), arm)).filter(|l| l.0.is_finite());
-        known.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, arm)| arm.name.clone())
     }
 
     /// The temporal arm per size, in at most so many ranges.

@@ -123,8 +123,9 @@ pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     })
 }
 
-/// The ranges up to a size, and one arm from there on.
-pub(super) fn with_tail(below: &[Range], from: From) -> Vec<Range> {
+/// The ranges up to a size, and one arm from there on, where there is one.
+pub(super) fn with_tail(below: &[Range], from: Option<From>) -> Vec<Range> {
+    let Some(from) = from else { return below.to_vec() };
     let size = from.size as u64;
     let mut ranges: Vec<Range> = below.iter().copied().filter(|range| range.from < size).collect();
     if let Some(last) = ranges.last_mut() {

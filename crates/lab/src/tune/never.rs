@@ -117,8 +117,7 @@ impl Referee<'_, '_> {
         let mut all = Vec::new();
         let mut looked_at = Vec::new();
         for (trial, from) in trials.iter().zip(&proposed) {
-            let unknown = trial.ranges();
-            let ranges = from.map_or(unknown.clone(), |from| hints::with_tail(&unknown, from));
+            let ranges = hints::with_tail(&trial.ranges(), *from);
             // The plain call is what follows `unknown`.
             all.extend(decisions(&trial.field, &ranges, Reuse::Unknown));
             let random = &mut self.visits.random;

@@ -11,7 +11,7 @@ use super::hints;
 use super::plan;
 use super::rounds::{Evidence, Purpose};
 use super::seam::{Arm, Cell, Class, Contents, Destination, Facts, Sample, Script, Stage};
-use super::threads::{Crew, crews};
+use super::threads;
 use super::visits::{Candidate, Visits};
 use crate::LabError;
 use cachewise_kernels::Operation;
@@ -22,7 +22,7 @@ use std::ops::Range;
 enum Item {
     Kernels { field: usize, view: usize, size: usize },
     Bystander { field: usize, size: usize, arms: Vec<usize> },
-    Threads(Crew),
+    Threads(Cell),
     Entries(Cell),
 }
 
@@ -52,21 +52,21 @@ pub(super) struct Race<'r, 'm> {
     lanes: Vec<Lane>,
 }
 
-/// Bytes that the calls of a script are spread over: well inside L1, and far beyond L2.
-fn span(facts: &Facts, hot: bool) -> usize {
-    if hot { facts.l1 / 2 } else { (64 << 20).min(facts.largest) }
-}
-
-/// The cells of an operation's scripts: hot and cold; of comparisons with operands that are equal, and
-/// with such that differ.
+/// The cells of an operation's scripts: hot and cold, their calls spread over bytes well inside L1 and far
+/// beyond L2; of comparisons with operands that are equal, and with such that differ.
 pub(super) fn scripts(operation: Operation, facts: &Facts) -> Vec<Cell> {
     let contents = [Contents::Equal, Contents::Unequal];
     let contents = if plan::stores(operation) { &contents[..1] } else { &contents };
-    let cell = |hot: bool, contents: Contents| {
-        let cell = Cell::new(operation, span(facts, hot), Destination::Cached);
-        Cell { contents, script: Some(Script { hot }), ..cell }
-    };
-    [true, false].iter().flat_map(|hot| contents.iter().map(|of| cell(*hot, *of))).collect()
+    let spans = [(true, facts.l1 / 2), (false, (64 << 20).min(facts.largest))];
+    let cells = spans.into_iter().flat_map(|(hot, span)| {
+        let cell = Cell::new(operation, span, Destination::Cached);
+        contents.iter().map(move |&contents| Cell {
+            contents,
+            script: Some(Script { hot }),
+            ..cell
+        })
+    });
+    cells.collect()
 }
 
 impl<'r, 'm> Race<'r, 'm> {
@@ -163,12 +163,9 @@ impl<'r, 'm> Race<'r, 'm> {
             }
             What::Threads => {
                 let top = self.fields.iter().flat_map(|f| f.sizes.last()).max();
-                let top = top.copied().unwrap_or(0);
-                let open = |crew: &Crew| {
-                    self.is_open(Purpose::Threads, crew.candidates(self.facts.cpus).0.0)
-                };
-                let crews = crews(self.facts.cpus, top).into_iter().filter(open);
-                items.extend(crews.map(Item::Threads));
+                let cells = threads::cells(self.facts.cpus, top.copied().unwrap_or(0));
+                let open = cells.into_iter().filter(|cell| self.is_open(Purpose::Threads, *cell));
+                items.extend(open.map(Item::Threads));
             }
             What::Entries => {
                 for field in &self.fields {
@@ -208,9 +205,9 @@ impl<'r, 'm> Race<'r, 'm> {
                 let others = others.collect();
                 self.bought(Purpose::Hints, (cell, Arm::LIBC), others, 1, stop)
             }
-            Item::Threads(crew) => {
-                let (reference, others) = crew.candidates(self.facts.cpus);
-                self.bought(Purpose::Threads, reference, others, 1, stop)
+            Item::Threads(cell) => {
+                let others = threads::candidates(cell, self.facts.cpus);
+                self.bought(Purpose::Threads, (cell, Arm::Library), others, 1, stop)
             }
             Item::Entries(cell) => {
                 let entries = self.visits.machine.entries(cell.operation).into_iter().enumerate();

@@ -6,7 +6,7 @@ use super::estimate::{Estimate, FLOOR, GUARD, deviation, off, robust_mean, scatt
 use super::field::Field;
 use super::plan::{self, View};
 use super::race::scripts;
-use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, ranges, settle};
+use super::ranges::{Border, LIBC, MOST_RANGES, Range, choose, most_ranges, ranges, settle};
 use super::rounds::{Evidence, Purpose, between};
 use super::seam::{Arm, Cell, Facts, Layout, Stage};
 use super::tuning::{Refereed, Repair, Ruling};
@@ -82,7 +82,7 @@ pub(super) fn decisions(field: &Field, ranges: &[Range], reuse: Reuse) -> Vec<De
         from: range.from,
         to: range.to,
         kernel: field.arms[range.arm].name.clone(),
-        nearest: (range.arm == LIBC).then(|| field.nearest(range)).flatten(),
+        nearest: None,
     };
     ranges.iter().map(decision).collect()
 }
@@ -284,8 +284,7 @@ impl Trial {
                 }
             }
         }
-        // Above the grid may come one range more.
-        let most = MOST_RANGES - usize::from(!self.extends);
+        let most = most_ranges(self.extends);
         self.chosen = choose(&costs, self.field.below_libc, &self.field.sizes, most);
     }
 
@@ -299,18 +298,10 @@ impl Trial {
         }
         settle(&mut self.chosen);
         while self.ranges().len() > MOST_RANGES {
-            let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
-            for size in 0..self.chosen.len() {
-                match runs.last_mut() {
-                    Some(run) if self.chosen[run.start] == self.chosen[size] => run.end += 1,
-                    _ => runs.push(size..size + 1),
-                }
-            }
-            runs.retain(|run| self.chosen[run.start] != LIBC);
-            let Some(shortest) = runs.into_iter().min_by_key(ExactSizeIterator::len) else {
-                return;
-            };
-            self.chosen[shortest].fill(LIBC);
+            let runs = self.chosen.chunk_by_mut(|arm, next| arm == next);
+            let kernels = runs.filter(|run| run[0] != LIBC);
+            let Some(shortest) = kernels.min_by_key(|run| run.len()) else { return };
+            shortest.fill(LIBC);
         }
     }
 

@@ -16,31 +16,24 @@ mod tests;
 /// Below this a thread costs more than the call.
 const FROM: usize = 256 << 10;
 
-/// One cell: an operation, a size, and where threads come from.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Crew {
-    pub operation: Operation,
-    pub size: usize,
-    pub supply: Supply,
+/// Who takes part in a cell, by name: more threads than its one.
+pub(super) fn candidates(cell: Cell, cpus: usize) -> Vec<(String, Candidate)> {
+    let by = |count: usize| {
+        let threads = Threads { count, ..cell.threads };
+        (count.to_string(), (Cell { threads, ..cell }, Arm::Library))
+    };
+    counts(cpus).into_iter().map(by).collect()
 }
 
-impl Crew {
-    /// Who takes part, by name: one thread as the reference, then more.
-    pub(super) fn candidates(&self, cpus: usize) -> (Candidate, Vec<(String, Candidate)>) {
-        let by = |count: usize| {
-            let threads = Threads { count, supply: self.supply };
-            let cell = Cell::new(self.operation, self.size, Destination::Cached);
-            (Cell { threads, ..cell }, Arm::Library)
-        };
-        (by(1), counts(cpus).into_iter().map(|count| (count.to_string(), by(count))).collect())
-    }
-}
-
-/// Every second octave, both supplies.
-pub(super) fn crews(cpus: usize, top: usize) -> Vec<Crew> {
+/// The cells of one thread: every second octave, both supplies.
+pub(super) fn cells(cpus: usize, top: usize) -> Vec<Cell> {
     let sizes = std::iter::successors(Some(FROM), |size| Some(4 * size));
     let sizes: Vec<usize> = sizes.take_while(|size| *size <= top && cpus > 1).collect();
-    let of = |(operation, supply)| sizes.iter().map(move |&size| Crew { operation, size, supply });
+    let of = |(operation, supply)| {
+        let threads = Threads { count: 1, supply };
+        let cell = move |size: &usize| Cell::new(operation, *size, Destination::Cached);
+        sizes.iter().map(cell).map(move |cell| Cell { threads, ..cell })
+    };
     supplied().flat_map(of).collect()
 }
 

@@ -3,9 +3,10 @@
 use super::estimate::{Estimate, FLOOR, GUARD, always};
 use super::field::Field;
 use super::hints::{self, From};
+use super::nearest::name_nearest;
 use super::plan;
 use super::race::Race;
-use super::ranges::{MOST_RANGES, Range, ranges};
+use super::ranges::{MOST_RANGES, Range, most_ranges, ranges};
 use super::referee::{Referee, Trial, decisions};
 use super::rounds::{Evidence, Log, Purpose};
 use super::seam::{Facts, Machine, Stage};
@@ -53,16 +54,12 @@ pub fn run(
     let mut race = Race::new(&mut visits, evidence, facts, fields);
     let (takes, after) = (REFEREE_TAKES * budget, NEVER_TAKES * budget);
     race.run(RACE_UNTIL * budget, takes + after)?;
-    let mut fields = race.fields;
+    let fields = race.fields;
     let entries = entries(race.evidence, &facts);
-    for (operation, name) in &entries {
-        for field in fields.iter_mut().filter(|field| field.operation == *operation) {
-            field.has_entry(name);
-        }
-    }
     let mut trials: Vec<Trial> = fields
         .into_iter()
-        .map(|field| {
+        .map(|mut field| {
+            field.have_entries(&entries);
             let chosen = chosen(&field, &facts);
             Trial::new(field, chosen, &facts, &mut visits.random)
         })
@@ -73,32 +70,48 @@ pub fn run(
     let (never, of_never) = referee.never(&trials, NEVER_UNTIL * budget, &mut repairs)?;
     let scripts = referee.scripts(&entries, SCRIPTS_UNTIL * budget)?;
     let seconds = visits.machine.now();
-    let mut refereed: Vec<_> = trials.iter().flat_map(Trial::refereed).collect();
-    refereed.extend(of_never);
-    refereed.extend(scripts);
-    let fields: Vec<_> = trials
-        .iter()
+    let refereed = trials.iter().flat_map(Trial::refereed).chain(of_never).chain(scripts).collect();
+    let fields: Vec<Decided> = trials
+        .into_iter()
         .zip(never)
-        .map(|(trial, never)| (&trial.field, trial.ranges(), never))
+        .map(|(trial, never)| Decided { unknown: trial.ranges(), never, field: trial.field })
         .collect();
-    Ok(Tuning {
-        decisions: all_decisions(&fields),
+    Ok(Tuning { refereed, repairs, seconds, ..decided(&fields, entries, evidence, facts) })
+}
+
+/// A field with its ranges where nothing is known, and what pays under `never`.
+pub(super) struct Decided {
+    pub field: Field,
+    pub unknown: Vec<Range>,
+    pub never: Option<From>,
+}
+
+/// What that comes to; without a referee.
+pub(super) fn decided(
+    fields: &[Decided],
+    entries: Vec<(Operation, String)>,
+    evidence: &Evidence,
+    facts: Facts,
+) -> Tuning {
+    let mut tuning = Tuning {
+        decisions: all_decisions(fields),
         parallel: threads::paying(evidence),
         entries,
-        shown: trials.iter().flat_map(|trial| shown(&trial.field)).collect(),
-        refereed,
-        repairs,
+        shown: fields.iter().flat_map(|of| shown(&of.field)).collect(),
+        refereed: Vec::new(),
+        repairs: Vec::new(),
         facts,
-        seconds,
-    })
+        seconds: 0.0,
+    };
+    name_nearest(&mut tuning);
+    tuning
 }
 
 /// The arm per size where nothing is known about reuse: temporal ranges, and one non-temporal arm from
 /// some size on where that is shown to pay.
 pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
     let extends = plan::extends(facts, &field.sizes);
-    // Above the grid may come one range more.
-    let mut most = MOST_RANGES - usize::from(!extends);
+    let mut most = most_ranges(extends);
     loop {
         let mut chosen = field.temporal(most);
         if let Some(from) = hints::soon(field, &chosen) {
@@ -115,33 +128,27 @@ pub(super) fn chosen(field: &Field, facts: &Facts) -> Vec<usize> {
     }
 }
 
-/// Every operation under every hint, of fields with their ranges where nothing is known and what pays
-/// under `never`.
-pub(super) fn all_decisions(fields: &[(&Field, Vec<Range>, Option<From>)]) -> Vec<Decision> {
-    let copies = fields.iter().find(|(field, ..)| field.operation == Operation::Copy);
-    let of_copies = copies.and_then(|(field, _, from)| {
-        let from = (*from)?;
-        Some((from.size, field.arms[from.arm].name.clone()))
+/// Every operation under every hint.
+fn all_decisions(fields: &[Decided]) -> Vec<Decision> {
+    let copies = fields.iter().find(|of| of.field.operation == Operation::Copy);
+    let of_copies = copies.and_then(|of| {
+        let from = of.never?;
+        Some((from.size, of.field.arms[from.arm].name.replacen("copy.", "move.", 1)))
     });
     let mut all = Vec::new();
-    for (field, unknown, from) in fields {
+    for Decided { field, unknown, never } in fields {
         for &reuse in cachewise::profile::hints(field.operation) {
             let from = match (reuse, field.operation) {
                 // `unknown` supposes a reader already, so `soon` has nothing to add.
                 (Reuse::Unknown | Reuse::Soon, _) => None,
                 // A move of what does not overlap is the copy's loop.
-                (Reuse::Never, Operation::Move) => of_copies.as_ref().and_then(|(size, name)| {
-                    let twin = name.replacen("copy.", "move.", 1);
-                    let arm = field.arms.iter().position(|arm| arm.name == twin)?;
+                (Reuse::Never, Operation::Move) => of_copies.as_ref().and_then(|(size, twin)| {
+                    let arm = field.arms.iter().position(|arm| arm.name == *twin)?;
                     Some(From { size: *size, arm })
                 }),
-                (Reuse::Never, _) => *from,
+                (Reuse::Never, _) => *never,
             };
-            let ranges = match from {
-                Some(from) => hints::with_tail(unknown, from),
-                None => unknown.clone(),
-            };
-            all.extend(decisions(field, &ranges, reuse));
+            all.extend(decisions(field, &hints::with_tail(unknown, from), reuse));
         }
     }
     all
@@ -204,7 +211,7 @@ fn is_better(logs: &[&Log], stub: &str, other: &str) -> bool {
 }
 
 /// Who was shown to be what.
-pub(super) fn shown(field: &Field) -> Vec<Shown> {
+fn shown(field: &Field) -> Vec<Shown> {
     let mut found = Vec::new();
     for (arm, competitor) in field.arms.iter().enumerate().skip(1) {
         for (view, size, Estimate { mean, error, rounds }) in field.visited(arm) {

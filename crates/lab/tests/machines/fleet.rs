@@ -9,7 +9,6 @@ use crate::simulated::Kind;
 use crate::table::STEP;
 use crate::{ahead, cascade_lake, change, check, newest_tuning, plain, seeds, zen3, zen5};
 use cachewise_lab::tune::again::facts;
-use cachewise_lab::tune::nearest::name_nearest;
 use cachewise_lab::tune::recording;
 use cachewise_lab::tune::seam::Facts;
 use cachewise_measure::{Header, Writer, record};
@@ -55,8 +54,7 @@ fn kind(model: &str, condition: &str) -> Kind {
 fn tune(directory: &Path, model: &str, condition: &str, seed: u64, header: &Header) -> PathBuf {
     let facts = facts(header);
     let kind = Kind { facts: Facts { largest: 1 << 30, ..facts }, ..kind(model, condition) };
-    let (mut tuning, evidence) = check::tune(&kind, seed, Vec::new());
-    name_nearest(&mut tuning);
+    let (tuning, evidence) = check::tune(&kind, seed, Vec::new());
     let stem = format!("{model}-{condition}-{seed}");
     let path = directory.join(format!("{stem}.record.jsonl"));
     let mut writer = Writer::create(&path).expect("a directory that is writable");

@@ -18,15 +18,17 @@ use cachewise_kernels::Operation;
 use cachewise_lab::LabError;
 use cachewise_lab::tune::again::{self, decide_again};
 use cachewise_lab::tune::recording;
-use cachewise_lab::tune::seam::{After, Cell, Class, Contents, Destination, Facts, Layout};
+use cachewise_lab::tune::rounds::Evidence;
+use cachewise_lab::tune::seam::{After, Cell, Class, Contents, Destination, Facts};
 use cachewise_lab::tune::tuning::{Repair, Ruling, Tuning};
-use cachewise_measure::record::{self, State};
+use cachewise_measure::record;
 use cachewise_measure::{Row, stats};
 use check::{Outcome, check};
 use simulated::Kind;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use table::Table;
 
 fn table_of(record: &str) -> Table {
@@ -49,6 +51,10 @@ fn zen4() -> Table {
 fn zen5() -> Table {
     table_of("2026-11-22-costs-zen5-guest.csv")
 }
+
+/// One tuning that several tests look at.
+static ZEN5: LazyLock<(Tuning, Evidence)> =
+    LazyLock::new(|| check::tune(&plain(zen5()), 12, Vec::new()));
 
 /// A path from the repository's root on.
 fn at(place: &str) -> PathBuf {
@@ -450,8 +456,8 @@ fn threads_are_decided_over_the_whole_run() {
 /// Beside a bystander, stores that leave the cache alone pay from some size on: one number.
 #[test]
 fn never_has_one_number() {
-    for (name, table) in [("cascade lake", cascade_lake()), ("zen 5", zen5())] {
-        let (tuning, _) = check::tune(&plain(table), 9, Vec::new());
+    let (other, _) = check::tune(&plain(cascade_lake()), 9, Vec::new());
+    for (name, tuning) in [("cascade lake", &other), ("zen 5", &ZEN5.0)] {
         check::assert_whole(&tuning.decisions);
         for operation in [Operation::Copy, Operation::Fill, Operation::Zero, Operation::Move] {
             let of = |reuse| {
@@ -486,9 +492,8 @@ fn never_is_refereed() {
         };
         tuning.decisions.iter().filter(mine).map(|d| (d.operation, d.from)).collect::<Vec<_>>()
     };
-    let kind = plain(zen5());
-    let (quiet, evidence) = check::tune(&kind, 12, Vec::new());
-    let upheld = around(&quiet);
+    let (kind, (quiet, evidence)) = (plain(zen5()), &*ZEN5);
+    let upheld = around(quiet);
     let large = upheld.iter().filter(|(_, from)| *from < 64 << 20).count();
     assert!(large > 0, "nothing was decided that could be taken back: {upheld:?}");
     for (operation, from) in &upheld {
@@ -514,24 +519,21 @@ fn never_is_refereed() {
     assert_eq!(around(&again), [], "a record comes to the same");
 }
 
-/// The entry stub is chosen where it loses neither hot nor cold.
+/// The entry stub is chosen where it loses neither hot nor cold; one that is in use stays where no other is
+/// shown to be better.
 #[test]
 fn entry_stubs_are_raced() {
-    let entries = vec![("sse2", 1.0, 1.0), ("avx2", 0.9, 0.98), ("avx512vl", 0.5, 1.2)];
-    let kind = Kind { entries, ..plain(cascade_lake()) };
-    let (tuning, _) = check::tune(&kind, 10, Vec::new());
-    assert_eq!(tuning.entries.len(), 4);
-    assert!(tuning.entries.iter().all(|(_, name)| name == "avx2"), "{:?}", tuning.entries);
-}
-
-/// One that is in use stays where no other is shown to be better.
-#[test]
-fn the_entry_stub_in_use_stays_unless_another_is_shown_to_be_better() {
-    for (better, expected) in [(0.99, "sse2"), (0.9, "avx2")] {
-        let entries = vec![("sse2", 1.0, 1.0), ("avx2", better, better)];
+    let avx2 = |over_libc| ("avx2", over_libc, over_libc);
+    for (others, in_use, expected) in [
+        (vec![("avx2", 0.9, 0.98), ("avx512vl", 0.5, 1.2)], None, "avx2"),
+        (vec![avx2(0.99)], Some("sse2"), "sse2"),
+        (vec![avx2(0.9)], Some("sse2"), "avx2"),
+    ] {
+        let entries = [vec![("sse2", 1.0, 1.0)], others].concat();
         let mut kind = Kind { entries, ..plain(cascade_lake()) };
-        kind.facts.entries = [Some("sse2"); OPERATIONS.len()];
+        kind.facts.entries = [in_use; OPERATIONS.len()];
         let (tuning, _) = check::tune(&kind, 10, Vec::new());
+        assert_eq!(tuning.entries.len(), 4);
         assert!(tuning.entries.iter().all(|(_, name)| name == expected), "{:?}", tuning.entries);
     }
 }
@@ -549,8 +551,7 @@ fn an_interrupted_tuning_keeps_its_rounds() {
 /// A record is decided again as it was: nearly, as nothing new is looked at.
 #[test]
 fn a_record_can_be_decided_again() {
-    let kind = plain(zen5());
-    let (tuning, evidence) = check::tune(&kind, 11, Vec::new());
+    let (kind, (tuning, evidence)) = (plain(zen5()), &*ZEN5);
     let rows = evidence.rows();
     let again = decide_again(&rows, kind.facts, &[]).expect("rows of a tuning");
     check::assert_whole(&again.decisions);
@@ -569,7 +570,7 @@ fn a_record_can_be_decided_again() {
 /// Where libc was decided for, the record names what the referee took back there, under that hint and no other.
 #[test]
 fn what_was_not_confirmed_is_named() {
-    let (mut tuning, _) = check::tune(&plain(zen5()), 14, Vec::new());
+    let mut tuning = ZEN5.0.clone();
     let libc = |d: &&Decision| d.operation == Operation::Fill && d.kernel == "libc";
     let sizes: Vec<u64> = tuning.decisions.iter().filter(libc).map(|d| d.from).collect();
     let repair = |reuse, kernel: &str| Repair {
@@ -620,7 +621,7 @@ fn a_record_has_the_decisions_that_were_in_force() {
 /// What the referee ruled on is what the record's rows say: a reader of the rows comes to its figures.
 #[test]
 fn the_rows_of_the_referee_are_what_it_ruled_on() {
-    let (tuning, evidence) = check::tune(&plain(zen5()), 14, Vec::new());
+    let (tuning, evidence) = &*ZEN5;
     let rows = evidence.rows();
     let rows: Vec<&Row> = rows.iter().filter(|row| row.experiment == "tune-referee").collect();
     let mut compared = 0;
@@ -630,11 +631,10 @@ fn the_rows_of_the_referee_are_what_it_ruled_on() {
             continue;
         }
         let mine = |row: &&&Row| {
-            let aliased = row.cell.state == State::Aliased && cell.layout == Layout::Aliased;
             row.cell.operation == cell.operation.name()
                 && row.cell.size == cell.size as u64
                 && row.cell.destination.as_deref() == Some(cell.destination.name())
-                && (aliased || &*row.cell.state == cell.layout.name())
+                && row.cell.state == cell.layout.name()
                 && row.cell.axis("unequal").is_some() == (cell.contents == Contents::Unequal)
         };
         let mut ratios = Vec::new();

@@ -282,27 +282,6 @@ fn a_comparison_that_reads_on_in_memory_is_out_at_every_size() {
 }
 
 #[test]
-fn the_nearest_kernel_is_temporal_and_measured_at_every_size() {
-    let range = |field: &Field, from: usize| Range {
-        from: field.sizes[from] as u64,
-        to: u64::MAX,
-        arm: LIBC,
-    };
-    let mut field = field(4096, &[]);
-    let last = field.sizes.len() - 1;
-    assert_eq!(field.nearest(&range(&field, last)), None, "nobody was measured");
-    rounds(&mut field, FIRST, last, 3, [0.1, 0.1]);
-    rounds(&mut field, SECOND, last, 3, [0.3, -0.9]);
-    rounds(&mut field, AROUND, last, 3, [0.0, 0.0]);
-    // What is gained in one view makes up for nothing in the other.
-    assert_eq!(field.nearest(&range(&field, last)).as_deref(), Some("zero.first"));
-    rounds(&mut field, SECOND, last - 1, 3, [0.2, 0.2]);
-    assert_eq!(field.nearest(&range(&field, last - 1)).as_deref(), Some("zero.second"));
-    let above = Range { from: 5000, to: u64::MAX, arm: LIBC };
-    assert_eq!(field.nearest(&above), None, "no size in it");
-}
-
-#[test]
 fn rounds_of_a_record_are_those_of_their_own_cells() {
     let mut evidence = Evidence::default();
     let mut seen = |operation, size, name: &str| {

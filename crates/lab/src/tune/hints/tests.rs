@@ -50,7 +50,7 @@ fn a_cut_gains_in_all_above_it_and_loses_nowhere() {
 fn a_tail_ends_what_is_below_it() {
     let range = |from, to, arm| Range { from, to, arm };
     let below = [range(256, 1023, 0), range(1024, 4095, 1), range(4096, u64::MAX, 2)];
-    let tail = |size| with_tail(&below, From { size, arm: 3 });
+    let tail = |size| with_tail(&below, Some(From { size, arm: 3 }));
     assert_eq!(tail(2048), [below[0], range(1024, 2047, 1), range(2048, u64::MAX, 3)]);
     assert_eq!(tail(1024), [below[0], range(1024, u64::MAX, 3)]);
     assert_eq!(tail(256), [range(256, u64::MAX, 3)]);
