@@ -46,14 +46,8 @@ pub(super) fn cell(operation: Operation, size: usize, facts: &Facts, odd: bool) 
     Cell { after, ..Cell::new(operation, size, destination) }
 }
 
-/// Of one size: total of the arm less another's, over libc's operation.
-struct Difference {
-    to_temporal: Estimate,
-    to_libc: Estimate,
-}
-
-/// The rounds of an arm beside a bystander at a size: over the best temporal one that took part, and over
-/// libc.
+/// The rounds of an arm beside a bystander at a size: its total less that of the best temporal one that took part,
+/// and less libc's, over libc's operation.
 fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut to_temporal, mut to_libc) = (Vec::new(), Vec::new());
     for (cell, log) in evidence.of(Purpose::Hints) {
@@ -75,11 +69,9 @@ fn rounds(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> (Vec<f
 }
 
 /// What they say; `None` for too few.
-fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<Difference> {
-    let (to_temporal, to_libc) = rounds(field, evidence, size, arm);
-    let of = |values: &[f64]| Estimate::of(values, FLOOR);
-    (to_temporal.len() >= LEAST_ROUNDS)
-        .then(|| Difference { to_temporal: of(&to_temporal), to_libc: of(&to_libc) })
+fn beside(field: &Field, evidence: &Evidence, size: usize, arm: usize) -> Option<[Estimate; 2]> {
+    let rounds: [Vec<f64>; 2] = rounds(field, evidence, size, arm).into();
+    (rounds[0].len() >= LEAST_ROUNDS).then(|| rounds.map(|values| Estimate::of(&values, FLOOR)))
 }
 
 /// The cut with the least sum of gains above it: a non-temporal arm and the first size from which on it is
@@ -117,7 +109,7 @@ pub(super) fn soon(field: &Field, temporal: &[usize]) -> Option<From> {
 /// Under `never`: operation and bystander.
 pub(super) fn never(field: &Field, evidence: &Evidence) -> Option<From> {
     cut(&non_temporal(field), &sizes(field), |arm, size| {
-        let Difference { to_temporal, to_libc } = beside(field, evidence, size, arm)?;
+        let [to_temporal, to_libc] = beside(field, evidence, size, arm)?;
         (to_libc.mean + to_libc.error <= GUARD)
             .then_some(to_temporal.mean + 2.0 * to_temporal.error)
     })
@@ -157,7 +149,7 @@ pub(super) fn next(field: &Field, evidence: &Evidence) -> Option<(usize, Vec<usi
         },
     };
     for &size in sizes.iter().rev() {
-        let Some(Difference { to_temporal, to_libc }) = beside(field, evidence, size, best) else {
+        let Some([to_temporal, to_libc]) = beside(field, evidence, size, best) else {
             return Some((size, vec![best]));
         };
         let worse = to_temporal.mean - 2.0 * to_temporal.error > 0.0

@@ -127,13 +127,21 @@ pub fn interrupted(kind: &Kind, visits: u64) -> (LabError, Evidence) {
     (tuned.map(|_| ()).expect_err("stopped"), evidence)
 }
 
+/// What is decided for an operation and hint, in the order of sizes.
+pub fn decided(
+    decisions: &[Decision],
+    operation: Operation,
+    reuse: Reuse,
+) -> impl Iterator<Item = &Decision> {
+    decisions.iter().filter(move |d| d.operation == operation && d.reuse == reuse)
+}
+
 /// Every operation and hint, contiguous from the first size to the last.
 pub fn assert_whole(decisions: &[Decision]) {
     for operation in OPERATIONS {
         for &reuse in hints(operation) {
-            let mine = |d: &&Decision| d.operation == operation && d.reuse == reuse;
             let mut next = FIRST_SIZE;
-            for decision in decisions.iter().filter(mine) {
+            for decision in decided(decisions, operation, reuse) {
                 assert_eq!(decision.from, next, "{decision:?}");
                 assert!(decision.to >= decision.from, "{decision:?}");
                 next = decision.to.wrapping_add(1);
@@ -159,10 +167,7 @@ pub fn agreement(kind: &Kind, one: &[Decision], other: &[Decision]) -> f64 {
 }
 
 fn ranges(decisions: &[Decision]) -> usize {
-    let of = |operation: Operation| {
-        let mine = |d: &&Decision| d.operation == operation && d.reuse == Reuse::Unknown;
-        decisions.iter().filter(mine).count()
-    };
+    let of = |operation| decided(decisions, operation, Reuse::Unknown).count();
     OPERATIONS.map(of).into_iter().max().unwrap_or(0)
 }
 

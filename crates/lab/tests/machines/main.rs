@@ -460,12 +460,8 @@ fn never_has_one_number() {
     for (name, tuning) in [("cascade lake", &other), ("zen 5", &ZEN5.0)] {
         check::assert_whole(&tuning.decisions);
         for operation in [Operation::Copy, Operation::Fill, Operation::Zero, Operation::Move] {
-            let of = |reuse| {
-                let mine = |d: &&Decision| d.operation == operation && d.reuse == reuse;
-                let kernels = tuning.decisions.iter().filter(mine).map(|d| table::class(&d.kernel));
-                kernels.collect::<Vec<_>>()
-            };
-            let never = of(Reuse::Never);
+            let never = check::decided(&tuning.decisions, operation, Reuse::Never);
+            let never: Vec<Class> = never.map(|d| table::class(&d.kernel)).collect();
             let non_temporal = never.iter().filter(|class| **class == Class::NonTemporal).count();
             assert!(non_temporal <= 1, "{name} {operation}: {never:?}");
             if non_temporal == 1 {
@@ -480,15 +476,11 @@ fn never_has_one_number() {
 fn never_is_refereed() {
     let around = |tuning: &Tuning| {
         let mine = |d: &&Decision| {
-            let class = (d.kernel != "libc").then(|| table::class(&d.kernel));
             // What it does not have of `unknown`; moves have the copies' number.
-            let of_unknown = tuning.decisions.iter().any(|other| {
-                (other.reuse, other.operation) == (Reuse::Unknown, d.operation)
-                    && other.kernel == d.kernel
-                    && (other.from..=other.to).contains(&d.from)
-            });
+            let of_unknown = check::decided(&tuning.decisions, d.operation, Reuse::Unknown)
+                .any(|o| o.kernel == d.kernel && (o.from..=o.to).contains(&d.from));
             let decides = d.reuse == Reuse::Never && d.operation != Operation::Move;
-            decides && !of_unknown && class == Some(Class::NonTemporal)
+            decides && !of_unknown && table::class(&d.kernel) == Class::NonTemporal
         };
         tuning.decisions.iter().filter(mine).map(|d| (d.operation, d.from)).collect::<Vec<_>>()
     };
@@ -502,11 +494,8 @@ fn never_is_refereed() {
             beside && seen.cell.operation == *operation && seen.cell.size as u64 >= *from
         });
         let verdicts: Vec<Ruling> = looked_at.map(|seen| seen.verdict).collect();
-        assert!(verdicts.len() >= 2, "{operation} from {from}: {verdicts:?}");
-        assert!(
-            verdicts.iter().all(|verdict| *verdict == Ruling::Kept),
-            "{operation}: {verdicts:?}"
-        );
+        let kept = verdicts.iter().all(|verdict| *verdict == Ruling::Kept);
+        assert!(kept && verdicts.len() >= 2, "{operation} from {from}: {verdicts:?}");
     }
     let again = decide_again(&evidence.rows(), kind.facts, &[]).expect("rows of a tuning");
     assert_eq!(around(&again), upheld, "a record comes to the same");
